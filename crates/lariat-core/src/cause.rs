@@ -1,0 +1,274 @@
+//! Why a key has work to do.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::{ResourceVersion, Uid};
+
+/// One reason for which a key is in a work queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cause {
+    /// The object came into sight: it was listed first, or created.
+    Added {
+        /// The version that was seen.
+        version: ResourceVersion,
+    },
+    /// The object changed.
+    Updated {
+        /// The version before the first change nobody has handled yet.
+        from: ResourceVersion,
+        /// The version after the last.
+        to: ResourceVersion,
+    },
+    /// The object is gone.
+    Deleted {
+        /// Which object: a later one under the same key has another uid.
+        uid: Uid,
+        /// The version of its last known state.
+        version: ResourceVersion,
+    },
+    /// The store is being replayed by schedule, nothing changed.
+    Resync,
+    /// Code asked for the key.
+    Enqueued {
+        /// Who asked.
+        by: Arc<str>,
+    },
+    /// A handler failed and runs again.
+    Retry {
+        /// The handler.
+        handler: Arc<str>,
+        /// How many times in a row it has failed.
+        failures: u32,
+    },
+    /// A handler asked to be run again.
+    Requeued {
+        /// The handler.
+        handler: Arc<str>,
+    },
+    /// A handler was registered while the controller was running and sees what exists.
+    LateHandler {
+        /// The handler.
+        handler: Arc<str>,
+    },
+}
+
+impl Cause {
+    /// Merges a later cause into this one if both tell one story; gives it back otherwise.
+    fn merge(&mut self, later: Cause) -> Result<(), Cause> {
+        if *self == later {
+            return Ok(());
+        }
+        match (self, later) {
+            (Self::Updated { to, .. }, Self::Updated { from, to: newest }) if *to == from => {
+                *to = newest;
+                Ok(())
+            }
+            (Self::Added { version }, Self::Updated { from, to }) if *version == from => {
+                *version = to;
+                Ok(())
+            }
+            (
+                Self::Retry { handler, failures },
+                Self::Retry {
+                    handler: again,
+                    failures: more,
+                },
+            ) if *handler == again => {
+                *failures = more;
+                Ok(())
+            }
+            (_, later) => Err(later),
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Added { version } => write!(f, "added at {version}"),
+            Self::Updated { from, to } => write!(f, "updated {from} → {to}"),
+            Self::Deleted { version, .. } => write!(f, "deleted at {version}"),
+            Self::Resync => f.write_str("resync"),
+            Self::Enqueued { by } => write!(f, "enqueued by {by}"),
+            Self::Retry { handler, failures } => write!(f, "retry {failures} of {handler}"),
+            Self::Requeued { handler } => write!(f, "requeued by {handler}"),
+            Self::LateHandler { handler } => write!(f, "late handler {handler}"),
+        }
+    }
+}
+
+/// The merged reasons for one run, oldest first and bounded.
+///
+/// Successive updates merge into one that spans them. Beyond [`LIMIT`](Self::LIMIT) different causes
+/// the newest are counted but not kept: the run happens all the same.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Causes {
+    first: Option<Cause>,
+    /// Present only when there is more than one cause, which is rare.
+    more: Option<Box<More>>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct More {
+    causes: Vec<Cause>,
+    omitted: u32,
+}
+
+impl Causes {
+    /// How many different causes are kept.
+    pub const LIMIT: usize = 8;
+
+    /// Adds a later cause.
+    pub fn push(&mut self, cause: Cause) {
+        let Some(first) = &mut self.first else {
+            self.first = Some(cause);
+            return;
+        };
+        let newest = self
+            .more
+            .as_mut()
+            .and_then(|more| more.causes.last_mut())
+            .unwrap_or(first);
+        let Err(cause) = newest.merge(cause) else {
+            return;
+        };
+        if self.iter().any(|known| *known == cause) {
+            return;
+        }
+        let more = self.more.get_or_insert_default();
+        if more.causes.len() + 1 < Self::LIMIT {
+            more.causes.push(cause);
+        } else {
+            more.omitted += 1;
+        }
+    }
+
+    /// Adds all causes of a later list.
+    pub fn extend(&mut self, later: Causes) {
+        if self.first.is_none() {
+            *self = later;
+            return;
+        }
+        let (more, omitted) = later
+            .more
+            .map_or((Vec::new(), 0), |more| (more.causes, more.omitted));
+        for cause in later.first.into_iter().chain(more) {
+            self.push(cause);
+        }
+        if omitted > 0 {
+            self.more.get_or_insert_default().omitted += omitted;
+        }
+    }
+
+    /// Iterates over the causes, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Cause> {
+        self.first
+            .iter()
+            .chain(self.more.iter().flat_map(|more| &more.causes))
+    }
+
+    /// Returns how many causes were counted but not kept.
+    #[must_use]
+    pub fn omitted(&self) -> u32 {
+        self.more.as_ref().map_or(0, |more| more.omitted)
+    }
+
+    /// Returns whether there is no cause.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.first.is_none()
+    }
+}
+
+impl From<Cause> for Causes {
+    fn from(cause: Cause) -> Self {
+        Self {
+            first: Some(cause),
+            more: None,
+        }
+    }
+}
+
+impl fmt::Display for Causes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, cause) in self.iter().enumerate() {
+            let comma = if at == 0 { "" } else { ", " };
+            write!(f, "{comma}{cause}")?;
+        }
+        match self.omitted() {
+            0 => Ok(()),
+            omitted => write!(f, ", and {omitted} more"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn updated(from: u64, to: u64) -> Cause {
+        Cause::Updated {
+            from: from.into(),
+            to: to.into(),
+        }
+    }
+
+    fn enqueued(by: &str) -> Cause {
+        Cause::Enqueued { by: by.into() }
+    }
+
+    fn check(causes: impl IntoIterator<Item = Cause>, expected: &str) {
+        let mut merged = Causes::default();
+        for cause in causes {
+            merged.push(cause);
+        }
+        assert_eq!(merged.to_string(), expected);
+    }
+
+    #[test]
+    fn successive_updates_span_one_range() {
+        check(
+            [updated(1, 2), updated(2, 5), updated(5, 6)],
+            "updated 1 → 6",
+        );
+        check(
+            [Cause::Added { version: 3.into() }, updated(3, 4)],
+            "added at 4",
+        );
+        check(
+            [updated(1, 2), updated(3, 4)],
+            "updated 1 → 2, updated 3 → 4",
+        );
+    }
+
+    #[test]
+    fn a_cause_is_listed_once() {
+        check(
+            [enqueued("a"), enqueued("b"), enqueued("a")],
+            "enqueued by a, enqueued by b",
+        );
+        let retry = |failures| Cause::Retry {
+            handler: "h".into(),
+            failures,
+        };
+        check([retry(1), retry(2)], "retry 2 of h");
+    }
+
+    #[test]
+    fn the_list_is_bounded_and_counts_what_it_leaves_out() {
+        let mut causes = Causes::default();
+        for number in 0..20 {
+            causes.push(enqueued(&number.to_string()));
+        }
+        assert_eq!(causes.iter().count(), Causes::LIMIT);
+        assert_eq!(causes.omitted(), 12);
+        let mut merged = Causes::from(Cause::Resync);
+        merged.extend(causes);
+        assert_eq!(
+            (merged.iter().count(), merged.omitted()),
+            (Causes::LIMIT, 13)
+        );
+    }
+}

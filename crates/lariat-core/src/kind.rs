@@ -1,0 +1,253 @@
+//! Kinds: what an object is, and under which resource its kind is served.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use crate::ObjectKey;
+
+/// Group, version and kind: the identity under which everything shared is deduplicated.
+///
+/// Prints as `v1 Pod` or `demo.dev/v1 Widget`; parses from `v1/Pod` or `demo.dev/v1/Widget`.
+/// A clone shares the texts.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Gvk {
+    group: Arc<str>,
+    version: Arc<str>,
+    kind: Arc<str>,
+}
+
+impl Gvk {
+    /// Names a kind; the group of the core kinds (Pod, Service, …) is empty.
+    #[must_use]
+    pub fn new(group: &str, version: &str, kind: &str) -> Self {
+        Self {
+            group: group.into(),
+            version: version.into(),
+            kind: kind.into(),
+        }
+    }
+
+    /// Returns the group, empty for core kinds.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        &self.group
+    }
+
+    /// Returns the version, such as `v1`.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Returns the kind, such as `Pod`.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Returns `group/version`, or `version` alone for core kinds, as objects carry it.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() {
+            self.version.to_string()
+        } else {
+            format!("{}/{}", self.group, self.version)
+        }
+    }
+
+    /// Returns the URL path below which the API server serves the group and version.
+    #[must_use]
+    pub fn api_path(&self) -> String {
+        if self.group.is_empty() {
+            format!("/api/{}", self.version)
+        } else {
+            format!("/apis/{}/{}", self.group, self.version)
+        }
+    }
+}
+
+impl FromStr for Gvk {
+    type Err = ParseGvkError;
+
+    fn from_str(text: &str) -> Result<Self, ParseGvkError> {
+        let parts: Vec<&str> = text.split('/').collect();
+        match parts[..] {
+            [version, kind] if !version.is_empty() && !kind.is_empty() => {
+                Ok(Self::new("", version, kind))
+            }
+            [group, version, kind] if parts.iter().all(|part| !part.is_empty()) => {
+                Ok(Self::new(group, version, kind))
+            }
+            _ => Err(ParseGvkError { text: text.into() }),
+        }
+    }
+}
+
+impl From<&Gvk> for Gvk {
+    fn from(gvk: &Gvk) -> Self {
+        gvk.clone()
+    }
+}
+
+#[cfg(feature = "kube")]
+impl From<kube_core::GroupVersionKind> for Gvk {
+    fn from(gvk: kube_core::GroupVersionKind) -> Self {
+        Self::from(&gvk)
+    }
+}
+
+#[cfg(feature = "kube")]
+impl From<&kube_core::GroupVersionKind> for Gvk {
+    fn from(gvk: &kube_core::GroupVersionKind) -> Self {
+        Self::new(&gvk.group, &gvk.version, &gvk.kind)
+    }
+}
+
+impl fmt::Display for Gvk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{} {}", self.api_version(), self.kind))
+    }
+}
+
+impl fmt::Debug for Gvk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Gvk({self})")
+    }
+}
+
+/// A text that is neither `version/Kind` nor `group/version/Kind`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a kind: expected \"version/Kind\" or \"group/version/Kind\"")]
+pub struct ParseGvkError {
+    text: Box<str>,
+}
+
+/// Whether the objects of a kind live in namespaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scope {
+    /// One object per name in the whole cluster.
+    Cluster,
+    /// One object per name in each namespace.
+    Namespaced,
+}
+
+/// A kind together with where it is served: its plural resource name and its scope.
+///
+/// ```
+/// use lariat_core::{Gvk, ResourceKind, Scope};
+///
+/// let pods = ResourceKind::new(Gvk::new("", "v1", "Pod"), "pods", Scope::Namespaced);
+/// assert_eq!(pods.collection_path(None), "/api/v1/pods");
+/// assert_eq!(pods.collection_path(Some("shop")), "/api/v1/namespaces/shop/pods");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ResourceKind {
+    gvk: Gvk,
+    plural: Arc<str>,
+    scope: Scope,
+}
+
+impl ResourceKind {
+    /// Describes a kind whose plural and scope are known.
+    #[must_use]
+    pub fn new(gvk: Gvk, plural: &str, scope: Scope) -> Self {
+        Self {
+            gvk,
+            plural: plural.into(),
+            scope,
+        }
+    }
+
+    /// Returns group, version and kind.
+    #[must_use]
+    pub fn gvk(&self) -> &Gvk {
+        &self.gvk
+    }
+
+    /// Returns the plural resource name of the URL, such as `pods`.
+    #[must_use]
+    pub fn plural(&self) -> &str {
+        &self.plural
+    }
+
+    /// Returns whether objects live in namespaces.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// Returns the URL path of all objects, or of those in one namespace.
+    ///
+    /// The namespace is ignored for a cluster-scoped kind.
+    #[must_use]
+    pub fn collection_path(&self, namespace: Option<&str>) -> String {
+        let base = self.gvk.api_path();
+        match namespace.filter(|_| self.scope == Scope::Namespaced) {
+            Some(namespace) => format!("{base}/namespaces/{namespace}/{}", self.plural),
+            None => format!("{base}/{}", self.plural),
+        }
+    }
+
+    /// Returns the URL path of one object.
+    #[must_use]
+    pub fn object_path(&self, key: &ObjectKey) -> String {
+        format!("{}/{}", self.collection_path(key.namespace()), key.name())
+    }
+}
+
+#[cfg(feature = "kube")]
+impl From<&ResourceKind> for kube_core::ApiResource {
+    fn from(resource: &ResourceKind) -> Self {
+        Self {
+            group: resource.gvk.group().into(),
+            version: resource.gvk.version().into(),
+            api_version: resource.gvk.api_version(),
+            kind: resource.gvk.kind().into(),
+            plural: resource.plural().into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gvk_prints_as_people_write_it() {
+        assert_eq!(Gvk::new("", "v1", "Pod").to_string(), "v1 Pod");
+        assert_eq!(
+            Gvk::new("apps", "v1", "Deployment").to_string(),
+            "apps/v1 Deployment"
+        );
+    }
+
+    #[test]
+    fn a_gvk_parses_with_and_without_group() {
+        assert_eq!("v1/Pod".parse(), Ok(Gvk::new("", "v1", "Pod")));
+        assert_eq!(
+            "apps/v1/Deployment".parse(),
+            Ok(Gvk::new("apps", "v1", "Deployment"))
+        );
+        for text in ["", "Pod", "/v1/Pod", "v1/", "a/b/c/d"] {
+            assert!(text.parse::<Gvk>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn paths_follow_scope_and_group() {
+        let node = ResourceKind::new(Gvk::new("", "v1", "Node"), "nodes", Scope::Cluster);
+        assert_eq!(node.collection_path(Some("ignored")), "/api/v1/nodes");
+        assert_eq!(
+            node.object_path(&ObjectKey::cluster("n1")),
+            "/api/v1/nodes/n1"
+        );
+
+        let gvk = Gvk::new("apps", "v1", "Deployment");
+        let deployment = ResourceKind::new(gvk, "deployments", Scope::Namespaced);
+        assert_eq!(
+            deployment.object_path(&ObjectKey::namespaced("shop", "web")),
+            "/apis/apps/v1/namespaces/shop/deployments/web"
+        );
+    }
+}

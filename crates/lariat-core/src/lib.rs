@@ -1,0 +1,37 @@
+//! The domain types every part of Lariat speaks: no tokio, no I/O.
+//!
+//! [`ObjectKey`] names an object, [`Gvk`] and [`ResourceKind`] name its kind, [`ResourceVersion`]
+//! orders its states, and [`RawObject`] is one such state as the API server sent it: the metadata
+//! a controller needs in compact form, the rest as bytes. [`Cause`] says why a key has work to do.
+//!
+//! ```
+//! use lariat_core::{Gvk, ObjectKey, RawObject};
+//!
+//! let json = br#"{"apiVersion":"v1","kind":"Pod",
+//!     "metadata":{"name":"web-0","namespace":"shop","resourceVersion":"7"}}"#;
+//! let pod = RawObject::parse(json, &Gvk::new("", "v1", "Pod"))?;
+//! assert_eq!(pod.key(), &ObjectKey::namespaced("shop", "web-0"));
+//! # Ok::<(), lariat_core::RawObjectError>(())
+//! ```
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `kube` | conversions from kube's `GroupVersionKind` and `ApiResource` |
+
+mod key;
+mod kind;
+mod version;
+
+mod labels;
+mod raw;
+mod selector;
+
+mod cause;
+
+pub use cause::{Cause, Causes};
+pub use key::{ObjectKey, ParseKeyError};
+pub use kind::{Gvk, ParseGvkError, ResourceKind, Scope};
+pub use labels::Labels;
+pub use raw::{OwnerRef, RawObject, RawObjectError, Uid};
+pub use selector::{FieldSelector, LabelSelector, SelectorError};
+pub use version::ResourceVersion;

@@ -1,0 +1,122 @@
+//! The borrowed pass: what is read of an object's JSON, without copying.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::OwnerRef;
+use crate::{Labels, Uid};
+
+/// The top level of an object; `spec`, `status` and the rest are skipped.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Envelope<'a> {
+    #[serde(borrow, default)]
+    pub(super) api_version: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(super) kind: Option<Text<'a>>,
+    #[serde(borrow)]
+    pub(super) metadata: Metadata<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Metadata<'a> {
+    #[serde(borrow)]
+    pub(super) name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) namespace: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) uid: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) resource_version: Cow<'a, str>,
+    #[serde(default)]
+    pub(super) generation: Option<i64>,
+    #[serde(borrow, default)]
+    pub(super) deletion_timestamp: Option<Text<'a>>,
+    #[serde(default, deserialize_with = "labels")]
+    pub(super) labels: Labels,
+    #[serde(borrow, default, deserialize_with = "null_as_empty")]
+    pub(super) owner_references: Vec<Owner<'a>>,
+    #[serde(borrow, default, deserialize_with = "null_as_empty")]
+    pub(super) finalizers: Vec<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(super) managed_fields: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Owner<'a> {
+    #[serde(borrow, default)]
+    api_version: Cow<'a, str>,
+    #[serde(borrow, default)]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    uid: Cow<'a, str>,
+    #[serde(default)]
+    controller: Option<bool>,
+}
+
+impl From<Owner<'_>> for OwnerRef {
+    fn from(owner: Owner<'_>) -> Self {
+        Self {
+            api_version: owner.api_version.into(),
+            kind: owner.kind.into(),
+            name: owner.name.into(),
+            uid: Uid::new(&owner.uid),
+            controller: owner.controller.unwrap_or(false),
+        }
+    }
+}
+
+/// Reads a list in which Go's `null` stands for none.
+fn null_as_empty<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Packs a JSON object of strings as labels.
+fn labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::Error> {
+    struct Pairs;
+
+    impl<'de> Visitor<'de> for Pairs {
+        type Value = Labels;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a map of labels")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
+            let mut failure = None;
+            let pairs = std::iter::from_fn(|| {
+                map.next_entry::<Text<'de>, Text<'de>>()
+                    .unwrap_or_else(|error| {
+                        failure = Some(error);
+                        None
+                    })
+            });
+            let labels = pairs.map(|(key, value)| (key.0, value.0)).collect();
+            failure.map_or(Ok(labels), Err)
+        }
+
+        fn visit_unit<E>(self) -> Result<Labels, E> {
+            Ok(Labels::default())
+        }
+    }
+
+    deserializer.deserialize_any(Pairs)
+}
+
+/// A string borrowed from the input where it has no escapes.
+///
+/// A bare `Cow` inside an `Option` or a `Vec` is always owned: serde borrows only for direct fields.
+#[derive(Deserialize)]
+pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);

@@ -1,0 +1,118 @@
+//! Field selectors.
+
+use std::str::FromStr;
+
+use super::SelectorError;
+
+/// A field selector: `path=value`, `path==value` and `path!=value`, all of which must hold.
+///
+/// Which paths exist is a matter of the kind, so matching asks a function for the value of a path.
+/// A backslash escapes `,`, `=` and itself inside a value.
+///
+/// ```
+/// use lariat_core::FieldSelector;
+///
+/// let selector: FieldSelector = "metadata.name!=web,status.phase=Running".parse()?;
+/// let field = |path: &str| if path == "metadata.name" { "api" } else { "Running" };
+/// assert!(selector.matches(field));
+/// # Ok::<(), lariat_core::SelectorError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FieldSelector {
+    terms: Vec<Term>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Term {
+    path: String,
+    equal: bool,
+    value: String,
+}
+
+impl FieldSelector {
+    /// Returns whether an object is selected whose field at a path has the value `field` returns.
+    pub fn matches<'a>(&self, field: impl Fn(&str) -> &'a str) -> bool {
+        self.terms
+            .iter()
+            .all(|term| (field(&term.path) == term.value) == term.equal)
+    }
+
+    /// Iterates over the paths the selector looks at.
+    pub fn paths(&self) -> impl Iterator<Item = &str> {
+        self.terms.iter().map(|term| &*term.path)
+    }
+
+    /// Returns the value a path is required to equal, if the selector says so.
+    #[must_use]
+    pub fn required(&self, path: &str) -> Option<&str> {
+        let term = self
+            .terms
+            .iter()
+            .find(|term| term.equal && term.path == path)?;
+        Some(&term.value)
+    }
+
+    /// Returns whether the selector selects everything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+}
+
+impl FromStr for FieldSelector {
+    type Err = SelectorError;
+
+    fn from_str(text: &str) -> Result<Self, SelectorError> {
+        let mut terms = Vec::new();
+        for part in split_unescaped(text).filter(|part| !part.is_empty()) {
+            let term = term(part).ok_or_else(|| {
+                SelectorError(format!(
+                    "invalid selector: '{text}'; can't understand '{part}'"
+                ))
+            })?;
+            terms.push(term);
+        }
+        Ok(Self { terms })
+    }
+}
+
+/// Splits at the commas that no backslash escapes.
+fn split_unescaped(text: &str) -> impl Iterator<Item = &str> {
+    let mut escaped = false;
+    text.split(move |c| {
+        let is_separator = c == ',' && !escaped;
+        escaped = c == '\\' && !escaped;
+        is_separator
+    })
+}
+
+fn term(text: &str) -> Option<Term> {
+    let at = text.find(['=', '!'])?;
+    let (path, rest) = text.split_at(at);
+    let (equal, value) = if let Some(value) = rest.strip_prefix("!=") {
+        (false, value)
+    } else if let Some(value) = rest.strip_prefix("==") {
+        (true, value)
+    } else {
+        (true, rest.strip_prefix('=')?)
+    };
+    Some(Term {
+        path: path.to_owned(),
+        equal,
+        value: unescape(value)?,
+    })
+}
+
+/// Resolves escapes; an unescaped `=` or any other escape has no meaning.
+fn unescape(value: &str) -> Option<String> {
+    let mut plain = String::with_capacity(value.len());
+    let mut chars = value.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' => plain.push(chars.next().filter(|c| matches!(c, '\\' | ',' | '='))?),
+            '=' => return None,
+            c => plain.push(c),
+        }
+    }
+    Some(plain)
+}

@@ -1,0 +1,245 @@
+//! Label selectors.
+
+use std::str::FromStr;
+
+use super::SelectorError;
+use super::lexer::{Lexer, Token};
+use crate::Labels;
+
+/// A label selector: every requirement must hold.
+///
+/// Parses the query form (`app=web,tier in (front,back),!canary,weight>3`) and prints nothing else
+/// than the parsed text. The empty selector matches everything.
+///
+/// ```
+/// use lariat_core::{LabelSelector, Labels};
+///
+/// let selector: LabelSelector = "app in (web, api), !canary".parse()?;
+/// let labels: Labels = [("app", "web")].into_iter().collect();
+/// assert!(selector.matches(&labels));
+/// # Ok::<(), lariat_core::SelectorError>(())
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LabelSelector {
+    requirements: Vec<Requirement>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Requirement {
+    key: String,
+    test: Test,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Test {
+    Exists,
+    DoesNotExist,
+    In(Vec<String>),
+    NotIn(Vec<String>),
+    GreaterThan(i64),
+    LessThan(i64),
+}
+
+impl LabelSelector {
+    /// Returns whether an object with these labels is selected.
+    #[must_use]
+    pub fn matches(&self, labels: &Labels) -> bool {
+        self.requirements
+            .iter()
+            .all(|requirement| requirement.holds(labels.get(&requirement.key)))
+    }
+
+    /// Returns whether the selector selects everything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.requirements.is_empty()
+    }
+}
+
+impl Requirement {
+    fn holds(&self, value: Option<&str>) -> bool {
+        let number = || value.and_then(|value| value.parse::<i64>().ok());
+        match &self.test {
+            Test::Exists => value.is_some(),
+            Test::DoesNotExist => value.is_none(),
+            Test::In(set) => value.is_some_and(|value| set.iter().any(|each| each == value)),
+            Test::NotIn(set) => value.is_none_or(|value| set.iter().all(|each| each != value)),
+            Test::GreaterThan(bound) => number().is_some_and(|number| number > *bound),
+            Test::LessThan(bound) => number().is_some_and(|number| number < *bound),
+        }
+    }
+}
+
+impl FromStr for LabelSelector {
+    type Err = SelectorError;
+
+    fn from_str(text: &str) -> Result<Self, SelectorError> {
+        let mut parser = Parser {
+            lexer: Lexer::new(text),
+        };
+        let requirements = parser.selector().map_err(SelectorError)?;
+        Ok(Self { requirements })
+    }
+}
+
+struct Parser<'a> {
+    lexer: Lexer<'a>,
+}
+
+impl Parser<'_> {
+    fn selector(&mut self) -> Result<Vec<Requirement>, String> {
+        let mut requirements = Vec::new();
+        match self.lexer.peek() {
+            (Token::End, _) => return Ok(requirements),
+            (Token::Word | Token::DoesNotExist, _) => {}
+            (_, found) => {
+                return Err(format!(
+                    "found '{found}', expected: !, identifier, or 'end of string'"
+                ));
+            }
+        }
+        loop {
+            let requirement = self
+                .requirement()
+                .map_err(|reason| format!("unable to parse requirement: {reason}"))?;
+            requirements.push(requirement);
+            match self.lexer.next() {
+                (Token::End, _) => return Ok(requirements),
+                (Token::Comma, _) => {}
+                (_, found) => {
+                    return Err(format!("found '{found}', expected: ',' or 'end of string'"));
+                }
+            }
+            let (token, found) = self.lexer.peek();
+            if !matches!(token, Token::Word | Token::DoesNotExist) {
+                return Err(format!("found '{found}', expected: identifier after ','"));
+            }
+        }
+    }
+
+    fn requirement(&mut self) -> Result<Requirement, String> {
+        let (mut token, mut key) = self.lexer.next();
+        let negated = token == Token::DoesNotExist;
+        if negated {
+            (token, key) = self.lexer.next();
+        }
+        if token != Token::Word {
+            return Err(format!("found '{key}', expected: identifier"));
+        }
+        check_key(key)?;
+        let ends = matches!(self.lexer.peek().0, Token::End | Token::Comma);
+        let test = match (negated, ends) {
+            (true, _) => Test::DoesNotExist,
+            (false, true) => Test::Exists,
+            (false, false) => self.comparison()?,
+        };
+        let key = key.to_owned();
+        Ok(Requirement { key, test })
+    }
+
+    fn comparison(&mut self) -> Result<Test, String> {
+        match self.lexer.next() {
+            (Token::Word, "in") => Ok(Test::In(self.values()?)),
+            (Token::Word, "notin") => Ok(Test::NotIn(self.values()?)),
+            (Token::Equals | Token::DoubleEquals, _) => Ok(Test::In(vec![self.value()?])),
+            (Token::NotEquals, _) => Ok(Test::NotIn(vec![self.value()?])),
+            (Token::GreaterThan, _) => self.number().map(Test::GreaterThan),
+            (Token::LessThan, _) => self.number().map(Test::LessThan),
+            (_, found) => Err(format!(
+                "found '{found}', expected: in, notin, =, ==, !=, gt, lt"
+            )),
+        }
+    }
+
+    /// Reads the one value of a comparison, which may be empty.
+    fn value(&mut self) -> Result<String, String> {
+        if matches!(self.lexer.peek().0, Token::End | Token::Comma) {
+            return Ok(String::new());
+        }
+        match self.lexer.next() {
+            (Token::Word, value) => check_value(value),
+            (_, found) => Err(format!("found '{found}', expected: identifier")),
+        }
+    }
+
+    fn number(&mut self) -> Result<i64, String> {
+        let value = self.value()?;
+        value.parse().map_err(|_| {
+            let rule = "for 'Gt', 'Lt' operators, the value must be an integer";
+            format!("values[0]: Invalid value: \"{value}\": {rule}")
+        })
+    }
+
+    /// Reads a parenthesised set; an empty place between commas is the empty value.
+    fn values(&mut self) -> Result<Vec<String>, String> {
+        match self.lexer.next() {
+            (Token::OpenParenthesis, _) => {}
+            (_, found) => return Err(format!("found '{found}' expected: '('")),
+        }
+        let mut values = Vec::new();
+        loop {
+            let value = match self.lexer.peek() {
+                (Token::Word, value) => {
+                    self.lexer.next();
+                    check_value(value)?
+                }
+                (Token::Comma | Token::ClosedParenthesis, _) => String::new(),
+                (_, found) => {
+                    return Err(format!("found '{found}', expected: ',', ')' or identifier"));
+                }
+            };
+            values.push(value);
+            match self.lexer.next() {
+                (Token::Comma, _) => {}
+                (Token::ClosedParenthesis, _) => return Ok(values),
+                (_, found) => return Err(format!("found '{found}', expected: ',' or ')'")),
+            }
+        }
+    }
+}
+
+/// Checks `[prefix/]name` as Kubernetes checks qualified names.
+fn check_key(key: &str) -> Result<(), String> {
+    let (prefix, name) = key
+        .split_once('/')
+        .map_or((None, key), |(p, n)| (Some(p), n));
+    let prefix_holds = prefix.is_none_or(|prefix| {
+        !prefix.is_empty()
+            && prefix.len() <= 253
+            && prefix
+                .split('.')
+                .all(|part| is_label_text(part) && part == part.to_lowercase())
+    });
+    if prefix_holds && !name.is_empty() && is_label_text(name) {
+        Ok(())
+    } else {
+        Err(format!("<nil>: Invalid value: \"{key}\": {NAME_RULE}"))
+    }
+}
+
+fn check_value(value: &str) -> Result<String, String> {
+    if is_label_text(value) {
+        Ok(value.to_owned())
+    } else {
+        Err(format!("<nil>: Invalid value: \"{value}\": {VALUE_RULE}"))
+    }
+}
+
+/// At most 63 characters of `[A-Za-z0-9_.-]`, beginning and ending with a letter or digit.
+fn is_label_text(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    text.len() <= 63
+        && bytes.iter().all(inner)
+        && bytes.first().is_none_or(u8::is_ascii_alphanumeric)
+        && bytes.last().is_none_or(u8::is_ascii_alphanumeric)
+}
+
+const NAME_RULE: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and \
+    must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or \
+    '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+
+const VALUE_RULE: &str = "a valid label must be an empty string or consist of alphanumeric \
+    characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. \
+    'MyValue',  or 'my_value',  or '12345', regex used for validation is \
+    '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";

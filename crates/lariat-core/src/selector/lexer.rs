@@ -1,0 +1,81 @@
+//! The tokens of a label selector.
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Token {
+    End,
+    Comma,
+    OpenParenthesis,
+    ClosedParenthesis,
+    DoesNotExist,
+    Equals,
+    DoubleEquals,
+    NotEquals,
+    GreaterThan,
+    LessThan,
+    /// A key, a value, or one of the words `in` and `notin`.
+    Word,
+    /// A run of symbols that is no operator.
+    Unknown,
+}
+
+/// Cuts a selector into tokens; a clone looks ahead.
+#[derive(Debug, Clone)]
+pub(super) struct Lexer<'a> {
+    rest: &'a str,
+}
+
+const WHITESPACE: [char; 4] = [' ', '\t', '\r', '\n'];
+const SYMBOLS: [char; 7] = ['=', '!', '(', ')', ',', '>', '<'];
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Self { rest: text }
+    }
+
+    /// Takes the next token and its text.
+    pub(super) fn next(&mut self) -> (Token, &'a str) {
+        self.rest = self.rest.trim_start_matches(WHITESPACE);
+        let Some(first) = self.rest.chars().next() else {
+            return (Token::End, "");
+        };
+        if SYMBOLS.contains(&first) {
+            return self.symbol();
+        }
+        let is_end = |c: char| SYMBOLS.contains(&c) || WHITESPACE.contains(&c);
+        let end = self.rest.find(is_end).unwrap_or(self.rest.len());
+        (Token::Word, self.advance(end))
+    }
+
+    /// Looks at the next token without taking it.
+    pub(super) fn peek(&self) -> (Token, &'a str) {
+        self.clone().next()
+    }
+
+    /// Takes the longest operator the symbols ahead begin with.
+    fn symbol(&mut self) -> (Token, &'a str) {
+        let operators = [
+            ("==", Token::DoubleEquals),
+            ("!=", Token::NotEquals),
+            ("=", Token::Equals),
+            ("!", Token::DoesNotExist),
+            ("(", Token::OpenParenthesis),
+            (")", Token::ClosedParenthesis),
+            (",", Token::Comma),
+            (">", Token::GreaterThan),
+            ("<", Token::LessThan),
+        ];
+        match operators
+            .iter()
+            .find(|(text, _)| self.rest.starts_with(text))
+        {
+            Some((text, token)) => (*token, self.advance(text.len())),
+            None => (Token::Unknown, self.advance(1)),
+        }
+    }
+
+    fn advance(&mut self, bytes: usize) -> &'a str {
+        let (taken, rest) = self.rest.split_at(bytes);
+        self.rest = rest;
+        taken
+    }
+}

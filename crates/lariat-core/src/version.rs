@@ -1,0 +1,110 @@
+//! The version of an object's state.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// A resource version as the API server sent it.
+///
+/// Kubernetes defines it as opaque: equal texts are equal states, and nothing else is promised.
+/// Since KEP-5504 servers that pass conformance use decimal numbers which can be compared within
+/// one kind; [`compare`](Self::compare) says so when both sides are such numbers and answers `None`
+/// otherwise, so that callers can fail open.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ResourceVersion(Repr);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Repr {
+    /// A decimal number whose text is exactly `u64::to_string`.
+    Number(u64),
+    /// Everything else, the empty text included.
+    Text(Box<str>),
+}
+
+impl ResourceVersion {
+    /// Keeps the text of a resource version.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        let canonical = text == "0" || (!text.starts_with('0') && !text.starts_with('+'));
+        match text.parse() {
+            Ok(number) if canonical => Self(Repr::Number(number)),
+            _ => Self(Repr::Text(text.into())),
+        }
+    }
+
+    /// Says which of two versions is the later, where the server's versions are numbers.
+    ///
+    /// `None` means that the order is unknown; equal texts always compare as equal.
+    #[must_use]
+    pub fn compare(&self, other: &Self) -> Option<Ordering> {
+        match (&self.0, &other.0) {
+            (Repr::Number(a), Repr::Number(b)) => Some(a.cmp(b)),
+            (a, b) => (a == b).then_some(Ordering::Equal),
+        }
+    }
+
+    /// Returns whether the server sent no version at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.0, Repr::Text(text) if text.is_empty())
+    }
+}
+
+impl Default for ResourceVersion {
+    /// The empty version: "the most recent" in a list, none in an object.
+    fn default() -> Self {
+        Self(Repr::Text(Box::default()))
+    }
+}
+
+impl From<u64> for ResourceVersion {
+    fn from(number: u64) -> Self {
+        Self(Repr::Number(number))
+    }
+}
+
+impl fmt::Display for ResourceVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Repr::Number(number) => fmt::Display::fmt(number, f),
+            Repr::Text(text) => f.pad(text),
+        }
+    }
+}
+
+impl fmt::Debug for ResourceVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ResourceVersion({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(a: &str, b: &str, expected: Option<Ordering>) {
+        assert_eq!(
+            ResourceVersion::new(a).compare(&ResourceVersion::new(b)),
+            expected,
+            "{a} {b}"
+        );
+    }
+
+    #[test]
+    fn numbers_compare_as_numbers_and_other_texts_do_not_compare() {
+        check("9", "10", Some(Ordering::Less));
+        check("10", "10", Some(Ordering::Equal));
+        check("abc", "abc", Some(Ordering::Equal));
+        check("abc", "abd", None);
+        check("10", "abc", None);
+        check("10", "010", None);
+        check("10", "+10", None);
+    }
+
+    #[test]
+    fn the_text_survives() {
+        let huge = "123456789012345678901234567890";
+        for text in ["", "0", "00", "+1", "7", "18446744073709551615", huge, "x"] {
+            assert_eq!(ResourceVersion::new(text).to_string(), text);
+        }
+    }
+}
