@@ -1,0 +1,99 @@
+//! What a producer says when it adds a key.
+
+use std::time::Duration;
+
+use crate::Lanes;
+
+/// What travels with a key: in Lariat, the causes of its being here.
+///
+/// When two adds of one key merge into one hand-out, so do their payloads; the queue gives them no
+/// other meaning.
+pub trait Payload: Default {
+    /// Takes in the payload of a later add.
+    fn merge(&mut self, later: Self);
+}
+
+impl Payload for () {
+    fn merge(&mut self, (): Self) {}
+}
+
+/// How urgent a key is; higher levels leave first.
+///
+/// A level cannot starve another: see [`Ageing`](crate::Ageing).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// Work that can wait: initial lists, resyncs.
+    Low,
+    /// Fresh changes.
+    #[default]
+    Normal,
+    /// What should overtake fresh changes.
+    High,
+}
+
+impl Priority {
+    pub(crate) const LEVELS: usize = 3;
+
+    /// Counts from zero, the highest level first.
+    pub(crate) fn level(self) -> usize {
+        Self::High as usize - self as usize
+    }
+}
+
+/// One request to a queue: which lanes, when, how urgent, and why.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_queue::{Add, Priority, WorkQueue};
+///
+/// let queue: WorkQueue<String> = WorkQueue::default();
+/// queue.add("pod-a".into(), Add::after(Duration::from_secs(30)).priority(Priority::Low));
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "a request does nothing until it is added to a queue"]
+pub struct Add<P = ()> {
+    pub(crate) lanes: Lanes,
+    pub(crate) after: Duration,
+    pub(crate) priority: Priority,
+    pub(crate) payload: P,
+}
+
+impl<P: Default> Add<P> {
+    /// Makes all lanes of the key due now, at normal priority.
+    pub fn now() -> Self {
+        Self {
+            lanes: Lanes::ALL,
+            after: Duration::ZERO,
+            priority: Priority::default(),
+            payload: P::default(),
+        }
+    }
+
+    /// Makes all lanes due after a delay; zero means now.
+    pub fn after(delay: Duration) -> Self {
+        Self {
+            after: delay,
+            ..Self::now()
+        }
+    }
+}
+
+impl<P> Add<P> {
+    /// Restricts the request to some lanes; an empty set makes it a no-op.
+    pub fn lanes(self, lanes: impl Into<Lanes>) -> Self {
+        Self {
+            lanes: lanes.into(),
+            ..self
+        }
+    }
+
+    /// Sets the priority; a key that is already queued keeps the higher of the two.
+    pub fn priority(self, priority: Priority) -> Self {
+        Self { priority, ..self }
+    }
+
+    /// Sets what travels with the key.
+    pub fn payload(self, payload: P) -> Self {
+        Self { payload, ..self }
+    }
+}

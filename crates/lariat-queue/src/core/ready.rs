@@ -1,0 +1,200 @@
+//! The line of keys that are ready: one queue per priority, and the rule that none of them starves.
+
+use std::collections::VecDeque;
+use std::hash::Hash;
+use std::time::{Duration, Instant};
+
+use super::entry::{Entry, Phase};
+use super::index::Index;
+use crate::Priority;
+
+/// The rule by which a waiting low priority rises.
+///
+/// Higher levels leave first. Once the first key of a lower level has waited longer than `patience`,
+/// every `share`-th hand-out goes to the longest waiting such key. So a key that becomes ready with
+/// `n` keys of lower levels ahead of it is handed out after at most `patience` and then
+/// `share × (n + 1)` further hand-outs, whatever is added above it.
+///
+/// The default is a patience of one second and a share of four.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ageing {
+    patience: Duration,
+    share: u32,
+}
+
+impl Ageing {
+    /// Makes a rule. Zero `patience` shares from the first hand-out on; a `share` of 1 gives aged
+    /// keys every hand-out, and 0 means 1.
+    #[must_use]
+    pub fn new(patience: Duration, share: u32) -> Self {
+        Self {
+            patience,
+            share: share.max(1),
+        }
+    }
+}
+
+impl Default for Ageing {
+    fn default() -> Self {
+        Self::new(Duration::from_secs(1), 4)
+    }
+}
+
+/// A place in line. An entry holds at most one; others of its slot are stale and skipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ticket {
+    level: u8,
+    number: u32,
+}
+
+impl Ticket {
+    pub(super) fn level(self) -> usize {
+        self.level.into()
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Ready {
+    ageing: Ageing,
+    levels: [Level; Priority::LEVELS],
+    /// The number of the next ticket; wraps, which is harmless long before a stale one could match.
+    next_number: u32,
+    /// Hand-outs since the last one to an aged key, while there is an aged key.
+    passed_over: u32,
+}
+
+#[derive(Debug, Default)]
+struct Level {
+    /// Slots in line with the number of their ticket, valid and stale.
+    line: VecDeque<(u32, u32)>,
+    /// How many of them are valid.
+    valid: usize,
+}
+
+impl Ready {
+    pub(super) fn new(ageing: Ageing) -> Self {
+        Self {
+            ageing,
+            levels: Default::default(),
+            next_number: 0,
+            passed_over: 0,
+        }
+    }
+
+    pub(super) fn push(&mut self, slot: u32, priority: Priority) -> Ticket {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        let level = &mut self.levels[priority.level()];
+        level.line.push_back((slot, number));
+        level.valid += 1;
+        Ticket {
+            level: priority.level() as u8,
+            number,
+        }
+    }
+
+    /// Notes that a ticket is stale from now on.
+    pub(super) fn discard(&mut self, ticket: Ticket) {
+        self.levels[ticket.level()].valid -= 1;
+    }
+
+    /// Takes the slot whose turn it is out of the line.
+    pub(super) fn pop<K: Eq + Hash, P>(
+        &mut self,
+        entries: &Index<K, Entry<P>>,
+        now: Instant,
+    ) -> Option<u32> {
+        let highest = self.levels.iter().position(|level| level.valid > 0)?;
+        let level = self.aged_level(highest, entries, now).unwrap_or(highest);
+        let (slot, _) = self.first(level, entries)?;
+        self.levels[level].line.pop_front();
+        self.levels[level].valid -= 1;
+        Some(slot)
+    }
+
+    /// Returns the lower level whose turn it is, if there is one.
+    fn aged_level<K: Eq + Hash, P>(
+        &mut self,
+        highest: usize,
+        entries: &Index<K, Entry<P>>,
+        now: Instant,
+    ) -> Option<usize> {
+        let patience = self.ageing.patience;
+        let aged = (highest + 1..Priority::LEVELS)
+            .filter_map(|level| Some((self.first(level, entries)?.1, level)))
+            .filter(|(since, _)| now.saturating_duration_since(*since) > patience)
+            .min();
+        let Some((_, level)) = aged else {
+            self.passed_over = 0;
+            return None;
+        };
+        self.passed_over += 1;
+        if self.passed_over < self.ageing.share {
+            return None;
+        }
+        self.passed_over = 0;
+        Some(level)
+    }
+
+    /// Drops stale tickets at the head of a level and looks at the first valid one.
+    fn first<K: Eq + Hash, P>(
+        &mut self,
+        level: usize,
+        entries: &Index<K, Entry<P>>,
+    ) -> Option<(u32, Instant)> {
+        let line = &mut self.levels[level].line;
+        while let Some(&(slot, number)) = line.front() {
+            let ticket = Ticket {
+                level: level as u8,
+                number,
+            };
+            match entry_with(entries, slot, ticket) {
+                Some(entry) => return Some((slot, entry.since?)),
+                None => line.pop_front(),
+            };
+        }
+        None
+    }
+
+    /// Drops stale tickets where they have become the majority.
+    pub(super) fn compact<K: Eq + Hash, P>(&mut self, entries: &Index<K, Entry<P>>) {
+        for (level, line) in (0..).zip(&mut self.levels) {
+            if line.line.len() > 2 * line.valid + 64 {
+                line.line.retain(|&(slot, number)| {
+                    entry_with(entries, slot, Ticket { level, number }).is_some()
+                });
+            }
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.levels.iter().map(|level| level.valid).sum()
+    }
+
+    /// Returns how many keys are in line at each level, the highest first.
+    pub(super) fn depths(&self) -> [usize; Priority::LEVELS] {
+        std::array::from_fn(|level| self.levels[level].valid)
+    }
+}
+
+/// Returns the entry of a slot if this is the ticket it holds.
+fn entry_with<K: Eq + Hash, P>(
+    entries: &Index<K, Entry<P>>,
+    slot: u32,
+    ticket: Ticket,
+) -> Option<&Entry<P>> {
+    let entry = &entries.get(slot)?.value;
+    (entry.phase == Phase::Ready(ticket)).then_some(entry)
+}
+
+#[cfg(test)]
+impl Ready {
+    /// Counts tickets, stale ones included.
+    pub(super) fn tickets(&self) -> usize {
+        self.levels.iter().map(|level| level.line.len()).sum()
+    }
+}

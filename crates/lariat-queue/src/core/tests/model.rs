@@ -1,0 +1,462 @@
+//! The core against a naive reference that keeps everything in lists.
+//!
+//! Invariants, after every step: one holder per key; nothing added is lost and nothing is invented
+//! (the payload of every add arrives exactly once); no lane is handed out before its time; the
+//! earliest deadline of a lane wins; keys leave by priority, first come first served, with the share
+//! that ageing grants; failures count up and are forgotten; the counts agree.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::super::*;
+
+const PATIENCE: u64 = 3;
+const SHARE: u32 = 2;
+
+/// A lane number, or the whole key.
+type Lane = Option<u32>;
+
+/// The priority and payload of an add.
+type Parcel = (Priority, Vec<u32>);
+
+#[derive(Debug, Clone)]
+enum Step {
+    Add {
+        key: u8,
+        lanes: BTreeSet<u32>,
+        after: u64,
+        priority: Priority,
+    },
+    Take,
+    Finish {
+        which: usize,
+        verdicts: Vec<(u32, u8, u64)>,
+    },
+    GiveBack {
+        which: usize,
+    },
+    Advance(u64),
+    ShutDown,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Due {
+    lanes: BTreeSet<Lane>,
+    payload: Vec<u32>,
+    priority: Priority,
+}
+
+#[derive(Debug)]
+struct Delayed {
+    /// The deadline, and the order of arrival among equal ones.
+    at: (u64, u64),
+    priority: Priority,
+    payload: Vec<u32>,
+}
+
+#[derive(Debug, Default)]
+struct Model {
+    now: u64,
+    /// Due and not handed out, of keys in line and of held ones.
+    due: BTreeMap<u8, Due>,
+    /// Keys in line with their level and since when, in order of arrival at that level.
+    line: Vec<(u8, Priority, u64)>,
+    delayed: BTreeMap<(u8, Lane), Delayed>,
+    arrivals: u64,
+    failures: BTreeMap<(u8, Lane), u32>,
+    held: BTreeSet<u8>,
+    passed_over: u32,
+    shutting_down: bool,
+}
+
+impl Model {
+    fn add(&mut self, key: u8, lanes: &BTreeSet<Lane>, after: u64, what: Parcel) {
+        if self.shutting_down {
+            return;
+        }
+        if after == 0 {
+            self.make_due(key, lanes, what);
+            let early: Vec<Lane> = self.delayed_lanes(key, |lane, _| {
+                lanes.contains(&None) || lanes.contains(&lane)
+            });
+            self.absorb(key, early);
+            self.line_up(key, self.now);
+        } else {
+            for lane in lanes {
+                self.park(key, *lane, self.now + after, what.clone());
+            }
+        }
+    }
+
+    fn park(&mut self, key: u8, lane: Lane, at: u64, (priority, payload): Parcel) {
+        if let Some(due) = self.due.get_mut(&key)
+            && (due.lanes.contains(&None) || due.lanes.contains(&lane))
+        {
+            due.payload.extend(payload);
+            return;
+        }
+        self.arrivals += 1;
+        let never = Delayed {
+            at: (u64::MAX, 0),
+            priority,
+            payload: vec![],
+        };
+        let delayed = self.delayed.entry((key, lane)).or_insert(never);
+        if at < delayed.at.0 {
+            delayed.at = (at, self.arrivals);
+        }
+        delayed.priority = delayed.priority.max(priority);
+        delayed.payload.extend(payload);
+    }
+
+    fn make_due(&mut self, key: u8, lanes: &BTreeSet<Lane>, (priority, payload): Parcel) {
+        let due = self.due.entry(key).or_insert(Due {
+            priority,
+            ..Due::default()
+        });
+        due.lanes.extend(lanes);
+        due.priority = due.priority.max(priority);
+        due.payload.extend(payload);
+    }
+
+    fn delayed_lanes(&self, key: u8, chosen: impl Fn(Lane, u64) -> bool) -> Vec<Lane> {
+        let mut lanes: Vec<(u64, Lane)> = self
+            .delayed
+            .iter()
+            .filter(|((k, lane), delayed)| *k == key && chosen(*lane, delayed.at.0))
+            .map(|((_, lane), delayed)| (delayed.at.0, *lane))
+            .collect();
+        lanes.sort();
+        lanes.into_iter().map(|(_, lane)| lane).collect()
+    }
+
+    fn absorb(&mut self, key: u8, lanes: Vec<Lane>) {
+        for lane in lanes {
+            let delayed = self.delayed.remove(&(key, lane)).unwrap();
+            self.make_due(key, &[lane].into(), (delayed.priority, delayed.payload));
+        }
+    }
+
+    fn line_up(&mut self, key: u8, since: u64) {
+        if self.held.contains(&key) {
+            return;
+        }
+        let priority = self.due[&key].priority;
+        match self.line.iter().position(|(k, _, _)| *k == key) {
+            None => self.line.push((key, priority, since)),
+            Some(at) if self.line[at].1 < priority => {
+                let (_, _, since) = self.line.remove(at);
+                self.line.push((key, priority, since));
+            }
+            Some(_) => {}
+        }
+    }
+
+    fn expire(&mut self) {
+        while let Some((at, key)) = self.next_deadline().filter(|(at, _)| *at <= self.now) {
+            let expired = self.delayed_lanes(key, |_, at| at <= self.now);
+            self.absorb(key, expired);
+            if self.due[&key].lanes.contains(&None) {
+                let rest = self.delayed_lanes(key, |_, _| true);
+                self.absorb(key, rest);
+            }
+            self.line_up(key, at);
+        }
+    }
+
+    fn next_deadline(&self) -> Option<(u64, u8)> {
+        let (key, delayed) = self.delayed.iter().min_by_key(|(_, delayed)| delayed.at)?;
+        Some((delayed.at.0, key.0))
+    }
+
+    /// Returns the position in line whose turn it is.
+    fn turn(&mut self) -> Option<usize> {
+        let first = |level: Priority| self.line.iter().position(|(_, p, _)| *p == level);
+        let highest = self.line.iter().map(|(_, priority, _)| *priority).max()?;
+        let aged = [Priority::Low, Priority::Normal]
+            .into_iter()
+            .filter(|level| *level < highest)
+            .filter_map(first)
+            .filter(|at| self.now - self.line[*at].2 > PATIENCE)
+            .min_by_key(|at| (self.line[*at].2, std::cmp::Reverse(self.line[*at].1)));
+        if aged.is_none() {
+            self.passed_over = 0;
+            return first(highest);
+        }
+        self.passed_over += 1;
+        if self.passed_over < SHARE {
+            return first(highest);
+        }
+        self.passed_over = 0;
+        aged
+    }
+
+    fn settle(&mut self, key: u8) {
+        if self.due.contains_key(&key) {
+            self.line_up(key, self.now);
+        } else if self.delayed_lanes(key, |_, _| true).is_empty() {
+            self.failures.retain(|(k, _), _| *k != key);
+        }
+    }
+}
+
+fn lane_id(lane: Lane) -> LaneId {
+    lane.map_or(LaneId::WHOLE, LaneId::new)
+}
+
+/// The set of lanes a step means; none of them means the whole key.
+fn lanes_of(numbers: &BTreeSet<u32>) -> BTreeSet<Lane> {
+    if numbers.is_empty() {
+        [None].into()
+    } else {
+        numbers.iter().map(|number| Some(*number)).collect()
+    }
+}
+
+struct Pair {
+    model: Model,
+    queue: QueueCore<u8, Vec<u32>>,
+    origin: Instant,
+    holding: Vec<Taken<u8, Vec<u32>>>,
+    tokens: u32,
+}
+
+impl Pair {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "an arbitrary origin of virtual time"
+    )]
+    fn new() -> Self {
+        Self {
+            model: Model::default(),
+            queue: QueueCore::new(Ageing::new(Duration::from_secs(PATIENCE), SHARE)),
+            origin: Instant::now(),
+            holding: Vec::new(),
+            tokens: 0,
+        }
+    }
+
+    fn now(&self) -> Instant {
+        self.origin + Duration::from_secs(self.model.now)
+    }
+
+    fn token(&mut self) -> u32 {
+        self.tokens += 1;
+        self.tokens
+    }
+
+    fn step(&mut self, step: &Step) {
+        let now = self.now();
+        match step {
+            Step::Add {
+                key,
+                lanes,
+                after,
+                priority,
+            } => {
+                let token = self.token();
+                let lanes = lanes_of(lanes);
+                self.model
+                    .add(*key, &lanes, *after, (*priority, vec![token]));
+                let add = Add::after(Duration::from_secs(*after))
+                    .lanes(lanes.iter().copied().map(lane_id).collect::<Lanes>())
+                    .priority(*priority)
+                    .payload(vec![token]);
+                self.queue.add(*key, add, now);
+            }
+            Step::Take => self.take(),
+            Step::Finish { which, verdicts } => self.finish(*which, verdicts),
+            Step::GiveBack { which } => {
+                if self.holding.is_empty() {
+                    return;
+                }
+                let taken = self.holding.remove(which % self.holding.len());
+                let due = self.model.due.entry(taken.key).or_default();
+                due.lanes.extend(ids(&taken.lanes));
+                due.payload.splice(0..0, taken.payload.iter().copied());
+                due.priority = due.priority.max(taken.priority);
+                self.model.held.remove(&taken.key);
+                self.model.settle(taken.key);
+                self.queue.give_back(taken, now);
+            }
+            Step::Advance(seconds) => self.model.now += seconds,
+            Step::ShutDown => {
+                self.model.shutting_down = true;
+                self.model.delayed.clear();
+                self.queue.shut_down();
+            }
+        }
+    }
+
+    fn take(&mut self) {
+        self.model.expire();
+        let turn = self.model.turn();
+        let taken = self.queue.take(self.now());
+        assert_eq!(turn.is_some(), taken.is_some());
+        let (Some(at), Some(taken)) = (turn, taken) else {
+            return;
+        };
+        let (key, _, since) = self.model.line.remove(at);
+        let due = self.model.due.remove(&key).unwrap();
+        assert!(self.model.held.insert(key), "one holder per key");
+        assert_eq!(taken.key, key);
+        assert_eq!(taken.waited, Duration::from_secs(self.model.now - since));
+        assert_eq!(taken.priority, due.priority);
+        assert_eq!(sorted(&taken.payload), sorted(&due.payload));
+        let all = due.lanes.contains(&None);
+        assert_eq!(taken.lanes.is_all(), all);
+        assert!(all || ids(&taken.lanes) == due.lanes);
+        for (lane, count) in &taken.failures {
+            let known = self
+                .model
+                .failures
+                .get(&(key, ids(&Lanes::from(*lane)).pop_first().unwrap()));
+            assert_eq!(known, Some(count));
+        }
+        self.holding.push(taken);
+    }
+
+    fn finish(&mut self, which: usize, verdicts: &[(u32, u8, u64)]) {
+        if self.holding.is_empty() {
+            return;
+        }
+        let taken = self.holding.remove(which % self.holding.len());
+        let (key, now) = (taken.key, self.now());
+        self.model.held.remove(&key);
+        let mut given = Vec::new();
+        for (lane, kind, after) in verdicts {
+            let payload = vec![self.token()];
+            let delay = Duration::from_secs(*after);
+            let verdict = match kind {
+                0 => Verdict::Done,
+                1 => Verdict::Again {
+                    after: delay,
+                    payload: payload.clone(),
+                },
+                _ => Verdict::Failed {
+                    after: delay,
+                    payload: payload.clone(),
+                },
+            };
+            given.push((LaneId::new(*lane), verdict));
+            let lane = Some(*lane);
+            match kind {
+                2 => *self.model.failures.entry((key, lane)).or_default() += 1,
+                _ => drop(self.model.failures.remove(&(key, lane))),
+            }
+            if *kind != 0 && !self.model.shutting_down {
+                if *after == 0 {
+                    self.model
+                        .make_due(key, &[lane].into(), (taken.priority, payload));
+                    let early = self.model.delayed_lanes(key, |other, _| other == lane);
+                    self.model.absorb(key, early);
+                } else {
+                    let at = self.model.now + after;
+                    self.model.park(key, lane, at, (taken.priority, payload));
+                }
+            }
+        }
+        self.model.settle(key);
+        self.queue.finish(taken.slot, taken.priority, given, now);
+    }
+
+    fn check_counts(&mut self) {
+        self.model.expire();
+        let now = self.now();
+        assert_eq!(self.queue.has_ready(now), !self.model.line.is_empty());
+        let stats = self.queue.stats();
+        assert_eq!(stats.depth(), self.model.line.len());
+        assert_eq!(stats.held, self.holding.len());
+        let ready_or_held =
+            |key: &u8| self.model.held.contains(key) || self.model.due.contains_key(key);
+        let delayed: BTreeSet<u8> = self
+            .model
+            .delayed
+            .keys()
+            .map(|(key, _)| *key)
+            .filter(|k| !ready_or_held(k))
+            .collect();
+        assert_eq!(stats.delayed, delayed.len());
+        if let Some((at, _)) = self.model.next_deadline() {
+            let next = self
+                .queue
+                .next_deadline()
+                .expect("a delayed lane has a deadline");
+            assert!(next <= self.origin + Duration::from_secs(at));
+        }
+    }
+
+    /// Lets everything run to its end; nothing may be left.
+    fn drain(&mut self) {
+        while let Some(taken) = self.holding.pop() {
+            self.holding.push(taken);
+            self.finish(0, &[]);
+        }
+        self.model.now += 1_000;
+        loop {
+            self.take();
+            if self.holding.is_empty() {
+                break;
+            }
+            self.finish(0, &[]);
+        }
+        assert!(self.model.due.is_empty() && self.model.delayed.is_empty());
+        assert_eq!(self.queue.entries.len(), 0);
+    }
+}
+
+fn ids(lanes: &Lanes) -> BTreeSet<Lane> {
+    let number = |lane| (0..8).find(|number| LaneId::new(*number) == lane);
+    lanes.ids().map(number).collect()
+}
+
+fn sorted(payload: &[u32]) -> Vec<u32> {
+    let mut payload = payload.to_vec();
+    payload.sort_unstable();
+    payload
+}
+
+fn priority() -> impl Strategy<Value = Priority> {
+    prop_oneof![
+        Just(Priority::Low),
+        Just(Priority::Normal),
+        Just(Priority::High)
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let lanes = prop::collection::btree_set(0_u32..4, 0..3);
+    let verdicts = prop::collection::btree_map(0_u32..4, (0_u8..3, 0_u64..6), 0..4);
+    prop_oneof![
+        8 => (0_u8..5, lanes, prop_oneof![Just(0), 1_u64..8], priority())
+            .prop_map(|(key, lanes, after, priority)| Step::Add { key, lanes, after, priority }),
+        6 => Just(Step::Take),
+        5 => (any::<usize>(), verdicts).prop_map(|(which, verdicts)| Step::Finish {
+            which,
+            verdicts: verdicts.into_iter().map(|(lane, (kind, after))| (lane, kind, after)).collect(),
+        }),
+        1 => any::<usize>().prop_map(|which| Step::GiveBack { which }),
+        3 => (0_u64..4).prop_map(Step::Advance),
+        1 => Just(Step::Advance(20)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, ..Default::default() })]
+    #[test]
+    fn the_queue_does_what_the_naive_reference_does(
+        steps in prop::collection::vec(step(), 1..80), shut_down in prop::option::of(0_usize..80),
+    ) {
+        let mut pair = Pair::new();
+        for (at, step) in steps.iter().enumerate() {
+            if shut_down == Some(at) {
+                pair.step(&Step::ShutDown);
+            }
+            pair.step(step);
+            pair.check_counts();
+        }
+        pair.drain();
+    }
+}

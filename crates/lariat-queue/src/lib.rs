@@ -1,0 +1,47 @@
+//! A work queue in which a key stands at most once, with everything that is due for it.
+//!
+//! Many producers [`add`](WorkQueue::add) keys, many workers [`take`](WorkQueue::take) them. The
+//! rules are those of client-go's work queue: a key that is added twice before it is taken is handed
+//! out once; a key that is with a worker is never handed to another, and if it is added meanwhile it
+//! comes again afterwards; keys of one priority leave in the order in which they came.
+//!
+//! Beyond client-go, a key has *lanes*: independent pieces of work that share the key (in Lariat, the
+//! handlers of a kind). Each lane fails, backs off and comes due on its own, and a worker is told
+//! which lanes are due. Why a key is here travels with it as a [`Payload`], merged when adds merge.
+//!
+//! The queue knows nothing of Kubernetes. [`QueueCore`] is the state machine without clock and tasks,
+//! [`WorkQueue`] the async shell around it.
+//!
+//! ```
+//! use lariat_queue::{Add, WorkQueue};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let queue: WorkQueue<&str> = WorkQueue::default();
+//! queue.add("pod-a", Add::now());
+//! queue.add("pod-a", Add::now());
+//!
+//! let work = queue.take().await.expect("the queue is open");
+//! assert_eq!(*work.key(), "pod-a");
+//! work.done();
+//!
+//! queue.shut_down();
+//! assert!(queue.take().await.is_none());
+//! # }
+//! ```
+
+mod add;
+mod lane;
+mod limiter;
+
+mod core;
+mod queue;
+mod stats;
+mod work;
+
+pub use add::{Add, Payload, Priority};
+pub use core::{Ageing, QueueCore, Taken, Verdict};
+pub use lane::{LaneId, Lanes};
+pub use limiter::{Exponential, FastSlow, MaxOf, RateLimiter, lasso_default};
+pub use queue::WorkQueue;
+pub use stats::{QueueStats, WaitHistogram};
+pub use work::Work;

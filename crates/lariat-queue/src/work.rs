@@ -1,0 +1,122 @@
+//! A key that is with a worker.
+
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::core::{Taken, Verdict};
+use crate::queue::Shared;
+use crate::{LaneId, Lanes, Payload, Priority};
+
+/// A key that a worker holds; nobody else gets it until this is finished or dropped.
+///
+/// Dropping it without an outcome (a worker that panicked or was cancelled) gives the key back, with
+/// the same lanes due and without counting a failure.
+#[must_use = "dropping it puts the key back into the queue"]
+pub struct Work<K: Eq + Hash + Clone, P: Payload + Clone = ()> {
+    queue: Arc<Shared<K, P>>,
+    /// `None` only after it was finished.
+    taken: Option<Taken<K, P>>,
+}
+
+impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
+    pub(crate) fn new(queue: Arc<Shared<K, P>>, taken: Taken<K, P>) -> Self {
+        Self {
+            queue,
+            taken: Some(taken),
+        }
+    }
+
+    fn taken(&self) -> &Taken<K, P> {
+        self.taken.as_ref().expect("finishing consumes the work")
+    }
+
+    /// Returns the key.
+    #[must_use]
+    pub fn key(&self) -> &K {
+        &self.taken().key
+    }
+
+    /// Returns the lanes that are due.
+    #[must_use]
+    pub fn lanes(&self) -> &Lanes {
+        &self.taken().lanes
+    }
+
+    /// Returns what travelled with the key.
+    #[must_use]
+    pub fn payload(&self) -> &P {
+        &self.taken().payload
+    }
+
+    /// Returns the priority under which the key was handed out.
+    #[must_use]
+    pub fn priority(&self) -> Priority {
+        self.taken().priority
+    }
+
+    /// Returns how long the key was ready before it was handed out.
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        self.taken().waited
+    }
+
+    /// Returns how many times in a row a lane has failed.
+    #[must_use]
+    pub fn failures(&self, lane: LaneId) -> u32 {
+        let failures = &self.taken().failures;
+        failures
+            .iter()
+            .find(|(known, _)| *known == lane)
+            .map_or(0, |(_, count)| *count)
+    }
+
+    /// Returns the delay the queue's limiter asks for after one more failure of a lane.
+    #[must_use]
+    pub fn backoff(&self, lane: LaneId) -> Duration {
+        self.queue.backoff(self.failures(lane).saturating_add(1))
+    }
+
+    /// Gives the key back with what became of each lane.
+    ///
+    /// Lanes without a verdict are done, with their failures left as they are.
+    pub fn finish(mut self, verdicts: impl IntoIterator<Item = (LaneId, Verdict<P>)>) {
+        if let Some(taken) = self.taken.take() {
+            self.queue.finish(taken.slot, taken.priority, verdicts);
+        }
+    }
+
+    /// Gives the key back as done; all its failures are forgotten.
+    pub fn done(self) {
+        self.finish([(LaneId::WHOLE, Verdict::Done)]);
+    }
+
+    /// Gives the key back to be tried again as a whole after the limiter's delay.
+    pub fn retry(mut self) {
+        let after = self.backoff(LaneId::WHOLE);
+        let payload = self
+            .taken
+            .as_mut()
+            .map(|taken| std::mem::take(&mut taken.payload));
+        let payload = payload.unwrap_or_default();
+        self.finish([(LaneId::WHOLE, Verdict::Failed { after, payload })]);
+    }
+}
+
+impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Work<K, P> {
+    fn drop(&mut self) {
+        if let Some(taken) = self.taken.take() {
+            self.queue.give_back(taken);
+        }
+    }
+}
+
+impl<K: Eq + Hash + Clone + fmt::Debug, P: Payload + Clone> fmt::Debug for Work<K, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Work")
+            .field("key", self.key())
+            .field("lanes", self.lanes())
+            .finish_non_exhaustive()
+    }
+}
