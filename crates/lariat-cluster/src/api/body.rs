@@ -1,0 +1,94 @@
+//! Bodies: reading a request's, streaming a response's.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::Stream;
+use futures::stream::BoxStream;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::{BodyExt, LengthLimitError, Limited};
+
+use super::status::ApiError;
+
+/// The largest request body, as on a real server.
+const LIMIT: usize = 3 * 1024 * 1024;
+
+/// The body of a response: one piece, or a stream of pieces.
+#[derive(Debug)]
+pub struct ResponseBody(Kind);
+
+enum Kind {
+    Whole(Option<Bytes>),
+    Pieces(BoxStream<'static, io::Result<Bytes>>),
+}
+
+impl std::fmt::Debug for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Whole(bytes) => f.debug_tuple("Whole").field(bytes).finish(),
+            Self::Pieces(_) => f.write_str("Pieces"),
+        }
+    }
+}
+
+impl ResponseBody {
+    pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
+        Self(Kind::Whole(
+            Some(bytes.into()).filter(|bytes: &Bytes| !bytes.is_empty()),
+        ))
+    }
+
+    /// Streams pieces; an error breaks the connection off.
+    pub(crate) fn pieces(pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Self {
+        Self(Kind::Pieces(Box::pin(pieces)))
+    }
+}
+
+impl Body for ResponseBody {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        match &mut self.0 {
+            Kind::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Kind::Pieces(pieces) => pieces
+                .as_mut()
+                .poll_next(cx)
+                .map(|next| next.map(|piece| piece.map(Frame::data))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.0, Kind::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.0 {
+            Kind::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            Kind::Pieces(_) => SizeHint::default(),
+        }
+    }
+}
+
+/// Reads a request's body, up to the limit.
+pub(crate) async fn read<B>(body: B) -> Result<Bytes, ApiError>
+where
+    B: Body + Send,
+    B::Data: Send,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match Limited::new(body, LIMIT).collect().await {
+        Ok(body) => Ok(body.to_bytes()),
+        Err(error) if error.is::<LengthLimitError>() => Err(ApiError::too_large(LIMIT)),
+        Err(error) => Err(ApiError::bad_request(format!(
+            "unable to read the body: {error}"
+        ))),
+    }
+}

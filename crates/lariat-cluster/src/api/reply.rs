@@ -1,0 +1,60 @@
+//! Responses.
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::{Response, StatusCode};
+
+use super::body::ResponseBody;
+use super::status::ApiError;
+
+/// A response on its way out.
+#[derive(Debug)]
+pub(crate) struct Reply(Response<ResponseBody>);
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+impl Reply {
+    fn new(code: StatusCode, content_type: HeaderValue, body: ResponseBody) -> Self {
+        let mut response = Response::new(body);
+        *response.status_mut() = code;
+        response.headers_mut().insert(CONTENT_TYPE, content_type);
+        Self(response)
+    }
+
+    /// Answers one JSON document; a line feed follows it, as Go's encoder has it.
+    pub(crate) fn json(code: StatusCode, document: impl AsRef<[u8]>) -> Self {
+        let document = [document.as_ref(), b"\n"].concat();
+        Self::new(code, JSON, ResponseBody::whole(document))
+    }
+
+    pub(crate) fn text(code: StatusCode, text: &'static str) -> Self {
+        Self::new(
+            code,
+            TEXT,
+            ResponseBody::whole(Bytes::from_static(text.as_bytes())),
+        )
+    }
+
+    /// Answers JSON in pieces.
+    pub(crate) fn stream(body: ResponseBody) -> Self {
+        Self::new(StatusCode::OK, JSON, body)
+    }
+
+    pub(crate) fn into_response(self) -> Response<ResponseBody> {
+        self.0
+    }
+}
+
+impl From<ApiError> for Reply {
+    fn from(error: ApiError) -> Self {
+        if error.plain {
+            return Self::text(error.code, "404 page not found\n");
+        }
+        let mut reply = Self::json(error.code, error.json());
+        if let Some(seconds) = error.retry_after() {
+            reply.0.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        reply
+    }
+}

@@ -1,0 +1,390 @@
+//! The errors of the API: Kubernetes `Status` objects.
+//!
+//! Texts are those of the API server where clients or people read them.
+
+use http::StatusCode;
+use lariat_core::ObjectKey;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::kinds::{Resource, qualified};
+
+/// An answer that is an error.
+#[derive(Debug, Clone)]
+pub(crate) struct ApiError {
+    pub(crate) code: StatusCode,
+    /// Answer `404 page not found` as plain text, as the server's router does.
+    pub(crate) plain: bool,
+    status: Box<Status>,
+}
+
+/// The wire form, its members in the server's order.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    kind: &'static str,
+    api_version: &'static str,
+    metadata: ListMeta,
+    status: &'static str,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    reason: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Details>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<u16>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+struct ListMeta {
+    #[serde(rename = "continue", skip_serializing_if = "Option::is_none")]
+    continue_token: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Details {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    name: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    group: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    kind: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    uid: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    causes: Vec<Cause>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_seconds: Option<u64>,
+}
+
+/// One field that is wrong.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Cause {
+    reason: &'static str,
+    message: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    field: String,
+}
+
+impl Cause {
+    pub(crate) fn new(reason: &'static str, field: &str, message: impl Into<String>) -> Self {
+        Self {
+            reason,
+            field: field.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    pub(crate) fn required(field: &str, message: &str) -> Self {
+        let message = match message {
+            "" => "Required value".to_owned(),
+            message => format!("Required value: {message}"),
+        };
+        Self::new("FieldValueRequired", field, message)
+    }
+
+    pub(crate) fn invalid(field: &str, value: &Value, message: &str) -> Self {
+        Self::new(
+            "FieldValueInvalid",
+            field,
+            format!("Invalid value: {value}: {message}"),
+        )
+    }
+
+    pub(crate) fn forbidden(field: &str, message: &str) -> Self {
+        Self::new(
+            "FieldValueForbidden",
+            field,
+            format!("Forbidden: {message}"),
+        )
+    }
+
+    pub(crate) fn unsupported(field: &str, value: &str, supported: &str) -> Self {
+        let message = format!("Unsupported value: {value:?}: supported values: {supported}");
+        Self::new("FieldValueNotSupported", field, message)
+    }
+}
+
+impl ApiError {
+    fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            plain: false,
+            status: Box::new(Status {
+                kind: "Status",
+                api_version: "v1",
+                metadata: ListMeta::default(),
+                status: "Failure",
+                message: message.into(),
+                reason,
+                details: None,
+                code: Some(code.as_u16()),
+            }),
+        }
+    }
+
+    fn about(mut self, kind: &str, group: &str, name: &str) -> Self {
+        let details = self.status.details.get_or_insert_default();
+        (details.kind, details.group, details.name) = (kind.into(), group.into(), name.into());
+        self
+    }
+
+    fn causes(mut self, causes: &[Cause]) -> Self {
+        self.status.details.get_or_insert_default().causes = causes.to_vec();
+        self
+    }
+
+    pub(crate) fn page_not_found() -> Self {
+        let error = Self::new(StatusCode::NOT_FOUND, "NotFound", "404 page not found");
+        Self {
+            plain: true,
+            ..error
+        }
+    }
+
+    pub(crate) fn unknown_resource() -> Self {
+        let message = "the server could not find the requested resource";
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about("", "", "")
+    }
+
+    pub(crate) fn not_found(resource: &Resource, name: &str) -> Self {
+        let message = format!("{} {name:?} not found", resource.qualified());
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about(
+            &resource.plural,
+            &resource.group,
+            name,
+        )
+    }
+
+    pub(crate) fn namespace_not_found(name: &str) -> Self {
+        let message = format!("namespaces {name:?} not found");
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message).about("namespaces", "", name)
+    }
+
+    pub(crate) fn already_exists(resource: &Resource, name: &str, deleting: bool) -> Self {
+        let prefix = if deleting {
+            "object is being deleted: "
+        } else {
+            ""
+        };
+        let message = format!("{prefix}{} {name:?} already exists", resource.qualified());
+        Self::new(StatusCode::CONFLICT, "AlreadyExists", message).about(
+            &resource.plural,
+            &resource.group,
+            name,
+        )
+    }
+
+    pub(crate) fn conflict(resource: &Resource, name: &str) -> Self {
+        let message = format!(
+            "Operation cannot be fulfilled on {} {name:?}: the object has been modified; please \
+             apply your changes to the latest version and try again",
+            resource.qualified()
+        );
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(
+            &resource.plural,
+            &resource.group,
+            name,
+        )
+    }
+
+    /// A precondition of an update or a deletion that does not hold; named by kind, not resource.
+    pub(crate) fn precondition(resource: &Resource, name: &str, what: &str) -> Self {
+        let kind = resource.qualified_kind();
+        let message = format!("Operation cannot be fulfilled on {kind} {name:?}: {what}");
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(
+            &resource.kind,
+            &resource.group,
+            name,
+        )
+    }
+
+    /// An update of an object that has another uid, as the storage of a real server words it.
+    pub(crate) fn uid_mismatch(resource: &Resource, key: &ObjectKey, sent: &str, is: &str) -> Self {
+        let name = key.name();
+        let message = format!(
+            "Operation cannot be fulfilled on {} {name:?}: StorageError: invalid object, Code: 4, \
+             Key: /registry/{}/{key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+             UID in precondition: {sent}, UID in object meta: {is}",
+            resource.qualified(),
+            resource.plural,
+        );
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(
+            &resource.plural,
+            &resource.group,
+            name,
+        )
+    }
+
+    pub(crate) fn namespace_mismatch() -> Self {
+        Self::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        )
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
+    }
+
+    pub(crate) fn invalid(resource: &Resource, name: &str, causes: &[Cause]) -> Self {
+        Self::invalid_as(&resource.kind, &resource.group, name, causes)
+    }
+
+    /// An update without the resource version this kind demands; named by resource, not kind.
+    pub(crate) fn version_required(resource: &Resource, name: &str) -> Self {
+        let message = "must be specified for an update";
+        let cause = Cause::invalid("metadata.resourceVersion", &json!(0), message);
+        Self::invalid_as(&resource.plural, &resource.group, name, &[cause])
+    }
+
+    /// Query parameters that are wrong.
+    pub(crate) fn invalid_options(options: &str, cause: Cause) -> Self {
+        Self::invalid_as(options, "meta.k8s.io", "", &[cause])
+    }
+
+    fn invalid_as(kind: &str, group: &str, name: &str, causes: &[Cause]) -> Self {
+        let texts: Vec<String> = causes
+            .iter()
+            .map(|cause| format!("{}: {}", cause.field, cause.message))
+            .collect();
+        let texts = match &texts[..] {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let message = format!("{} {name:?} is invalid: {texts}", qualified(kind, group));
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+            .about(kind, group, name)
+            .causes(causes)
+    }
+
+    pub(crate) fn rejected_patch() -> Self {
+        let message = "the server rejected our request due to an error in our request";
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
+    }
+
+    pub(crate) fn forbidden(resource: &Resource, name: &str, why: &str) -> Self {
+        let message = format!("{} {name:?} is forbidden: {why}", resource.qualified());
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about(
+            &resource.plural,
+            &resource.group,
+            name,
+        )
+    }
+
+    pub(crate) fn namespace_terminating(resource: &Resource, name: &str, namespace: &str) -> Self {
+        let why = format!(
+            "unable to create new content in namespace {namespace} because it is being terminated"
+        );
+        let message = format!("namespace {namespace} is being terminated");
+        let cause = Cause::new("NamespaceTerminating", "metadata.namespace", message);
+        Self::forbidden(resource, name, &why).causes(&[cause])
+    }
+
+    pub(crate) fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+    }
+
+    pub(crate) fn not_acceptable() -> Self {
+        let message = "406: Not Acceptable\n\nAvailable representations: application/json";
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
+    pub(crate) fn unsupported_media_type(accepted: &str) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: \
+             {accepted}"
+        );
+        Self::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "UnsupportedMediaType",
+            message,
+        )
+    }
+
+    pub(crate) fn too_large(limit: usize) -> Self {
+        let message = format!("Request entity too large: limit is {limit}");
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "RequestEntityTooLarge",
+            message,
+        )
+    }
+
+    pub(crate) fn list_expired() -> Self {
+        let message = "The resourceVersion for the provided list is too old.";
+        Self::new(StatusCode::GONE, "Expired", message)
+    }
+
+    /// A continue token that is too old; `replacement` goes on without consistency.
+    pub(crate) fn continue_expired(replacement: String) -> Self {
+        let message = "The provided continue parameter is too old to display a consistent list \
+            result. You can start a new list without the continue parameter, or use the continue \
+            token in this response to retrieve the remainder of the results. Continuing with the \
+            provided token results in an inconsistent list - objects that were created, modified, \
+            or deleted between the time the first chunk was returned and now may show up in the \
+            list.";
+        let mut error = Self::new(StatusCode::GONE, "Expired", message);
+        error.status.metadata.continue_token = Some(replacement);
+        error
+    }
+
+    pub(crate) fn watch_expired(requested: u64, oldest: u64) -> Self {
+        let message = format!("too old resource version: {requested} ({oldest})");
+        Self::new(StatusCode::GONE, "Expired", message)
+    }
+
+    pub(crate) fn version_too_large(requested: u64, current: u64) -> Self {
+        let message =
+            format!("Timeout: Too large resource version: {requested}, current: {current}");
+        let cause = Cause::new("ResourceVersionTooLarge", "", "Too large resource version");
+        let mut error = Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).causes(&[cause]);
+        error
+            .status
+            .details
+            .get_or_insert_default()
+            .retry_after_seconds = Some(1);
+        error
+    }
+
+    /// The 500 without a reason, by which the API server reports some bad input.
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
+    }
+
+    /// Returns the seconds of the `Retry-After` header, where there is one.
+    pub(crate) fn retry_after(&self) -> Option<u64> {
+        self.status.details.as_ref()?.retry_after_seconds
+    }
+
+    /// Returns the Status object.
+    pub(crate) fn json(&self) -> Vec<u8> {
+        to_json(&self.status)
+    }
+}
+
+/// Returns the Status that answers a successful deletion.
+pub(crate) fn deleted(resource: &Resource, name: &str, uid: &str) -> Vec<u8> {
+    to_json(&Status {
+        kind: "Status",
+        api_version: "v1",
+        metadata: ListMeta::default(),
+        status: "Success",
+        message: String::new(),
+        reason: "",
+        details: Some(Details {
+            name: name.into(),
+            group: resource.group.clone(),
+            kind: resource.plural.clone(),
+            uid: uid.into(),
+            ..Details::default()
+        }),
+        code: None,
+    })
+}
+
+fn to_json(status: &Status) -> Vec<u8> {
+    serde_json::to_vec(status).expect("a status has only texts and numbers")
+}

@@ -1,0 +1,32 @@
+//! The wall clock, moved by tokio's clock.
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+/// Wall-clock time that stands still when tokio's time is paused and jumps when it is advanced.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock {
+    started: Instant,
+    started_at: Timestamp,
+}
+
+impl Clock {
+    pub(crate) fn new() -> Self {
+        Self {
+            started: Instant::now(),
+            started_at: Timestamp::now(),
+        }
+    }
+
+    /// Returns the present as Kubernetes writes a `Time`: RFC 3339, whole seconds, UTC.
+    pub(crate) fn now(&self) -> String {
+        self.later(0)
+    }
+
+    /// Returns the time some seconds from now.
+    pub(crate) fn later(&self, seconds: u64) -> String {
+        let since = self.started.elapsed() + std::time::Duration::from_secs(seconds);
+        let then = self.started_at.checked_add(since).unwrap_or(Timestamp::MAX);
+        format!("{:.0}", then.round(jiff::Unit::Second).unwrap_or(then))
+    }
+}

@@ -1,0 +1,275 @@
+//! The lifecycle of CustomResourceDefinitions: accepting names, serving the kind, taking it away.
+//!
+//! Source of the conditions: `k8s.io/apiextensions-apiserver/pkg/controller`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+
+use super::names::{Accepted, Decision};
+use crate::kinds::{Definition, Resource, resources_of};
+use crate::server::Server;
+use crate::store::{Ending, Object, Range, Stored, TableId};
+use crate::verbs::{self, CLEANUP, Part, Replacement, finalizers, metadata_mut};
+
+/// What the controller has done about each definition, by the definition's name.
+#[derive(Debug, Default)]
+pub(super) struct Definitions {
+    served: HashMap<String, Served>,
+}
+
+/// A kind that is served.
+#[derive(Debug)]
+struct Served {
+    table: TableId,
+    /// The generation of the definition that is served.
+    generation: i64,
+    terminating: Arc<AtomicBool>,
+}
+
+/// A definition that is looked at.
+struct Look<'a> {
+    server: &'a Server,
+    /// The resource of definitions.
+    resource: &'a Resource,
+    stored: &'a Arc<Stored>,
+    object: Object,
+    definition: Definition,
+}
+
+impl Definitions {
+    /// Moves every definition one step on; a step commits, which leads to the next look.
+    pub(super) fn reconcile(&mut self, server: &Server) {
+        let catalog = server.kinds.catalog();
+        let group = "apiextensions.k8s.io";
+        let resource = catalog.resource(group, "v1", "customresourcedefinitions");
+        let page = server
+            .store
+            .range(server.kinds.definitions, &Range::default());
+        let (Some(resource), Ok(page)) = (resource, page) else {
+            return;
+        };
+        self.retire_missing(server, &page.objects);
+        let accepted = Accepted::of(&page.objects);
+        for stored in &page.objects {
+            let object = stored.object();
+            let Some(definition) = Definition::of(&object) else {
+                continue;
+            };
+            let look = Look {
+                server,
+                resource,
+                stored,
+                object,
+                definition,
+            };
+            if stored.is_deleting() {
+                self.take_away(&look);
+            } else {
+                self.bring_in(&look, &accepted);
+            }
+        }
+    }
+
+    /// Accepts names, then installs, then serves, then keeps what is served up to date.
+    fn bring_in(&mut self, look: &Look<'_>, accepted: &Accepted) {
+        let decision = accepted.decide(look.stored.key().name(), &look.definition.spec);
+        let is_established = look.condition("Established") == Some("True");
+        let is_accepted = look.condition("NamesAccepted") == Some("True");
+        let is_current = look.object["status"]["acceptedNames"] == decision.names_json();
+        let next = match (&decision.conflict, is_established) {
+            (None, false) if is_accepted && is_current => {
+                self.serve(look);
+                established(
+                    "True",
+                    "InitialNamesAccepted",
+                    "the initial names have been accepted",
+                )
+            }
+            (None, false) => established(
+                "False",
+                "Installing",
+                "the initial names have been accepted",
+            ),
+            (Some(_), false) => established("False", "NotAccepted", "not all names are accepted"),
+            (_, true) => {
+                self.serve(look);
+                return;
+            }
+        };
+        look.write_status(&decision, &next);
+    }
+
+    /// Serves a definition in its present generation.
+    fn serve(&mut self, look: &Look<'_>) {
+        let name = look.stored.key().name();
+        let generation = look.generation();
+        let known = self.served.get(name);
+        if known.is_some_and(|served| served.generation == generation) {
+            return;
+        }
+        let table = look.server.store.table(name);
+        let terminating = known
+            .map(|served| Arc::clone(&served.terminating))
+            .unwrap_or_default();
+        let resources = resources_of(&look.definition, table, &terminating);
+        look.server.kinds.serve(table, resources);
+        if known.is_some() {
+            // What watchers are told depends on the definition, so they have to come again.
+            look.server.store.end_watches(Some(table), Ending::Clean);
+        }
+        let served = Served {
+            table,
+            generation,
+            terminating,
+        };
+        self.served.insert(name.to_owned(), served);
+    }
+
+    /// Deletes the instances of a definition, then lets it go.
+    fn take_away(&mut self, look: &Look<'_>) {
+        if !finalizers(&look.object).contains(&CLEANUP) {
+            return;
+        }
+        if look.condition("Terminating") != Some("True") {
+            let message = "CustomResource deletion is in progress";
+            look.write_condition("Terminating", "True", "InstanceDeletionInProgress", message);
+            return;
+        }
+        let name = look.stored.key().name();
+        if let Some(served) = self.served.get(name)
+            && !remove_instances(look, served)
+        {
+            return;
+        }
+        self.retire(look.server, name);
+        look.release();
+    }
+
+    /// Stops serving what has no definition any more.
+    fn retire_missing(&mut self, server: &Server, present: &[Arc<Stored>]) {
+        let is_missing = |name: &&String| present.iter().all(|each| each.key().name() != **name);
+        let missing: Vec<String> = self.served.keys().filter(is_missing).cloned().collect();
+        for name in missing {
+            self.retire(server, &name);
+        }
+    }
+
+    fn retire(&mut self, server: &Server, name: &str) {
+        if let Some(served) = self.served.remove(name) {
+            server.kinds.serve(served.table, Vec::new());
+            server.store.end_watches(Some(served.table), Ending::Clean);
+        }
+    }
+}
+
+/// Deletes all instances of a kind; tells whether none is left.
+fn remove_instances(look: &Look<'_>, served: &Served) -> bool {
+    served.terminating.store(true, Ordering::Relaxed);
+    let catalog = look.server.kinds.catalog();
+    let resource = catalog
+        .each_table()
+        .find(|resource| resource.table == served.table);
+    let page = look.server.store.range(served.table, &Range::default());
+    let (Some(resource), Ok(page)) = (resource, page) else {
+        return true;
+    };
+    for stored in page.objects.iter().filter(|stored| !stored.is_deleting()) {
+        verbs::remove(look.server, resource, stored, None);
+    }
+    page.objects.is_empty()
+}
+
+fn established(status: &str, reason: &str, message: &str) -> Value {
+    json!({"type": "Established", "status": status, "reason": reason, "message": message})
+}
+
+impl Look<'_> {
+    fn generation(&self) -> i64 {
+        let generation = self
+            .object
+            .get("metadata")
+            .and_then(|m| m.get("generation")?.as_i64());
+        generation.unwrap_or(0)
+    }
+
+    fn condition(&self, kind: &str) -> Option<&str> {
+        let conditions = self.object.get("status")?.get("conditions")?.as_array()?;
+        conditions
+            .iter()
+            .find(|condition| condition["type"] == kind)?["status"]
+            .as_str()
+    }
+
+    fn write_status(&self, decision: &Decision, established: &Value) {
+        let mut object = self.object.clone();
+        object["status"]["acceptedNames"] = decision.names_json();
+        self.set_condition(&mut object, decision.condition());
+        self.set_condition(&mut object, established.clone());
+        self.write(Part::Status, object);
+    }
+
+    fn write_condition(&self, kind: &str, status: &str, reason: &str, message: &str) {
+        let mut object = self.object.clone();
+        let condition =
+            json!({"type": kind, "status": status, "reason": reason, "message": message});
+        self.set_condition(&mut object, condition);
+        self.write(Part::Status, object);
+    }
+
+    /// Puts a condition into a status; its transition time moves only with its status.
+    fn set_condition(&self, object: &mut Object, mut condition: Value) {
+        let conditions = &mut object["status"]["conditions"];
+        if !conditions.is_array() {
+            *conditions = json!([]);
+        }
+        let known = conditions
+            .as_array_mut()
+            .expect("it was just made an array");
+        let place = known
+            .iter()
+            .position(|each| each["type"] == condition["type"]);
+        let unmoved = place.filter(|at| known[*at]["status"] == condition["status"]);
+        condition["lastTransitionTime"] = match unmoved {
+            Some(at) => known[at]["lastTransitionTime"].clone(),
+            None => self.server.clock.now().into(),
+        };
+        match place {
+            Some(at) => known[at] = condition,
+            None => known.push(condition),
+        }
+    }
+
+    /// Takes away the finalizer that held the definition.
+    fn release(&self) {
+        let mut object = self.object.clone();
+        let rest: Vec<String> = finalizers(&object)
+            .into_iter()
+            .filter(|name| *name != CLEANUP)
+            .map(str::to_owned)
+            .collect();
+        metadata_mut(&mut object).insert("finalizers".into(), rest.into());
+        self.write(Part::Main, object);
+    }
+
+    fn write(&self, part: Part, object: Object) {
+        match verbs::replacement(self.resource, part, &self.object, object) {
+            Ok(Replacement::Unchanged) => {}
+            // If somebody else was faster, the next look sees it.
+            Ok(replacement) => {
+                drop(verbs::replace(
+                    self.server,
+                    self.resource,
+                    self.stored,
+                    &replacement,
+                ));
+            }
+            Err(error) => {
+                let name = self.stored.key().name();
+                tracing::warn!(name, ?error, "cannot update a CustomResourceDefinition");
+            }
+        }
+    }
+}

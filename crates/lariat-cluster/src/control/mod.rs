@@ -1,0 +1,30 @@
+//! The controllers of the control plane that run inside the cluster.
+
+mod definitions;
+mod names;
+mod namespaces;
+
+use std::sync::Arc;
+
+use crate::server::Server;
+
+/// Runs all controllers until the cluster stops.
+///
+/// They look at what is stored after every announcement of commits, so they cannot miss a change, and
+/// a look at which nothing is to be done reads two small tables.
+pub(crate) async fn run(server: Arc<Server>) {
+    let mut commits = server.store.commits();
+    let mut definitions = definitions::Definitions::default();
+    loop {
+        definitions.reconcile(&server);
+        namespaces::reconcile(&server);
+        tokio::select! {
+            changed = commits.changed() => {
+                if changed.is_err() {
+                    return;
+                }
+            }
+            () = server.stopped.cancelled() => return,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! What a CustomResourceDefinition says about the kinds it defines.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use serde::Deserialize;
+
+use super::resource::{Generation, Resource, Rules};
+use crate::store::{Object, TableId};
+
+/// The parts of a CustomResourceDefinition that decide how its kind is served.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Definition {
+    pub(crate) spec: Spec,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Spec {
+    pub(crate) group: String,
+    pub(crate) scope: String,
+    pub(crate) names: Names,
+    pub(crate) versions: Vec<Version>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Names {
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) kind: String,
+    pub(crate) list_kind: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Version {
+    pub(crate) name: String,
+    pub(crate) served: bool,
+    #[serde(default)]
+    subresources: Subresources,
+    #[serde(default)]
+    selectable_fields: Vec<SelectableField>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct Subresources {
+    status: Option<Object>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SelectableField {
+    json_path: String,
+}
+
+impl Definition {
+    /// Reads a definition whose form was checked when it was written.
+    pub(crate) fn of(object: &Object) -> Option<Self> {
+        serde_json::from_value(object.clone().into()).ok()
+    }
+}
+
+/// Returns the resources a definition serves, one for each served version.
+pub(crate) fn resources_of(
+    definition: &Definition,
+    table: TableId,
+    terminating: &Arc<AtomicBool>,
+) -> Vec<Arc<Resource>> {
+    let spec = &definition.spec;
+    let names = &spec.names;
+    let served = spec.versions.iter().filter(|version| version.served);
+    let resource = |version: &Version| Resource {
+        group: spec.group.clone(),
+        version: version.name.clone(),
+        kind: names.kind.clone(),
+        list_kind: names.list_kind.clone(),
+        plural: names.plural.clone(),
+        singular: names.singular.clone(),
+        short_names: names.short_names.clone(),
+        categories: names.categories.clone(),
+        namespaced: spec.scope == "Namespaced",
+        rules: rules_of(version),
+        table,
+        terminating: Arc::clone(terminating),
+    };
+    served.map(|version| Arc::new(resource(version))).collect()
+}
+
+fn rules_of(version: &Version) -> Rules {
+    let status = version.subresources.status.is_some();
+    let generation = if status {
+        Generation::Content
+    } else {
+        Generation::ContentAndStatus
+    };
+    let paths = version.selectable_fields.iter();
+    Rules {
+        generation,
+        status,
+        version_required: true,
+        custom: true,
+        field_labels: paths
+            .map(|f| f.json_path.trim_start_matches('.').to_owned())
+            .collect(),
+        ..Rules::default()
+    }
+}
+
+/// Orders versions as Kubernetes prefers them: `v2 > v1 > v1beta2 > v1alpha1 > anything else`.
+///
+/// Source: `k8s.io/apimachinery/pkg/version.CompareKubeAwareVersionStrings`.
+pub(super) fn version_order(version: &str) -> (u8, u64, u64, Reverse<String>) {
+    let other = (0, 0, 0, Reverse(version.to_owned()));
+    let Some(rest) = version.strip_prefix('v') else {
+        return other;
+    };
+    let digits = rest
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(rest.len());
+    let (major, stage) = rest.split_at(digits);
+    let stage = match stage {
+        "" => Some((3, 0)),
+        stage => [("beta", 2), ("alpha", 1)]
+            .iter()
+            .find_map(|(name, rank)| Some((*rank, stage.strip_prefix(name)?.parse().ok()?))),
+    };
+    match (major.parse(), stage) {
+        (Ok(major), Some((rank, minor))) => (rank, major, minor, Reverse(String::new())),
+        _ => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_order_as_kubernetes_prefers_them() {
+        let mut versions = [
+            "foo10",
+            "v1",
+            "v10beta3",
+            "v11alpha2",
+            "v2",
+            "foo1",
+            "v3beta1",
+            "v12alpha1",
+            "v10",
+        ];
+        versions.sort_by_key(|version| Reverse(version_order(version)));
+        let expected = [
+            "v10",
+            "v2",
+            "v1",
+            "v10beta3",
+            "v3beta1",
+            "v12alpha1",
+            "v11alpha2",
+            "foo1",
+            "foo10",
+        ];
+        assert_eq!(versions, expected);
+    }
+}

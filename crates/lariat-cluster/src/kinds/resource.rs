@@ -1,0 +1,128 @@
+//! What the server knows of one resource in one version.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use lariat_core::{Gvk, ObjectKey};
+
+use crate::store::{Object, TableId};
+
+/// One resource in one version: its names, and the ways in which kinds differ.
+#[derive(Debug)]
+pub(crate) struct Resource {
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    pub(crate) list_kind: String,
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+    pub(crate) namespaced: bool,
+    pub(crate) rules: Rules,
+    pub(crate) table: TableId,
+    /// The kind is being removed: nothing new may be created.
+    pub(crate) terminating: Arc<AtomicBool>,
+}
+
+/// Where kinds differ in their treatment.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rules {
+    /// Whether the server counts changes of the object in `metadata.generation`.
+    pub(crate) generation: Generation,
+    /// Whether there is a `/status` subresource, so that status is written only through it.
+    pub(crate) status: bool,
+    /// Whether PUT to a missing name creates.
+    pub(crate) put_creates: bool,
+    /// Whether an update must name the resource version it replaces.
+    pub(crate) version_required: bool,
+    /// Whether a deletion answers the object instead of a Status.
+    pub(crate) delete_answers_object: bool,
+    /// Field labels beside name and namespace.
+    pub(crate) field_labels: Vec<String>,
+    /// The kind comes from a CustomResourceDefinition.
+    pub(crate) custom: bool,
+    /// What a name of this kind must look like.
+    pub(crate) names: NameRule,
+}
+
+/// Which changes raise `metadata.generation`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Generation {
+    /// The kind has no generation.
+    #[default]
+    None,
+    /// Changes outside metadata and status.
+    Content,
+    /// Also changes of annotations, as for Deployments.
+    ContentAndAnnotations,
+    /// Changes outside metadata: custom resources without a status subresource.
+    ContentAndStatus,
+}
+
+/// The syntax of names.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum NameRule {
+    /// DNS subdomain (RFC 1123), up to 253 characters.
+    #[default]
+    Subdomain,
+    /// DNS label (RFC 1123), up to 63 characters.
+    Label,
+    /// Anything that can be a path segment.
+    PathSegment,
+}
+
+impl Resource {
+    pub(crate) fn gvk(&self) -> Gvk {
+        Gvk::new(&self.group, &self.version, &self.kind)
+    }
+
+    pub(crate) fn api_version(&self) -> String {
+        self.gvk().api_version()
+    }
+
+    /// Returns the plural with its group, as messages name a resource.
+    pub(crate) fn qualified(&self) -> String {
+        qualified(&self.plural, &self.group)
+    }
+
+    /// Returns the kind with its group, as messages name a kind.
+    pub(crate) fn qualified_kind(&self) -> String {
+        qualified(&self.kind, &self.group)
+    }
+
+    pub(crate) fn is_terminating(&self) -> bool {
+        self.terminating.load(Ordering::Relaxed)
+    }
+
+    /// Returns the key of an object named in a URL.
+    pub(crate) fn key(&self, namespace: Option<&str>, name: &str) -> ObjectKey {
+        match namespace.filter(|_| self.namespaced) {
+            Some(namespace) => ObjectKey::namespaced(namespace, name),
+            None => ObjectKey::cluster(name),
+        }
+    }
+
+    /// Puts kind and version of this resource on an object, which is all that conversion `None` does.
+    pub(crate) fn set_type(&self, object: &mut Object) {
+        object.insert("kind".to_owned(), self.kind.clone().into());
+        object.insert("apiVersion".to_owned(), self.api_version().into());
+    }
+
+    /// Returns the JSON with which an object of this resource begins, up to the comma.
+    pub(crate) fn head(&self) -> String {
+        format!(
+            r#""kind":"{}","apiVersion":"{}""#,
+            self.kind,
+            self.api_version()
+        )
+    }
+}
+
+pub(crate) fn qualified(name: &str, group: &str) -> String {
+    if group.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{name}.{group}")
+    }
+}

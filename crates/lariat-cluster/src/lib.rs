@@ -1,0 +1,44 @@
+//! A Kubernetes API server in a crate: in memory, in process, ready at once.
+//!
+//! It needs no download and no privileges, keeps real resource versions and watch history, and is
+//! served two ways: over loopback HTTP, for any Kubernetes client, and as a [`tower`] service, for a
+//! client in the same process. Tests of controllers get a cluster each.
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+//! use lariat_cluster::Cluster;
+//!
+//! let cluster = Cluster::builder().listen().start().await?;
+//! assert_eq!(cluster.journal().count("watch", "pods"), 0);
+//! cluster.shutdown().await;
+//! # Ok(()) }
+//! ```
+//!
+//! What it serves today: the built-in kinds and CustomResourceDefinitions with get, list (selectors,
+//! paging, versions), watch (bookmarks, initial events, expiry), create, update, merge and JSON patch,
+//! delete with finalizers, status subresources, namespaces with their lifecycle, legacy discovery.
+//! Server-side apply, strategic merge patch, garbage collection and schema validation are not served.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `client` | [`Cluster::client`]: a kube client without a socket |
+//!
+//! [`tower`]: https://docs.rs/tower
+
+mod cluster;
+
+mod api;
+mod control;
+mod kinds;
+mod store;
+mod verbs;
+
+mod clock;
+mod journal;
+mod names;
+mod server;
+
+pub use api::body::ResponseBody;
+pub use api::service::ClusterService;
+pub use cluster::{Cluster, ClusterBuilder};
+pub use journal::{Journal, Request};

@@ -1,0 +1,35 @@
+//! What every request works on.
+
+use tokio_util::sync::CancellationToken;
+
+use crate::clock::Clock;
+use crate::journal::Journal;
+use crate::kinds::Kinds;
+use crate::names::Names;
+use crate::store::Store;
+
+/// The state of one cluster.
+#[derive(Debug)]
+pub(crate) struct Server {
+    pub(crate) store: Store,
+    pub(crate) kinds: Kinds,
+    pub(crate) clock: Clock,
+    pub(crate) names: Names,
+    pub(crate) journal: Journal,
+    /// Ends everything that runs for the cluster, open watches included.
+    pub(crate) stopped: CancellationToken,
+}
+
+impl Server {
+    pub(crate) fn new(history: usize, seed: Option<u64>) -> Self {
+        let store = Store::new(history);
+        Self {
+            kinds: Kinds::new(&store),
+            store,
+            clock: Clock::new(),
+            names: Names::new(seed),
+            journal: Journal::default(),
+            stopped: CancellationToken::new(),
+        }
+    }
+}

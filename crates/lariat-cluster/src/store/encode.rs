@@ -1,0 +1,95 @@
+//! Encoding an object with a gap where its resource version will be.
+
+use std::sync::Arc;
+
+use lariat_core::{Labels, ObjectKey};
+use serde_json::Value;
+
+use super::object::{Draft, Object};
+
+/// The order in which the API server writes metadata; other members follow.
+const METADATA_ORDER: [&str; 4] = ["name", "generateName", "namespace", "uid"];
+
+pub(super) fn draft(object: &Object) -> Draft {
+    let empty = Object::new();
+    let metadata = object
+        .get("metadata")
+        .and_then(Value::as_object)
+        .unwrap_or(&empty);
+    let text = |name: &str| {
+        metadata
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let labels = metadata.get("labels").and_then(Value::as_object);
+    let labels: Labels = labels
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
+        .collect();
+    let (before, metadata_end) = metadata_json(metadata);
+    Draft {
+        key: ObjectKey::namespaced(text("namespace"), text("name")),
+        uid: Arc::from(text("uid")),
+        labels,
+        deleting: metadata.contains_key("deletionTimestamp"),
+        head: head_json(object),
+        before,
+        after: after_json(object, &metadata_end),
+    }
+}
+
+fn head_json(object: &Object) -> Vec<u8> {
+    let mut json = vec![b'{'];
+    for name in ["kind", "apiVersion"] {
+        if let Some(value) = object.get(name) {
+            member(&mut json, name, value);
+        }
+    }
+    json
+}
+
+/// Writes `,"metadata":{…"resourceVersion":"`, and what follows the version.
+fn metadata_json(metadata: &Object) -> (Vec<u8>, Vec<u8>) {
+    let mut before = br#","metadata":{"#.to_vec();
+    for name in METADATA_ORDER {
+        if let Some(value) = metadata.get(name) {
+            member(&mut before, name, value);
+        }
+    }
+    if before.last() != Some(&b'{') {
+        before.push(b',');
+    }
+    before.extend_from_slice(br#""resourceVersion":""#);
+    let mut after = br#"""#.to_vec();
+    for (name, value) in metadata {
+        if name != "resourceVersion" && !METADATA_ORDER.contains(&name.as_str()) {
+            member(&mut after, name, value);
+        }
+    }
+    after.push(b'}');
+    (before, after)
+}
+
+fn after_json(object: &Object, metadata_end: &[u8]) -> Vec<u8> {
+    let mut json = metadata_end.to_vec();
+    for (name, value) in object {
+        if !matches!(name.as_str(), "kind" | "apiVersion" | "metadata") {
+            member(&mut json, name, value);
+        }
+    }
+    json.push(b'}');
+    json
+}
+
+/// Writes `"name":value`, with a comma unless it is the first member.
+fn member(json: &mut Vec<u8>, name: &str, value: &Value) {
+    if json.last() != Some(&b'{') {
+        json.push(b',');
+    }
+    let write = "writing JSON to memory cannot fail";
+    serde_json::to_writer(&mut *json, name).expect(write);
+    json.push(b':');
+    serde_json::to_writer(&mut *json, value).expect(write);
+}

@@ -1,0 +1,355 @@
+//! The engine: objects by resource and key, one revision for all, and the history watchers read.
+//!
+//! A write takes the lock, checks that the object is still what the writer saw, stamps the next
+//! revision and appends one event. It wakes one task, the [dispatcher](Store::dispatch), whatever the
+//! number of watchers; these are cursors into the history and read at their own pace.
+
+mod encode;
+mod history;
+mod object;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use lariat_core::ObjectKey;
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+
+use history::History;
+
+pub(crate) use history::Event;
+pub(crate) use object::{Draft, EventType, Object, Stored};
+
+/// Revisions below this are older than any history, as on a server that has been up for a while.
+const FIRST_REVISION: u64 = 500;
+
+#[derive(Debug)]
+pub(crate) struct Store {
+    state: Mutex<State>,
+    /// Wakes the dispatcher.
+    committed: Notify,
+    /// Counts what the dispatcher announced about any table.
+    commits: watch::Sender<u64>,
+    history_capacity: usize,
+}
+
+#[derive(Debug)]
+struct State {
+    revision: u64,
+    tables: Vec<Table>,
+    table_ids: HashMap<String, TableId>,
+    /// Tables with changes the dispatcher has not announced.
+    unannounced: Vec<TableId>,
+}
+
+/// The objects of one resource, whatever the versions it is served in.
+#[derive(Debug)]
+struct Table {
+    objects: BTreeMap<ObjectKey, Arc<Stored>>,
+    history: History,
+    signal: watch::Sender<Signal>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TableId(usize);
+
+/// What watchers of a table wait for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Signal {
+    /// Counts announcements of new events.
+    pub(crate) announced: u64,
+    /// Counts times at which open watches had to end, and how.
+    pub(crate) ended: u64,
+    pub(crate) ending: Ending,
+}
+
+/// How the server ends a watch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// The response is complete.
+    #[default]
+    Clean,
+    /// The connection breaks in the middle of a line.
+    Cut,
+}
+
+/// One write.
+#[derive(Debug)]
+pub(crate) struct Write<'a> {
+    pub(crate) table: TableId,
+    pub(crate) key: &'a ObjectKey,
+    /// The revision the writer saw; `None` if it saw no object.
+    pub(crate) expected: Option<u64>,
+    /// The new state, or `None` to remove the object.
+    pub(crate) draft: Option<Draft>,
+    /// A table in which the key's namespace must exist and not be going away.
+    pub(crate) namespaces: Option<TableId>,
+}
+
+/// Why a write did not happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The object is not what the writer saw.
+    Raced,
+    NamespaceMissing,
+    NamespaceTerminating,
+}
+
+/// The requested revision is no longer covered by the history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Expired;
+
+/// Which objects a read covers.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Range<'a> {
+    pub(crate) namespace: Option<&'a str>,
+    /// The first key, from a continue token.
+    pub(crate) start: Option<&'a str>,
+    /// The revision of the state; `None` for the present.
+    pub(crate) at: Option<u64>,
+    pub(crate) limit: Option<usize>,
+}
+
+/// Objects in key order as they were at one revision.
+#[derive(Debug)]
+pub(crate) struct Page {
+    pub(crate) objects: Vec<Arc<Stored>>,
+    pub(crate) revision: u64,
+    /// How many objects of the range lie behind the limit.
+    pub(crate) remaining: usize,
+}
+
+impl Store {
+    pub(crate) fn new(history_capacity: usize) -> Self {
+        Self {
+            state: Mutex::new(State {
+                revision: FIRST_REVISION,
+                tables: Vec::new(),
+                table_ids: HashMap::new(),
+                unannounced: Vec::new(),
+            }),
+            committed: Notify::new(),
+            commits: watch::Sender::new(0),
+            history_capacity,
+        }
+    }
+
+    /// Returns the table of a resource, which is made on first use.
+    pub(crate) fn table(&self, name: &str) -> TableId {
+        let mut state = self.state.lock();
+        if let Some(id) = state.table_ids.get(name) {
+            return *id;
+        }
+        let id = TableId(state.tables.len());
+        let history = History::new(state.revision, self.history_capacity);
+        state.tables.push(Table {
+            objects: BTreeMap::new(),
+            history,
+            signal: watch::Sender::new(Signal::default()),
+        });
+        state.table_ids.insert(name.to_owned(), id);
+        id
+    }
+
+    pub(crate) fn revision(&self) -> u64 {
+        self.state.lock().revision
+    }
+
+    pub(crate) fn get(&self, table: TableId, key: &ObjectKey) -> Option<Arc<Stored>> {
+        self.state.lock().tables[table.0].objects.get(key).cloned()
+    }
+
+    /// Commits one write, or says why not. Removing returns the last state under its new revision.
+    pub(crate) fn commit(&self, write: Write<'_>) -> Result<Arc<Stored>, Refused> {
+        let mut state = self.state.lock();
+        state.check_namespace(&write)?;
+        let current = state.tables[write.table.0].objects.get(write.key).cloned();
+        if current.as_ref().map(|stored| stored.revision()) != write.expected {
+            return Err(Refused::Raced);
+        }
+        let revision = state.revision + 1;
+        let event = match (&current, write.draft) {
+            (None, None) => return Err(Refused::Raced),
+            (None, Some(draft)) => Event {
+                revision,
+                event: EventType::Added,
+                object: Arc::new(draft.stamp(revision, EventType::Added)),
+                previous: None,
+            },
+            (Some(_), Some(draft)) => Event {
+                revision,
+                event: EventType::Modified,
+                object: Arc::new(draft.stamp(revision, EventType::Modified)),
+                previous: current,
+            },
+            (Some(last), None) => Event {
+                revision,
+                event: EventType::Deleted,
+                object: Arc::new(last.with_version(revision, EventType::Deleted)),
+                previous: current,
+            },
+        };
+        state.revision = revision;
+        let object = Arc::clone(&event.object);
+        state.record(write.table, event);
+        drop(state);
+        self.committed.notify_one();
+        Ok(object)
+    }
+
+    /// Reads a range of a table.
+    pub(crate) fn range(&self, table: TableId, range: &Range<'_>) -> Result<Page, Expired> {
+        let state = self.state.lock();
+        let revision = range.at.unwrap_or(state.revision);
+        let table = &state.tables[table.0];
+        if !table.history.reaches(revision) {
+            return Err(Expired);
+        }
+        let then = match range.at {
+            Some(at) => table.history.undone_to(at),
+            None => BTreeMap::new(),
+        };
+        let bounds = bounds(range);
+        let now = table.objects.range::<str, _>(bounds_of(&bounds));
+        let gone = then.range::<str, _>(bounds_of(&bounds));
+        let unchanged = now.filter(|(key, _)| !then.contains_key(*key));
+        let mut objects: Vec<&Arc<Stored>> = unchanged.map(|(_, stored)| stored).collect();
+        if !then.is_empty() {
+            objects.extend(gone.filter_map(|(_, stored)| stored.as_ref()));
+            objects.sort_unstable_by(|a, b| a.key().cmp(b.key()));
+        }
+        let limit = range.limit.unwrap_or(objects.len()).min(objects.len());
+        Ok(Page {
+            remaining: objects.len() - limit,
+            objects: objects[..limit]
+                .iter()
+                .map(|stored| Arc::clone(stored))
+                .collect(),
+            revision,
+        })
+    }
+
+    /// Returns up to `limit` events after a revision, and the revision up to which nothing is missing
+    /// when there are fewer.
+    pub(crate) fn events(
+        &self,
+        table: TableId,
+        after: u64,
+        limit: usize,
+    ) -> Result<(Vec<Arc<Event>>, u64), Expired> {
+        let state = self.state.lock();
+        let history = &state.tables[table.0].history;
+        if !history.reaches(after) {
+            return Err(Expired);
+        }
+        Ok((history.after(after, limit), state.revision.max(after)))
+    }
+
+    /// Returns the revision from which on the history of a table is complete.
+    pub(crate) fn oldest(&self, table: TableId) -> u64 {
+        self.state.lock().tables[table.0].history.floor()
+    }
+
+    /// Subscribes to announcements about any table.
+    pub(crate) fn commits(&self) -> watch::Receiver<u64> {
+        self.commits.subscribe()
+    }
+
+    /// Subscribes to announcements about a table.
+    pub(crate) fn subscribe(&self, table: TableId) -> watch::Receiver<Signal> {
+        self.state.lock().tables[table.0].signal.subscribe()
+    }
+
+    /// Ends the open watches of one table, or of all.
+    pub(crate) fn end_watches(&self, table: Option<TableId>, ending: Ending) {
+        let state = self.state.lock();
+        for (at, each) in state.tables.iter().enumerate() {
+            if table.is_none_or(|table| table.0 == at) {
+                each.signal.send_modify(|signal| {
+                    signal.ended += 1;
+                    signal.ending = ending;
+                });
+            }
+        }
+    }
+
+    /// Forgets all history, so that watches and exact reads from before are expired.
+    pub(crate) fn compact(&self) {
+        let mut state = self.state.lock();
+        let revision = state.revision;
+        for table in &mut state.tables {
+            table.history.compact(revision);
+        }
+    }
+
+    /// Announces commits to watchers, for ever.
+    pub(crate) async fn dispatch(&self) {
+        loop {
+            self.committed.notified().await;
+            let signals: Vec<watch::Sender<Signal>> = {
+                let mut state = self.state.lock();
+                let changed = std::mem::take(&mut state.unannounced);
+                changed
+                    .iter()
+                    .map(|table| state.tables[table.0].signal.clone())
+                    .collect()
+            };
+            for signal in signals {
+                signal.send_modify(|signal| signal.announced += 1);
+            }
+            self.commits.send_modify(|commits| *commits += 1);
+        }
+    }
+}
+
+impl State {
+    fn check_namespace(&self, write: &Write<'_>) -> Result<(), Refused> {
+        let (Some(namespaces), Some(name)) = (write.namespaces, write.key.namespace()) else {
+            return Ok(());
+        };
+        match self.tables[namespaces.0].objects.get(name) {
+            None => Err(Refused::NamespaceMissing),
+            Some(namespace) if namespace.is_deleting() => Err(Refused::NamespaceTerminating),
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn record(&mut self, id: TableId, event: Event) {
+        let table = &mut self.tables[id.0];
+        let key = event.object.key().clone();
+        match event.event {
+            EventType::Deleted => drop(table.objects.remove(&key)),
+            _ => drop(table.objects.insert(key, Arc::clone(&event.object))),
+        }
+        table.history.push(Arc::new(event));
+        if !self.unannounced.contains(&id) {
+            self.unannounced.push(id);
+        }
+    }
+}
+
+/// The texts between which the keys of a range lie; the end is exclusive.
+fn bounds(range: &Range<'_>) -> (String, Option<String>) {
+    let (mut start, end) = match range.namespace {
+        // "0" is the character behind "/".
+        Some(namespace) => (format!("{namespace}/"), Some(format!("{namespace}0"))),
+        None => (String::new(), None),
+    };
+    if let Some(after) = range.start.filter(|after| **after > *start) {
+        start = after.to_owned();
+    }
+    (start, end)
+}
+
+fn bounds_of(bounds: &(String, Option<String>)) -> (Bound<&str>, Bound<&str>) {
+    let start = bounds.0.as_str();
+    // A start behind the end, which only a forged token has, must not panic.
+    let end = bounds.1.as_deref().map(|end| end.max(start));
+    (
+        Bound::Included(start),
+        end.map_or(Bound::Unbounded, Bound::Excluded),
+    )
+}

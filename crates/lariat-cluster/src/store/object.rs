@@ -1,0 +1,201 @@
+//! One stored state of one object, already encoded.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use lariat_core::{Labels, ObjectKey};
+use serde_json::{Map, Value};
+
+use super::encode;
+
+/// The JSON object an API object is while it is worked on.
+pub(crate) type Object = Map<String, Value>;
+
+/// What happened to an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EventType {
+    Added,
+    Modified,
+    Deleted,
+}
+
+impl EventType {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Added => "ADDED",
+            Self::Modified => "MODIFIED",
+            Self::Deleted => "DELETED",
+        }
+    }
+}
+
+/// An immutable state, kept once: as the watch event that announced it.
+///
+/// The bytes are `{"type":"ADDED","object":{"kind":…,"apiVersion":…,"metadata":{…},…}}` and a line
+/// feed. A watcher that saw the change sends them as they are; a GET sends the slice that is the
+/// object, a list the slice behind the type. Nothing is encoded twice.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    key: ObjectKey,
+    uid: Arc<str>,
+    labels: Labels,
+    revision: u64,
+    deleting: bool,
+    frame: Bytes,
+    event: EventType,
+    /// Where `,"metadata"` begins, behind the type of the object.
+    content: usize,
+    /// Where the digits of the resource version are.
+    version: Range<usize>,
+}
+
+/// An encoded object that waits for its revision.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(super) key: ObjectKey,
+    pub(super) uid: Arc<str>,
+    pub(super) labels: Labels,
+    pub(super) deleting: bool,
+    /// `{"kind":…,"apiVersion":…`
+    pub(super) head: Vec<u8>,
+    /// `,"metadata":{…"resourceVersion":"`
+    pub(super) before: Vec<u8>,
+    /// `"…}`
+    pub(super) after: Vec<u8>,
+}
+
+impl Draft {
+    /// Encodes an object; its `metadata.resourceVersion` is ignored.
+    pub(crate) fn new(object: &Object) -> Self {
+        encode::draft(object)
+    }
+
+    /// Puts a revision on the object, as the event it makes.
+    pub(crate) fn stamp(self, revision: u64, event: EventType) -> Stored {
+        let parts = Parts {
+            head: &self.head,
+            before: &self.before,
+            after: &self.after,
+        };
+        let (frame, content, version) = parts.assemble(revision, event);
+        Stored {
+            key: self.key,
+            uid: self.uid,
+            labels: self.labels,
+            revision,
+            deleting: self.deleting,
+            frame,
+            event,
+            content,
+            version,
+        }
+    }
+}
+
+struct Parts<'a> {
+    head: &'a [u8],
+    before: &'a [u8],
+    after: &'a [u8],
+}
+
+impl Parts<'_> {
+    fn assemble(&self, revision: u64, event: EventType) -> (Bytes, usize, Range<usize>) {
+        let opening = opening(event);
+        let digits = revision.to_string();
+        let length = opening.len() + self.head.len() + self.before.len() + digits.len();
+        let mut frame = Vec::with_capacity(length + self.after.len() + CLOSING.len());
+        frame.extend_from_slice(opening.as_bytes());
+        frame.extend_from_slice(self.head);
+        let content = frame.len();
+        frame.extend_from_slice(self.before);
+        let version = frame.len()..frame.len() + digits.len();
+        frame.extend_from_slice(digits.as_bytes());
+        frame.extend_from_slice(self.after);
+        frame.extend_from_slice(CLOSING.as_bytes());
+        (frame.into(), content, version)
+    }
+}
+
+const CLOSING: &str = "}\n";
+
+fn opening(event: EventType) -> &'static str {
+    match event {
+        EventType::Added => r#"{"type":"ADDED","object":"#,
+        EventType::Modified => r#"{"type":"MODIFIED","object":"#,
+        EventType::Deleted => r#"{"type":"DELETED","object":"#,
+    }
+}
+
+impl Stored {
+    pub(crate) fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    pub(crate) fn uid(&self) -> &str {
+        &self.uid
+    }
+
+    pub(crate) fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    pub(crate) fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    pub(crate) fn is_deleting(&self) -> bool {
+        self.deleting
+    }
+
+    /// Returns the object's JSON.
+    pub(crate) fn json(&self) -> Bytes {
+        self.frame
+            .slice(opening(self.event).len()..self.frame.len() - CLOSING.len())
+    }
+
+    /// Returns the object's JSON behind its type, from the comma on.
+    pub(crate) fn content(&self) -> &[u8] {
+        &self.frame[self.content..self.frame.len() - CLOSING.len()]
+    }
+
+    /// Returns the object's JSON up to the comma behind its type, without the opening brace.
+    pub(crate) fn head(&self) -> &[u8] {
+        &self.frame[opening(self.event).len() + 1..self.content]
+    }
+
+    /// Decodes the object.
+    pub(crate) fn object(&self) -> Object {
+        serde_json::from_slice(&self.json()).expect("a stored object was encoded by this crate")
+    }
+
+    /// Returns the watch event of some type about this state.
+    pub(crate) fn frame(&self, event: EventType) -> Bytes {
+        if event == self.event {
+            self.frame.clone()
+        } else {
+            self.with_version(self.revision, event).frame
+        }
+    }
+
+    /// Returns this state under another revision, as a deletion or a departure from a selector has it.
+    pub(crate) fn with_version(&self, revision: u64, event: EventType) -> Self {
+        let parts = Parts {
+            head: &self.frame[opening(self.event).len()..self.content],
+            before: &self.frame[self.content..self.version.start],
+            after: &self.frame[self.version.end..self.frame.len() - CLOSING.len()],
+        };
+        let (frame, content, version) = parts.assemble(revision, event);
+        Self {
+            key: self.key.clone(),
+            uid: Arc::clone(&self.uid),
+            labels: self.labels.clone(),
+            revision,
+            deleting: self.deleting,
+            frame,
+            event,
+            content,
+            version,
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! What the server does to an object before it stores it, whatever its kind.
+
+use lariat_core::LabelSelector;
+use serde_json::{Map, Value, json};
+
+use super::Call;
+use super::strategy;
+use crate::api::status::{ApiError, Cause};
+use crate::kinds::{Generation, Resource};
+use crate::names;
+use crate::store::Object;
+
+/// Metadata only the server writes.
+const SERVER_METADATA: [&str; 5] = [
+    "uid",
+    "creationTimestamp",
+    "generation",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+];
+
+/// Collections that are dropped when empty.
+const COLLECTIONS: [&str; 4] = ["labels", "annotations", "ownerReferences", "finalizers"];
+
+/// Returns the metadata of an object, which is made if it is missing.
+pub(crate) fn metadata_mut(object: &mut Object) -> &mut Object {
+    let metadata = object.entry("metadata").or_insert_with(|| json!({}));
+    if !metadata.is_object() {
+        *metadata = json!({});
+    }
+    metadata
+        .as_object_mut()
+        .expect("it was just made an object")
+}
+
+/// Returns a text in an object's metadata, empty if there is none.
+pub(crate) fn metadata_text<'a>(object: &'a Object, member: &str) -> &'a str {
+    let text = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get(member)?.as_str());
+    text.unwrap_or_default()
+}
+
+/// Returns the finalizers of an object.
+pub(crate) fn finalizers(object: &Object) -> Vec<&str> {
+    let finalizers = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get("finalizers"));
+    finalizers
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+/// Makes an object ready to be created: names it, stamps it, defaults it, checks it.
+pub(super) fn create(call: &Call, mut object: Object) -> Result<Object, ApiError> {
+    let resource = &call.resource;
+    if !metadata_text(&object, "resourceVersion").is_empty() {
+        let message = "resourceVersion should not be set on objects to be created";
+        return Err(ApiError::internal(message));
+    }
+    place(call, &mut object)?;
+    let metadata = metadata_mut(&mut object);
+    for member in SERVER_METADATA {
+        metadata.remove(member);
+    }
+    tidy(metadata);
+    name(call, metadata)?;
+    metadata.insert("uid".into(), call.server.names.uid().into());
+    metadata.insert("creationTimestamp".into(), call.server.clock.now().into());
+    if resource.rules.generation != Generation::None {
+        metadata.insert("generation".into(), json!(1));
+    }
+    if resource.rules.status {
+        object.remove("status");
+    }
+    strategy::prepare_create(resource, &mut object);
+    check(resource, &object)?;
+    Ok(object)
+}
+
+/// Puts an object into the namespace of the path.
+fn place(call: &Call, object: &mut Object) -> Result<(), ApiError> {
+    let given = metadata_text(object, "namespace").to_owned();
+    let metadata = metadata_mut(object);
+    let Some(namespace) = call.namespace().filter(|_| call.resource.namespaced) else {
+        metadata.remove("namespace");
+        return Ok(());
+    };
+    if !given.is_empty() && given != namespace {
+        return Err(ApiError::namespace_mismatch());
+    }
+    metadata.insert("namespace".into(), namespace.into());
+    Ok(())
+}
+
+/// Generates a name where one is asked for.
+fn name(call: &Call, metadata: &mut Object) -> Result<(), ApiError> {
+    let text = |member: &str| {
+        metadata
+            .get(member)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    if !text("name").is_empty() {
+        return Ok(());
+    }
+    let base = text("generateName");
+    if base.is_empty() {
+        let cause = Cause::required("metadata.name", "name or generateName is required");
+        return Err(ApiError::invalid(&call.resource, "", &[cause]));
+    }
+    let name = call.server.names.generate(base);
+    metadata.insert("name".into(), name.into());
+    Ok(())
+}
+
+/// Drops what the server does not keep.
+fn tidy(metadata: &mut Object) {
+    for member in ["resourceVersion", "selfLink", "managedFields"] {
+        metadata.remove(member);
+    }
+    for member in COLLECTIONS {
+        let is_empty = metadata.get(member).is_some_and(|value| match value {
+            Value::Null => true,
+            Value::Array(array) => array.is_empty(),
+            Value::Object(map) => map.is_empty(),
+            _ => false,
+        });
+        if is_empty {
+            metadata.remove(member);
+        }
+    }
+    metadata.retain(|_, value| !value.is_null());
+}
+
+/// Checks name and labels, and what the kind's own rules say.
+fn check(resource: &Resource, object: &Object) -> Result<(), ApiError> {
+    let mut causes = Vec::new();
+    let name = metadata_text(object, "name");
+    if let Err(rule) = names::check(name, resource.rules.names) {
+        causes.push(Cause::invalid("metadata.name", &name.into(), rule));
+    }
+    let labels = object
+        .get("metadata")
+        .and_then(|metadata| metadata.get("labels"));
+    for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
+        let text = format!("{key}={}", value.as_str().unwrap_or("?"));
+        if let Err(error) = text.parse::<LabelSelector>() {
+            causes.push(Cause::invalid(
+                "metadata.labels",
+                &json!(key),
+                &error.to_string(),
+            ));
+        }
+    }
+    causes.extend(strategy::validate(resource, object));
+    if causes.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::invalid(resource, name, &causes))
+}
+
+/// What is to become of an object that a client wants to replace.
+#[derive(Debug)]
+pub(crate) enum Replacement {
+    /// Nothing changed; the present state stays under its version.
+    Unchanged,
+    /// The new state.
+    Changed(Object),
+    /// The object was only waiting for this change to be deleted; the new state is never stored.
+    Deleted(Object),
+}
+
+/// Which part of an object a write may change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Everything but the status, where that is a part of its own.
+    Main,
+    Status,
+    /// The finalizers in a namespace's spec.
+    Finalize,
+}
+
+impl Part {
+    pub(super) fn of(call: &Call) -> Self {
+        match call.target.subresource.as_deref() {
+            Some("status") => Self::Status,
+            Some("finalize") => Self::Finalize,
+            _ => Self::Main,
+        }
+    }
+}
+
+/// Makes the new state of an object out of what the client sent and what is stored.
+pub(crate) fn replacement(
+    resource: &Resource,
+    part: Part,
+    old: &Object,
+    sent: Object,
+) -> Result<Replacement, ApiError> {
+    let mut new = restrict(resource, part, old, sent);
+    keep_metadata(old, metadata_mut(&mut new));
+    strategy::prepare_update(resource, part, old, &mut new);
+    if without_version(old) == new {
+        return Ok(Replacement::Unchanged);
+    }
+    check_finalizers(resource, old, &new)?;
+    if raises_generation(resource.rules.generation, old, &new) {
+        raise_generation(&mut new);
+    }
+    strategy::check_update(resource, old, &new)?;
+    check(resource, &new)?;
+    if strategy::may_go(&new) {
+        return Ok(Replacement::Deleted(new));
+    }
+    Ok(Replacement::Changed(new))
+}
+
+/// Takes from `sent` only what the written part may change.
+fn restrict(resource: &Resource, part: Part, old: &Object, mut sent: Object) -> Object {
+    match part {
+        Part::Main if resource.rules.status => {
+            copy_member(old, &mut sent, "status");
+            sent
+        }
+        Part::Main => sent,
+        Part::Status => {
+            let mut new = old.clone();
+            copy_member(&sent, &mut new, "status");
+            new
+        }
+        Part::Finalize => {
+            let mut new = old.clone();
+            copy_member(&sent, &mut new, "spec");
+            new
+        }
+    }
+}
+
+fn copy_member(from: &Object, to: &mut Object, member: &str) {
+    match from.get(member) {
+        Some(value) => to.insert(member.to_owned(), value.clone()),
+        None => to.remove(member),
+    };
+}
+
+/// Restores the metadata a client cannot change.
+fn keep_metadata(old: &Object, metadata: &mut Object) {
+    let empty = Map::new();
+    let kept = old
+        .get("metadata")
+        .and_then(Value::as_object)
+        .unwrap_or(&empty);
+    for member in SERVER_METADATA
+        .iter()
+        .chain(&["name", "namespace", "generateName"])
+    {
+        copy_member(kept, metadata, member);
+    }
+    tidy(metadata);
+}
+
+fn without_version(object: &Object) -> Object {
+    let mut object = object.clone();
+    metadata_mut(&mut object).remove("resourceVersion");
+    object
+}
+
+/// Refuses finalizers that come too late.
+fn check_finalizers(resource: &Resource, old: &Object, new: &Object) -> Result<(), ApiError> {
+    if metadata_text(old, "deletionTimestamp").is_empty() {
+        return Ok(());
+    }
+    let known = finalizers(old);
+    let late: Vec<&str> = finalizers(new)
+        .into_iter()
+        .filter(|f| !known.contains(f))
+        .collect();
+    if late.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "no new finalizers can be added if the object is being deleted, found new finalizers {late:?}"
+    );
+    let cause = Cause::forbidden("metadata.finalizers", &message);
+    Err(ApiError::invalid(
+        resource,
+        metadata_text(new, "name"),
+        &[cause],
+    ))
+}
+
+fn raises_generation(rule: Generation, old: &Object, new: &Object) -> bool {
+    let counted = |object: &Object| -> Object {
+        let outside = |member: &str| match rule {
+            Generation::ContentAndStatus => member == "metadata",
+            _ => matches!(member, "metadata" | "status"),
+        };
+        object
+            .iter()
+            .filter(|(m, _)| !outside(m))
+            .map(|(m, v)| (m.clone(), v.clone()))
+            .collect()
+    };
+    let annotations = |object: &Object| object.get("metadata")?.get("annotations").cloned();
+    match rule {
+        Generation::None => false,
+        Generation::ContentAndAnnotations if annotations(old) != annotations(new) => true,
+        _ => counted(old) != counted(new),
+    }
+}
+
+/// Counts one more change.
+pub(super) fn raise_generation(object: &mut Object) {
+    let metadata = metadata_mut(object);
+    let generation = metadata
+        .get("generation")
+        .and_then(Value::as_i64)
+        .unwrap_or(0);
+    metadata.insert("generation".into(), json!(generation + 1));
+}

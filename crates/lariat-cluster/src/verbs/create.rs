@@ -1,0 +1,94 @@
+//! POST to a collection.
+
+use http::StatusCode;
+
+use super::{Call, admit};
+use crate::api::reply::Reply;
+use crate::api::status::ApiError;
+use crate::store::{Draft, Object, Refused, Write};
+
+/// How many generated names are tried before a clash is reported.
+const NAME_ATTEMPTS: usize = 8;
+
+pub(super) fn create(call: &Call) -> Result<Reply, ApiError> {
+    call.query.check_write("CreateOptions", false)?;
+    let dry_run = call.query.dry_run("CreateOptions")?;
+    let sent = call.decode()?;
+    store_new(call, &sent, dry_run)
+}
+
+/// Creates an object, under a generated name if it has none.
+pub(super) fn store_new(call: &Call, sent: &Object, dry_run: bool) -> Result<Reply, ApiError> {
+    let generated = admit::metadata_text(sent, "name").is_empty();
+    let attempts = if generated { NAME_ATTEMPTS } else { 1 };
+    for attempt in 1..=attempts {
+        check_admission(call, admit::metadata_text(sent, "name"))?;
+        let object = admit::create(call, sent.clone())?;
+        let key = call
+            .resource
+            .key(call.namespace(), admit::metadata_text(&object, "name"));
+        if let Some(existing) = call.server.store.get(call.resource.table, &key) {
+            if attempt < attempts {
+                continue;
+            }
+            let deleting = existing.is_deleting();
+            return Err(ApiError::already_exists(
+                &call.resource,
+                key.name(),
+                deleting,
+            ));
+        }
+        if dry_run {
+            let document = serde_json::to_vec(&object).expect("an object is JSON");
+            return Ok(Reply::json(StatusCode::CREATED, document));
+        }
+        let write = Write {
+            table: call.resource.table,
+            key: &key,
+            expected: None,
+            draft: Some(Draft::new(&object)),
+            namespaces: call
+                .resource
+                .namespaced
+                .then_some(call.server.kinds.namespaces),
+        };
+        match call.server.store.commit(write) {
+            Ok(stored) => return Ok(Reply::json(StatusCode::CREATED, stored.json())),
+            Err(Refused::Raced) if attempt < attempts => {}
+            Err(Refused::Raced) => {
+                return Err(ApiError::already_exists(&call.resource, key.name(), false));
+            }
+            Err(refused) => return Err(namespace_error(call, refused, key.name())),
+        }
+    }
+    unreachable!("the last attempt returns")
+}
+
+/// Refuses creations in a namespace that is missing or going, and of a kind that is going.
+fn check_admission(call: &Call, name: &str) -> Result<(), ApiError> {
+    if call.resource.is_terminating() {
+        let why = "create not allowed while custom resource definition is terminating";
+        return Err(ApiError::forbidden(&call.resource, name, why));
+    }
+    let Some(namespace) = call.namespace().filter(|_| call.resource.namespaced) else {
+        return Ok(());
+    };
+    let key = lariat_core::ObjectKey::cluster(namespace);
+    match call.server.store.get(call.server.kinds.namespaces, &key) {
+        None => Err(namespace_error(call, Refused::NamespaceMissing, name)),
+        Some(stored) if stored.is_deleting() => {
+            Err(namespace_error(call, Refused::NamespaceTerminating, name))
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+fn namespace_error(call: &Call, refused: Refused, name: &str) -> ApiError {
+    let namespace = call.namespace().unwrap_or_default();
+    match refused {
+        Refused::NamespaceTerminating => {
+            ApiError::namespace_terminating(&call.resource, name, namespace)
+        }
+        _ => ApiError::namespace_not_found(namespace),
+    }
+}

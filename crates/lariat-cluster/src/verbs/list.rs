@@ -1,0 +1,263 @@
+//! GET of a collection.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::stream;
+use tokio::time;
+
+use super::Call;
+use super::continuation::Continuation;
+use super::fields::Filter;
+use crate::api::body::ResponseBody;
+use crate::api::query::{ListQuery, VersionMatch};
+use crate::api::reply::Reply;
+use crate::api::status::ApiError;
+use crate::kinds::Resource;
+use crate::store::{Page, Range, Stored};
+
+/// How long a read waits for a revision the server has not reached.
+pub(super) const FUTURE_WAIT: Duration = Duration::from_secs(3);
+
+/// Lists are written in pieces of about this many bytes.
+const PIECE: usize = 64 * 1024;
+
+pub(super) async fn list(call: &Call) -> Result<Reply, ApiError> {
+    let query = call.query.list()?;
+    let filter = Filter::new(&call.resource, call.namespace(), &query)?;
+    let plan = Plan::new(call, &query)?;
+    wait_for(call, plan.not_older_than).await?;
+    let selection = select(call, &plan, &filter)?;
+    Ok(reply(&call.resource, selection))
+}
+
+/// Reads everything a collection request selects at present.
+pub(super) async fn all(call: &Call) -> Result<Selection, ApiError> {
+    let query = call.query.list()?;
+    let filter = Filter::new(&call.resource, call.namespace(), &query)?;
+    select(call, &Plan::default(), &filter)
+}
+
+/// Answers a selection as a list.
+pub(super) fn reply(resource: &Resource, selection: Selection) -> Reply {
+    Reply::stream(ResponseBody::pieces(pieces(resource, selection)))
+}
+
+/// What a list reads, by the table of resource version semantics.
+#[derive(Debug, Default)]
+struct Plan {
+    /// The revision of the state; `None` for the present.
+    exactly: Option<u64>,
+    not_older_than: Option<u64>,
+    limit: Option<usize>,
+    continuation: Option<Continuation>,
+}
+
+impl Plan {
+    fn new(call: &Call, query: &ListQuery) -> Result<Self, ApiError> {
+        let limit = query.limit;
+        if let Some(token) = &query.continue_token {
+            if query.version.is_some() {
+                let message = "specifying resource version is not allowed when using continue";
+                return Err(ApiError::bad_request(message));
+            }
+            let continuation = Continuation::parse(token)?;
+            return Ok(Self {
+                exactly: continuation.revision(),
+                not_older_than: None,
+                limit,
+                continuation: Some(continuation),
+            });
+        }
+        let version = query
+            .version
+            .as_deref()
+            .map(|text| parse_version(call, text))
+            .transpose()?;
+        let plan = Self {
+            limit,
+            ..Self::default()
+        };
+        Ok(match (version, query.version_match) {
+            (None, _) => plan,
+            // A watch cache answers version 0 with all it has.
+            (Some(0), None | Some(VersionMatch::NotOlderThan)) => Self {
+                limit: None,
+                ..plan
+            },
+            (Some(version), Some(VersionMatch::Exact)) => Self {
+                exactly: Some(version),
+                not_older_than: Some(version),
+                ..plan
+            },
+            (Some(version), None) if limit.is_some() => Self {
+                exactly: Some(version),
+                not_older_than: Some(version),
+                ..plan
+            },
+            (Some(version), _) => Self {
+                not_older_than: Some(version),
+                ..plan
+            },
+        })
+    }
+}
+
+pub(super) fn parse_version(call: &Call, text: &str) -> Result<u64, ApiError> {
+    text.parse().map_err(|_| {
+        let kind = &call.resource.kind;
+        ApiError::bad_request(format!(
+            "invalid resource version {text:?} for {kind}: not a number"
+        ))
+    })
+}
+
+/// Waits until the server has reached a revision, for as long as a real one does.
+pub(super) async fn wait_for(call: &Call, revision: Option<u64>) -> Result<(), ApiError> {
+    let Some(wanted) = revision else {
+        return Ok(());
+    };
+    let reached = async {
+        let mut commits = call.server.store.commits();
+        while call.server.store.revision() < wanted && commits.changed().await.is_ok() {}
+    };
+    let timed_out = time::timeout(FUTURE_WAIT, reached).await.is_err();
+    let current = call.server.store.revision();
+    if timed_out || current < wanted {
+        return Err(ApiError::version_too_large(wanted, current));
+    }
+    Ok(())
+}
+
+/// The objects of a list and its metadata.
+#[derive(Debug)]
+pub(super) struct Selection {
+    pub(super) objects: Vec<Arc<Stored>>,
+    revision: u64,
+    continue_token: Option<String>,
+    remaining: Option<usize>,
+}
+
+fn select(call: &Call, plan: &Plan, filter: &Filter) -> Result<Selection, ApiError> {
+    let namespace = call.namespace();
+    let start = plan
+        .continuation
+        .as_ref()
+        .map(|continuation| match namespace {
+            Some(namespace) => format!("{namespace}/{}", continuation.start()),
+            None => continuation.start().to_owned(),
+        });
+    let range = Range {
+        namespace,
+        start: start.as_deref(),
+        at: plan.exactly,
+        // With a selector the limit counts what is selected, which the store does not know.
+        limit: plan.limit.filter(|_| filter.is_empty()),
+    };
+    let page = call
+        .server
+        .store
+        .range(call.resource.table, &range)
+        .map_err(|_| {
+            let continuation = plan.continuation.as_ref();
+            continuation.map_or_else(ApiError::list_expired, |continuation| {
+                ApiError::continue_expired(continuation.inconsistent().token())
+            })
+        })?;
+    Ok(cut(page, plan.limit, namespace, filter))
+}
+
+fn cut(page: Page, limit: Option<usize>, namespace: Option<&str>, filter: &Filter) -> Selection {
+    let Page {
+        mut objects,
+        revision,
+        mut remaining,
+    } = page;
+    if !filter.is_empty() {
+        objects.retain(|stored| filter.matches(stored));
+        let limit = limit.unwrap_or(objects.len()).min(objects.len());
+        remaining = objects.len() - limit;
+        objects.truncate(limit);
+    }
+    let last = objects.last().filter(|_| remaining > 0);
+    let continue_token = last.map(|stored| {
+        let key = match namespace {
+            Some(_) => stored.key().name(),
+            None => stored.key().as_str(),
+        };
+        Continuation::after(key, Some(revision)).token()
+    });
+    Selection {
+        objects,
+        revision,
+        continue_token,
+        remaining: (remaining > 0 && filter.is_empty()).then_some(remaining),
+    }
+}
+
+/// Writes a list piece by piece.
+fn pieces(
+    resource: &Resource,
+    selection: Selection,
+) -> impl futures::Stream<Item = std::io::Result<Bytes>> + use<> {
+    let custom = resource.rules.custom;
+    let mut opening = Some(opening(resource, &selection));
+    let head = if custom {
+        resource.head()
+    } else {
+        String::new()
+    };
+    let mut objects = selection.objects.into_iter().peekable();
+    stream::iter(std::iter::from_fn(move || {
+        let is_first = opening.is_some();
+        let mut piece = opening.take().unwrap_or_default();
+        if !is_first && objects.peek().is_none() {
+            return None;
+        }
+        while piece.len() < PIECE
+            && let Some(stored) = objects.next()
+        {
+            item(&mut piece, &stored, &head);
+        }
+        if objects.peek().is_none() {
+            piece.extend_from_slice(b"]}\n");
+        }
+        Some(Ok(Bytes::from(piece)))
+    }))
+}
+
+/// Writes the list up to its first item.
+fn opening(resource: &Resource, selection: &Selection) -> Vec<u8> {
+    let mut opening = format!(
+        r#"{{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}""#,
+        resource.list_kind,
+        resource.api_version(),
+        selection.revision
+    );
+    match &selection.continue_token {
+        Some(token) => opening.push_str(&format!(r#","continue":"{token}""#)),
+        None if resource.rules.custom => opening.push_str(r#","continue":"""#),
+        None => {}
+    }
+    if let Some(remaining) = selection.remaining {
+        opening.push_str(&format!(r#","remainingItemCount":{remaining}"#));
+    }
+    opening.push_str(r#"},"items":["#);
+    opening.into_bytes()
+}
+
+/// Writes one item: custom resources with their type, built-in kinds without.
+fn item(piece: &mut Vec<u8>, stored: &Stored, head: &str) {
+    if piece.last() != Some(&b'[') {
+        piece.push(b',');
+    }
+    piece.push(b'{');
+    piece.extend_from_slice(head.as_bytes());
+    let content = stored.content();
+    piece.extend_from_slice(if head.is_empty() {
+        &content[1..]
+    } else {
+        content
+    });
+}

@@ -1,0 +1,146 @@
+//! The verbs: what happens to objects.
+
+mod admit;
+mod continuation;
+mod create;
+mod decode;
+mod definition;
+mod delete;
+mod delete_options;
+mod fields;
+mod list;
+mod patch;
+mod read;
+mod strategy;
+mod update;
+mod watch;
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+
+use crate::api::query::Query;
+use crate::api::reply::Reply;
+use crate::api::route::Target;
+use crate::api::status::ApiError;
+use crate::kinds::Resource;
+use crate::server::Server;
+use crate::store::{Draft, EventType, Object};
+use std::sync::Arc;
+
+pub(crate) use admit::{Part, Replacement, finalizers, metadata_mut, replacement};
+pub(crate) use definition::CLEANUP;
+pub(crate) use delete::remove;
+pub(crate) use update::replace;
+
+/// A request about objects of one resource.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) server: Arc<Server>,
+    pub(crate) resource: Arc<Resource>,
+    pub(crate) target: Target,
+    pub(crate) query: Query,
+    pub(crate) content_type: String,
+    pub(crate) body: Bytes,
+}
+
+/// A Kubernetes verb.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Get,
+    List,
+    Watch,
+    Create,
+    Update,
+    Patch,
+    Delete,
+    DeleteCollection,
+}
+
+impl Verb {
+    /// Returns the verb of a request, or `None` where the method has no meaning.
+    pub(crate) fn of(method: &Method, target: &Target, watch: bool) -> Option<Self> {
+        Some(match (method, target.name.is_some()) {
+            (&Method::GET, true) => Self::Get,
+            (&Method::GET, false) if watch => Self::Watch,
+            (&Method::GET, false) => Self::List,
+            (&Method::POST, false) => Self::Create,
+            (&Method::PUT, true) => Self::Update,
+            (&Method::PATCH, true) => Self::Patch,
+            (&Method::DELETE, true) => Self::Delete,
+            (&Method::DELETE, false) => Self::DeleteCollection,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+        }
+    }
+}
+
+impl Call {
+    /// Carries the verb out.
+    pub(crate) async fn run(self, verb: Verb) -> Result<Reply, ApiError> {
+        self.check_subresource(verb)?;
+        match verb {
+            Verb::Get => read::get(&self).await,
+            Verb::List => list::list(&self).await,
+            Verb::Watch => watch::watch(self).await,
+            Verb::Create => create::create(&self),
+            Verb::Update => update::update(&self),
+            Verb::Patch => patch::patch(&self),
+            Verb::Delete => delete::delete(&self),
+            Verb::DeleteCollection => delete::delete_collection(&self).await,
+        }
+    }
+
+    fn check_subresource(&self, verb: Verb) -> Result<(), ApiError> {
+        let Some(subresource) = &self.target.subresource else {
+            return Ok(());
+        };
+        let is_namespace = self.resource.table == self.server.kinds.namespaces;
+        let served = match subresource.as_str() {
+            "status" => self.resource.rules.status,
+            "finalize" => is_namespace,
+            _ => false,
+        };
+        if !served {
+            // The handler of custom resources looks for the object first, and finds nothing to serve.
+            return Err(match self.resource.rules.custom {
+                true => self.not_found(),
+                false => ApiError::unknown_resource(),
+            });
+        }
+        match verb {
+            Verb::Get | Verb::Update | Verb::Patch => Ok(()),
+            _ => Err(ApiError::method_not_allowed()),
+        }
+    }
+
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.target.namespace.as_deref()
+    }
+
+    /// Returns the name in the path, which verbs about one object have.
+    pub(crate) fn name(&self) -> &str {
+        self.target.name.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn not_found(&self) -> ApiError {
+        ApiError::not_found(&self.resource, self.name())
+    }
+
+    /// Answers an object that is not (or not yet) stored, under a given version.
+    pub(crate) fn answer(&self, code: StatusCode, object: &Object, revision: u64) -> Reply {
+        let stored = Draft::new(object).stamp(revision, EventType::Added);
+        Reply::json(code, stored.json())
+    }
+}

@@ -1,0 +1,131 @@
+//! PUT of an object or a subresource.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+
+use super::admit::{self, Part, Replacement};
+use super::{Call, create, read};
+use crate::api::reply::Reply;
+use crate::api::status::ApiError;
+use crate::kinds::Resource;
+use crate::server::Server;
+use crate::store::{Draft, Object, Stored, Write};
+
+pub(super) fn update(call: &Call) -> Result<Reply, ApiError> {
+    call.query.check_write("UpdateOptions", false)?;
+    let dry_run = call.query.dry_run("UpdateOptions")?;
+    let mut sent = call.decode()?;
+    check_name(call, &mut sent)?;
+    let key = call.resource.key(call.namespace(), call.name());
+    loop {
+        let Some(current) = call.server.store.get(call.resource.table, &key) else {
+            let creates = call.resource.rules.put_creates && call.target.subresource.is_none();
+            if !creates {
+                return Err(call.not_found());
+            }
+            return create::store_new(call, &sent, dry_run);
+        };
+        check_version(call, &sent, &current)?;
+        if let Some(reply) = finish(call, &current, sent.clone(), dry_run)? {
+            return Ok(reply);
+        }
+    }
+}
+
+/// Checks the name in the body against the one in the path.
+fn check_name(call: &Call, sent: &mut Object) -> Result<(), ApiError> {
+    let given = admit::metadata_text(sent, "name");
+    if !given.is_empty() && given != call.name() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({given}) does not match the name on the URL ({})",
+            call.name()
+        )));
+    }
+    let given = admit::metadata_text(sent, "namespace");
+    if let Some(namespace) = call.namespace()
+        && !given.is_empty()
+        && given != namespace
+    {
+        return Err(ApiError::namespace_mismatch());
+    }
+    admit::metadata_mut(sent).insert("name".into(), call.name().into());
+    Ok(())
+}
+
+/// Checks the version and the uid the client thinks it replaces.
+fn check_version(call: &Call, sent: &Object, current: &Stored) -> Result<(), ApiError> {
+    let uid = admit::metadata_text(sent, "uid");
+    if !uid.is_empty() && uid != current.uid() {
+        return Err(ApiError::uid_mismatch(
+            &call.resource,
+            current.key(),
+            uid,
+            current.uid(),
+        ));
+    }
+    match admit::metadata_text(sent, "resourceVersion") {
+        "" | "0" if call.resource.rules.version_required => {
+            Err(ApiError::version_required(&call.resource, call.name()))
+        }
+        "" | "0" => Ok(()),
+        version if version == current.revision().to_string() => Ok(()),
+        _ => Err(ApiError::conflict(&call.resource, call.name())),
+    }
+}
+
+/// Stores the new state; `None` if somebody else was faster and the caller has to look again.
+pub(super) fn finish(
+    call: &Call,
+    current: &Arc<Stored>,
+    sent: Object,
+    dry_run: bool,
+) -> Result<Option<Reply>, ApiError> {
+    let mut old = current.object();
+    call.resource.set_type(&mut old);
+    let part = Part::of(call);
+    let replacement = admit::replacement(&call.resource, part, &old, sent)?;
+    if dry_run {
+        let object = match &replacement {
+            Replacement::Unchanged => &old,
+            Replacement::Changed(object) | Replacement::Deleted(object) => object,
+        };
+        return Ok(Some(call.answer(
+            StatusCode::OK,
+            object,
+            current.revision(),
+        )));
+    }
+    let reply = match replace(&call.server, &call.resource, current, &replacement) {
+        None => return Ok(None),
+        Some(stored) => match replacement {
+            Replacement::Deleted(object) => {
+                call.answer(StatusCode::OK, &object, current.revision())
+            }
+            _ => Reply::json(StatusCode::OK, read::whole(&stored, &call.resource)),
+        },
+    };
+    Ok(Some(reply))
+}
+
+/// Commits a replacement of a state; `None` if that state is no longer the present one.
+pub(crate) fn replace(
+    server: &Server,
+    resource: &Resource,
+    current: &Arc<Stored>,
+    replacement: &Replacement,
+) -> Option<Arc<Stored>> {
+    let draft = match replacement {
+        Replacement::Unchanged => return Some(Arc::clone(current)),
+        Replacement::Changed(object) => Some(Draft::new(object)),
+        Replacement::Deleted(_) => None,
+    };
+    let write = Write {
+        table: resource.table,
+        key: current.key(),
+        expected: Some(current.revision()),
+        draft,
+        namespaces: None,
+    };
+    server.store.commit(write).ok()
+}

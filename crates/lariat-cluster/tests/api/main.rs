@@ -1,0 +1,8 @@
+//! The API as a client sees it, over the in-process service and on paused time.
+
+mod bench;
+
+mod kinds;
+mod reads;
+mod watches;
+mod writes;
