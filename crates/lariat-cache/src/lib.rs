@@ -1,0 +1,47 @@
+//! One watch and one cache per Kubernetes kind, whoever asks and as whatever type.
+//!
+//! ```text
+//! API server ──list, watch──▶ Reflector ──deltas──▶ Store ──changes──▶ Subscribers
+//! ```
+//!
+//! A [`SharedCacheFactory`] gives out one [`Informer`] per kind. Its store keeps raw objects: compact
+//! metadata, and the JSON without `managedFields`. A [`Cache`] reads them as a type, as kube's
+//! `DynamicObject`, or as [`Metadata`] without decoding at all; all views show the same bytes, and a
+//! value somebody has decoded is shared.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use k8s_openapi::api::core::v1::Pod;
+//! use lariat_cache::{MissingKind, SharedCacheFactory};
+//! use lariat_core::{Gvk, ObjectKey};
+//!
+//! # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
+//! let factory = SharedCacheFactory::new(client, MissingKind::Refuse);
+//! let pods = factory.for_kind(Gvk::new("", "v1", "Pod")).cache::<Pod>();
+//! factory.start();
+//! factory.wait_for_sync(Duration::from_secs(30)).await?;
+//! let pod = pods.get(&ObjectKey::namespaced("default", "web-0"))?;
+//! # let _ = pod; Ok(()) }
+//! ```
+
+mod client;
+mod mapper;
+
+mod reflector;
+mod store;
+mod view;
+
+mod informer;
+
+mod error;
+mod factory;
+mod text;
+
+pub use client::{ConnectError, KindClient, SharedClientFactory, connect, from_kubeconfig};
+pub use error::{SyncError, Unsynced};
+pub use factory::SharedCacheFactory;
+pub use informer::{Informer, KindStatus, MissingKind, Phase, Subscriber, Subscription};
+pub use mapper::{MapperError, RestMapper};
+pub use reflector::{ReflectorError, Source, SourceBody, SourceError};
+pub use store::{CachedObject, Change, DecodeError, Store};
+pub use view::{Cache, Metadata, View};

@@ -1,0 +1,169 @@
+//! What can go wrong between a reflector and the API server.
+
+use std::time::Duration;
+
+use http::{Response, header};
+use http_body_util::BodyExt;
+use serde::Deserialize;
+
+use super::source::{SourceBody, SourceError};
+
+/// A list or a watch that did not work.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ReflectorError {
+    /// The request could not be sent, or was not answered.
+    #[error("{verb}: no answer from the API server")]
+    Unreachable {
+        /// `list` or `watch`.
+        verb: &'static str,
+        /// What the client says.
+        source: SourceError,
+    },
+    /// The API server answered with an error.
+    #[error("{verb} refused: {code} {message}")]
+    Refused {
+        /// `list` or `watch`.
+        verb: &'static str,
+        /// The HTTP status, or the code of an error event.
+        code: u16,
+        /// What the API server says.
+        message: String,
+        /// How long it asks to be left alone.
+        retry_after: Option<Duration>,
+    },
+    /// The version to go on from is no longer in the API server's history.
+    #[error("{verb}: the resource version has expired")]
+    Expired {
+        /// `list` or `watch`.
+        verb: &'static str,
+    },
+    /// The answer broke off.
+    #[error("{verb}: the answer broke off")]
+    Cut {
+        /// `list` or `watch`.
+        verb: &'static str,
+        /// What the client says.
+        source: SourceError,
+    },
+    /// The answer is not what the API says it is.
+    #[error("{verb}: the answer is not understood: {detail}")]
+    Malformed {
+        /// `list` or `watch`.
+        verb: &'static str,
+        /// Where it goes wrong.
+        detail: String,
+    },
+    /// A watch on which nothing came for so long that it must be dead.
+    #[error("watch: silent for {after:?}")]
+    Silent {
+        /// For how long.
+        after: Duration,
+    },
+    /// A watch that ended at once and told nothing.
+    #[error("watch: ended at once")]
+    EndedAtOnce,
+}
+
+impl ReflectorError {
+    /// Returns whether only a new list helps.
+    #[must_use]
+    pub fn is_expired(&self) -> bool {
+        matches!(self, Self::Expired { .. })
+    }
+
+    /// Returns how long the API server asks to be left alone.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    /// Returns whether a watch simply stopped, without anybody refusing anything.
+    pub(super) fn is_interruption(&self) -> bool {
+        matches!(self, Self::Cut { .. } | Self::Silent { .. })
+    }
+
+    /// Returns whether a watch that was refused so could work from the same version later.
+    pub(super) fn keeps_version(&self) -> bool {
+        match self {
+            Self::Unreachable { .. } | Self::Cut { .. } | Self::Silent { .. } => true,
+            Self::EndedAtOnce => true,
+            Self::Refused { code, .. } => *code == 429 || *code >= 500,
+            Self::Expired { .. } | Self::Malformed { .. } => false,
+        }
+    }
+}
+
+/// The part of a Kubernetes Status that matters here.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Status {
+    code: u16,
+    reason: String,
+    message: String,
+    details: Details,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Details {
+    retry_after_seconds: u64,
+}
+
+impl Status {
+    pub(super) fn into_error(self, verb: &'static str) -> ReflectorError {
+        let seconds = self.details.retry_after_seconds;
+        if self.code == 410 || matches!(self.reason.as_str(), "Expired" | "Gone") {
+            return ReflectorError::Expired { verb };
+        }
+        ReflectorError::Refused {
+            verb,
+            code: self.code,
+            message: [self.reason, self.message].join(": "),
+            retry_after: (seconds > 0).then(|| Duration::from_secs(seconds)),
+        }
+    }
+}
+
+/// How much of an error's body is read.
+const BODY_LIMIT: usize = 64 * 1024;
+
+/// How much of a text that is no Status is kept.
+const TEXT_LIMIT: usize = 200;
+
+/// Turns an HTTP error into what it means.
+pub(super) async fn refused(verb: &'static str, response: Response<SourceBody>) -> ReflectorError {
+    let (parts, mut body) = response.into_parts();
+    let mut text = Vec::new();
+    while text.len() < BODY_LIMIT
+        && let Some(Ok(frame)) = body.frame().await
+    {
+        text.extend_from_slice(frame.data_ref().map_or(&[], |data| data));
+    }
+    let mut status: Status = serde_json::from_slice(&text).unwrap_or_else(|_| Status {
+        message: first_line(&String::from_utf8_lossy(&text)),
+        reason: parts
+            .status
+            .canonical_reason()
+            .unwrap_or("error")
+            .to_owned(),
+        ..Status::default()
+    });
+    status.code = parts.status.as_u16();
+    let asked = parts
+        .headers
+        .get(header::RETRY_AFTER)
+        .and_then(|value| value.to_str().ok());
+    if let Some(seconds) = asked.and_then(|seconds| seconds.trim().parse().ok()) {
+        status.details.retry_after_seconds = seconds;
+    }
+    status.into_error(verb)
+}
+
+fn first_line(text: &str) -> String {
+    let line = text.trim().lines().next().unwrap_or_default();
+    line.chars().take(TEXT_LIMIT).collect()
+}

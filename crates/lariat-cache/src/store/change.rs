@@ -1,0 +1,62 @@
+//! What a store says happened.
+
+use std::sync::Arc;
+
+use lariat_core::{Cause, ObjectKey};
+
+use super::object::CachedObject;
+
+/// One change of a store.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Change {
+    /// The object came into sight.
+    Added {
+        /// The object.
+        object: Arc<CachedObject>,
+        /// Whether it was there when the cache was filled, rather than created since.
+        initial: bool,
+    },
+    /// The object has another version.
+    Updated {
+        /// The state before.
+        old: Arc<CachedObject>,
+        /// The state now.
+        new: Arc<CachedObject>,
+    },
+    /// The object is gone.
+    Deleted {
+        /// Its last known state.
+        last: Arc<CachedObject>,
+    },
+}
+
+impl Change {
+    /// Returns the key of the object.
+    #[must_use]
+    pub fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Added { object, .. } => object.key(),
+            Self::Updated { new, .. } => new.key(),
+            Self::Deleted { last } => last.key(),
+        }
+    }
+
+    /// Returns the change as a cause of work.
+    #[must_use]
+    pub fn cause(&self) -> Cause {
+        match self {
+            Self::Added { object, .. } => Cause::Added {
+                version: object.version().clone(),
+            },
+            Self::Updated { old, new } => Cause::Updated {
+                from: old.version().clone(),
+                to: new.version().clone(),
+            },
+            Self::Deleted { last } => Cause::Deleted {
+                uid: last.uid().clone(),
+                version: last.version().clone(),
+            },
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Errors as texts fit for logs and people.
+
+use std::error::Error;
+
+/// Writes an error and its causes as one line, each thing said once.
+///
+/// Many errors repeat their cause in their own text; a cause whose text is there already is left out.
+pub(crate) fn describe(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text.push_str(": ");
+            text.push_str(&more);
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// Takes the quoted values out of a serde error, which may be secrets: `string "hunter2"` becomes
+/// `string`.
+pub(crate) fn without_values(message: &str) -> String {
+    let mut text = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some(start) = rest.find(" \"") {
+        text.push_str(&rest[..start]);
+        let quoted = &rest[start + 2..];
+        // The value may itself contain quotes; what follows it is a comma or the end.
+        let end = quoted
+            .find("\", expected")
+            .or_else(|| quoted.rfind('"'))
+            .unwrap_or(quoted.len());
+        rest = quoted.get(end + 1..).unwrap_or_default();
+    }
+    text.push_str(rest);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("outer: {0}")]
+    struct Outer(#[source] Inner);
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("inner")]
+    struct Inner(#[source] std::fmt::Error);
+
+    #[test]
+    fn each_cause_is_said_once() {
+        let error = Outer(Inner(std::fmt::Error));
+        assert_eq!(
+            describe(&error),
+            format!("outer: inner: {}", std::fmt::Error)
+        );
+    }
+
+    #[test]
+    fn values_are_taken_out_of_serde_messages() {
+        for value in ["hunter2", "a\"b", "a, expected", ""] {
+            let json = serde_json::to_string(value).unwrap();
+            let error = serde_json::from_str::<u16>(&json).unwrap_err().to_string();
+            let text = without_values(&error);
+            assert!(
+                text.starts_with("invalid type: string, expected u16"),
+                "{error} → {text}"
+            );
+            assert!(
+                value.is_empty() || !text.contains(value),
+                "{error} → {text}"
+            );
+        }
+        assert_eq!(
+            without_values("missing field `spec`"),
+            "missing field `spec`"
+        );
+    }
+}

@@ -1,0 +1,148 @@
+//! Factories, recorders and objects for the tests.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use lariat_cache::{Change, Informer, MissingKind, SharedCacheFactory, Subscriber};
+use lariat_cluster::Cluster;
+use lariat_core::{Gvk, ObjectKey};
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::time;
+
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
+
+pub(crate) fn config_maps() -> Gvk {
+    Gvk::new("", "v1", "ConfigMap")
+}
+
+pub(crate) async fn cluster() -> Cluster {
+    Cluster::builder()
+        .start()
+        .await
+        .expect("a cluster without a socket starts")
+}
+
+pub(crate) fn factory(client: Client) -> SharedCacheFactory {
+    SharedCacheFactory::new(client, MissingKind::Refuse)
+}
+
+/// A client that reaches nothing, for informers with a source of their own.
+pub(crate) fn no_client() -> Client {
+    let nowhere = kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
+    Client::try_from(nowhere).expect("a client without TLS can be made")
+}
+
+/// Writes ConfigMaps in namespace `default`.
+pub(crate) struct Writer(Api<ConfigMap>);
+
+impl Writer {
+    pub(crate) fn new(client: Client) -> Self {
+        Self(Api::namespaced(client, "default"))
+    }
+
+    pub(crate) async fn create(&self, name: &str) {
+        let object: ConfigMap =
+            serde_json::from_value(json!({"metadata": {"name": name}})).expect("it is one");
+        self.0
+            .create(&PostParams::default(), &object)
+            .await
+            .expect("created");
+    }
+
+    pub(crate) async fn change(&self, name: &str, value: &str) {
+        let patch = Patch::Merge(json!({"data": {"value": value}}));
+        self.0
+            .patch(name, &PatchParams::default(), &patch)
+            .await
+            .expect("changed");
+    }
+
+    pub(crate) async fn delete(&self, name: &str) {
+        self.0
+            .delete(name, &DeleteParams::default())
+            .await
+            .expect("deleted");
+    }
+
+    /// Returns what the server holds: name to version.
+    pub(crate) async fn truth(&self) -> BTreeMap<String, String> {
+        let list = self.0.list(&ListParams::default()).await.expect("listed");
+        let pair =
+            |object: ConfigMap| Some((object.metadata.name?, object.metadata.resource_version?));
+        list.items.into_iter().filter_map(pair).collect()
+    }
+}
+
+/// Returns what a cache holds in namespace `default`: name to version.
+pub(crate) fn cached(informer: &Informer) -> BTreeMap<String, String> {
+    let objects = informer
+        .cache::<lariat_cache::Metadata>()
+        .list_in("default");
+    let pair = |object: Arc<lariat_cache::Metadata>| {
+        (object.key().name().to_owned(), object.version().to_string())
+    };
+    objects.flatten().map(pair).collect()
+}
+
+/// Waits, in virtual time, until a condition holds; fails with what was seen last.
+pub(crate) async fn eventually<T: PartialEq + std::fmt::Debug>(
+    mut look: impl AsyncFnMut() -> T,
+    expected: T,
+) {
+    let mut last = look().await;
+    for _ in 0..6_000 {
+        if last == expected {
+            return;
+        }
+        time::sleep(Duration::from_millis(100)).await;
+        last = look().await;
+    }
+    assert_eq!(last, expected, "after ten minutes");
+}
+
+/// Remembers what it was told, and checks that it fits together.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    told: Mutex<Vec<String>>,
+    known: Mutex<BTreeMap<ObjectKey, String>>,
+}
+
+impl Recorder {
+    pub(crate) fn told(&self) -> Vec<String> {
+        self.told.lock().clone()
+    }
+
+    pub(crate) fn known(&self) -> BTreeMap<String, String> {
+        let known = self.known.lock();
+        known
+            .iter()
+            .map(|(key, version)| (key.name().to_owned(), version.clone()))
+            .collect()
+    }
+}
+
+impl Subscriber for Recorder {
+    fn changed(&self, changes: &[Change]) {
+        let (mut told, mut known) = (self.told.lock(), self.known.lock());
+        for change in changes {
+            let key = change.key().clone();
+            told.push(format!("{} {}", key.name(), change.cause()));
+            match change {
+                Change::Added { object, .. } => {
+                    assert_eq!(known.insert(key, object.version().to_string()), None);
+                }
+                Change::Updated { old, new } => {
+                    let before = known.insert(key, new.version().to_string());
+                    assert_eq!(before, Some(old.version().to_string()));
+                }
+                Change::Deleted { .. } => assert!(known.remove(&key).is_some()),
+                other => panic!("unexpected {other:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! What a reflector does when the server does not do what it should.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cache::{Informer, KindStatus, Phase};
+use tokio::time::{self, Instant};
+
+use crate::bench::{MINUTE, Recorder, config_maps, factory, no_client};
+use crate::script::{Answer, Ask, Ending, Script, event, list, quiet, status};
+
+/// An informer that reads from a script.
+struct Scripted {
+    script: Script,
+    informer: Arc<Informer>,
+    recorder: Arc<Recorder>,
+    // Dropping the factory would stop the informer.
+    _factory: lariat_cache::SharedCacheFactory,
+    _subscription: lariat_cache::Subscription,
+}
+
+impl Scripted {
+    fn start(play: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Self {
+        let script = Script::new(play);
+        let factory = factory(no_client());
+        let informer = factory.for_source(config_maps(), Arc::new(script.clone()));
+        let recorder = Arc::new(Recorder::default());
+        let subscription = informer.subscribe(Arc::clone(&recorder) as _);
+        factory.start();
+        Self {
+            script,
+            informer,
+            recorder,
+            _factory: factory,
+            _subscription: subscription,
+        }
+    }
+
+    fn status(&self) -> KindStatus {
+        self.informer.status()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_cut_goes_on_where_it_was() {
+    let bench = Scripted::start(|ask| match (ask.watch, ask.number) {
+        (false, _) => list(10, "", &["a"]),
+        // The third line is cut in the middle.
+        (true, 0) => {
+            let half = event("ADDED", "c", 12)[..20].to_owned();
+            Answer::Pieces(vec![event("ADDED", "b", 11), half], Ending::Cut)
+        }
+        (true, 1) => Answer::Pieces(vec![event("ADDED", "c", 12)], Ending::Silence),
+        (true, _) => quiet(),
+    });
+    time::sleep(MINUTE).await;
+    assert_eq!(
+        bench.recorder.told(),
+        ["a added at 10", "b added at 11", "c added at 12"]
+    );
+    assert_eq!(bench.script.lists(), 1);
+    assert!(bench.script.queries(true)[1].contains("resourceVersion=11"));
+    assert!(bench.script.gaps(true)[0] < 0.5, "it goes on at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lines_may_come_in_any_pieces() {
+    let bench = Scripted::start(|ask| match ask.watch {
+        false => list(10, "", &[]),
+        true => {
+            let text = event("ADDED", "b", 11) + "\n" + &event("MODIFIED", "b", 12);
+            let pieces = text.as_bytes().chunks(7);
+            let pieces = pieces.map(|piece| String::from_utf8_lossy(piece).into_owned());
+            Answer::Pieces(pieces.collect(), Ending::Silence)
+        }
+    });
+    time::sleep(MINUTE).await;
+    assert_eq!(
+        bench.recorder.told(),
+        ["b added at 11", "b updated 11 → 12"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expired_watch_lists_again_and_tells_only_what_changed() {
+    for code_in_stream in [true, false] {
+        let bench = Scripted::start(move |ask| match (ask.watch, ask.number) {
+            (false, 0) => list(10, "", &["a", "b"]),
+            // Meanwhile `a` went and `c` came; `b` has a new version with the list.
+            (false, _) => list(20, "", &["b", "c"]),
+            (true, 0) if code_in_stream => {
+                let error = r#"{"type":"ERROR","object":{"code":410,"reason":"Expired"}}"#;
+                Answer::Pieces(vec![format!("{error}\n")], Ending::Clean)
+            }
+            (true, 0) => status(410, "Expired"),
+            (true, _) => quiet(),
+        });
+        time::sleep(MINUTE).await;
+        let told = bench.recorder.told();
+        assert_eq!(
+            told[2..],
+            ["b updated 10 → 20", "c added at 20", "a deleted at 10"]
+        );
+        assert_eq!((bench.script.lists(), bench.script.watches()), (2, 2));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_always_expires_does_not_list_in_a_hot_loop() {
+    let bench = Scripted::start(|ask| match ask.watch {
+        false => list(10, "", &["a"]),
+        true => status(410, "Expired"),
+    });
+    time::sleep(10 * MINUTE).await;
+    let lists = bench.script.lists();
+    assert!((15..40).contains(&lists), "{lists} lists in ten minutes");
+    assert_eq!(bench.recorder.told().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_that_is_refused_backs_off_exponentially_and_says_why() {
+    let bench = Scripted::start(|_| status(403, "Forbidden"));
+    time::sleep(10 * MINUTE).await;
+    let lists = bench.script.lists();
+    assert!((15..40).contains(&lists), "{lists} lists in ten minutes");
+    let gaps = bench.script.gaps(false);
+    assert!(gaps[0] < 1.1 && gaps[10] > 20.0, "{gaps:?}");
+    let error = bench.status().last_error.unwrap();
+    assert!(error.contains("list refused: 403 Forbidden: no"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_busy_server_is_left_alone_as_long_as_it_asks_and_the_list_is_kept() {
+    let bench = Scripted::start(|ask| match (ask.watch, ask.number) {
+        (false, 0) => list(10, "", &["a"]),
+        // Flow control answers in plain text.
+        (true, 0) => {
+            let text = "Too many requests, please try again later.\n".to_owned();
+            Answer::Whole(429, vec![("retry-after", "7")], text)
+        }
+        (true, 1) => status(500, "InternalError"),
+        (true, 2) => Answer::Nothing,
+        _ => quiet(),
+    });
+    time::sleep(MINUTE).await;
+    assert_eq!((bench.script.lists(), bench.script.watches()), (1, 4));
+    let gaps = bench.script.gaps(true);
+    assert!(gaps[0] >= 7.0, "{gaps:?}");
+    assert!(
+        bench
+            .script
+            .queries(true)
+            .iter()
+            .all(|query| query.contains("resourceVersion=10&"))
+    );
+    assert_eq!(bench.status().last_error, None, "all is well again");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_keeps_failing_is_replaced_by_a_list() {
+    let bench = Scripted::start(|ask| match (ask.watch, ask.number) {
+        (false, _) => list(10, "", &["a"]),
+        (true, 0..8) => status(500, "InternalError"),
+        (true, _) => quiet(),
+    });
+    time::sleep(10 * MINUTE).await;
+    assert!(
+        bench.script.lists() > 1,
+        "the version itself may be what the server cannot stand"
+    );
+    assert_eq!(bench.status().phase, Phase::Synced);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_whose_token_expires_is_read_as_a_whole() {
+    let bench = Scripted::start(|ask| {
+        if ask.watch {
+            return quiet();
+        }
+        match () {
+            () if ask.query.contains("continue=") => status(410, "Expired"),
+            () if ask.query.contains("limit=500") => list(10, "token", &["a"]),
+            () => list(20, "", &["b", "c"]),
+        }
+    });
+    time::sleep(10 * MINUTE).await;
+    assert_eq!(bench.script.lists(), 3);
+    assert_eq!(
+        bench.recorder.known().into_keys().collect::<Vec<_>>(),
+        ["b", "c"]
+    );
+    assert!(bench.script.queries(true)[0].contains("resourceVersion=20&"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_are_read_to_the_end_and_the_watch_begins_at_the_first() {
+    let bench = Scripted::start(|ask| match (ask.watch, ask.number) {
+        (false, 0) => list(10, "one", &["a"]),
+        (false, 1) => list(10, "two", &["b"]),
+        (false, _) => list(15, "", &["c"]),
+        (true, _) => quiet(),
+    });
+    time::sleep(MINUTE).await;
+    let tokens: Vec<bool> = bench
+        .script
+        .queries(false)
+        .iter()
+        .map(|query| query.contains("continue="))
+        .collect();
+    assert_eq!(tokens, [false, true, true]);
+    assert!(bench.script.queries(true)[0].contains("resourceVersion=10&"));
+    assert_eq!(bench.status().objects, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_read_is_passed_over_and_counted() {
+    let bench = Scripted::start(|ask| match ask.watch {
+        false => {
+            let items = r#"[{"metadata":{"name":"a","resourceVersion":"1"}},{"metadata":{}}]"#;
+            let text = format!(r#"{{"metadata":{{"resourceVersion":"10"}},"items":{items}}}"#);
+            Answer::Whole(200, Vec::new(), text)
+        }
+        true => {
+            let bad = ["not json\n", "{\"type\":\"STRANGE\",\"object\":{}}\n"];
+            let mut pieces: Vec<String> = bad.iter().map(|&line| line.to_owned()).collect();
+            pieces.push(event("ADDED", "b", 11));
+            Answer::Pieces(pieces, Ending::Silence)
+        }
+    });
+    time::sleep(MINUTE).await;
+    assert_eq!(bench.recorder.told(), ["a added at 1", "b added at 11"]);
+    assert_eq!(bench.status().unreadable, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_watch_is_given_up() {
+    // Without bookmarks a watch may be silent for as long as it was asked to last …
+    let bench = Scripted::start(|ask| match ask.watch {
+        false => list(10, "", &["a"]),
+        true => quiet(),
+    });
+    time::sleep(11 * MINUTE).await;
+    let gaps = bench.script.gaps(true);
+    assert!((310.0..=612.0).contains(&gaps[0]), "{gaps:?}");
+
+    // … but a server that sends bookmarks sends one a minute.
+    let bench = Scripted::start(|ask| match ask.watch {
+        false => list(10, "", &["a"]),
+        true => Answer::Pieces(vec![event("BOOKMARK", "", 30)], Ending::Silence),
+    });
+    time::sleep(2 * MINUTE).await;
+    let gaps = bench.script.gaps(true);
+    assert!((89.0..=91.0).contains(&gaps[0]), "{gaps:?}");
+    assert!(bench.script.queries(true)[1].contains("resourceVersion=30&"));
+    assert_eq!(bench.script.lists(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_that_end_at_once_back_off() {
+    let bench = Scripted::start(|ask| match ask.watch {
+        false => list(10, "", &["a"]),
+        true => Answer::Pieces(Vec::new(), Ending::Clean),
+    });
+    time::sleep(10 * MINUTE).await;
+    let watches = bench.script.watches();
+    assert!(
+        (15..40).contains(&watches),
+        "{watches} watches in ten minutes"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_comes_and_goes_costs_one_request_per_delay() {
+    let start = Instant::now();
+    let bench = Scripted::start(move |ask| match ask.watch {
+        _ if start.elapsed() < 5 * MINUTE => Answer::Nothing,
+        false => list(10, "", &["a"]),
+        true => quiet(),
+    });
+    time::sleep(4 * MINUTE).await;
+    let error = bench.status().last_error.unwrap();
+    assert!(
+        error.contains("no answer from the API server: connection refused"),
+        "{error}"
+    );
+    time::sleep(2 * MINUTE).await;
+    assert_eq!(bench.status().phase, Phase::Synced);
+    assert!(bench.script.lists() < 25, "{}", bench.script.lists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_down_does_not_slow_another() {
+    let factory = factory(no_client());
+    let down = Script::new(|_| Answer::Nothing);
+    let up = Script::new(|ask| {
+        if ask.watch {
+            quiet()
+        } else {
+            list(10, "", &["a"])
+        }
+    });
+    let secrets = lariat_core::Gvk::new("", "v1", "Secret");
+    let _down = factory.for_source(secrets, Arc::new(down));
+    let up = factory.for_source(config_maps(), Arc::new(up));
+    factory.start();
+    time::sleep(Duration::from_millis(10)).await;
+    assert_eq!(up.status().phase, Phase::Synced);
+    let error = factory.wait_for_sync(MINUTE).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "1 kind not synced after 60s: v1 Secret: list: no answer from the API server: connection \
+         refused"
+    );
+}

@@ -1,0 +1,8 @@
+//! Informers on the embedded cluster and on scripted servers, in virtual time.
+
+mod bench;
+mod script;
+
+mod factory;
+mod faults;
+mod informer;

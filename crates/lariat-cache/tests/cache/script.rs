@@ -1,0 +1,170 @@
+//! A server that does what the test says.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt};
+use http::Response;
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use lariat_cache::{Source, SourceBody, SourceError};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// A request, as the script sees it.
+pub(crate) struct Ask {
+    pub(crate) watch: bool,
+    pub(crate) query: String,
+    /// Counts requests of the same verb, from 0.
+    pub(crate) number: usize,
+}
+
+/// What the script answers.
+pub(crate) enum Answer {
+    /// A status code, headers and a whole body.
+    Whole(u16, Vec<(&'static str, &'static str)>, String),
+    /// Pieces of a body, and how it ends.
+    Pieces(Vec<String>, Ending),
+    /// No answer at all.
+    Nothing,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Ending {
+    Clean,
+    Cut,
+    /// Nothing more comes, and no end either.
+    Silence,
+}
+
+type Play = dyn Fn(&Ask) -> Answer + Send + Sync;
+
+/// A scripted server that remembers what it was asked.
+#[derive(Clone)]
+pub(crate) struct Script {
+    play: Arc<Play>,
+    asked: Arc<Mutex<Vec<(Instant, bool, String)>>>,
+}
+
+impl Script {
+    pub(crate) fn new(play: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Self {
+        Self {
+            play: Arc::new(play),
+            asked: Arc::default(),
+        }
+    }
+
+    pub(crate) fn lists(&self) -> usize {
+        self.asked
+            .lock()
+            .iter()
+            .filter(|(_, watch, _)| !watch)
+            .count()
+    }
+
+    pub(crate) fn watches(&self) -> usize {
+        self.asked
+            .lock()
+            .iter()
+            .filter(|(_, watch, _)| *watch)
+            .count()
+    }
+
+    /// Returns the queries of one verb.
+    pub(crate) fn queries(&self, watch: bool) -> Vec<String> {
+        let asked = self.asked.lock();
+        asked
+            .iter()
+            .filter(|(_, w, _)| *w == watch)
+            .map(|(_, _, query)| query.clone())
+            .collect()
+    }
+
+    /// Returns the seconds between successive requests of one verb.
+    pub(crate) fn gaps(&self, watch: bool) -> Vec<f64> {
+        let asked = self.asked.lock();
+        let times: Vec<Instant> = asked
+            .iter()
+            .filter(|(_, w, _)| *w == watch)
+            .map(|(at, _, _)| *at)
+            .collect();
+        times
+            .windows(2)
+            .map(|pair| (pair[1] - pair[0]).as_secs_f64())
+            .collect()
+    }
+}
+
+impl Source for Script {
+    fn get(&self, query: &str) -> BoxFuture<'_, Result<Response<SourceBody>, SourceError>> {
+        let watch = query.contains("watch=true");
+        let number = if watch { self.watches() } else { self.lists() };
+        let ask = Ask {
+            watch,
+            query: query.to_owned(),
+            number,
+        };
+        self.asked
+            .lock()
+            .push((Instant::now(), watch, query.to_owned()));
+        let answer = match (self.play)(&ask) {
+            Answer::Nothing => Err("connection refused".into()),
+            Answer::Whole(code, headers, text) => {
+                let mut response = Response::builder().status(code);
+                for (name, value) in headers {
+                    response = response.header(name, value);
+                }
+                response
+                    .body(body(vec![text], Ending::Clean))
+                    .map_err(SourceError::from)
+            }
+            Answer::Pieces(pieces, ending) => Ok(Response::new(body(pieces, ending))),
+        };
+        Box::pin(async move { answer })
+    }
+}
+
+fn body(pieces: Vec<String>, ending: Ending) -> SourceBody {
+    let pieces = stream::iter(pieces).map(|piece| Ok(Frame::data(Bytes::from(piece))));
+    let end = match ending {
+        Ending::Clean => stream::empty().boxed(),
+        Ending::Cut => stream::iter([Err("connection reset".into())]).boxed(),
+        Ending::Silence => stream::pending().boxed(),
+    };
+    StreamBody::new(pieces.chain(end)).boxed_unsync()
+}
+
+/// An object's JSON.
+pub(crate) fn object(name: &str, version: u64) -> String {
+    format!(r#"{{"metadata":{{"name":"{name}","uid":"{name}","resourceVersion":"{version}"}}}}"#)
+}
+
+/// A page of a list.
+pub(crate) fn list(version: u64, token: &str, names: &[&str]) -> Answer {
+    let items: Vec<String> = names.iter().map(|name| object(name, version)).collect();
+    let metadata = format!(r#"{{"resourceVersion":"{version}","continue":"{token}"}}"#);
+    let text = format!(r#"{{"metadata":{metadata},"items":[{}]}}"#, items.join(","));
+    Answer::Whole(200, Vec::new(), text)
+}
+
+/// A line of a watch.
+pub(crate) fn event(kind: &str, name: &str, version: u64) -> String {
+    format!(
+        "{{\"type\":\"{kind}\",\"object\":{}}}\n",
+        object(name, version)
+    )
+}
+
+/// An error as the API server words it.
+pub(crate) fn status(code: u16, reason: &str) -> Answer {
+    let text = format!(
+        r#"{{"kind":"Status","status":"Failure","message":"no","reason":"{reason}","code":{code}}}"#
+    );
+    Answer::Whole(code, Vec::new(), text)
+}
+
+/// A watch on which nothing happens.
+pub(crate) fn quiet() -> Answer {
+    Answer::Pieces(Vec::new(), Ending::Silence)
+}
