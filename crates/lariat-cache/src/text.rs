@@ -1,23 +1,4 @@
-//! Errors as texts fit for logs and people.
-
-use std::error::Error;
-
-/// Writes an error and its causes as one line, each thing said once.
-///
-/// Many errors repeat their cause in their own text; a cause whose text is there already is left out.
-pub(crate) fn describe(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text.push_str(": ");
-            text.push_str(&more);
-        }
-        cause = error.source();
-    }
-    text
-}
+//! Keeping secrets out of texts.
 
 /// Takes the quoted values out of a serde error, which may be secrets: `string "hunter2"` becomes
 /// `string`.
@@ -41,23 +22,6 @@ pub(crate) fn without_values(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[derive(Debug, thiserror::Error)]
-    #[error("outer: {0}")]
-    struct Outer(#[source] Inner);
-
-    #[derive(Debug, thiserror::Error)]
-    #[error("inner")]
-    struct Inner(#[source] std::fmt::Error);
-
-    #[test]
-    fn each_cause_is_said_once() {
-        let error = Outer(Inner(std::fmt::Error));
-        assert_eq!(
-            describe(&error),
-            format!("outer: inner: {}", std::fmt::Error)
-        );
-    }
 
     #[test]
     fn values_are_taken_out_of_serde_messages() {

@@ -1,6 +1,7 @@
 //! Why a key has work to do.
 
 use std::fmt;
+use std::panic::Location;
 use std::sync::Arc;
 
 use crate::{ResourceVersion, Uid};
@@ -32,8 +33,10 @@ pub enum Cause {
     Resync,
     /// Code asked for the key.
     Enqueued {
-        /// Who asked.
-        by: Arc<str>,
+        /// The handler that asked, if it was one.
+        by: Option<Arc<str>>,
+        /// The line of code that asked.
+        at: &'static Location<'static>,
     },
     /// A handler failed and runs again.
     Retry {
@@ -91,7 +94,8 @@ impl fmt::Display for Cause {
             Self::Updated { from, to } => write!(f, "updated {from} → {to}"),
             Self::Deleted { version, .. } => write!(f, "deleted at {version}"),
             Self::Resync => f.write_str("resync"),
-            Self::Enqueued { by } => write!(f, "enqueued by {by}"),
+            Self::Enqueued { by: None, at } => write!(f, "enqueued at {at}"),
+            Self::Enqueued { by: Some(by), at } => write!(f, "enqueued by {by} at {at}"),
             Self::Retry { handler, failures } => write!(f, "retry {failures} of {handler}"),
             Self::Requeued { handler } => write!(f, "requeued by {handler}"),
             Self::LateHandler { handler } => write!(f, "late handler {handler}"),
@@ -215,8 +219,12 @@ mod tests {
         }
     }
 
+    #[track_caller]
     fn enqueued(by: &str) -> Cause {
-        Cause::Enqueued { by: by.into() }
+        Cause::Enqueued {
+            by: Some(by.into()),
+            at: Location::caller(),
+        }
     }
 
     fn check(causes: impl IntoIterator<Item = Cause>, expected: &str) {
@@ -245,9 +253,10 @@ mod tests {
 
     #[test]
     fn a_cause_is_listed_once() {
+        let requeued = |by: &str| Cause::Requeued { handler: by.into() };
         check(
-            [enqueued("a"), enqueued("b"), enqueued("a")],
-            "enqueued by a, enqueued by b",
+            [requeued("a"), requeued("b"), requeued("a")],
+            "requeued by a, requeued by b",
         );
         let retry = |failures| Cause::Retry {
             handler: "h".into(),

@@ -27,6 +27,7 @@ mod raw;
 mod selector;
 
 mod cause;
+mod text;
 
 pub use cause::{Cause, Causes};
 pub use key::{ObjectKey, ParseKeyError};
@@ -34,4 +35,5 @@ pub use kind::{Gvk, ParseGvkError, ResourceKind, Scope};
 pub use labels::Labels;
 pub use raw::{OwnerRef, RawObject, RawObjectError, Uid};
 pub use selector::{FieldSelector, LabelSelector, SelectorError};
+pub use text::describe;
 pub use version::ResourceVersion;

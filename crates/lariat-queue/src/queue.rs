@@ -109,6 +109,12 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         self.shared.change(|core, _| core.reopen());
     }
 
+    /// Returns the keys that are ready, in no order.
+    #[must_use]
+    pub fn ready_keys(&self) -> Vec<K> {
+        self.shared.state.lock().core.ready_keys()
+    }
+
     /// Returns the figures of this moment.
     #[must_use]
     pub fn stats(&self) -> QueueStats {

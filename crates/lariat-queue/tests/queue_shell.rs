@@ -9,6 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use lariat_queue::{Add, LaneId, Verdict, Work, WorkQueue};
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
@@ -66,6 +67,42 @@ async fn when_the_worker_that_holds_the_timer_is_cancelled_another_takes_it_over
     assert!(poll_once(other.as_mut()).is_pending());
     drop(holder);
     assert_eq!(*other.await.unwrap().key(), 1);
+}
+
+/// Takes keys as they come and holds each for an hour.
+async fn hold_each(queue: Queue, taken: Arc<Mutex<Vec<(u32, Duration)>>>, start: Instant) {
+    while let Some(work) = queue.take().await {
+        taken.lock().push((*work.key(), start.elapsed()));
+        time::sleep(3600 * SECOND).await;
+        work.done();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_added_together_reach_every_waiting_worker() {
+    let (queue, taken, start) = (Queue::default(), Arc::default(), Instant::now());
+    let mut workers = JoinSet::new();
+    for _ in 0..3 {
+        workers.spawn(hold_each(queue.clone(), Arc::clone(&taken), start));
+    }
+    time::sleep(SECOND).await;
+    queue.add_all((0..3).map(|key| (key, Add::now())));
+    time::sleep(SECOND).await;
+    assert_eq!(*taken.lock(), [0, 1, 2].map(|key| (key, SECOND)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn when_the_worker_that_holds_the_timer_gets_a_key_another_takes_the_timer_over() {
+    let (queue, taken, start) = (Queue::default(), Arc::default(), Instant::now());
+    queue.add(1, Add::after(30 * SECOND));
+    let mut workers = JoinSet::new();
+    for _ in 0..2 {
+        workers.spawn(hold_each(queue.clone(), Arc::clone(&taken), start));
+        time::sleep(SECOND).await;
+    }
+    queue.add(2, Add::now());
+    time::sleep(60 * SECOND).await;
+    assert_eq!(*taken.lock(), [(2, 2 * SECOND), (1, 30 * SECOND)]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,7 +229,7 @@ async fn fifty_producers_and_ten_workers_handle_every_key() {
         });
     }
     let mut workers = JoinSet::new();
-    let held = Arc::new(parking_lot::Mutex::new(HashSet::new()));
+    let held = Arc::new(Mutex::new(HashSet::new()));
     for _ in 0..10 {
         let (queue, held) = (queue.clone(), Arc::clone(&held));
         workers.spawn(async move {

@@ -7,14 +7,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_core::{Gvk, ResourceKind};
+use lariat_core::{Gvk, ResourceKind, describe};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
 use crate::client::KindClient;
 use crate::reflector::{Endpoint, Reflector, Source};
 use crate::store::Store;
-use crate::text;
 use crate::view::{Cache, View};
 
 pub(crate) use progress::Progress;
@@ -77,6 +76,12 @@ impl Informer {
     #[must_use]
     pub fn client(&self) -> &Arc<KindClient> {
         &self.client
+    }
+
+    /// Returns the raw objects.
+    #[must_use]
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
     }
 
     /// Returns the cache, read as `K`.
@@ -152,7 +157,7 @@ impl Informer {
                 retry
             };
             retry = (retry * 2).min(10 * DISCOVERY_PERIOD);
-            self.progress.failed(text::describe(&error), delay);
+            self.progress.failed(describe(&error), delay);
             self.progress.enter(if error.is_unknown() {
                 Phase::Missing
             } else {

@@ -19,13 +19,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::Response;
 use http_body_util::BodyExt;
-use lariat_core::ResourceVersion;
+use lariat_core::{ResourceVersion, describe};
 use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
 use crate::informer::{Phase, Progress, Publisher};
 use crate::store::{Delta, Listing};
-use crate::text;
 use backoff::Backoff;
 use event::WatchEvent;
 use page::Page;
@@ -96,7 +95,7 @@ impl Reflector {
                 Ok(next) => next,
                 Err(Failure { error, next }) => {
                     let delay = self.backoff.fail(error.retry_after());
-                    self.progress.failed(text::describe(&error), delay);
+                    self.progress.failed(describe(&error), delay);
                     if stop.run_until_cancelled(time::sleep(delay)).await.is_none() {
                         return;
                     }
@@ -266,7 +265,7 @@ impl Reflector {
             Ok(()) => {}
             Err(error) => {
                 let kind = self.progress.gvk();
-                tracing::debug!(%kind, error = %text::describe(&error), "watch is opened again");
+                tracing::debug!(%kind, error = %describe(&error), "watch is opened again");
             }
         }
         if brief {

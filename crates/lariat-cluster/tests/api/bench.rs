@@ -192,7 +192,11 @@ impl Answer {
     pub(crate) fn fails(&self, code: u16, reason: &str) -> Value {
         assert_eq!(self.code.as_u16(), code, "{}", self.text);
         let status = self.json();
-        assert_eq!(status["reason"].as_str().unwrap_or_default(), reason, "{status:#}");
+        assert_eq!(
+            status["reason"].as_str().unwrap_or_default(),
+            reason,
+            "{status:#}"
+        );
         assert_eq!(
             (&status["kind"], &status["code"]),
             (&json!("Status"), &json!(code))

@@ -265,6 +265,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.shutting_down && self.ready.is_empty() && self.held == 0
     }
 
+    /// Returns the keys that are ready, in no order.
+    #[must_use]
+    pub fn ready_keys(&self) -> Vec<K> {
+        let slotted = self.entries.slots().map(|slot| &self.entries[slot]);
+        let ready = slotted.filter(|slotted| matches!(slotted.value.phase, Phase::Ready(_)));
+        ready.map(|slotted| slotted.key.clone()).collect()
+    }
+
     /// Returns the figures of this moment.
     #[must_use]
     pub fn stats(&self) -> QueueStats {

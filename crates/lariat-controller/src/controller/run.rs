@@ -1,0 +1,184 @@
+//! One run: the handlers that are due for one key, one after the other.
+
+use std::any::Any;
+use std::cmp::Ordering;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use lariat_cache::CachedObject;
+use lariat_core::{Cause, ObjectKey};
+use lariat_queue::{Verdict, Work};
+use tokio::time::{self, Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::core::ControllerCore;
+use crate::handler::{HandlerError, HandlerResult, Outcome, Run};
+use crate::lane::{Ended, Lane};
+use crate::payload::Payload;
+
+/// Calls the handlers that are due and gives the key back with what became of them.
+pub(super) async fn run(
+    core: &Arc<ControllerCore>,
+    work: Work<ObjectKey, Payload>,
+    stopping: &CancellationToken,
+) {
+    let mut runner = Runner {
+        core,
+        causes: Arc::new(work.payload().causes.clone()),
+        work,
+        stopping,
+        returned: None,
+    };
+    let mut verdicts = Vec::new();
+    for lane in core.lanes().list().iter() {
+        if !runner.work.lanes().contains(lane.id()) {
+            continue;
+        }
+        // A handler that is being deregistered is not called any more.
+        if let Some(_inside) = lane.enter() {
+            verdicts.push((lane.id(), runner.call(lane).await));
+        }
+    }
+    runner.work.finish(verdicts);
+}
+
+struct Runner<'a> {
+    core: &'a Arc<ControllerCore>,
+    work: Work<ObjectKey, Payload>,
+    causes: Arc<lariat_core::Causes>,
+    stopping: &'a CancellationToken,
+    /// What a handler of this run returned as the newest state.
+    returned: Option<Arc<CachedObject>>,
+}
+
+impl Runner<'_> {
+    /// Calls one handler.
+    async fn call(&mut self, lane: &Lane) -> Verdict<Payload> {
+        let failures = self.work.failures(lane.id());
+        let run = Run {
+            core: Arc::clone(self.core),
+            handler: Arc::clone(lane.name()),
+            key: self.work.key().clone(),
+            object: self.newest(),
+            deleted: self.work.payload().deleted.clone(),
+            causes: Arc::clone(&self.causes),
+            failures,
+            stopping: self.stopping.clone(),
+        };
+        let started = Instant::now();
+        let (ended, result) = guarded(lane, run, self.core.handler_timeout()).await;
+        let result = result.and_then(|outcome| self.take_over(outcome));
+        // An outcome that cannot be taken over is a failure of the handler that returned it.
+        let ended = if ended == Ended::Well && result.is_err() {
+            Ended::Failed
+        } else {
+            ended
+        };
+        lane.count(ended, failures.saturating_add(1), started.elapsed());
+        match result {
+            Ok(None) => Verdict::Done,
+            Ok(Some(after)) => Verdict::Again {
+                after,
+                payload: self.payload(Cause::Requeued {
+                    handler: Arc::clone(lane.name()),
+                }),
+            },
+            Err(error) => self.failed(lane, failures.saturating_add(1), &error),
+        }
+    }
+
+    /// Returns the newest state that is known: the cache's, or what a handler of this run returned.
+    fn newest(&self) -> Option<Arc<CachedObject>> {
+        let cached = self.core.informer().store().get(self.work.key());
+        let Some(returned) = &self.returned else {
+            return cached;
+        };
+        match cached {
+            Some(cached) if is_at_least_as_new(&cached, returned) => Some(cached),
+            _ => Some(Arc::clone(returned)),
+        }
+    }
+
+    /// Keeps what a handler returned for those after it, and returns when it wants to be called again.
+    fn take_over(&mut self, outcome: Outcome) -> Result<Option<Duration>, HandlerError> {
+        let (requeue_after, updated) = outcome.into_parts();
+        if let Some(updated) = updated {
+            let object = updated(self.core.gvk())?;
+            if object.key() != self.work.key() {
+                let (returned, key) = (object.key(), self.work.key());
+                return Err(HandlerError::terminal(format!(
+                    "the handler of {key} returned {returned} as its updated object"
+                )));
+            }
+            self.returned = Some(object);
+        }
+        Ok(requeue_after)
+    }
+
+    fn failed(&self, lane: &Lane, failures: u32, error: &HandlerError) -> Verdict<Payload> {
+        let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
+        if !error.is_retryable() {
+            tracing::error!(%kind, %key, %handler, %error, "handler failed for good");
+            return Verdict::Done;
+        }
+        let after = self.work.backoff(lane.id());
+        if error.is_conflict() {
+            tracing::debug!(%kind, %key, %handler, %error, retry_in = ?after, "handler met a conflict");
+        } else {
+            tracing::warn!(%kind, %key, %handler, %error, failures, retry_in = ?after, "handler failed");
+        }
+        let handler = Arc::clone(lane.name());
+        let mut payload = self.work.payload().clone();
+        payload.causes.push(Cause::Retry { handler, failures });
+        Verdict::Failed { after, payload }
+    }
+
+    /// Returns what travels with a lane that comes again: a new cause, and what is left of the object.
+    fn payload(&self, cause: Cause) -> Payload {
+        Payload {
+            causes: cause.into(),
+            deleted: self.work.payload().deleted.clone(),
+        }
+    }
+}
+
+/// Returns whether the cache has caught up with what a handler returned.
+///
+/// Where versions cannot be compared, what was returned is believed: it is the answer to a write of
+/// this very run.
+fn is_at_least_as_new(cached: &CachedObject, returned: &CachedObject) -> bool {
+    let order = cached.version().compare(returned.version());
+    cached.uid() != returned.uid() || matches!(order, Some(Ordering::Equal | Ordering::Greater))
+}
+
+/// Calls a handler so that neither a panic nor endless waiting reaches the worker.
+async fn guarded(lane: &Lane, run: Run, timeout: Option<Duration>) -> (Ended, HandlerResult) {
+    let call = AssertUnwindSafe(lane.handler().handle(run)).catch_unwind();
+    let caught = match timeout {
+        None => call.await,
+        Some(limit) => match time::timeout(limit, call).await {
+            Ok(caught) => caught,
+            Err(_) => {
+                let error = format!("took longer than {limit:?} and was dropped");
+                return (Ended::TimedOut, Err(error.into()));
+            }
+        },
+    };
+    match caught {
+        Ok(Ok(outcome)) => (Ended::Well, Ok(outcome)),
+        Ok(Err(error)) => (Ended::Failed, Err(error)),
+        Err(panic) => (
+            Ended::Panicked,
+            Err(format!("panicked: {}", message(&*panic)).into()),
+        ),
+    }
+}
+
+/// Returns what a panic said.
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("(no message)")
+}

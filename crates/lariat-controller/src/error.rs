@@ -1,0 +1,73 @@
+//! What registering, starting and stopping can fail with.
+
+use std::time::Duration;
+
+use lariat_cache::SyncError;
+use lariat_core::{Gvk, ObjectKey};
+
+/// A handler that was not registered. Nothing else was touched.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// Another handler of the kind has the name.
+    #[error(
+        "{gvk} has a handler named {name:?} already; names tell handlers apart, choose another"
+    )]
+    NameTaken {
+        /// The kind.
+        gvk: Gvk,
+        /// The name.
+        name: String,
+    },
+    /// A handler needs a name.
+    #[error("a handler of {gvk} has an empty name; name it after what it does")]
+    EmptyName {
+        /// The kind.
+        gvk: Gvk,
+    },
+}
+
+/// A start that did not come about. Nothing runs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// Workers are needed to call handlers.
+    #[error("start(0) would never call a handler; give the number of workers each kind shall have")]
+    NoWorkers,
+    /// The factory runs.
+    #[error(
+        "the factory is started already; kinds and handlers that come later start by themselves"
+    )]
+    AlreadyStarted,
+    /// Some caches were not filled.
+    #[error("the caches were not filled in time")]
+    NotSynced(#[from] SyncError),
+}
+
+/// A stop that had to cut work short. Everything has stopped.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{} keys were not handled within the grace period of {grace:?}: {}",
+    unfinished.len(),
+    names(unfinished)
+)]
+#[non_exhaustive]
+pub struct StopError {
+    /// The kinds and keys whose handlers were dropped in the middle, or not called any more.
+    pub unfinished: Vec<(Gvk, ObjectKey)>,
+    /// How long was waited.
+    pub grace: Duration,
+}
+
+fn names(unfinished: &[(Gvk, ObjectKey)]) -> String {
+    const SHOWN: usize = 5;
+    let mut names: Vec<String> = unfinished
+        .iter()
+        .take(SHOWN)
+        .map(|(gvk, key)| format!("{gvk} {key}"))
+        .collect();
+    if unfinished.len() > SHOWN {
+        names.push("…".to_owned());
+    }
+    names.join(", ")
+}

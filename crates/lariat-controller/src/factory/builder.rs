@@ -1,0 +1,87 @@
+//! The options of a factory.
+
+use std::fmt;
+use std::time::Duration;
+
+use kube::Client;
+use lariat_cache::MissingKind;
+
+use super::SharedControllerFactory;
+
+/// How long a start waits for caches: controller-runtime's `CacheSyncTimeout`.
+const SYNC_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// How long a stop waits for handlers: controller-runtime's `GracefulShutdownTimeout`.
+const GRACE_PERIOD: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Clone)]
+pub(super) struct Options {
+    pub(super) sync_timeout: Duration,
+    pub(super) grace_period: Duration,
+    pub(super) handler_timeout: Option<Duration>,
+    pub(super) missing_kind: MissingKind,
+}
+
+/// Configures a [`SharedControllerFactory`].
+#[must_use = "a builder does nothing until it is built"]
+pub struct FactoryBuilder {
+    client: Client,
+    options: Options,
+}
+
+impl FactoryBuilder {
+    pub(super) fn new(client: Client) -> Self {
+        Self {
+            client,
+            options: Options {
+                sync_timeout: SYNC_TIMEOUT,
+                grace_period: GRACE_PERIOD,
+                handler_timeout: None,
+                missing_kind: MissingKind::default(),
+            },
+        }
+    }
+
+    /// Sets how long a start waits until all caches are filled (default 2 minutes; zero fails unless
+    /// they are filled already).
+    pub fn sync_timeout(mut self, timeout: Duration) -> Self {
+        self.options.sync_timeout = timeout;
+        self
+    }
+
+    /// Sets how long a stop lets handlers finish what is due (default 30 seconds; zero drops calls
+    /// under way at once).
+    pub fn grace_period(mut self, grace: Duration) -> Self {
+        self.options.grace_period = grace;
+        self
+    }
+
+    /// Sets how long one call of a handler may take (default: as long as it likes; zero is refused by
+    /// every handler that awaits anything).
+    ///
+    /// A call that takes longer is dropped at its next await and counts as a failure.
+    pub fn handler_timeout(mut self, timeout: Duration) -> Self {
+        self.options.handler_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets what a start does about a kind the API server does not serve (default: it fails at once).
+    pub fn missing_kind(mut self, missing: MissingKind) -> Self {
+        self.options.missing_kind = missing;
+        self
+    }
+
+    /// Makes the factory; nothing is sent.
+    #[must_use]
+    pub fn build(self) -> SharedControllerFactory {
+        SharedControllerFactory::new(self.client, self.options)
+    }
+}
+
+impl fmt::Debug for FactoryBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FactoryBuilder")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,104 @@
+//! What a handler says when it failed.
+
+use std::error::Error;
+use std::fmt;
+
+use lariat_cache::DecodeError;
+
+/// A handler's failure, of whatever error it was made.
+///
+/// Every error converts into one with `?`, and is tried again: the handler is called once more, alone,
+/// after a delay that grows with its failures. [`terminal`](Self::terminal) is for what trying again
+/// cannot mend. A [`DecodeError`] is terminal by itself.
+pub struct HandlerError {
+    source: Box<dyn Error + Send + Sync>,
+    class: Class,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Retryable,
+    Terminal,
+}
+
+impl HandlerError {
+    /// Makes an error after which the handler is not called again until something happens.
+    #[must_use]
+    pub fn terminal(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self {
+            source: error.into(),
+            class: Class::Terminal,
+        }
+    }
+
+    /// Returns whether the handler is called again for it.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        self.class == Class::Retryable
+    }
+
+    /// Returns the error the handler returned.
+    #[must_use]
+    pub fn source(&self) -> &(dyn Error + Send + Sync + 'static) {
+        &*self.source
+    }
+
+    /// Returns whether the API server refused a write because the object had changed since: the next
+    /// attempt sees the new state, so this is everyday life and not worth a warning.
+    pub(crate) fn is_conflict(&self) -> bool {
+        let mut error: Option<&(dyn Error + 'static)> = Some(&*self.source);
+        while let Some(each) = error {
+            if let Some(kube::Error::Api(status)) = each.downcast_ref() {
+                return status.code == 409;
+            }
+            error = each.source();
+        }
+        false
+    }
+}
+
+impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
+    fn from(error: E) -> Self {
+        let source = error.into();
+        let class = match source.is::<DecodeError>() {
+            true => Class::Terminal,
+            false => Class::Retryable,
+        };
+        Self { source, class }
+    }
+}
+
+impl fmt::Display for HandlerError {
+    /// Writes the error and its causes on one line, each thing said once.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&lariat_core::describe(&*self.source))
+    }
+}
+
+impl fmt::Debug for HandlerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HandlerError")
+            .field("source", &self.source)
+            .field("class", &self.class)
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fails() -> Result<(), HandlerError> {
+        Err(std::io::Error::other("no"))?;
+        Ok(())
+    }
+
+    #[test]
+    fn any_error_converts_and_is_tried_again() {
+        let error = fails().unwrap_err();
+        assert!(error.is_retryable());
+        assert_eq!(error.to_string(), "no");
+        assert!(!HandlerError::terminal("never").is_retryable());
+        assert_eq!(HandlerError::from("text").to_string(), "text");
+    }
+}

@@ -1,0 +1,88 @@
+//! Handlers: the code that is called for a key.
+
+mod context;
+mod error;
+mod outcome;
+
+use std::future::Future;
+use std::marker::PhantomData;
+
+use futures::future::BoxFuture;
+use lariat_cache::View;
+
+pub use context::Context;
+pub(crate) use context::Run;
+pub use error::HandlerError;
+pub use outcome::Outcome;
+
+/// What a handler returns.
+pub type HandlerResult = Result<Outcome, HandlerError>;
+
+/// Code that is called for the keys of a kind, with the object read as `K`.
+///
+/// Every async function and closure from [`Context<K>`] to [`HandlerResult`] is a handler; implement
+/// the trait for a type that carries more.
+///
+/// A handler is called at least once after every change, with a state at least as new, and never for
+/// one key twice at the same time. Several changes may come as one call, so it should look at what is,
+/// rather than at what happened. It may be called again although nothing changed.
+///
+/// ```
+/// use lariat_controller::{Context, Handler, HandlerResult, Outcome};
+/// use lariat_cache::Metadata;
+///
+/// async fn log(cx: Context<Metadata>) -> HandlerResult {
+///     println!("{} because {}", cx.key(), cx.causes());
+///     Ok(Outcome::done())
+/// }
+///
+/// fn takes_a_handler(_: impl Handler<Metadata>) {}
+/// takes_a_handler(log);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a handler of `{K}`",
+    label = "not a handler of `{K}`",
+    note = "a handler is `async fn(Context<{K}>) -> HandlerResult`, or a closure \
+            `|cx: Context<{K}>| async move {{ … Ok(Outcome::done()) }}`"
+)]
+pub trait Handler<K>: Send + Sync + 'static {
+    /// Handles a key.
+    fn handle(&self, cx: Context<K>) -> impl Future<Output = HandlerResult> + Send;
+}
+
+impl<K, F, Fut> Handler<K> for F
+where
+    F: Fn(Context<K>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = HandlerResult> + Send,
+{
+    fn handle(&self, cx: Context<K>) -> impl Future<Output = HandlerResult> + Send {
+        self(cx)
+    }
+}
+
+/// A handler whose view is forgotten, as lanes keep it.
+pub(crate) trait AnyHandler: Send + Sync {
+    fn handle(&self, run: Run) -> BoxFuture<'_, HandlerResult>;
+}
+
+/// A handler with its view.
+pub(crate) struct Viewed<K, H> {
+    handler: H,
+    view: PhantomData<fn(K)>,
+}
+
+impl<K: View, H: Handler<K>> Viewed<K, H> {
+    pub(crate) fn new(handler: H) -> Self {
+        Self {
+            handler,
+            view: PhantomData,
+        }
+    }
+}
+
+impl<K: View, H: Handler<K>> AnyHandler for Viewed<K, H> {
+    fn handle(&self, run: Run) -> BoxFuture<'_, HandlerResult> {
+        // Inside the future, so that a handler that panics before its first await is caught too.
+        Box::pin(async move { self.handler.handle(Context::new(run)).await })
+    }
+}

@@ -1,0 +1,47 @@
+//! Shared controllers: one watch, one cache and one queue per Kubernetes kind, and as many named
+//! handlers as a program has.
+//!
+//! ```text
+//! Cache ──changes──▶ WorkQueue ──take──▶ Worker ──▶ handlers due for the key, in order
+//!                        ▲                            │
+//!   code ──enqueue───────┘◀────outcome of each────────┘
+//! ```
+//!
+//! A [`SharedControllerFactory`] gives out one [`SharedController`] per kind, however it is asked for.
+//! Handlers are registered by name; each has its own retries. A handler is called with a [`Context`]
+//! and returns an [`Outcome`] or any error.
+//!
+//! ```
+//! use k8s_openapi::api::core::v1::Pod;
+//! use lariat_controller::{Context, Outcome, SharedControllerFactory};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let cluster = lariat_cluster::Cluster::builder().start().await?;
+//! # let client = cluster.client();
+//! let factory = SharedControllerFactory::builder(client).build();
+//! factory.for_object::<Pod>().register_handler("log", |cx: Context<Pod>| async move {
+//!     let phase = cx.object()?.and_then(|pod| pod.status.as_ref()?.phase.clone());
+//!     println!("{}: {phase:?} because {}", cx.key(), cx.causes());
+//!     Ok(Outcome::done())
+//! })?;
+//! factory.start(5).await?;
+//! factory.stop().await?;
+//! # Ok(()) }
+//! ```
+
+mod factory;
+
+mod controller;
+mod handler;
+mod lane;
+mod payload;
+
+mod error;
+mod status;
+
+pub use controller::{Registration, SharedController};
+pub use error::{RegisterError, StartError, StopError};
+pub use factory::{FactoryBuilder, SharedControllerFactory};
+pub use handler::{Context, Handler, HandlerError, HandlerResult, Outcome};
+pub use status::{ControllerStatus, HandlerStatus};

@@ -1,0 +1,9 @@
+//! Controllers on the embedded cluster, in virtual time.
+
+mod bench;
+
+mod factory;
+mod handlers;
+mod lanes;
+mod queueing;
+mod stopping;

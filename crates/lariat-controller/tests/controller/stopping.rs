@@ -1,0 +1,155 @@
+//! Stops and restarts.
+
+use std::time::Duration;
+
+use lariat_controller::Outcome;
+use tokio::time::{self, Instant};
+
+use crate::bench::{Bench, SECOND, key, settle};
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_finishes_what_is_due_and_joins_every_task() {
+    let bench = Bench::new().await;
+    let calls = bench.on("slow", |_| async {
+        time::sleep(SECOND).await;
+        Ok(Outcome::done())
+    });
+    bench.start().await;
+    for name in ["a", "b", "c", "d", "e"] {
+        bench.create(name).await;
+    }
+    settle().await;
+    let begin = Instant::now();
+    bench.factory.stop().await.unwrap();
+    assert_eq!(calls.len(), 5, "what was due is handled");
+    assert!(begin.elapsed() <= 3 * SECOND);
+
+    bench.create("late").await;
+    bench.config_maps.enqueue(&key("late"));
+    let requests = bench.cluster.journal().requests().len();
+    time::sleep(3600 * SECOND).await;
+    assert_eq!(calls.len(), 5);
+    assert_eq!(
+        bench.cluster.journal().requests().len(),
+        requests,
+        "no watch is left"
+    );
+    bench.factory.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_drops_what_is_not_finished_within_the_grace_period_and_names_it() {
+    let bench = Bench::with(|builder| builder.grace_period(5 * SECOND)).await;
+    let calls = bench.on("hangs", |_| async {
+        std::future::pending::<()>().await;
+        Ok(Outcome::done())
+    });
+    bench.start().await;
+    for name in ["a", "b", "c"] {
+        bench.create(name).await;
+    }
+    settle().await;
+    let begin = Instant::now();
+    let error = bench.factory.stop().await.unwrap_err();
+    assert_eq!(begin.elapsed(), 5 * SECOND);
+    let text = error.to_string();
+    assert!(
+        text.starts_with("3 keys were not handled within the grace period of 5s: v1 ConfigMap ")
+    );
+    for name in ["a", "b", "c"] {
+        assert!(text.contains(&format!("default/{name}")), "{text}");
+    }
+    assert_eq!(calls.len(), 2, "two workers");
+}
+
+#[tokio::test(start_paused = true)]
+async fn handlers_are_told_that_a_stop_has_begun() {
+    let bench = Bench::new().await;
+    bench
+        .config_maps
+        .register_handler("polite", |cx: lariat_controller::Context<_>| async move {
+            let _: Option<std::sync::Arc<k8s_openapi::api::core::v1::ConfigMap>> = cx.object()?;
+            cx.stopping().cancelled().await;
+            Ok(Outcome::done())
+        })
+        .unwrap();
+    bench.start().await;
+    bench.create("a").await;
+    settle().await;
+    let begin = Instant::now();
+    bench.factory.stop().await.unwrap();
+    assert!(begin.elapsed() < SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_lost_between_a_stop_and_the_next_start() {
+    let bench = Bench::with(|builder| builder.grace_period(SECOND)).await;
+    let calls = bench.on("flaky", |call| async move {
+        match call.name.as_str() {
+            "failing" if call.attempt < 12 => Err("not yet".into()),
+            "hanging" if call.attempt == 1 && call.value.as_deref() == Some("-") => {
+                std::future::pending().await
+            }
+            _ => Ok(Outcome::done()),
+        }
+    });
+    bench.start().await;
+    for name in ["failing", "hanging", "changed", "deleted"] {
+        bench.create(name).await;
+    }
+    settle().await;
+    bench.factory.stop().await.unwrap_err();
+    bench.config_maps.enqueue(&key("enqueued"));
+    bench.change("changed", "while stopped").await;
+    bench.change("hanging", "no more").await;
+    bench.delete("deleted").await;
+    bench.create("created").await;
+    time::sleep(60 * SECOND).await;
+    let before = calls.len();
+
+    bench.start().await;
+    time::sleep(60 * SECOND).await;
+    let after = calls.all().split_off(before);
+    let last = |name: &str| {
+        after
+            .iter()
+            .rfind(|call| call.name == name)
+            .unwrap()
+            .clone()
+    };
+    assert_eq!(last("changed").value.as_deref(), Some("while stopped"));
+    assert_eq!(last("hanging").value.as_deref(), Some("no more"));
+    assert_eq!(last("deleted").deleted.as_deref(), Some("-"));
+    assert_eq!(last("created").value.as_deref(), Some("-"));
+    assert_eq!(last("enqueued").value, None);
+    assert_eq!(
+        last("failing").attempt,
+        12,
+        "a retry that waited when the stop came"
+    );
+    assert_eq!(
+        after.len(),
+        5 + 12
+            - calls.all()[..before]
+                .iter()
+                .filter(|c| c.name == "failing")
+                .count()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_factory_runs_until_it_is_told_to_stop() {
+    let bench = Bench::new().await;
+    let calls = bench.record("log");
+    bench.start().await;
+    let begin = Instant::now();
+    let (stopped, ()) = tokio::join!(bench.factory.run_until(time::sleep(100 * SECOND)), async {
+        time::sleep(50 * SECOND).await;
+        bench.create("a").await;
+    },);
+    stopped.unwrap();
+    assert_eq!(
+        (calls.len(), begin.elapsed() >= Duration::from_secs(100)),
+        (1, true)
+    );
+}
