@@ -1,21 +1,26 @@
 //! Connecting to a cluster.
 
+use std::env;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
+use lariat_core::describe;
+
+use crate::text;
 
 /// A client that could not be made. Nothing was sent yet.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// A kubeconfig that is missing, unreadable or malformed.
-    #[error("the kubeconfig {path:?} cannot be used")]
+    #[error("the kubeconfig {path:?} cannot be used: {detail}")]
     Kubeconfig {
-        /// The file.
+        /// The file, or the files.
         path: PathBuf,
-        /// What is wrong with it.
-        source: Box<KubeconfigError>,
+        /// What is wrong, without the content of the file, which may be secret.
+        detail: String,
     },
     /// Neither `KUBECONFIG`, nor `~/.kube/config`, nor a service account gives a cluster.
     #[error(
@@ -24,7 +29,7 @@ pub enum ConnectError {
     )]
     NoCluster {
         /// What each of them said.
-        source: Box<kube::config::InferConfigError>,
+        source: Box<InferConfigError>,
     },
     /// What the configuration says about TLS or authentication cannot be used.
     #[error("no client can be made from the configuration of {url}")]
@@ -36,7 +41,8 @@ pub enum ConnectError {
     },
 }
 
-/// Makes a client from the environment, as kubectl does, or inside a pod from its service account.
+/// Makes a client from the environment: from `KUBECONFIG`, from `~/.kube/config`, or inside a pod from
+/// its service account.
 ///
 /// # Errors
 ///
@@ -46,6 +52,9 @@ pub enum ConnectError {
 ///
 /// Dropping the future loses nothing.
 pub async fn connect() -> Result<Client, ConnectError> {
+    if let Some(paths) = env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
+        return from_kubeconfig(paths).await;
+    }
     let config = Config::infer()
         .await
         .map_err(|source| ConnectError::NoCluster {
@@ -56,25 +65,37 @@ pub async fn connect() -> Result<Client, ConnectError> {
 
 /// Makes a client from a kubeconfig file, for its current context.
 ///
+/// Several files, separated as in the environment variable `KUBECONFIG`, are merged as kubectl does.
+///
 /// # Errors
 ///
-/// The file cannot be read, is malformed, or names things that are not in it.
+/// A file cannot be read, is malformed, or names things that are not in it.
 ///
 /// # Cancel safety
 ///
 /// Dropping the future loses nothing.
-pub async fn from_kubeconfig(path: impl AsRef<Path>) -> Result<Client, ConnectError> {
-    let path = path.as_ref();
-    let unusable = |source| ConnectError::Kubeconfig {
-        path: path.to_owned(),
-        source: Box::new(source),
-    };
-    let kubeconfig = Kubeconfig::read_from(path).map_err(unusable)?;
+pub async fn from_kubeconfig(paths: impl AsRef<OsStr>) -> Result<Client, ConnectError> {
+    let paths = paths.as_ref();
+    let mut merged = Kubeconfig::default();
+    for path in env::split_paths(paths).filter(|path| !path.as_os_str().is_empty()) {
+        let next = Kubeconfig::read_from(&path).map_err(|error| unusable(&path, &error))?;
+        merged = merged
+            .merge(next)
+            .map_err(|error| unusable(&path, &error))?;
+    }
     let options = KubeConfigOptions::default();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &options)
-        .await
-        .map_err(unusable)?;
-    client(config)
+    let config = Config::from_custom_kubeconfig(merged, &options).await;
+    client(config.map_err(|error| unusable(Path::new(paths), &error))?)
+}
+
+/// Says what is wrong with a kubeconfig. Its parser shows lines of the file; they stay out of this.
+fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
+    let detail = describe(error);
+    let detail = detail.lines().next().unwrap_or_default();
+    ConnectError::Kubeconfig {
+        path: path.to_owned(),
+        detail: text::without_values(detail),
+    }
 }
 
 fn client(mut config: Config) -> Result<Client, ConnectError> {

@@ -1,0 +1,77 @@
+//! Shared controllers for Kubernetes: one watch, one cache and one work queue per kind, however many
+//! named handlers register and however much code enqueues directly.
+//!
+//! ```no_run
+//! use k8s_openapi::api::core::v1::Pod;
+//! use lariat::prelude::*;
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let factory = SharedControllerFactory::builder(lariat::connect().await?).build();
+//!     let pods = factory.for_object::<Pod>();
+//!     pods.register_handler("log", |cx: Context<Pod>| async move {
+//!         println!("{} {}: {}", cx.key(), if cx.object()?.is_some() { "is" } else { "was" }, cx.causes());
+//!         Ok(Outcome::done())
+//!     })?;
+//!     factory.start(5).await?;
+//!     factory.run_until(lariat::termination()).await?;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! Begin with [`SharedControllerFactory`]; it gives out a [`SharedController`] per kind, to which
+//! handlers are registered. [`Context`] is what a handler is told, [`Outcome`] what it answers.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `rustls-tls` (default) | TLS by rustls and ring |
+//! | `cluster` | `lariat::cluster`, a Kubernetes API server in memory |
+
+mod signal;
+
+pub use lariat_controller::{
+    Context, ControllerStatus, FactoryBuilder, Handler, HandlerError, HandlerResult, HandlerStatus,
+    Outcome, RegisterError, Registration, SharedController, SharedControllerFactory, StartError,
+    StopError,
+};
+
+pub use lariat_cache::{
+    Cache, CachedObject, ConnectError, DecodeError, KindStatus, Metadata, MissingKind, Phase, View,
+    connect, from_kubeconfig,
+};
+
+pub use lariat_core::{
+    Cause, Causes, Gvk, LabelSelector, Labels, ObjectKey, OwnerRef, RawObject, ResourceKind,
+    ResourceVersion, Scope, Uid, describe,
+};
+
+pub use signal::termination;
+
+/// The caches on their own: informers, stores, clients, the REST mapper.
+pub mod cache {
+    pub use lariat_cache::*;
+}
+
+/// The work queue on its own; it knows nothing of Kubernetes.
+pub mod queue {
+    pub use lariat_queue::*;
+}
+
+/// A Kubernetes API server in memory, for tests and for trying things out.
+#[cfg(feature = "cluster")]
+pub mod cluster {
+    pub use lariat_cluster::*;
+}
+
+/// The kube crate this is built on, for its client and its object types.
+pub use kube;
+
+/// What most programs need.
+pub mod prelude {
+    pub use crate::{
+        Cache, Context, Gvk, Handler, HandlerError, HandlerResult, Metadata, ObjectKey, Outcome,
+        Registration, SharedController, SharedControllerFactory,
+    };
+    pub use kube::Client;
+    pub use kube::api::DynamicObject;
+}

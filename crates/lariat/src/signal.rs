@@ -1,0 +1,42 @@
+//! The signal to end.
+
+use std::future::pending;
+
+/// Waits until the process is asked to end: Ctrl-C, or SIGTERM, which is what Kubernetes sends.
+///
+/// From the first poll on the signals no longer end the process by themselves.
+///
+/// # Panics
+///
+/// Outside a tokio runtime with I/O and time enabled.
+///
+/// # Cancel safety
+///
+/// A signal that came before the future was dropped is not seen by the next one.
+pub async fn termination() {
+    let interrupt = async {
+        // Without a handler for Ctrl-C the process ends by it, which is what was asked for.
+        if tokio::signal::ctrl_c().await.is_err() {
+            pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = interrupt => {}
+        () = terminate() => {}
+    }
+}
+
+#[cfg(unix)]
+async fn terminate() {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    match signal(SignalKind::terminate()) {
+        Ok(mut stream) => drop(stream.recv().await),
+        Err(_) => pending().await,
+    }
+}
+
+#[cfg(not(unix))]
+async fn terminate() {
+    pending().await
+}

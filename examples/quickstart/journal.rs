@@ -1,0 +1,73 @@
+//! Lines of what happens, as it happens.
+
+use std::fmt;
+use std::sync::Arc;
+
+use lariat::cache::View;
+use lariat::prelude::*;
+use lariat_examples::{Paint, paint};
+use tokio::time::Instant;
+
+/// Prints what handlers see and do in one namespace.
+#[derive(Debug, Clone)]
+pub(crate) struct Journal {
+    started: Instant,
+    namespace: Arc<str>,
+}
+
+impl Journal {
+    pub(crate) fn new(namespace: &str) -> Self {
+        Self {
+            started: Instant::now(),
+            namespace: namespace.into(),
+        }
+    }
+
+    /// Makes a handler of a function that takes the journal beside its context.
+    ///
+    /// A watch shows the whole cluster; what is not about this run is passed over.
+    pub(crate) fn handler<K, F, Fut>(&self, function: F) -> impl Handler<K>
+    where
+        K: View,
+        F: Fn(Self, Context<K>) -> Fut + Clone + Send + Sync + 'static,
+        Fut: Future<Output = HandlerResult> + Send,
+    {
+        let log = self.clone();
+        move |cx: Context<K>| {
+            let (log, function) = (log.clone(), function.clone());
+            async move {
+                if cx.key().namespace() != Some(&*log.namespace) {
+                    return Ok(Outcome::done());
+                }
+                function(log, cx).await
+            }
+        }
+    }
+
+    /// Tells of one call of a handler.
+    pub(crate) fn call<K: View>(&self, cx: &Context<K>, colour: Paint, what: impl fmt::Display) {
+        println!(
+            "{} {} {} {} {}  {}",
+            self.time(),
+            paint(Paint::Cyan, cx.gvk().kind(), 7),
+            paint(Paint::Bold, cx.key().name(), 9),
+            paint(Paint::Dim, cx.handler(), 9),
+            paint(colour, what, 38),
+            paint(Paint::Dim, cx.causes(), 0),
+        );
+    }
+
+    /// Tells of what the program itself does.
+    pub(crate) fn note(&self, what: &str) {
+        println!(
+            "{} {}",
+            self.time(),
+            paint(Paint::Magenta, format!("▸ {what}"), 0)
+        );
+    }
+
+    fn time(&self) -> String {
+        let time = format!("{:7.3}s", self.started.elapsed().as_secs_f64());
+        paint(Paint::Dim, time, 0)
+    }
+}

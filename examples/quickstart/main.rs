@@ -1,0 +1,98 @@
+//! Several named handlers on one watch, one cache and one queue per kind.
+//!
+//! A small workload creates, changes and deletes Pods and Widgets (a custom kind). Three handlers look
+//! at the Pods: one typed, one dynamic, and one that fails at first and is tried again alone. One
+//! handler looks at the Widgets. Code enqueues keys directly. Then a table says what all this cost.
+//!
+//! Run: `cargo run --example quickstart` (on the embedded cluster), or with `KUBECONFIG=…` or
+//! `-- --kubeconfig PATH` on a cluster of yours. With `-- --watch` it goes on until Ctrl-C.
+
+mod handlers;
+mod journal;
+mod options;
+mod summary;
+mod workload;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::Pod;
+use lariat::prelude::*;
+use lariat_examples::{Paint, Place, error_exit, log_errors, paint};
+use options::Options;
+use tokio::time::Instant;
+
+/// How many workers each kind gets.
+const WORKERS: usize = 5;
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    log_errors();
+    let outcome = match Options::parse(std::env::args().skip(1)) {
+        Ok(Some(options)) => run(options).await,
+        Ok(None) => {
+            options::print_usage();
+            Ok(())
+        }
+        Err(error) => Err(error),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error_exit(&error),
+    }
+}
+
+async fn run(options: Options) -> Result<()> {
+    let place = Place::find(options.kubeconfig.clone()).await?;
+    println!(
+        "{} on {}\n",
+        paint(Paint::Bold, "Lariat quickstart", 0),
+        place.name
+    );
+    let workload = workload::Workload::prepare(place.client.clone()).await?;
+
+    let factory = SharedControllerFactory::builder(place.client.clone()).build();
+    let outcome = control(&factory, &workload, &options).await;
+    let stopped = factory.stop().await;
+    workload.clean_up().await?;
+    outcome?;
+    stopped?;
+
+    summary::print(&factory.status(), place.embedded.as_ref());
+    place.leave().await;
+    Ok(())
+}
+
+/// Registers the handlers, starts the factory and lets things happen.
+async fn control(
+    factory: &SharedControllerFactory,
+    workload: &workload::Workload,
+    options: &Options,
+) -> Result<()> {
+    let log = journal::Journal::new(workload.namespace());
+
+    // The same controller twice: once as a type, once as a kind.
+    let pods = factory.for_object::<Pod>();
+    let same_pods = factory.for_kind(Gvk::new("", "v1", "Pod"));
+    pods.register_handler("announce", log.handler(handlers::announce))?;
+    same_pods.register_handler("audit", log.handler(handlers::audit))?;
+    pods.register_handler("register", log.handler(handlers::register))?;
+
+    let widgets = factory.for_kind(workload::widget());
+    widgets.register_handler("resize", log.handler(handlers::resize))?;
+
+    // Keys are taken before the start, too. There is no such pod, and handlers will be told so.
+    pods.enqueue(&ObjectKey::namespaced(workload.namespace(), "nobody"));
+
+    let started = Instant::now();
+    factory.start(WORKERS).await?;
+    log.note(&format!(
+        "{WORKERS} workers per kind, caches filled in {:.1?}",
+        started.elapsed()
+    ));
+
+    let later = ObjectKey::namespaced(workload.namespace(), "web-1");
+    pods.enqueue_after(&later, Duration::from_millis(1500));
+    workload.run(&log, options.watch).await
+}

@@ -1,0 +1,41 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+
+/// What the user wants.
+#[derive(Debug, Default)]
+pub(crate) struct Options {
+    /// The cluster to run on; the embedded one without it.
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Whether to go on until Ctrl-C.
+    pub(crate) watch: bool,
+}
+
+impl Options {
+    /// Reads the arguments; `None` if help is asked for.
+    pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Option<Self>> {
+        let mut options = Self::default();
+        while let Some(argument) = arguments.next() {
+            match argument.as_str() {
+                "--watch" => options.watch = true,
+                "--kubeconfig" => match arguments.next() {
+                    Some(path) => options.kubeconfig = Some(path.into()),
+                    None => bail!("--kubeconfig needs the path of a kubeconfig behind it"),
+                },
+                "--help" | "-h" => return Ok(None),
+                other => bail!("unknown option {other:?}; --help lists what there is"),
+            }
+        }
+        Ok(Some(options))
+    }
+}
+
+pub(crate) fn print_usage() {
+    println!("quickstart: several named handlers on one watch, one cache and one queue per kind\n");
+    println!(
+        "  --kubeconfig PATH  run on this cluster instead of the embedded one (or KUBECONFIG)"
+    );
+    println!("  --watch            go on until Ctrl-C");
+}

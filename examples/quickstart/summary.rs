@@ -1,0 +1,80 @@
+//! What a run cost, as a table.
+
+use std::time::Duration;
+
+use lariat::ControllerStatus;
+use lariat::cluster::Cluster;
+use lariat_examples::{Paint, Table, paint};
+
+/// Prints what each kind and each handler did.
+pub(crate) fn print(kinds: &[ControllerStatus], cluster: Option<&Cluster>) {
+    println!();
+    let mut table = Table::new(&[
+        "kind",
+        "watches",
+        "lists",
+        "cached",
+        "bytes",
+        "queued",
+        "handed out",
+        "wait p50",
+        "wait p99",
+    ]);
+    for ControllerStatus { cache, queue, .. } in kinds {
+        table.row([
+            cache.gvk.to_string(),
+            cache.watches.to_string(),
+            cache.lists.to_string(),
+            cache.objects.to_string(),
+            bytes(cache.bytes),
+            queue.adds.to_string(),
+            queue.handed_out.to_string(),
+            time(queue.waits.quantile(0.5)),
+            time(queue.waits.quantile(0.99)),
+        ]);
+    }
+    table.print();
+    println!();
+    let mut table = Table::new(&["handler", "of", "runs", "failures", "retries", "time"]);
+    for kind in kinds {
+        for handler in &kind.handlers {
+            table.row([
+                handler.name.to_string(),
+                kind.cache.gvk.to_string(),
+                handler.runs.to_string(),
+                handler.failures.to_string(),
+                handler.retries.to_string(),
+                time(handler.busy),
+            ]);
+        }
+    }
+    table.print();
+    if let Some(cluster) = cluster {
+        let journal = cluster.journal();
+        let seen = |verb| journal.count(verb, "pods") + journal.count(verb, "widgets");
+        let lists = format!(
+            "the API server saw {} lists and {} watches for {} kinds and {} handlers",
+            seen("list"),
+            seen("watch"),
+            kinds.len(),
+            kinds.iter().map(|kind| kind.handlers.len()).sum::<usize>(),
+        );
+        println!("\n  {}", paint(Paint::Dim, lists, 0));
+    }
+}
+
+fn bytes(bytes: usize) -> String {
+    match bytes {
+        0..1_000 => format!("{bytes} B"),
+        1_000..1_000_000 => format!("{:.1} kB", bytes as f64 / 1e3),
+        _ => format!("{:.1} MB", bytes as f64 / 1e6),
+    }
+}
+
+fn time(duration: Duration) -> String {
+    match duration.as_micros() {
+        0..1_000 => format!("{} µs", duration.as_micros()),
+        1_000..1_000_000 => format!("{:.1} ms", duration.as_secs_f64() * 1e3),
+        _ => format!("{:.1} s", duration.as_secs_f64()),
+    }
+}

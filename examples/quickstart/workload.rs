@@ -1,0 +1,189 @@
+//! A small workload: pods and widgets that come, change and go.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use k8s_openapi::api::core::v1::{Namespace, Pod};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use lariat::kube::api::{Api, ApiResource, Patch, PatchParams};
+use lariat::prelude::*;
+use lariat_examples::{delete, ensure, ensure_namespace, unique};
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use crate::journal::Journal;
+
+/// Between two things that happen.
+const PACE: Duration = Duration::from_millis(120);
+
+/// How long a CustomResourceDefinition may take to be established.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+const DEFINITION: &str = "widgets.demo.dev";
+const PODS: [&str; 3] = ["web-0", "web-1", "web-2"];
+const WIDGETS: [&str; 2] = ["lever", "spring"];
+
+/// The custom kind.
+pub(crate) fn widget() -> Gvk {
+    Gvk::new("demo.dev", "v1", "Widget")
+}
+
+/// The objects of one run, in a namespace of their own.
+pub(crate) struct Workload {
+    client: Client,
+    namespace: String,
+    pods: Api<Pod>,
+    widgets: Api<DynamicObject>,
+    /// Whether the custom kind was defined by this run, which then takes it away again.
+    defined: bool,
+}
+
+impl Workload {
+    /// Makes the namespace and the custom kind.
+    pub(crate) async fn prepare(client: Client) -> Result<Self> {
+        let namespace = unique("lariat-quickstart");
+        ensure_namespace(&client, &namespace).await?;
+        let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
+        let defined = ensure(&definitions, &serde_json::from_value(definition())?).await?;
+        established(&definitions).await?;
+        let resource = ApiResource {
+            group: "demo.dev".into(),
+            version: "v1".into(),
+            api_version: "demo.dev/v1".into(),
+            kind: "Widget".into(),
+            plural: "widgets".into(),
+        };
+        Ok(Self {
+            pods: Api::namespaced(client.clone(), &namespace),
+            widgets: Api::namespaced_with(client.clone(), &namespace, &resource),
+            client,
+            namespace,
+            defined,
+        })
+    }
+
+    pub(crate) fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Lets things happen: once, or until Ctrl-C.
+    pub(crate) async fn run(&self, log: &Journal, for_ever: bool) -> Result<()> {
+        let rounds = async {
+            loop {
+                self.round(log).await?;
+                if !for_ever {
+                    sleep(10 * PACE).await;
+                    return Ok(());
+                }
+                log.note("again; Ctrl-C ends");
+            }
+        };
+        tokio::select! {
+            outcome = rounds => outcome,
+            () = lariat::termination() => {
+                log.note("stopping");
+                Ok(())
+            }
+        }
+    }
+
+    async fn round(&self, log: &Journal) -> Result<()> {
+        log.note("pods and widgets are created");
+        for name in PODS {
+            self.create_pod(name).await?;
+        }
+        for name in WIDGETS {
+            self.create_widget(name).await?;
+        }
+        log.note("they change");
+        for name in PODS {
+            let patch = json!({"metadata": {"labels": {"version": "v2"}}});
+            self.pods
+                .patch(name, &PatchParams::default(), &Patch::Merge(patch))
+                .await?;
+            sleep(PACE).await;
+        }
+        for size in 2..=5 {
+            let patch = json!({"spec": {"size": size}});
+            self.widgets
+                .patch(WIDGETS[0], &PatchParams::default(), &Patch::Merge(patch))
+                .await?;
+        }
+        sleep(PACE).await;
+        log.note("some are deleted");
+        delete(&self.pods, PODS[0]).await?;
+        sleep(PACE).await;
+        delete(&self.widgets, WIDGETS[1]).await?;
+        sleep(PACE).await;
+        Ok(())
+    }
+
+    async fn create_pod(&self, name: &str) -> Result<()> {
+        let pod = json!({
+            "metadata": {"name": name, "labels": {"app": "web", "version": "v1"}},
+            "spec": {"containers": [
+                {"name": "main", "image": "busybox:stable", "command": ["sleep", "60"]},
+            ]},
+        });
+        ensure(&self.pods, &serde_json::from_value(pod)?).await?;
+        sleep(PACE).await;
+        Ok(())
+    }
+
+    async fn create_widget(&self, name: &str) -> Result<()> {
+        let widget = json!({
+            "apiVersion": "demo.dev/v1", "kind": "Widget",
+            "metadata": {"name": name}, "spec": {"size": 1},
+        });
+        ensure(&self.widgets, &serde_json::from_value(widget)?).await?;
+        sleep(PACE).await;
+        Ok(())
+    }
+
+    /// Takes away what was made.
+    pub(crate) async fn clean_up(&self) -> Result<()> {
+        for name in PODS {
+            delete(&self.pods, name).await?;
+        }
+        delete(&Api::<Namespace>::all(self.client.clone()), &self.namespace).await?;
+        if self.defined {
+            let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+            delete(&definitions, DEFINITION).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn established(definitions: &Api<CustomResourceDefinition>) -> Result<()> {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        let definition = definitions.get(DEFINITION).await?;
+        let conditions = definition
+            .status
+            .and_then(|status| status.conditions)
+            .unwrap_or_default();
+        if conditions
+            .iter()
+            .any(|each| each.type_ == "Established" && each.status == "True")
+        {
+            return Ok(());
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+    None.with_context(|| format!("{DEFINITION} is not established after {PATIENCE:?}"))
+}
+
+fn definition() -> Value {
+    let spec = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
+    json!({
+        "metadata": {"name": DEFINITION},
+        "spec": {
+            "group": "demo.dev", "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}},
+            }],
+        },
+    })
+}

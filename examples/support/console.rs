@@ -1,0 +1,82 @@
+//! Colours and messages.
+
+use std::env;
+use std::fmt;
+use std::io::{IsTerminal, stdout};
+use std::sync::LazyLock;
+
+use tracing::Level;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// A colour of the terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Paint {
+    /// For what matters less.
+    Dim,
+    /// For headings.
+    Bold,
+    /// For what went well.
+    Green,
+    /// For what changed.
+    Yellow,
+    /// For what failed.
+    Red,
+    /// For names.
+    Cyan,
+    /// For what the program did by itself.
+    Magenta,
+}
+
+/// Whether to colour: on a terminal, unless `NO_COLOR` is set; always with `CLICOLOR_FORCE`.
+static COLOURED: LazyLock<bool> = LazyLock::new(|| {
+    let set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    set("CLICOLOR_FORCE") || (stdout().is_terminal() && !set("NO_COLOR"))
+});
+
+/// Colours a text, padded to a width first, so that columns stay in line.
+#[must_use]
+pub fn paint(paint: Paint, text: impl fmt::Display, width: usize) -> String {
+    let text = format!("{:<width$}", text.to_string());
+    if !*COLOURED {
+        return text;
+    }
+    let code = match paint {
+        Paint::Bold => 1,
+        Paint::Dim => 2,
+        Paint::Red => 31,
+        Paint::Green => 32,
+        Paint::Yellow => 33,
+        Paint::Magenta => 35,
+        Paint::Cyan => 36,
+    };
+    format!("\x1b[{code}m{text}\x1b[0m")
+}
+
+/// Prints the errors Lariat itself logs; with `LARIAT_LOG=warn` (or `info`, `debug`) more of it.
+pub fn log_errors() {
+    let level = env::var("LARIAT_LOG")
+        .ok()
+        .and_then(|level| level.parse().ok());
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(*COLOURED)
+        .with_target(false)
+        .without_time();
+    let ours = Targets::new().with_target("lariat", level.unwrap_or(Level::ERROR));
+    tracing_subscriber::registry()
+        .with(lines.compact().with_filter(ours))
+        .init();
+}
+
+/// Prints an error as one line, each cause once, and returns the exit code of a failure.
+#[must_use]
+pub fn error_exit(error: &anyhow::Error) -> std::process::ExitCode {
+    eprintln!(
+        "{} {}",
+        paint(Paint::Red, "error:", 0),
+        lariat::describe(&**error)
+    );
+    std::process::ExitCode::FAILURE
+}

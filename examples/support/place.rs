@@ -1,0 +1,76 @@
+//! Where an example runs: on a cluster that is given, or on the embedded one.
+
+use std::env;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use lariat::cluster::Cluster;
+use lariat::kube::Client;
+
+/// The cluster an example runs on.
+///
+/// It is the one of `--kubeconfig PATH` or of the environment variable `KUBECONFIG`; without either
+/// the embedded one is started. `~/.kube/config` is not looked at: an example should not write to a
+/// cluster nobody named.
+pub struct Place {
+    /// The client to use.
+    pub client: Client,
+    /// What to call the place.
+    pub name: String,
+    /// The embedded cluster, if that is where the example runs.
+    pub embedded: Option<Cluster>,
+}
+
+impl Place {
+    /// Finds or starts a cluster, and makes sure that it answers.
+    ///
+    /// # Errors
+    ///
+    /// The kubeconfig cannot be used, or its cluster does not answer.
+    pub async fn find(kubeconfig: Option<PathBuf>) -> Result<Self> {
+        let given = kubeconfig.or_else(|| env::var_os("KUBECONFIG").map(PathBuf::from));
+        let place = match given.filter(|path| !path.as_os_str().is_empty()) {
+            Some(path) => Self::given(&path).await?,
+            None => Self::embedded().await?,
+        };
+        let version = place.client.apiserver_version().await;
+        let version = version.with_context(|| format!("{} does not answer", place.name))?;
+        let name = format!("{} ({})", place.name, version.git_version);
+        Ok(Self { name, ..place })
+    }
+
+    async fn given(path: &Path) -> Result<Self> {
+        Ok(Self {
+            client: lariat::from_kubeconfig(path).await?,
+            name: format!("the cluster of {}", path.display()),
+            embedded: None,
+        })
+    }
+
+    async fn embedded() -> Result<Self> {
+        let cluster = Cluster::builder().listen().start().await;
+        let cluster = cluster.context("the embedded cluster cannot listen on loopback")?;
+        let url = cluster.url().unwrap_or_default();
+        Ok(Self {
+            client: cluster.client(),
+            name: format!("the embedded cluster at {url}"),
+            embedded: Some(cluster),
+        })
+    }
+
+    /// Ends the embedded cluster.
+    pub async fn leave(self) {
+        if let Some(cluster) = self.embedded {
+            cluster.shutdown().await;
+        }
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Place")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,71 @@
+//! Objects the examples need, made when missing.
+
+use std::fmt::Debug;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context, Result};
+use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
+use lariat::kube::api::{Api, DeleteParams, PostParams};
+use lariat::kube::{Client, Error};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+/// Creates an object unless it exists; tells whether it was created.
+///
+/// # Errors
+///
+/// The API server refuses it for another reason than that it exists.
+pub async fn ensure<K>(api: &Api<K>, object: &K) -> Result<bool>
+where
+    K: Clone + Debug + Serialize + DeserializeOwned,
+{
+    match api.create(&PostParams::default(), object).await {
+        Ok(_) => Ok(true),
+        Err(Error::Api(status)) if status.code == 409 => Ok(false),
+        Err(error) => Err(error).context("the API server refuses an object of the example"),
+    }
+}
+
+/// Creates a namespace in which pods can be created at once.
+///
+/// # Errors
+///
+/// The API server refuses it.
+pub async fn ensure_namespace(client: &Client, name: &str) -> Result<()> {
+    let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
+    ensure(&Api::all(client.clone()), &namespace).await?;
+    // A real cluster refuses pods until its controllers have made this account.
+    let account: ServiceAccount = serde_json::from_value(json!({"metadata": {"name": "default"}}))?;
+    ensure(&Api::namespaced(client.clone(), name), &account).await?;
+    Ok(())
+}
+
+/// Deletes an object, at once and without waiting for what hangs on it; one that is gone is fine.
+///
+/// # Errors
+///
+/// The API server refuses.
+pub async fn delete<K: Clone + Debug + DeserializeOwned>(api: &Api<K>, name: &str) -> Result<()> {
+    match api
+        .delete(name, &DeleteParams::default().grace_period(0))
+        .await
+    {
+        Err(Error::Api(status)) if status.code == 404 => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("cannot delete {name}")),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// Makes a name that no other run of an example has.
+#[must_use]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the time of day makes names differ between runs"
+)]
+pub fn unique(name: &str) -> String {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or(Duration::ZERO);
+    format!("{name}-{:x}", since.as_millis() & 0xffff_ffff)
+}
