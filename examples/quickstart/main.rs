@@ -88,8 +88,8 @@ async fn control(
     let started = Instant::now();
     factory.start(WORKERS).await?;
     log.note(&format!(
-        "{WORKERS} workers per kind, caches filled in {:.1?}",
-        started.elapsed()
+        "{WORKERS} workers per kind, caches filled in {}",
+        summary::time(started.elapsed())
     ));
 
     let later = ObjectKey::namespaced(workload.namespace(), "web-1");

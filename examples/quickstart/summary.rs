@@ -71,7 +71,8 @@ fn bytes(bytes: usize) -> String {
     }
 }
 
-fn time(duration: Duration) -> String {
+/// Writes a time to two or three digits.
+pub(crate) fn time(duration: Duration) -> String {
     match duration.as_micros() {
         0..1_000 => format!("{} µs", duration.as_micros()),
         1_000..1_000_000 => format!("{:.1} ms", duration.as_secs_f64() * 1e3),

@@ -1,0 +1,137 @@
+//! Handlers that keep books on what they are called for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, ensure};
+use k8s_openapi::api::core::v1::ConfigMap;
+use lariat::kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use lariat::prelude::*;
+use parking_lot::Mutex;
+use serde_json::json;
+
+/// The last state a handler saw of each object in one namespace.
+#[derive(Debug, Clone)]
+pub(crate) struct Books {
+    namespace: Arc<str>,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The value of each object that was there at its last call.
+    last: BTreeMap<String, String>,
+    calls: usize,
+    /// The values of deleted objects.
+    deleted: Vec<(String, String)>,
+    causes: Vec<String>,
+}
+
+impl Books {
+    pub(crate) fn new(namespace: &str) -> Self {
+        Self {
+            namespace: namespace.into(),
+            state: Arc::default(),
+        }
+    }
+
+    /// Returns a handler that writes into the books and does nothing else.
+    pub(crate) fn keeper(&self) -> impl Handler<ConfigMap> {
+        let books = self.clone();
+        move |cx: Context<ConfigMap>| {
+            let books = books.clone();
+            async move {
+                books.write(
+                    &cx,
+                    cx.object()?.as_deref().map(value),
+                    cx.deleted()?.as_deref().map(value),
+                );
+                Ok(Outcome::done())
+            }
+        }
+    }
+
+    /// Writes a call down.
+    pub(crate) fn write<K: lariat::View>(
+        &self,
+        cx: &Context<K>,
+        is: Option<String>,
+        was: Option<String>,
+    ) {
+        if cx.key().namespace() != Some(&*self.namespace) {
+            return;
+        }
+        let name = cx.key().name().to_owned();
+        let mut state = self.state.lock();
+        state.calls += 1;
+        state.causes.push(cx.causes().to_string());
+        if let Some(was) = was {
+            state.deleted.push((name.clone(), was));
+        }
+        match is {
+            Some(is) => state.last.insert(name, is),
+            None => state.last.remove(&name),
+        };
+    }
+
+    pub(crate) fn calls(&self) -> usize {
+        self.state.lock().calls
+    }
+
+    pub(crate) fn last(&self) -> BTreeMap<String, String> {
+        self.state.lock().last.clone()
+    }
+
+    pub(crate) fn deleted(&self) -> Vec<(String, String)> {
+        self.state.lock().deleted.clone()
+    }
+
+    pub(crate) fn causes(&self) -> Vec<String> {
+        self.state.lock().causes.clone()
+    }
+
+    /// Says in what the books differ from the truth.
+    pub(crate) fn agree_with(&self, truth: &BTreeMap<String, String>) -> Result<()> {
+        let last = self.last();
+        let wrong = truth
+            .iter()
+            .find(|(name, value)| last.get(*name) != Some(value));
+        if let Some((name, value)) = wrong {
+            anyhow::bail!(
+                "{name} is {value}, but was last seen as {:?}",
+                last.get(name)
+            );
+        }
+        let gone = last.keys().find(|name| !truth.contains_key(*name));
+        ensure!(gone.is_none(), "{gone:?} is gone, but was not seen to go");
+        Ok(())
+    }
+}
+
+fn value(object: &ConfigMap) -> String {
+    let data = object.data.as_ref().and_then(|data| data.get("value"));
+    data.cloned().unwrap_or_default()
+}
+
+pub(crate) async fn create(api: &Api<ConfigMap>, name: &str, value: &str) -> Result<()> {
+    let object = json!({"metadata": {"name": name}, "data": {"value": value}});
+    api.create(&PostParams::default(), &serde_json::from_value(object)?)
+        .await
+        .context("create")?;
+    Ok(())
+}
+
+pub(crate) async fn change(api: &Api<ConfigMap>, name: &str, value: &str) -> Result<()> {
+    let patch = Patch::Merge(json!({"data": {"value": value}}));
+    api.patch(name, &PatchParams::default(), &patch)
+        .await
+        .context("change")?;
+    Ok(())
+}
+
+pub(crate) async fn delete(api: &Api<ConfigMap>, name: &str) -> Result<()> {
+    api.delete(name, &DeleteParams::default())
+        .await
+        .context("delete")?;
+    Ok(())
+}

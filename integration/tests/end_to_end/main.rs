@@ -1,0 +1,8 @@
+//! Lariat from end to end, over HTTP, on a cluster.
+
+mod books;
+
+mod examples;
+mod lifecycle;
+mod main_job;
+mod scale;
