@@ -75,3 +75,8 @@ pub mod prelude {
     pub use kube::Client;
     pub use kube::api::DynamicObject;
 }
+
+/// Compiles the program in the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Runs all tests: units, models, faults, end to end, and the examples in the documentation.
+#
+# Usage: scripts/test.sh [arguments for cargo]
+#
+# With KUBECONFIG set, the end-to-end tests and the examples run on that cluster instead of the embedded
+# one; they make namespaces and definitions of their own and delete them again.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+command -v cargo >/dev/null || {
+    echo "cargo is not installed; Lariat needs a Rust toolchain" >&2
+    exit 1
+}
+command -v cc >/dev/null || {
+    echo "cc is not installed; the TLS library needs a C compiler (Debian: apt install gcc)" >&2
+    exit 1
+}
+
+# What the end-to-end tests run, so that no test waits for a build.
+cargo build --workspace --examples "$@"
+
+# cargo-nextest is faster and shows less, where it is installed.
+if cargo nextest --version >/dev/null 2>&1; then
+    cargo nextest run --workspace "$@"
+else
+    cargo test --workspace --lib --bins --tests "$@"
+fi
+cargo test --workspace --doc "$@"
