@@ -7,7 +7,8 @@ use crate::Lanes;
 /// What travels with a key: in Lariat, the causes of its being here.
 ///
 /// When two adds of one key merge into one hand-out, so do their payloads; the queue gives them no
-/// other meaning.
+/// other meaning. They merge in the order in which they came, with two exceptions: what was delayed,
+/// and what a worker gave back or had to do again, counts as older than all that is due meanwhile.
 pub trait Payload: Default {
     /// Takes in the payload of a later add.
     fn merge(&mut self, later: Self);
@@ -54,6 +55,7 @@ impl Priority {
 pub struct Add<P = ()> {
     pub(crate) lanes: Lanes,
     pub(crate) after: Duration,
+    pub(crate) kept: bool,
     pub(crate) priority: Priority,
     pub(crate) payload: P,
 }
@@ -64,12 +66,17 @@ impl<P: Default> Add<P> {
         Self {
             lanes: Lanes::ALL,
             after: Duration::ZERO,
+            kept: false,
             priority: Priority::default(),
             payload: P::default(),
         }
     }
 
-    /// Makes all lanes due after a delay; zero means now.
+    /// Makes all lanes due after a delay; zero means now, and what no clock can hold means never.
+    ///
+    /// The delay is the longest the lanes wait: when they come due earlier for another reason, that
+    /// hand-out takes its place (controller-runtime's rule that what is ready beats what waits). See
+    /// [`kept`](Self::kept).
     pub fn after(delay: Duration) -> Self {
         Self {
             after: delay,
@@ -85,6 +92,12 @@ impl<P> Add<P> {
             lanes: lanes.into(),
             ..self
         }
+    }
+
+    /// Keeps the delay: the lanes come due when it ends, also if they were due before (client-go's rule
+    /// that a key may be both queued and delayed). Of two kept delays of a lane the earlier wins.
+    pub fn kept(self) -> Self {
+        Self { kept: true, ..self }
     }
 
     /// Sets the priority; a key that is already queued keeps the higher of the two.

@@ -64,7 +64,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         });
     }
 
-    /// Waits for the next key; `None` once the queue has shut down and is drained.
+    /// Waits for the next key; `None` once the queue is drained or has shut down, nothing is ready and
+    /// no key is with a worker.
     ///
     /// # Cancel safety
     ///
@@ -96,6 +97,18 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         let taken = state.core.take(now())?;
         drop(state);
         Some(Work::new(Arc::clone(&self.shared), taken))
+    }
+
+    /// Keeps what comes due from now on for later: until [`resume`](Self::resume), only what is due at
+    /// this moment is handed out, and [`take`](Self::take) returns `None` once that is done.
+    pub fn drain(&self) {
+        self.shared.change(|core, now| core.drain(now));
+        self.shared.wake.notify_waiters();
+    }
+
+    /// Ends a drain; what came due meanwhile goes in line, in the order in which it came.
+    pub fn resume(&self) {
+        self.shared.change(|core, now| core.resume(now));
     }
 
     /// Refuses further adds and drops what is delayed; workers drain what is ready, then end.

@@ -33,7 +33,7 @@ pub struct QueueStats {
     pub requeues: u64,
     /// Times a key was handed to a worker.
     pub handed_out: u64,
-    /// Keys with nothing but delayed lanes.
+    /// Keys that wait for a delay to end, or for the end of a drain.
     pub delayed: usize,
     /// Keys with a worker.
     pub held: usize,

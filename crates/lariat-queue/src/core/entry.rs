@@ -11,6 +11,8 @@ use crate::{LaneId, Lanes, Payload, Priority};
 pub(super) enum Phase {
     /// Nothing is due; lanes may be delayed.
     Parked,
+    /// Something is due, but became so during a drain; waits for the resumption.
+    Aside,
     /// In line, under this ticket.
     Ready(Ticket),
     /// With a worker.
@@ -20,7 +22,7 @@ pub(super) enum Phase {
 #[derive(Debug)]
 pub(super) struct Entry<P> {
     pub(super) phase: Phase,
-    /// Lanes due and not handed out; not empty exactly in `Ready`, possibly not in `Held`.
+    /// Lanes due and not handed out; not empty exactly in `Ready` and `Aside`, possibly not in `Held`.
     pub(super) due: Lanes,
     /// What travels with `due`.
     pub(super) payload: P,
@@ -28,13 +30,15 @@ pub(super) struct Entry<P> {
     pub(super) priority: Priority,
     /// Since when the entry is in line.
     pub(super) since: Option<Instant>,
+    /// What is due of a held entry became so before the drain, and belongs to it.
+    pub(super) promised: bool,
     /// What most entries lack.
     extra: Option<Box<Extra<P>>>,
 }
 
 #[derive(Debug)]
 struct Extra<P> {
-    /// At most one per lane; a lane that is due is not here.
+    /// At most one of each sort per lane; of a lane that is due there is only the kept sort.
     delayed: Vec<Delayed<P>>,
     /// Failures in a row, of lanes that have any.
     failures: Vec<(LaneId, u32)>,
@@ -44,6 +48,8 @@ struct Extra<P> {
 #[derive(Debug)]
 pub(super) struct Delayed<P> {
     pub(super) lane: LaneId,
+    /// Stays when the lane comes due early.
+    pub(super) kept: bool,
     pub(super) deadline: Deadline,
     pub(super) priority: Priority,
     pub(super) payload: P,
@@ -57,44 +63,50 @@ impl<P: Payload> Default for Entry<P> {
             payload: P::default(),
             priority: Priority::Low,
             since: None,
+            promised: false,
             extra: None,
         }
     }
 }
 
 impl<P: Payload> Entry<P> {
-    /// Makes lanes due now; delayed lanes among them come early.
+    /// Makes lanes due now; delayed lanes among them come early, unless their delay is kept.
     pub(super) fn make_due(&mut self, lanes: &Lanes, priority: Priority, payload: P) {
+        self.absorb(|delayed| !delayed.kept && lanes.contains(delayed.lane));
         self.priority = self.urgency().max(priority);
         self.due.merge(lanes);
         self.payload.merge(payload);
-        self.absorb(|delayed| lanes.contains(delayed.lane));
     }
 
     /// Makes the lanes due whose time has come.
     pub(super) fn expire(&mut self, now: Instant) {
         self.absorb(|delayed| delayed.deadline.at <= now);
         if self.due.is_all() {
-            self.absorb(|_| true);
+            self.absorb(|delayed| !delayed.kept);
         }
     }
 
-    /// Moves delayed lanes to the due ones.
+    /// Moves delayed lanes to the due ones; what travels with them is the older.
     fn absorb(&mut self, chosen: impl Fn(&Delayed<P>) -> bool) {
         let Some(extra) = &mut self.extra else {
             return;
         };
         let mut chosen: Vec<_> = extra.delayed.extract_if(.., |each| chosen(each)).collect();
+        if chosen.is_empty() {
+            return;
+        }
         chosen.sort_by_key(|delayed| delayed.deadline);
+        let newer = std::mem::take(&mut self.payload);
         for delayed in chosen {
             self.priority = self.urgency().max(delayed.priority);
             self.due.merge(&delayed.lane.into());
             self.payload.merge(delayed.payload);
         }
+        self.payload.merge(newer);
     }
 
     /// Returns the priority of what is due, the lowest if nothing is.
-    fn urgency(&self) -> Priority {
+    pub(super) fn urgency(&self) -> Priority {
         if self.due.is_empty() {
             Priority::Low
         } else {
@@ -102,10 +114,12 @@ impl<P: Payload> Entry<P> {
         }
     }
 
-    /// Delays a lane that is not due; tells whether the entry has a new deadline.
+    /// Delays a lane; tells whether the entry has a new deadline.
     pub(super) fn delay(&mut self, delayed: Delayed<P>) -> bool {
         let known = &mut self.extra_mut().delayed;
-        let Some(known) = known.iter_mut().find(|known| known.lane == delayed.lane) else {
+        let same =
+            |known: &&mut Delayed<P>| known.lane == delayed.lane && known.kept == delayed.kept;
+        let Some(known) = known.iter_mut().find(same) else {
             known.push(delayed);
             return true;
         };

@@ -21,10 +21,10 @@ pub use ready::Ageing;
 
 /// The state machine of a work queue.
 ///
-/// Each key has at most one entry, which is in one of three phases: *ready* (in line to be handed
-/// out), *held* (with a worker), or *parked* (only delayed lanes, or remembered failures). Every call
-/// takes the present time, which must not run backwards, and costs amortised constant time, or
-/// logarithmic time for a delay.
+/// Each key has at most one entry, which is in one of four phases: *ready* (in line to be handed
+/// out), *held* (with a worker), *parked* (only delayed lanes, or remembered failures), or, during a
+/// drain, *aside* (due, but for after the drain). Every call takes the present time, which must not
+/// run backwards, and costs amortised constant time, or logarithmic time for a delay.
 ///
 /// Prefer [`WorkQueue`](crate::WorkQueue), unless you drive time yourself.
 ///
@@ -47,8 +47,11 @@ pub struct QueueCore<K, P> {
     ready: Ready,
     /// Deadlines of every delayed lane, and stale ones.
     waiting: Waiting,
+    /// The entries in phase `Aside`, in the order in which they became due.
+    aside: Vec<u32>,
     /// How many entries are in phase `Held`.
     held: usize,
+    draining: bool,
     shutting_down: bool,
     counters: Counters,
 }
@@ -101,7 +104,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             entries: Index::new(),
             ready: Ready::new(ageing),
             waiting: Waiting::new(),
+            aside: Vec::new(),
             held: 0,
+            draining: false,
             shutting_down: false,
             counters: Counters::default(),
         }
@@ -109,9 +114,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Adds a key; a queue that is shutting down ignores it.
     ///
-    /// Lanes that are due already stay due (what is ready beats what waits); of two delays of one
-    /// lane the earlier wins; of two priorities the higher wins, and the key goes to the end of its
-    /// new level.
+    /// Lanes that are due already stay due (what is ready beats what waits, unless the delay is
+    /// [`kept`](Add::kept)); of two delays of one lane the earlier wins; of two priorities the higher
+    /// wins, and the key goes to the end of its new level.
     pub fn add(&mut self, key: K, add: Add<P>, now: Instant) {
         if self.shutting_down || add.lanes.is_empty() {
             return;
@@ -126,7 +131,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             for lane in add.lanes.ids() {
                 let delayed = Delayed {
                     lane,
-                    deadline: self.waiting.deadline(now + add.after),
+                    kept: add.kept,
+                    deadline: self.waiting.deadline(now, add.after),
                     priority: add.priority,
                     payload: add.payload.clone(),
                 };
@@ -135,13 +141,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Hands out the next key whose time has come.
+    /// Hands out the next key whose time has come; during a drain, the next that was due before it.
     pub fn take(&mut self, now: Instant) -> Option<Taken<K, P>> {
         self.release_expired(now);
         let slot = self.ready.pop(&self.entries, now)?;
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
         entry.phase = Phase::Held;
+        entry.promised = false;
         self.held += 1;
         let waited = now.saturating_duration_since(entry.since.unwrap_or(now));
         self.counters.handed_out(waited);
@@ -150,7 +157,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             key: slotted.key.clone(),
             lanes: std::mem::replace(&mut entry.due, Lanes::none()),
             payload: std::mem::take(&mut entry.payload),
-            priority: std::mem::take(&mut entry.priority),
+            priority: entry.priority,
             waited,
             failures: entry.failures().into(),
         })
@@ -172,46 +179,56 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         now: Instant,
     ) {
         self.release(slot);
+        let meanwhile = std::mem::take(&mut self.entries[slot].value.payload);
         for (lane, verdict) in verdicts {
-            let (failed, after, payload) = match verdict {
-                Verdict::Done => {
-                    self.entries[slot].value.forget(lane);
-                    continue;
-                }
-                Verdict::Again { after, payload } => (false, after, payload),
-                Verdict::Failed { after, payload } => (true, after, payload),
-            };
-            let entry = &mut self.entries[slot].value;
-            if failed {
-                entry.count_failure(lane);
-            } else {
-                entry.forget(lane);
-            }
-            if self.shutting_down {
-                continue;
-            }
-            *if failed {
-                &mut self.counters.retries
-            } else {
-                &mut self.counters.requeues
-            } += 1;
-            if after.is_zero() {
-                self.counters.adds += u64::from(entry.due.is_empty());
-                entry.make_due(&lane.into(), priority, payload);
-            } else {
-                let delayed = Delayed {
-                    lane,
-                    deadline: self.waiting.deadline(now + after),
-                    priority,
-                    payload,
-                };
-                self.park(slot, delayed);
-            }
+            self.judge(slot, lane, verdict, priority, now);
         }
+        self.entries[slot].value.payload.merge(meanwhile);
         self.settle(slot, now);
     }
 
-    /// Takes a key back from a worker that did not do the work; all of it is due again.
+    /// Carries out the verdict on one lane of a returned entry.
+    fn judge(
+        &mut self,
+        slot: u32,
+        lane: LaneId,
+        verdict: Verdict<P>,
+        priority: Priority,
+        now: Instant,
+    ) {
+        let entry = &mut self.entries[slot].value;
+        let (after, payload, counter) = match verdict {
+            Verdict::Done => return entry.forget(lane),
+            Verdict::Again { after, payload } => {
+                entry.forget(lane);
+                (after, payload, &mut self.counters.requeues)
+            }
+            Verdict::Failed { after, payload } => {
+                entry.count_failure(lane);
+                (after, payload, &mut self.counters.retries)
+            }
+        };
+        if self.shutting_down {
+            return;
+        }
+        *counter += 1;
+        if after.is_zero() {
+            self.counters.adds += u64::from(entry.due.is_empty());
+            entry.make_due(&lane.into(), priority, payload);
+        } else {
+            let delayed = Delayed {
+                lane,
+                kept: false,
+                deadline: self.waiting.deadline(now, after),
+                priority,
+                payload,
+            };
+            self.park(slot, delayed);
+        }
+    }
+
+    /// Takes a key back from a worker that did not do the work; all of it is due again, and belongs to
+    /// the drain if there is one.
     ///
     /// # Panics
     ///
@@ -222,16 +239,17 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let entry = &mut self.entries[slot].value;
         let meanwhile = std::mem::replace(&mut entry.payload, taken.payload);
         entry.payload.merge(meanwhile);
+        entry.priority = entry.urgency().max(taken.priority);
         entry.due.merge(&taken.lanes);
-        entry.priority = entry.priority.max(taken.priority);
+        entry.promised = true;
         self.settle(slot, now);
     }
 
     /// Returns a time at which [`take`](Self::take) is worth calling again: when the next delayed lane
-    /// comes due, or earlier where that lane has run meanwhile.
+    /// comes due, or earlier where that lane has run meanwhile. There is none during a drain.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.waiting.next()
+        self.waiting.next().filter(|_| !self.draining)
     }
 
     /// Returns whether [`take`](Self::take) would hand out a key now.
@@ -240,15 +258,44 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         !self.ready.is_empty()
     }
 
-    /// Refuses further adds and drops what is delayed; what is ready can still be taken.
+    /// Keeps what comes due from now on for later: until [`resume`](Self::resume), only what is due at
+    /// this moment is handed out, so that a queue whose work makes more work can be emptied.
+    ///
+    /// Adds are accepted, merged and counted, and delays run, but none of them puts a key in line. A
+    /// key that is with a worker comes once more if it was added before the drain.
+    pub fn drain(&mut self, now: Instant) {
+        if self.draining {
+            return;
+        }
+        self.release_expired(now);
+        self.draining = true;
+        let slots: Vec<u32> = self.entries.slots().collect();
+        for slot in slots {
+            let entry = &mut self.entries[slot].value;
+            entry.promised = !entry.due.is_empty();
+        }
+    }
+
+    /// Ends a drain; what came due meanwhile goes in line, in the order in which it came.
+    pub fn resume(&mut self, now: Instant) {
+        self.draining = false;
+        for slot in std::mem::take(&mut self.aside) {
+            self.entries[slot].value.phase = Phase::Parked;
+            self.line_up(slot, now);
+        }
+    }
+
+    /// Refuses further adds and drops what is delayed or kept for after a drain; what is ready can
+    /// still be taken.
     pub fn shut_down(&mut self) {
         self.shutting_down = true;
         self.waiting.clear();
-        let parked: Vec<u32> = self.entries.slots().collect();
-        for slot in parked {
+        self.aside.clear();
+        let slots: Vec<u32> = self.entries.slots().collect();
+        for slot in slots {
             let entry = &mut self.entries[slot].value;
             entry.drop_delayed();
-            if entry.phase == Phase::Parked {
+            if matches!(entry.phase, Phase::Parked | Phase::Aside) {
                 self.entries.remove(slot);
             }
         }
@@ -259,10 +306,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.shutting_down = false;
     }
 
-    /// Returns whether the queue shuts down, nothing is ready and no key is with a worker.
+    /// Returns whether the queue drains or shuts down, nothing is ready and no key is with a worker.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.shutting_down && self.ready.is_empty() && self.held == 0
+        (self.draining || self.shutting_down) && self.ready.is_empty() && self.held == 0
     }
 
     /// Returns the keys that are ready, in no order.
@@ -284,7 +331,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     fn line_up(&mut self, slot: u32, since: Instant) {
         let entry = &mut self.entries[slot].value;
         match entry.phase {
-            Phase::Held => {}
+            Phase::Held | Phase::Aside => {}
+            Phase::Parked if self.draining && !entry.promised => {
+                entry.phase = Phase::Aside;
+                self.aside.push(slot);
+            }
             Phase::Parked => {
                 entry.since = Some(since);
                 entry.phase = Phase::Ready(self.ready.push(slot, entry.priority));
@@ -298,10 +349,10 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Delays one lane, unless it is due already.
+    /// Delays one lane, unless it is due already and the delay is not to be kept.
     fn park(&mut self, slot: u32, delayed: Delayed<P>) {
         let entry = &mut self.entries[slot].value;
-        if entry.due.contains(delayed.lane) {
+        if !delayed.kept && entry.due.contains(delayed.lane) {
             entry.payload.merge(delayed.payload);
             return;
         }
@@ -319,6 +370,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Makes every lane due whose time has come, in the order of their times.
     fn release_expired(&mut self, now: Instant) {
+        if self.draining {
+            return;
+        }
         while let Some((deadline, slot)) = self.waiting.pop_expired(now) {
             // The deadline may be stale: its lane ran early, or the slot serves another key by now.
             let slotted = self.entries.get_mut(slot);

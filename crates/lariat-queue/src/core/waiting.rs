@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// When a lane comes due, in the order of arrival among equal times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,6 +22,9 @@ pub(super) struct Waiting {
 
 const COMPACT_FROM: usize = 1024;
 
+/// Thirty years: as good as never, and no clock overflows by it.
+const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
 impl Waiting {
     pub(super) fn new() -> Self {
         Self {
@@ -32,10 +35,10 @@ impl Waiting {
     }
 
     /// Makes a deadline, which counts once it is pushed.
-    pub(super) fn deadline(&mut self, at: Instant) -> Deadline {
+    pub(super) fn deadline(&mut self, now: Instant, after: Duration) -> Deadline {
         self.arrivals += 1;
         Deadline {
-            at,
+            at: now + after.min(FAR),
             arrival: self.arrivals,
         }
     }

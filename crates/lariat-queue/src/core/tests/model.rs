@@ -1,9 +1,10 @@
 //! The core against a naive reference that keeps everything in lists.
 //!
 //! Invariants, after every step: one holder per key; nothing added is lost and nothing is invented
-//! (the payload of every add arrives exactly once); no lane is handed out before its time; the
-//! earliest deadline of a lane wins; keys leave by priority, first come first served, with the share
-//! that ageing grants; failures count up and are forgotten; the counts agree.
+//! (the payload of every add arrives exactly once, the older before the later); no lane is handed out
+//! before its time; the earliest deadline of a lane wins; a kept delay is not cut short; keys leave by
+//! priority, first come first served, with the share that ageing grants; a drain hands out what was
+//! due before it and nothing else; failures count up and are forgotten; the counts agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -27,6 +28,7 @@ enum Step {
         key: u8,
         lanes: BTreeSet<u32>,
         after: u64,
+        kept: bool,
         priority: Priority,
     },
     Take,
@@ -38,6 +40,8 @@ enum Step {
         which: usize,
     },
     Advance(u64),
+    Drain,
+    Resume,
     ShutDown,
 }
 
@@ -63,35 +67,39 @@ struct Model {
     due: BTreeMap<u8, Due>,
     /// Keys in line with their level and since when, in order of arrival at that level.
     line: Vec<(u8, Priority, u64)>,
-    delayed: BTreeMap<(u8, Lane), Delayed>,
+    /// By key, lane and whether it is kept.
+    delayed: BTreeMap<(u8, Lane, bool), Delayed>,
     arrivals: u64,
     failures: BTreeMap<(u8, Lane), u32>,
     held: BTreeSet<u8>,
+    /// Keys due after the drain, in the order in which they became so.
+    aside: Vec<u8>,
+    /// Held keys that were added before the drain.
+    promised: BTreeSet<u8>,
+    draining: bool,
     passed_over: u32,
     shutting_down: bool,
 }
 
 impl Model {
-    fn add(&mut self, key: u8, lanes: &BTreeSet<Lane>, after: u64, what: Parcel) {
+    fn add(&mut self, key: u8, lanes: &BTreeSet<Lane>, (after, kept): (u64, bool), what: Parcel) {
         if self.shutting_down {
             return;
         }
         if after == 0 {
             self.make_due(key, lanes, what);
-            let early: Vec<Lane> = self.delayed_lanes(key, |lane, _| {
-                lanes.contains(&None) || lanes.contains(&lane)
-            });
-            self.absorb(key, early);
             self.line_up(key, self.now);
         } else {
             for lane in lanes {
-                self.park(key, *lane, self.now + after, what.clone());
+                self.park((key, *lane, kept), self.now + after, what.clone());
             }
         }
     }
 
-    fn park(&mut self, key: u8, lane: Lane, at: u64, (priority, payload): Parcel) {
-        if let Some(due) = self.due.get_mut(&key)
+    fn park(&mut self, which: (u8, Lane, bool), at: u64, (priority, payload): Parcel) {
+        let (key, lane, kept) = which;
+        if !kept
+            && let Some(due) = self.due.get_mut(&key)
             && (due.lanes.contains(&None) || due.lanes.contains(&lane))
         {
             due.payload.extend(payload);
@@ -103,7 +111,7 @@ impl Model {
             priority,
             payload: vec![],
         };
-        let delayed = self.delayed.entry((key, lane)).or_insert(never);
+        let delayed = self.delayed.entry(which).or_insert(never);
         if at < delayed.at.0 {
             delayed.at = (at, self.arrivals);
         }
@@ -111,7 +119,14 @@ impl Model {
         delayed.payload.extend(payload);
     }
 
-    fn make_due(&mut self, key: u8, lanes: &BTreeSet<Lane>, (priority, payload): Parcel) {
+    fn make_due(&mut self, key: u8, lanes: &BTreeSet<Lane>, what: Parcel) {
+        self.absorb(key, |lane, kept, _| {
+            !kept && (lanes.contains(&None) || lanes.contains(&lane))
+        });
+        self.merge(key, lanes, what);
+    }
+
+    fn merge(&mut self, key: u8, lanes: &BTreeSet<Lane>, (priority, payload): Parcel) {
         let due = self.due.entry(key).or_insert(Due {
             priority,
             ..Due::default()
@@ -121,26 +136,39 @@ impl Model {
         due.payload.extend(payload);
     }
 
-    fn delayed_lanes(&self, key: u8, chosen: impl Fn(Lane, u64) -> bool) -> Vec<Lane> {
-        let mut lanes: Vec<(u64, Lane)> = self
+    /// Makes delayed lanes due, in the order of their deadlines, as older than what is due.
+    fn absorb(&mut self, key: u8, chosen: impl Fn(Lane, bool, u64) -> bool) {
+        let mut moved: Vec<((u64, u64), (u8, Lane, bool))> = self
             .delayed
             .iter()
-            .filter(|((k, lane), delayed)| *k == key && chosen(*lane, delayed.at.0))
-            .map(|((_, lane), delayed)| (delayed.at.0, *lane))
+            .filter(|((k, lane, kept), delayed)| *k == key && chosen(*lane, *kept, delayed.at.0))
+            .map(|(which, delayed)| (delayed.at, *which))
             .collect();
-        lanes.sort();
-        lanes.into_iter().map(|(_, lane)| lane).collect()
-    }
-
-    fn absorb(&mut self, key: u8, lanes: Vec<Lane>) {
-        for lane in lanes {
-            let delayed = self.delayed.remove(&(key, lane)).unwrap();
-            self.make_due(key, &[lane].into(), (delayed.priority, delayed.payload));
+        moved.sort();
+        let newer = self
+            .due
+            .get_mut(&key)
+            .map(|due| std::mem::take(&mut due.payload));
+        for (_, which) in &moved {
+            let delayed = self.delayed.remove(which).unwrap();
+            self.merge(key, &[which.1].into(), (delayed.priority, delayed.payload));
+        }
+        if let Some(due) = self.due.get_mut(&key) {
+            due.payload.extend(newer.unwrap_or_default());
         }
     }
 
+    fn is_delayed(&self, key: u8) -> bool {
+        self.delayed.keys().any(|(k, _, _)| *k == key)
+    }
+
     fn line_up(&mut self, key: u8, since: u64) {
-        if self.held.contains(&key) {
+        if self.held.contains(&key) || self.aside.contains(&key) {
+            return;
+        }
+        let in_line = self.line.iter().any(|(k, _, _)| *k == key);
+        if self.draining && !in_line && !self.promised.contains(&key) {
+            self.aside.push(key);
             return;
         }
         let priority = self.due[&key].priority;
@@ -156,17 +184,19 @@ impl Model {
 
     fn expire(&mut self) {
         while let Some((at, key)) = self.next_deadline().filter(|(at, _)| *at <= self.now) {
-            let expired = self.delayed_lanes(key, |_, at| at <= self.now);
-            self.absorb(key, expired);
+            let now = self.now;
+            self.absorb(key, |_, _, at| at <= now);
             if self.due[&key].lanes.contains(&None) {
-                let rest = self.delayed_lanes(key, |_, _| true);
-                self.absorb(key, rest);
+                self.absorb(key, |_, kept, _| !kept);
             }
             self.line_up(key, at);
         }
     }
 
     fn next_deadline(&self) -> Option<(u64, u8)> {
+        if self.draining {
+            return None;
+        }
         let (key, delayed) = self.delayed.iter().min_by_key(|(_, delayed)| delayed.at)?;
         Some((delayed.at.0, key.0))
     }
@@ -196,7 +226,7 @@ impl Model {
     fn settle(&mut self, key: u8) {
         if self.due.contains_key(&key) {
             self.line_up(key, self.now);
-        } else if self.delayed_lanes(key, |_, _| true).is_empty() {
+        } else if !self.is_delayed(key) {
             self.failures.retain(|(k, _), _| *k != key);
         }
     }
@@ -254,13 +284,15 @@ impl Pair {
                 key,
                 lanes,
                 after,
+                kept,
                 priority,
             } => {
                 let token = self.token();
                 let lanes = lanes_of(lanes);
                 self.model
-                    .add(*key, &lanes, *after, (*priority, vec![token]));
-                let add = Add::after(Duration::from_secs(*after))
+                    .add(*key, &lanes, (*after, *kept), (*priority, vec![token]));
+                let add = Add::after(Duration::from_secs(*after));
+                let add = if *kept { add.kept() } else { add }
                     .lanes(lanes.iter().copied().map(lane_id).collect::<Lanes>())
                     .priority(*priority)
                     .payload(vec![token]);
@@ -273,18 +305,44 @@ impl Pair {
                     return;
                 }
                 let taken = self.holding.remove(which % self.holding.len());
-                let due = self.model.due.entry(taken.key).or_default();
+                let due = self.model.due.entry(taken.key).or_insert(Due {
+                    priority: taken.priority,
+                    ..Due::default()
+                });
                 due.lanes.extend(ids(&taken.lanes));
                 due.payload.splice(0..0, taken.payload.iter().copied());
                 due.priority = due.priority.max(taken.priority);
                 self.model.held.remove(&taken.key);
+                self.model.promised.insert(taken.key);
                 self.model.settle(taken.key);
                 self.queue.give_back(taken, now);
             }
             Step::Advance(seconds) => self.model.now += seconds,
+            Step::Drain => {
+                if !self.model.draining {
+                    self.model.expire();
+                    self.model.draining = true;
+                    self.model.promised = self.model.held.clone();
+                    self.model
+                        .promised
+                        .retain(|key| self.model.due.contains_key(key));
+                }
+                self.queue.drain(now);
+            }
+            Step::Resume => {
+                self.model.draining = false;
+                for key in std::mem::take(&mut self.model.aside) {
+                    self.model.line_up(key, self.model.now);
+                }
+                self.queue.resume(now);
+            }
             Step::ShutDown => {
                 self.model.shutting_down = true;
                 self.model.delayed.clear();
+                for key in std::mem::take(&mut self.model.aside) {
+                    self.model.due.remove(&key);
+                    self.model.failures.retain(|(k, _), _| *k != key);
+                }
                 self.queue.shut_down();
             }
         }
@@ -300,11 +358,12 @@ impl Pair {
         };
         let (key, _, since) = self.model.line.remove(at);
         let due = self.model.due.remove(&key).unwrap();
+        self.model.promised.remove(&key);
         assert!(self.model.held.insert(key), "one holder per key");
         assert_eq!(taken.key, key);
         assert_eq!(taken.waited, Duration::from_secs(self.model.now - since));
         assert_eq!(taken.priority, due.priority);
-        assert_eq!(sorted(&taken.payload), sorted(&due.payload));
+        assert_eq!(taken.payload, due.payload);
         let all = due.lanes.contains(&None);
         assert_eq!(taken.lanes.is_all(), all);
         assert!(all || ids(&taken.lanes) == due.lanes);
@@ -325,6 +384,8 @@ impl Pair {
         let taken = self.holding.remove(which % self.holding.len());
         let (key, now) = (taken.key, self.now());
         self.model.held.remove(&key);
+        let due = self.model.due.get_mut(&key);
+        let meanwhile = due.map(|due| std::mem::take(&mut due.payload));
         let mut given = Vec::new();
         for (lane, kind, after) in verdicts {
             let payload = vec![self.token()];
@@ -350,13 +411,15 @@ impl Pair {
                 if *after == 0 {
                     self.model
                         .make_due(key, &[lane].into(), (taken.priority, payload));
-                    let early = self.model.delayed_lanes(key, |other, _| other == lane);
-                    self.model.absorb(key, early);
                 } else {
                     let at = self.model.now + after;
-                    self.model.park(key, lane, at, (taken.priority, payload));
+                    let parcel = (taken.priority, payload);
+                    self.model.park((key, lane, false), at, parcel);
                 }
             }
+        }
+        if let Some(due) = self.model.due.get_mut(&key) {
+            due.payload.extend(meanwhile.unwrap_or_default());
         }
         self.model.settle(key);
         self.queue.finish(taken.slot, taken.priority, given, now);
@@ -369,16 +432,16 @@ impl Pair {
         let stats = self.queue.stats();
         assert_eq!(stats.depth(), self.model.line.len());
         assert_eq!(stats.held, self.holding.len());
+        let model = &self.model;
         let ready_or_held =
-            |key: &u8| self.model.held.contains(key) || self.model.due.contains_key(key);
-        let delayed: BTreeSet<u8> = self
-            .model
-            .delayed
-            .keys()
-            .map(|(key, _)| *key)
-            .filter(|k| !ready_or_held(k))
-            .collect();
+            |key: &u8| model.held.contains(key) || model.line.iter().any(|(k, _, _)| k == key);
+        let mut delayed: BTreeSet<u8> = model.delayed.keys().map(|(key, _, _)| *key).collect();
+        delayed.extend(&model.aside);
+        delayed.retain(|key| !ready_or_held(key));
         assert_eq!(stats.delayed, delayed.len());
+        let finished = model.draining || model.shutting_down;
+        let finished = finished && model.line.is_empty() && model.held.is_empty();
+        assert_eq!(self.queue.is_finished(), finished);
         if let Some((at, _)) = self.model.next_deadline() {
             let next = self
                 .queue
@@ -394,6 +457,7 @@ impl Pair {
             self.holding.push(taken);
             self.finish(0, &[]);
         }
+        self.step(&Step::Resume);
         self.model.now += 1_000;
         loop {
             self.take();
@@ -412,12 +476,6 @@ fn ids(lanes: &Lanes) -> BTreeSet<Lane> {
     lanes.ids().map(number).collect()
 }
 
-fn sorted(payload: &[u32]) -> Vec<u32> {
-    let mut payload = payload.to_vec();
-    payload.sort_unstable();
-    payload
-}
-
 fn priority() -> impl Strategy<Value = Priority> {
     prop_oneof![
         Just(Priority::Low),
@@ -430,8 +488,9 @@ fn step() -> impl Strategy<Value = Step> {
     let lanes = prop::collection::btree_set(0_u32..4, 0..3);
     let verdicts = prop::collection::btree_map(0_u32..4, (0_u8..3, 0_u64..6), 0..4);
     prop_oneof![
-        8 => (0_u8..5, lanes, prop_oneof![Just(0), 1_u64..8], priority())
-            .prop_map(|(key, lanes, after, priority)| Step::Add { key, lanes, after, priority }),
+        8 => (0_u8..5, lanes, prop_oneof![Just(0), 1_u64..8], any::<bool>(), priority()).prop_map(
+            |(key, lanes, after, kept, priority)| Step::Add { key, lanes, after, kept, priority }
+        ),
         6 => Just(Step::Take),
         5 => (any::<usize>(), verdicts).prop_map(|(which, verdicts)| Step::Finish {
             which,
@@ -440,6 +499,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<usize>().prop_map(|which| Step::GiveBack { which }),
         3 => (0_u64..4).prop_map(Step::Advance),
         1 => Just(Step::Advance(20)),
+        1 => Just(Step::Drain),
+        1 => Just(Step::Resume),
     ]
 }
 

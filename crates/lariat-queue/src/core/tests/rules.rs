@@ -164,7 +164,7 @@ fn what_is_ready_beats_what_waits() {
     bench.add_with('a', Add::after(5 * SECOND).payload(vec![1]));
     bench.add_with('a', now_add().payload(vec![2]));
     let taken = bench.take().unwrap();
-    assert_eq!(taken.payload, [2, 1]);
+    assert_eq!(taken.payload, [1, 2]);
     bench.done(&taken);
     bench.advance(10 * SECOND);
     assert_eq!(bench.drain(), "");
@@ -174,6 +174,94 @@ fn what_is_ready_beats_what_waits() {
     assert_eq!(bench.drain(), "a");
     bench.advance(10 * SECOND);
     assert_eq!(bench.drain(), "");
+}
+
+#[test]
+fn a_kept_delay_ends_at_its_time_whatever_happened_before() {
+    let mut bench = Bench::new();
+    bench.add_with('a', Add::after(5 * SECOND).kept());
+    bench.add("a");
+    bench.add_with('a', Add::after(7 * SECOND).kept());
+    assert_eq!(bench.drain(), "a");
+    bench.advance(5 * SECOND);
+    assert_eq!(bench.drain(), "a");
+    bench.advance(5 * SECOND);
+    assert_eq!(bench.drain(), "");
+}
+
+#[test]
+fn a_delay_no_clock_can_hold_means_never() {
+    let mut bench = Bench::new();
+    bench.add_with('a', Add::after(Duration::MAX));
+    bench.add("b");
+    let taken = bench.take().unwrap();
+    let again = Verdict::Again {
+        after: Duration::MAX,
+        payload: vec![],
+    };
+    bench.finish(&taken, &[(LaneId::WHOLE, again)]);
+    bench.advance(1_000_000 * SECOND);
+    assert_eq!(bench.drain(), "");
+    bench.add("ab");
+    assert_eq!(bench.drain(), "ab");
+}
+
+#[test]
+fn payloads_merge_the_older_before_the_later() {
+    let mut bench = Bench::new();
+    bench.add_with('a', now_add().payload(vec![1]));
+    let taken = bench.take().unwrap();
+    bench.add_with('a', now_add().payload(vec![2]));
+    let failed = Verdict::Failed {
+        after: Duration::ZERO,
+        payload: vec![1],
+    };
+    bench.finish(&taken, &[(lane(1), failed)]);
+    let taken = bench.take().unwrap();
+    assert_eq!(taken.payload, [1, 2]);
+
+    bench.add_with('a', now_add().payload(vec![3]));
+    let failed = Verdict::Failed {
+        after: SECOND,
+        payload: vec![2],
+    };
+    bench.finish(&taken, &[(lane(1), failed)]);
+    assert_eq!(bench.take().unwrap().payload, [2, 3]);
+}
+
+#[test]
+fn a_drain_hands_out_what_was_due_before_it_and_the_rest_after_it() {
+    let mut bench = Bench::new();
+    bench.add("abc");
+    bench.add_with('d', Add::after(SECOND));
+    let (a, b) = (bench.take().unwrap(), bench.take().unwrap());
+    bench.add("a");
+    bench.queue.drain(bench.now);
+    bench.add("bef");
+    let again = Verdict::Again {
+        after: Duration::ZERO,
+        payload: vec![],
+    };
+    bench.finish(&b, &[(lane(1), again.clone())]);
+    bench.finish(&a, &[(lane(1), again)]);
+    bench.advance(5 * SECOND);
+    assert_eq!(bench.queue.next_deadline(), None);
+    assert!(!bench.queue.is_finished());
+    assert_eq!(bench.drain(), "ca");
+    assert!(bench.queue.is_finished());
+
+    bench.queue.resume(bench.now);
+    assert_eq!(bench.drain(), "efbd");
+}
+
+#[test]
+fn a_low_key_that_is_given_back_stays_low() {
+    let mut bench = Bench::new();
+    bench.add_with('a', now_add().priority(Priority::Low));
+    let taken = bench.take().unwrap();
+    bench.queue.give_back(taken, bench.now);
+    bench.add("b");
+    assert_eq!(bench.drain(), "ba");
 }
 
 #[test]
