@@ -1,6 +1,7 @@
 //! The queue without clock and tasks: a state machine in which time is a parameter.
 
 mod entry;
+mod hand_out;
 mod index;
 mod ready;
 #[cfg(test)]
@@ -17,6 +18,7 @@ use index::Index;
 use ready::Ready;
 use waiting::Waiting;
 
+pub use hand_out::{Taken, Verdict};
 pub use ready::Ageing;
 
 /// The state machine of a work queue.
@@ -54,46 +56,6 @@ pub struct QueueCore<K, P> {
     draining: bool,
     shutting_down: bool,
     counters: Counters,
-}
-
-/// A key on its way to a worker.
-#[derive(Debug)]
-pub struct Taken<K, P> {
-    /// Names the hand-out to [`QueueCore::finish`].
-    pub slot: u32,
-    /// The key.
-    pub key: K,
-    /// The lanes that are due.
-    pub lanes: Lanes,
-    /// The merged payloads.
-    pub payload: P,
-    /// The highest priority asked for.
-    pub priority: Priority,
-    /// How long the key was ready before it was handed out.
-    pub waited: Duration,
-    /// Failures in a row of the lanes that have any.
-    pub failures: Box<[(LaneId, u32)]>,
-}
-
-/// What became of one lane.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict<P> {
-    /// Nothing is left to do; failures are forgotten.
-    Done,
-    /// The lane asked to come again; failures are forgotten.
-    Again {
-        /// When; zero means at once, behind what is queued.
-        after: Duration,
-        /// What travels with it.
-        payload: P,
-    },
-    /// The lane failed and is tried again; its failures count up.
-    Failed {
-        /// When.
-        after: Duration,
-        /// What travels with it.
-        payload: P,
-    },
 }
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
@@ -181,7 +143,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.release(slot);
         let meanwhile = std::mem::take(&mut self.entries[slot].value.payload);
         for (lane, verdict) in verdicts {
-            self.judge(slot, lane, verdict, priority, now);
+            self.judge(slot, lane, verdict, (priority, now));
         }
         self.entries[slot].value.payload.merge(meanwhile);
         self.settle(slot, now);
@@ -193,8 +155,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         slot: u32,
         lane: LaneId,
         verdict: Verdict<P>,
-        priority: Priority,
-        now: Instant,
+        (priority, now): (Priority, Instant),
     ) {
         let entry = &mut self.entries[slot].value;
         let (after, payload, counter) = match verdict {

@@ -1,2 +1,3 @@
+mod against_model;
 mod model;
 mod rules;

@@ -1,0 +1,305 @@
+//! The core against a naive reference that keeps everything in lists.
+//!
+//! Invariants, after every step: one holder per key; nothing added is lost and nothing is invented
+//! (the payload of every add arrives exactly once, the older before the later); no lane is handed out
+//! before its time; the earliest deadline of a lane wins; a kept delay is not cut short; keys leave by
+//! priority, first come first served, with the share that ageing grants; a drain hands out what was
+//! due before it and nothing else; failures count up and are forgotten; the counts agree.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::*;
+
+use super::super::*;
+use super::model::{Lane, Model, PATIENCE, SHARE};
+
+#[derive(Debug, Clone)]
+enum Step {
+    Add {
+        key: u8,
+        lanes: BTreeSet<u32>,
+        after: u64,
+        kept: bool,
+        priority: Priority,
+    },
+    Take,
+    Finish {
+        which: usize,
+        verdicts: Vec<(u32, u8, u64)>,
+    },
+    GiveBack {
+        which: usize,
+    },
+    Advance(u64),
+    Drain,
+    Resume,
+    ShutDown,
+}
+
+fn lane_id(lane: Lane) -> LaneId {
+    lane.map_or(LaneId::WHOLE, LaneId::new)
+}
+
+/// The set of lanes a step means; none of them means the whole key.
+fn lanes_of(numbers: &BTreeSet<u32>) -> BTreeSet<Lane> {
+    if numbers.is_empty() {
+        [None].into()
+    } else {
+        numbers.iter().map(|number| Some(*number)).collect()
+    }
+}
+
+struct Pair {
+    model: Model,
+    queue: QueueCore<u8, Vec<u32>>,
+    origin: Instant,
+    holding: Vec<Taken<u8, Vec<u32>>>,
+    tokens: u32,
+}
+
+impl Pair {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "an arbitrary origin of virtual time"
+    )]
+    fn new() -> Self {
+        Self {
+            model: Model::default(),
+            queue: QueueCore::new(Ageing::new(Duration::from_secs(PATIENCE), SHARE)),
+            origin: Instant::now(),
+            holding: Vec::new(),
+            tokens: 0,
+        }
+    }
+
+    fn now(&self) -> Instant {
+        self.origin + Duration::from_secs(self.model.now)
+    }
+
+    fn token(&mut self) -> u32 {
+        self.tokens += 1;
+        self.tokens
+    }
+
+    fn step(&mut self, step: &Step) {
+        let now = self.now();
+        match step {
+            Step::Add {
+                key,
+                lanes,
+                after,
+                kept,
+                priority,
+            } => {
+                let token = self.token();
+                let lanes = lanes_of(lanes);
+                self.model
+                    .add(*key, &lanes, (*after, *kept), (*priority, vec![token]));
+                let add = Add::after(Duration::from_secs(*after));
+                let add = if *kept { add.kept() } else { add }
+                    .lanes(lanes.iter().copied().map(lane_id).collect::<Lanes>())
+                    .priority(*priority)
+                    .payload(vec![token]);
+                self.queue.add(*key, add, now);
+            }
+            Step::Take => self.take(),
+            Step::Finish { which, verdicts } => self.finish(*which, verdicts),
+            Step::GiveBack { which } => {
+                if self.holding.is_empty() {
+                    return;
+                }
+                let taken = self.holding.remove(which % self.holding.len());
+                let parcel = (taken.priority, taken.payload.clone());
+                self.model.give_back(taken.key, ids(&taken.lanes), parcel);
+                self.queue.give_back(taken, now);
+            }
+            Step::Advance(seconds) => self.model.now += seconds,
+            Step::Drain => {
+                self.model.drain();
+                self.queue.drain(now);
+            }
+            Step::Resume => {
+                self.model.resume();
+                self.queue.resume(now);
+            }
+            Step::ShutDown => {
+                self.model.shut_down();
+                self.queue.shut_down();
+            }
+        }
+    }
+
+    fn take(&mut self) {
+        self.model.expire();
+        let turn = self.model.turn();
+        let taken = self.queue.take(self.now());
+        assert_eq!(turn.is_some(), taken.is_some());
+        let (Some(at), Some(taken)) = (turn, taken) else {
+            return;
+        };
+        let (key, _, since) = self.model.line.remove(at);
+        let due = self.model.due.remove(&key).unwrap();
+        self.model.promised.remove(&key);
+        assert!(self.model.held.insert(key), "one holder per key");
+        assert_eq!(taken.key, key);
+        assert_eq!(taken.waited, Duration::from_secs(self.model.now - since));
+        assert_eq!(taken.priority, due.priority);
+        assert_eq!(taken.payload, due.payload);
+        let all = due.lanes.contains(&None);
+        assert_eq!(taken.lanes.is_all(), all);
+        assert!(all || ids(&taken.lanes) == due.lanes);
+        for (lane, count) in &taken.failures {
+            let known = self
+                .model
+                .failures
+                .get(&(key, ids(&Lanes::from(*lane)).pop_first().unwrap()));
+            assert_eq!(known, Some(count));
+        }
+        self.holding.push(taken);
+    }
+
+    fn finish(&mut self, which: usize, verdicts: &[(u32, u8, u64)]) {
+        if self.holding.is_empty() {
+            return;
+        }
+        let taken = self.holding.remove(which % self.holding.len());
+        let (key, now) = (taken.key, self.now());
+        self.model.held.remove(&key);
+        let due = self.model.due.get_mut(&key);
+        let meanwhile = due.map(|due| std::mem::take(&mut due.payload));
+        let mut given = Vec::new();
+        for (lane, kind, after) in verdicts {
+            let payload = vec![self.token()];
+            let delay = Duration::from_secs(*after);
+            let verdict = match kind {
+                0 => Verdict::Done,
+                1 => Verdict::Again {
+                    after: delay,
+                    payload: payload.clone(),
+                },
+                _ => Verdict::Failed {
+                    after: delay,
+                    payload: payload.clone(),
+                },
+            };
+            given.push((LaneId::new(*lane), verdict));
+            let lane = Some(*lane);
+            match kind {
+                2 => *self.model.failures.entry((key, lane)).or_default() += 1,
+                _ => drop(self.model.failures.remove(&(key, lane))),
+            }
+            if *kind != 0 && !self.model.shutting_down {
+                if *after == 0 {
+                    self.model
+                        .make_due(key, &[lane].into(), (taken.priority, payload));
+                } else {
+                    let at = self.model.now + after;
+                    let parcel = (taken.priority, payload);
+                    self.model.park((key, lane, false), at, parcel);
+                }
+            }
+        }
+        if let Some(due) = self.model.due.get_mut(&key) {
+            due.payload.extend(meanwhile.unwrap_or_default());
+        }
+        self.model.settle(key);
+        self.queue.finish(taken.slot, taken.priority, given, now);
+    }
+
+    fn check_counts(&mut self) {
+        self.model.expire();
+        let now = self.now();
+        assert_eq!(self.queue.has_ready(now), !self.model.line.is_empty());
+        let stats = self.queue.stats();
+        assert_eq!(stats.depth(), self.model.line.len());
+        assert_eq!(stats.held, self.holding.len());
+        let model = &self.model;
+        let ready_or_held =
+            |key: &u8| model.held.contains(key) || model.line.iter().any(|(k, _, _)| k == key);
+        let mut delayed: BTreeSet<u8> = model.delayed.keys().map(|(key, _, _)| *key).collect();
+        delayed.extend(&model.aside);
+        delayed.retain(|key| !ready_or_held(key));
+        assert_eq!(stats.delayed, delayed.len());
+        let finished = model.draining || model.shutting_down;
+        let finished = finished && model.line.is_empty() && model.held.is_empty();
+        assert_eq!(self.queue.is_finished(), finished);
+        if let Some((at, _)) = self.model.next_deadline() {
+            let next = self
+                .queue
+                .next_deadline()
+                .expect("a delayed lane has a deadline");
+            assert!(next <= self.origin + Duration::from_secs(at));
+        }
+    }
+
+    /// Lets everything run to its end; nothing may be left.
+    fn drain(&mut self) {
+        while let Some(taken) = self.holding.pop() {
+            self.holding.push(taken);
+            self.finish(0, &[]);
+        }
+        self.step(&Step::Resume);
+        self.model.now += 1_000;
+        loop {
+            self.take();
+            if self.holding.is_empty() {
+                break;
+            }
+            self.finish(0, &[]);
+        }
+        assert!(self.model.due.is_empty() && self.model.delayed.is_empty());
+        assert_eq!(self.queue.entries.len(), 0);
+    }
+}
+
+fn ids(lanes: &Lanes) -> BTreeSet<Lane> {
+    let number = |lane| (0..8).find(|number| LaneId::new(*number) == lane);
+    lanes.ids().map(number).collect()
+}
+
+fn priority() -> impl Strategy<Value = Priority> {
+    prop_oneof![
+        Just(Priority::Low),
+        Just(Priority::Normal),
+        Just(Priority::High)
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let lanes = prop::collection::btree_set(0_u32..4, 0..3);
+    let verdicts = prop::collection::btree_map(0_u32..4, (0_u8..3, 0_u64..6), 0..4);
+    prop_oneof![
+        8 => (0_u8..5, lanes, prop_oneof![Just(0), 1_u64..8], any::<bool>(), priority()).prop_map(
+            |(key, lanes, after, kept, priority)| Step::Add { key, lanes, after, kept, priority }
+        ),
+        6 => Just(Step::Take),
+        5 => (any::<usize>(), verdicts).prop_map(|(which, verdicts)| Step::Finish {
+            which,
+            verdicts: verdicts.into_iter().map(|(lane, (kind, after))| (lane, kind, after)).collect(),
+        }),
+        1 => any::<usize>().prop_map(|which| Step::GiveBack { which }),
+        3 => (0_u64..4).prop_map(Step::Advance),
+        1 => Just(Step::Advance(20)),
+        1 => Just(Step::Drain),
+        1 => Just(Step::Resume),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, ..Default::default() })]
+    #[test]
+    fn the_queue_does_what_the_naive_reference_does(
+        steps in prop::collection::vec(step(), 1..80), shut_down in prop::option::of(0_usize..80),
+    ) {
+        let mut pair = Pair::new();
+        for (at, step) in steps.iter().enumerate() {
+            if shut_down == Some(at) {
+                pair.step(&Step::ShutDown);
+            }
+            pair.step(step);
+            pair.check_counts();
+        }
+        pair.drain();
+    }
+}
