@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::join_all;
+use futures::future::try_join_all;
 use kube::Client;
 use lariat_core::{Gvk, ResourceKind};
 use parking_lot::Mutex;
@@ -133,31 +133,33 @@ impl SharedCacheFactory {
         }
     }
 
+    /// Stops every kind without waiting for its tasks; what is cached can still be read.
+    pub fn abort(&self) {
+        if let Some(running) = self.shared.state.lock().running.take() {
+            running.stop.cancel();
+        }
+    }
+
     /// Waits until the caches of all kinds that were asked for are filled.
     ///
     /// # Errors
     ///
-    /// Some kind cannot be cached, or was not within `timeout`; the error names all of them with their
-    /// state and what went wrong last.
+    /// A kind that is not served fails this at once, and is named; so does the end of `timeout`, and
+    /// then all kinds that are not filled are named, with their state and what went wrong last.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future loses nothing.
     pub async fn wait_for_sync(&self, timeout: Duration) -> Result<(), SyncError> {
         let informers: Vec<Arc<Informer>> = self.informers();
-        let all = join_all(informers.iter().map(|informer| informer.synced()));
-        let timed_out = time::timeout(timeout, all).await.is_err();
-        let kinds: Vec<Unsynced> = informers
-            .iter()
-            .filter_map(|informer| unsynced(informer))
-            .collect();
+        let (kinds, after) = match time::timeout(timeout, refused(&informers)).await {
+            Ok(missing) => (missing, None),
+            Err(_) => (unsynced(&informers), Some(timeout)),
+        };
         if kinds.is_empty() {
             return Ok(());
         }
-        Err(SyncError {
-            kinds,
-            after: timed_out.then_some(timeout),
-        })
+        Err(SyncError { kinds, after })
     }
 
     /// Returns state and totals of every kind that was asked for, by kind.
@@ -187,16 +189,36 @@ impl Running {
     }
 }
 
-fn unsynced(informer: &Informer) -> Option<Unsynced> {
-    let phase = informer.status().phase;
-    if phase == Phase::Synced {
-        return None;
+/// Waits until all kinds are filled, or until one is not served: that decides, and the others need not
+/// be waited for. Returns the kinds that are not served.
+async fn refused(informers: &[Arc<Informer>]) -> Vec<Unsynced> {
+    loop {
+        let filled = informers.iter().map(|informer| async {
+            let filled = informer.synced().await;
+            filled.then_some(()).ok_or(())
+        });
+        if try_join_all(filled).await.is_ok() {
+            return Vec::new();
+        }
+        let mut missing = unsynced(informers);
+        missing.retain(|kind| kind.phase == Phase::Missing);
+        // None, if the kind came to be served at this very moment.
+        if !missing.is_empty() {
+            return missing;
+        }
     }
-    Some(Unsynced {
-        gvk: informer.gvk().clone(),
-        phase,
-        last_error: informer.last_error(),
-    })
+}
+
+fn unsynced(informers: &[Arc<Informer>]) -> Vec<Unsynced> {
+    let statuses = informers.iter().map(|informer| informer.status());
+    statuses
+        .filter(|status| status.phase != Phase::Synced)
+        .map(|status| Unsynced {
+            gvk: status.gvk,
+            phase: status.phase,
+            last_error: status.last_error,
+        })
+        .collect()
 }
 
 impl Drop for Shared {

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::Request;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::Client;
 use lariat_core::{Gvk, ResourceKind, Scope};
 use tokio::sync::Mutex;
+use tokio::time;
 
 /// Looks kinds up in the API server's discovery, one request for a group and version.
 ///
@@ -53,13 +55,27 @@ pub enum MapperError {
         /// What the client says.
         source: kube::Error,
     },
+    /// Discovery was asked and said nothing.
+    #[error("cannot look up {api_path}: no answer from the API server within {after:?}")]
+    Unanswered {
+        /// The path of group and version.
+        api_path: String,
+        /// How long was waited.
+        after: Duration,
+    },
 }
+
+/// How long discovery may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl MapperError {
     /// Returns whether the API server answered, and does not know what was asked for.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
-        !matches!(self, Self::Discovery { .. })
+        matches!(
+            self,
+            Self::UnknownKind { .. } | Self::UnknownResource { .. }
+        )
     }
 }
 
@@ -144,7 +160,12 @@ impl RestMapper {
         };
         let request = Request::get(api_path).body(Vec::new());
         let request = request.map_err(|error| failed(kube::Error::HttpError(error)))?;
-        let text = match self.client.request_text(request).await {
+        let answer = time::timeout(ANSWER_TIMEOUT, self.client.request_text(request));
+        let answer = answer.await.map_err(|_| MapperError::Unanswered {
+            api_path: api_path.to_owned(),
+            after: ANSWER_TIMEOUT,
+        })?;
+        let text = match answer {
             Err(kube::Error::Api(status)) if status.is_not_found() || status.code == 404 => {
                 return Ok(Vec::new());
             }

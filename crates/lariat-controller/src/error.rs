@@ -39,6 +39,9 @@ pub enum StartError {
         "the factory is started already; kinds and handlers that come later start by themselves"
     )]
     AlreadyStarted,
+    /// A stop came before the caches were filled.
+    #[error("the factory was stopped before its caches were filled")]
+    Stopped,
     /// Some caches were not filled.
     #[error("the caches were not filled in time")]
     NotSynced(#[from] SyncError),
@@ -57,6 +60,18 @@ pub struct StopError {
     pub unfinished: Vec<(Gvk, ObjectKey)>,
     /// How long was waited.
     pub grace: Duration,
+}
+
+/// What a run from start to stop can fail with.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The start did not come about.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The stop had to cut work short.
+    #[error(transparent)]
+    Stop(#[from] StopError),
 }
 
 fn names(unfinished: &[(Gvk, ObjectKey)]) -> String {

@@ -41,7 +41,7 @@ mod error;
 mod status;
 
 pub use controller::{Registration, SharedController};
-pub use error::{RegisterError, StartError, StopError};
+pub use error::{RegisterError, RunError, StartError, StopError};
 pub use factory::{FactoryBuilder, SharedControllerFactory};
 pub use handler::{Context, Handler, HandlerError, HandlerResult, Outcome};
 pub use status::{ControllerStatus, HandlerStatus};

@@ -4,21 +4,78 @@ use std::sync::Arc;
 
 use lariat_cache::{CachedObject, Change};
 use lariat_core::{Cause, Causes};
+use lariat_queue::{LaneId, Lanes};
 
 /// Why a key is queued, and what is left of an object that was deleted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Payload {
     pub(crate) causes: Causes,
-    /// The last state of the object that was deleted last. It is kept as long as a handler has not
-    /// handled the deletion, and no longer.
-    pub(crate) deleted: Option<Arc<CachedObject>>,
+    /// The deletion that came last. Rare, so boxed.
+    deletion: Option<Box<Deletion>>,
+}
+
+/// A deletion, for as long as some handler has not handled it.
+#[derive(Debug, Clone)]
+struct Deletion {
+    /// The last state of the object.
+    last: Arc<CachedObject>,
+    /// Counts the deletions of the kind.
+    number: u64,
+    /// Who has not handled it.
+    lanes: Lanes,
+}
+
+impl Payload {
+    /// Makes what travels with a change; `number` counts deletions in their order.
+    pub(crate) fn of(change: &Change, number: impl FnOnce() -> u64) -> Self {
+        let deletion = match change {
+            Change::Deleted { last } => Some(Box::new(Deletion {
+                last: Arc::clone(last),
+                number: number(),
+                lanes: Lanes::ALL,
+            })),
+            _ => None,
+        };
+        Self {
+            causes: change.cause().into(),
+            deletion,
+        }
+    }
+
+    /// Returns the last state of the object whose deletion a lane has not handled.
+    pub(crate) fn deleted(&self, lane: LaneId) -> Option<&Arc<CachedObject>> {
+        let deletion = self.deletion.as_ref()?;
+        deletion.lanes.contains(lane).then_some(&deletion.last)
+    }
+
+    /// Returns what a lane that failed needs to try again.
+    pub(crate) fn for_retry(&self, lane: LaneId, cause: Cause) -> Self {
+        let mut causes = self.causes.clone();
+        causes.push(cause);
+        let deletion = self.deletion.as_deref();
+        let mine = deletion.filter(|deletion| deletion.lanes.contains(lane));
+        let deletion = mine.map(|deletion| {
+            Box::new(Deletion {
+                lanes: lane.into(),
+                ..deletion.clone()
+            })
+        });
+        Self { causes, deletion }
+    }
 }
 
 impl lariat_queue::Payload for Payload {
     fn merge(&mut self, later: Self) {
         self.causes.extend(later.causes);
-        if later.deleted.is_some() {
-            self.deleted = later.deleted;
+        let Some(theirs) = later.deletion else {
+            return;
+        };
+        match &mut self.deletion {
+            // The same deletion, by way of two handlers that failed.
+            Some(mine) if mine.number == theirs.number => mine.lanes.merge(&theirs.lanes),
+            Some(mine) if mine.number > theirs.number => {}
+            // Of two objects that were deleted under one name, the last one is told.
+            mine => *mine = Some(theirs),
         }
     }
 }
@@ -27,20 +84,7 @@ impl From<Cause> for Payload {
     fn from(cause: Cause) -> Self {
         Self {
             causes: cause.into(),
-            deleted: None,
-        }
-    }
-}
-
-impl From<&Change> for Payload {
-    fn from(change: &Change) -> Self {
-        let deleted = match change {
-            Change::Deleted { last } => Some(Arc::clone(last)),
-            _ => None,
-        };
-        Self {
-            causes: change.cause().into(),
-            deleted,
+            deletion: None,
         }
     }
 }

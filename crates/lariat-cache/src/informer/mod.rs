@@ -34,7 +34,7 @@ pub enum MissingKind {
 }
 
 /// How often a kind that is not served is asked for.
-const MISSING_KIND_PERIOD: Duration = Duration::from_secs(2);
+pub(crate) const MISSING_KIND_PERIOD: Duration = Duration::from_secs(2);
 
 /// How often discovery is asked again that did not answer, doubling up to ten times as long.
 const DISCOVERY_PERIOD: Duration = Duration::from_secs(1);
@@ -58,7 +58,7 @@ impl Informer {
         let store = Arc::new(Store::default());
         Self {
             progress: Arc::new(Progress::new(client.gvk().clone())),
-            publisher: Arc::new(Publisher::new(Arc::clone(&store))),
+            publisher: Arc::new(Publisher::new(client.gvk().clone(), Arc::clone(&store))),
             store,
             client,
             missing,
@@ -118,11 +118,6 @@ impl Informer {
             .wait_for(settled)
             .await
             .is_ok_and(|phase| *phase == Phase::Synced)
-    }
-
-    /// Returns what went wrong last, if anything has since the last success.
-    pub(crate) fn last_error(&self) -> Option<String> {
-        self.progress.last_error()
     }
 
     /// Keeps the cache up to date until told to stop.

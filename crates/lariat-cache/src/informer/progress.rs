@@ -132,10 +132,6 @@ impl Progress {
         self.totals.lock().unreadable += 1;
     }
 
-    pub(crate) fn last_error(&self) -> Option<String> {
-        self.totals.lock().last_error.clone()
-    }
-
     pub(crate) fn status(&self, objects: usize, bytes: usize) -> KindStatus {
         let totals = self.totals.lock();
         KindStatus {

@@ -1,22 +1,26 @@
 //! Where changes go: into the store, then to everybody who subscribed, in one order for all.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 
-use parking_lot::Mutex;
+use lariat_core::Gvk;
+use parking_lot::{Mutex, ReentrantMutex};
 
 use crate::store::{CachedObject, Change, Delta, Listing, Store};
 
 /// Somebody who is told of every change of a kind.
 ///
 /// Changes of one object come in their order, each once, beginning with the state at the time of
-/// subscribing. The call comes from the reflector, so it must be prompt: hand the keys to a queue.
+/// subscribing. The call comes from the reflector, so it must be prompt: hand the keys to a queue. From
+/// within it, subscribing and ending subscriptions are allowed. A call that panics is reported in the
+/// log and told to nobody else; what it was told is not told again.
 pub trait Subscriber: Send + Sync + 'static {
     /// Tells of changes, in order. Never called with none.
     fn changed(&self, changes: &[Change]);
 }
 
-/// A subscription; dropping it ends it.
+/// A subscription; dropping it ends it. A call that is under way on another thread is not waited for.
 #[must_use = "dropping a subscription ends it"]
 pub struct Subscription {
     publisher: Weak<Publisher>,
@@ -25,17 +29,21 @@ pub struct Subscription {
 
 /// The one writer of a store and its subscribers.
 pub(crate) struct Publisher {
+    kind: Gvk,
     store: Arc<Store>,
     /// Held while the store changes and the change is told, so that a late subscriber misses nothing
-    /// and sees nothing twice.
-    subscribers: Mutex<Vec<Arc<dyn Subscriber>>>,
+    /// and sees nothing twice. Reentrant, for subscribers that subscribe another.
+    order: ReentrantMutex<()>,
+    subscribers: Mutex<Arc<[Arc<dyn Subscriber>]>>,
 }
 
 impl Publisher {
-    pub(crate) fn new(store: Arc<Store>) -> Self {
+    pub(crate) fn new(kind: Gvk, store: Arc<Store>) -> Self {
         Self {
+            kind,
             store,
-            subscribers: Mutex::default(),
+            order: ReentrantMutex::new(()),
+            subscribers: Mutex::new(Arc::default()),
         }
     }
 
@@ -45,16 +53,15 @@ impl Publisher {
 
     /// Tells a new subscriber what there is, and from then on what changes.
     pub(crate) fn subscribe(self: &Arc<Self>, subscriber: Arc<dyn Subscriber>) -> Subscription {
-        let mut subscribers = self.subscribers.lock();
+        let _order = self.order.lock();
         let present = |object| Change::Added {
             object,
             initial: true,
         };
         let changes: Vec<Change> = self.store.snapshot().into_iter().map(present).collect();
-        if !changes.is_empty() {
-            subscriber.changed(&changes);
-        }
-        subscribers.push(Arc::clone(&subscriber));
+        self.tell(&*subscriber, &changes);
+        let mut subscribers = self.subscribers.lock();
+        *subscribers = subscribers.iter().chain([&subscriber]).cloned().collect();
         Subscription {
             publisher: Arc::downgrade(self),
             subscriber,
@@ -74,12 +81,23 @@ impl Publisher {
     }
 
     fn publish(&self, change: impl FnOnce(&Store) -> Vec<Change>) {
-        let subscribers = self.subscribers.lock();
+        let _order = self.order.lock();
         let changes = change(&self.store);
-        if !changes.is_empty() {
-            for subscriber in subscribers.iter() {
-                subscriber.changed(&changes);
-            }
+        let subscribers = Arc::clone(&self.subscribers.lock());
+        for subscriber in subscribers.iter() {
+            self.tell(&**subscriber, &changes);
+        }
+    }
+
+    /// Tells one subscriber, whose panic must not silence the kind for the others.
+    fn tell(&self, subscriber: &dyn Subscriber, changes: &[Change]) {
+        if changes.is_empty() {
+            return;
+        }
+        let told = catch_unwind(AssertUnwindSafe(|| subscriber.changed(changes)));
+        if told.is_err() {
+            let (kind, changes) = (&self.kind, changes.len());
+            tracing::error!(%kind, changes, "a subscriber panicked");
         }
     }
 }
@@ -89,7 +107,12 @@ impl Drop for Subscription {
         if let Some(publisher) = self.publisher.upgrade() {
             let is_other =
                 |subscriber: &Arc<dyn Subscriber>| !Arc::ptr_eq(subscriber, &self.subscriber);
-            publisher.subscribers.lock().retain(is_other);
+            let mut subscribers = publisher.subscribers.lock();
+            *subscribers = subscribers
+                .iter()
+                .filter(|each| is_other(each))
+                .cloned()
+                .collect();
         }
     }
 }

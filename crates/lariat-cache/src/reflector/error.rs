@@ -54,9 +54,25 @@ pub enum ReflectorError {
         /// Where it goes wrong.
         detail: String,
     },
-    /// A watch on which nothing came for so long that it must be dead.
-    #[error("watch: silent for {after:?}")]
+    /// The request was sent, and nothing came back.
+    #[error("{verb}: no answer from the API server within {after:?}")]
+    Unanswered {
+        /// `list` or `watch`.
+        verb: &'static str,
+        /// How long was waited.
+        after: Duration,
+    },
+    /// The API server does not know the collection.
+    #[error(
+        "not served by the API server; is the CustomResourceDefinition installed, and are group, \
+         version and plural spelled right?"
+    )]
+    NotServed,
+    /// An answer in which nothing came for so long that it must be dead.
+    #[error("{verb}: silent for {after:?}")]
     Silent {
+        /// `list` or `watch`.
+        verb: &'static str,
         /// For how long.
         after: Duration,
     },
@@ -65,6 +81,9 @@ pub enum ReflectorError {
     EndedAtOnce,
 }
 
+/// The longest a server is left alone because it asks; a slip of its clock must not end the informer.
+const LONGEST_REST: Duration = Duration::from_secs(300);
+
 impl ReflectorError {
     /// Returns whether only a new list helps.
     #[must_use]
@@ -72,11 +91,17 @@ impl ReflectorError {
         matches!(self, Self::Expired { .. })
     }
 
-    /// Returns how long the API server asks to be left alone.
+    /// Returns whether the kind is not there at all.
+    #[must_use]
+    pub fn is_not_served(&self) -> bool {
+        matches!(self, Self::NotServed)
+    }
+
+    /// Returns how long the API server asks to be left alone, at most five minutes.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Refused { retry_after, .. } => *retry_after,
+            Self::Refused { retry_after, .. } => retry_after.map(|asked| asked.min(LONGEST_REST)),
             _ => None,
         }
     }
@@ -89,10 +114,10 @@ impl ReflectorError {
     /// Returns whether a watch that was refused so could work from the same version later.
     pub(super) fn keeps_version(&self) -> bool {
         match self {
-            Self::Unreachable { .. } | Self::Cut { .. } | Self::Silent { .. } => true,
-            Self::EndedAtOnce => true,
+            Self::Unreachable { .. } | Self::Unanswered { .. } => true,
+            Self::Cut { .. } | Self::Silent { .. } | Self::EndedAtOnce => true,
             Self::Refused { code, .. } => *code == 429 || *code >= 500,
-            Self::Expired { .. } | Self::Malformed { .. } => false,
+            Self::Expired { .. } | Self::Malformed { .. } | Self::NotServed => false,
         }
     }
 }
@@ -118,6 +143,10 @@ impl Status {
         let seconds = self.details.retry_after_seconds;
         if self.code == 410 || matches!(self.reason.as_str(), "Expired" | "Gone") {
             return ReflectorError::Expired { verb };
+        }
+        // A collection is found even when it is empty.
+        if self.code == 404 {
+            return ReflectorError::NotServed;
         }
         ReflectorError::Refused {
             verb,

@@ -42,7 +42,7 @@ struct BookmarkMetadata<'a> {
 }
 
 impl WatchEvent {
-    /// Reads a line; the error says what is wrong with this one, and the next may be as good as ever.
+    /// Reads a line; the error says what is wrong with it.
     pub(super) fn parse(line: &[u8], gvk: &Gvk) -> Result<Self, String> {
         let envelope: Envelope<'_> =
             serde_json::from_slice(line).map_err(|error| error.to_string())?;

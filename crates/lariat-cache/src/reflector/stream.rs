@@ -51,6 +51,7 @@ impl WatchStream {
         }
         let Ok(first) = time::timeout(self.patience, self.body.frame()).await else {
             return Some(Err(ReflectorError::Silent {
+                verb: "watch",
                 after: self.patience,
             }));
         };

@@ -3,43 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::{Informer, KindStatus, Phase};
+use lariat_cache::Phase;
 use tokio::time::{self, Instant};
 
-use crate::bench::{MINUTE, Recorder, config_maps, factory, no_client};
-use crate::script::{Answer, Ask, Ending, Script, event, list, quiet, status};
-
-/// An informer that reads from a script.
-struct Scripted {
-    script: Script,
-    informer: Arc<Informer>,
-    recorder: Arc<Recorder>,
-    // Dropping the factory would stop the informer.
-    _factory: lariat_cache::SharedCacheFactory,
-    _subscription: lariat_cache::Subscription,
-}
-
-impl Scripted {
-    fn start(play: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Self {
-        let script = Script::new(play);
-        let factory = factory(no_client());
-        let informer = factory.for_source(config_maps(), Arc::new(script.clone()));
-        let recorder = Arc::new(Recorder::default());
-        let subscription = informer.subscribe(Arc::clone(&recorder) as _);
-        factory.start();
-        Self {
-            script,
-            informer,
-            recorder,
-            _factory: factory,
-            _subscription: subscription,
-        }
-    }
-
-    fn status(&self) -> KindStatus {
-        self.informer.status()
-    }
-}
+use crate::bench::{MINUTE, config_maps, factory, no_client};
+use crate::script::{Answer, Ending, Script, Scripted, event, list, quiet, status};
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_cut_goes_on_where_it_was() {
@@ -213,26 +181,6 @@ async fn pages_are_read_to_the_end_and_the_watch_begins_at_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_cannot_be_read_is_passed_over_and_counted() {
-    let bench = Scripted::start(|ask| match ask.watch {
-        false => {
-            let items = r#"[{"metadata":{"name":"a","resourceVersion":"1"}},{"metadata":{}}]"#;
-            let text = format!(r#"{{"metadata":{{"resourceVersion":"10"}},"items":{items}}}"#);
-            Answer::Whole(200, Vec::new(), text)
-        }
-        true => {
-            let bad = ["not json\n", "{\"type\":\"STRANGE\",\"object\":{}}\n"];
-            let mut pieces: Vec<String> = bad.iter().map(|&line| line.to_owned()).collect();
-            pieces.push(event("ADDED", "b", 11));
-            Answer::Pieces(pieces, Ending::Silence)
-        }
-    });
-    time::sleep(MINUTE).await;
-    assert_eq!(bench.recorder.told(), ["a added at 1", "b added at 11"]);
-    assert_eq!(bench.status().unreadable, 3);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_silent_watch_is_given_up() {
     // Without bookmarks a watch may be silent for as long as it was asked to last …
     let bench = Scripted::start(|ask| match ask.watch {
@@ -286,6 +234,25 @@ async fn a_server_that_comes_and_goes_costs_one_request_per_delay() {
     time::sleep(2 * MINUTE).await;
     assert_eq!(bench.status().phase, Phase::Synced);
     assert!(bench.script.lists() < 25, "{}", bench.script.lists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_unknown_kind_is_told_at_once_beside_one_that_does_not_answer() {
+    let factory = factory(no_client());
+    let slow = factory.for_source(config_maps(), Arc::new(Script::new(|_| Answer::Never)));
+    let unknown = Script::new(|_| status(404, "NotFound"));
+    let secrets = lariat_core::Gvk::new("", "v1", "Secret");
+    let _unknown = factory.for_source(secrets, Arc::new(unknown));
+    let start = Instant::now();
+    factory.start();
+    let error = factory.wait_for_sync(MINUTE).await.unwrap_err();
+    assert!(start.elapsed() < Duration::from_secs(1));
+    assert!(
+        error
+            .to_string()
+            .starts_with("1 kind cannot be synced: v1 Secret: not served")
+    );
+    assert_eq!(slow.status().phase.to_string(), "listing, 0 so far");
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,6 +3,8 @@
 mod bench;
 mod script;
 
+mod answers;
 mod factory;
 mod faults;
 mod informer;
+mod subscribers;

@@ -8,9 +8,13 @@ use futures::stream::{self, StreamExt};
 use http::Response;
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
-use lariat_cache::{Source, SourceBody, SourceError};
+use lariat_cache::{
+    Informer, KindStatus, SharedCacheFactory, Source, SourceBody, SourceError, Subscription,
+};
 use parking_lot::Mutex;
 use tokio::time::Instant;
+
+use crate::bench::{Recorder, config_maps, factory, no_client};
 
 /// A request, as the script sees it.
 pub(crate) struct Ask {
@@ -26,8 +30,10 @@ pub(crate) enum Answer {
     Whole(u16, Vec<(&'static str, &'static str)>, String),
     /// Pieces of a body, and how it ends.
     Pieces(Vec<String>, Ending),
-    /// No answer at all.
+    /// The connection is refused.
     Nothing,
+    /// The request is taken, and nothing comes back.
+    Never,
 }
 
 #[derive(Clone, Copy)]
@@ -110,6 +116,7 @@ impl Source for Script {
             .push((Instant::now(), watch, query.to_owned()));
         let answer = match (self.play)(&ask) {
             Answer::Nothing => Err("connection refused".into()),
+            Answer::Never => return Box::pin(std::future::pending()),
             Answer::Whole(code, headers, text) => {
                 let mut response = Response::builder().status(code);
                 for (name, value) in headers {
@@ -133,6 +140,38 @@ fn body(pieces: Vec<String>, ending: Ending) -> SourceBody {
         Ending::Silence => stream::pending().boxed(),
     };
     StreamBody::new(pieces.chain(end)).boxed_unsync()
+}
+
+/// An informer that reads from a script.
+pub(crate) struct Scripted {
+    pub(crate) script: Script,
+    pub(crate) informer: Arc<Informer>,
+    pub(crate) recorder: Arc<Recorder>,
+    // Dropping the factory would stop the informer.
+    pub(crate) factory: SharedCacheFactory,
+    _subscription: Subscription,
+}
+
+impl Scripted {
+    pub(crate) fn start(play: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Self {
+        let script = Script::new(play);
+        let factory = factory(no_client());
+        let informer = factory.for_source(config_maps(), Arc::new(script.clone()));
+        let recorder = Arc::new(Recorder::default());
+        let subscription = informer.subscribe(Arc::clone(&recorder) as _);
+        factory.start();
+        Self {
+            script,
+            informer,
+            recorder,
+            factory,
+            _subscription: subscription,
+        }
+    }
+
+    pub(crate) fn status(&self) -> KindStatus {
+        self.informer.status()
+    }
 }
 
 /// An object's JSON.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lariat_cache::{Change, Informer, Subscriber, Subscription};
@@ -32,6 +33,7 @@ impl ControllerCore {
         let queue = Queue::default();
         let feed = informer.subscribe(Arc::new(Feeder {
             queue: queue.clone(),
+            deletions: AtomicU64::new(0),
         }));
         Self {
             informer,
@@ -63,7 +65,8 @@ impl ControllerCore {
     }
 
     pub(crate) fn enqueue(&self, key: ObjectKey, after: Duration, cause: Cause) {
-        self.queue.add(key, Add::after(after).payload(cause.into()));
+        let add = Add::after(after).kept();
+        self.queue.add(key, add.payload(cause.into()));
     }
 
     /// Registers a handler, and calls it, alone, for every object there is.
@@ -98,14 +101,17 @@ impl ControllerCore {
 /// Puts what the cache tells into the queue.
 struct Feeder {
     queue: Queue,
+    /// How many deletions there were.
+    deletions: AtomicU64,
 }
 
 impl Subscriber for Feeder {
     fn changed(&self, changes: &[Change]) {
+        let number = || self.deletions.fetch_add(1, Ordering::Relaxed);
         self.queue.add_all(changes.iter().map(|change| {
             let add = Add::now()
                 .priority(priority(change))
-                .payload(Payload::from(change));
+                .payload(Payload::of(change, number));
             (change.key().clone(), add)
         }));
     }

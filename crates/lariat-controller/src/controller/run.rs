@@ -14,7 +14,7 @@ use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::core::ControllerCore;
-use crate::handler::{HandlerError, HandlerResult, Outcome, Run};
+use crate::handler::{HandlerError, Run};
 use crate::lane::{Ended, Lane};
 use crate::payload::Payload;
 
@@ -62,29 +62,24 @@ impl Runner<'_> {
             handler: Arc::clone(lane.name()),
             key: self.work.key().clone(),
             object: self.newest(),
-            deleted: self.work.payload().deleted.clone(),
+            deleted: self.work.payload().deleted(lane.id()).cloned(),
             causes: Arc::clone(&self.causes),
             failures,
             stopping: self.stopping.clone(),
         };
         let started = Instant::now();
         let (ended, result) = guarded(lane, run, self.core.handler_timeout()).await;
-        let result = result.and_then(|outcome| self.take_over(outcome));
-        // An outcome that cannot be taken over is a failure of the handler that returned it.
-        let ended = if ended == Ended::Well && result.is_err() {
-            Ended::Failed
-        } else {
-            ended
-        };
         lane.count(ended, failures.saturating_add(1), started.elapsed());
         match result {
-            Ok(None) => Verdict::Done,
-            Ok(Some(after)) => Verdict::Again {
-                after,
-                payload: self.payload(Cause::Requeued {
-                    handler: Arc::clone(lane.name()),
-                }),
-            },
+            Ok(Answer { again, updated }) => {
+                self.returned = updated.or(self.returned.take());
+                again.map_or(Verdict::Done, |after| Verdict::Again {
+                    after,
+                    payload: Payload::from(Cause::Requeued {
+                        handler: Arc::clone(lane.name()),
+                    }),
+                })
+            }
             Err(error) => self.failed(lane, failures.saturating_add(1), &error),
         }
     }
@@ -101,22 +96,6 @@ impl Runner<'_> {
         }
     }
 
-    /// Keeps what a handler returned for those after it, and returns when it wants to be called again.
-    fn take_over(&mut self, outcome: Outcome) -> Result<Option<Duration>, HandlerError> {
-        let (requeue_after, updated) = outcome.into_parts();
-        if let Some(updated) = updated {
-            let object = updated(self.core.gvk())?;
-            if object.key() != self.work.key() {
-                let (returned, key) = (object.key(), self.work.key());
-                return Err(HandlerError::terminal(format!(
-                    "the handler of {key} returned {returned} as its updated object"
-                )));
-            }
-            self.returned = Some(object);
-        }
-        Ok(requeue_after)
-    }
-
     fn failed(&self, lane: &Lane, failures: u32, error: &HandlerError) -> Verdict<Payload> {
         let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
         if !error.is_retryable() {
@@ -130,17 +109,9 @@ impl Runner<'_> {
             tracing::warn!(%kind, %key, %handler, %error, failures, retry_in = ?after, "handler failed");
         }
         let handler = Arc::clone(lane.name());
-        let mut payload = self.work.payload().clone();
-        payload.causes.push(Cause::Retry { handler, failures });
+        let cause = Cause::Retry { handler, failures };
+        let payload = self.work.payload().for_retry(lane.id(), cause);
         Verdict::Failed { after, payload }
-    }
-
-    /// Returns what travels with a lane that comes again: a new cause, and what is left of the object.
-    fn payload(&self, cause: Cause) -> Payload {
-        Payload {
-            causes: cause.into(),
-            deleted: self.work.payload().deleted.clone(),
-        }
     }
 }
 
@@ -153,9 +124,36 @@ fn is_at_least_as_new(cached: &CachedObject, returned: &CachedObject) -> bool {
     cached.uid() != returned.uid() || matches!(order, Some(Ordering::Equal | Ordering::Greater))
 }
 
+/// What a handler answered, with its object made out.
+struct Answer {
+    /// When it wants to be called again.
+    again: Option<Duration>,
+    /// The newest state, for the handlers after it.
+    updated: Option<Arc<CachedObject>>,
+}
+
+/// Calls a handler and makes out what it returned; an object that cannot be is its failure.
+async fn answer(lane: &Lane, run: Run) -> Result<Answer, HandlerError> {
+    let (gvk, key) = (run.core.gvk().clone(), run.key.clone());
+    let (again, updated) = lane.handler().handle(run).await?.into_parts();
+    let updated = updated.map(|updated| updated(&gvk)).transpose()?;
+    if let Some(returned) = updated.as_ref().map(|object| object.key())
+        && *returned != key
+    {
+        return Err(HandlerError::terminal(format!(
+            "the handler of {key} returned {returned} as its updated object"
+        )));
+    }
+    Ok(Answer { again, updated })
+}
+
 /// Calls a handler so that neither a panic nor endless waiting reaches the worker.
-async fn guarded(lane: &Lane, run: Run, timeout: Option<Duration>) -> (Ended, HandlerResult) {
-    let call = AssertUnwindSafe(lane.handler().handle(run)).catch_unwind();
+async fn guarded(
+    lane: &Lane,
+    run: Run,
+    timeout: Option<Duration>,
+) -> (Ended, Result<Answer, HandlerError>) {
+    let call = AssertUnwindSafe(answer(lane, run)).catch_unwind();
     let caught = match timeout {
         None => call.await,
         Some(limit) => match time::timeout(limit, call).await {
@@ -167,7 +165,7 @@ async fn guarded(lane: &Lane, run: Run, timeout: Option<Duration>) -> (Ended, Ha
         },
     };
     match caught {
-        Ok(Ok(outcome)) => (Ended::Well, Ok(outcome)),
+        Ok(Ok(answer)) => (Ended::Well, Ok(answer)),
         Ok(Err(error)) => (Ended::Failed, Err(error)),
         Err(panic) => (
             Ended::Panicked,

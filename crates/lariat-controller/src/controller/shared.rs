@@ -78,7 +78,8 @@ impl<K: View> SharedController<K> {
 
     /// Enqueues a key for all handlers, after a delay that begins now; zero means now.
     ///
-    /// Of two delays of one key the earlier wins.
+    /// The delay is kept, whatever calls the handlers meanwhile; of two delays of one key the earlier
+    /// wins. One that no clock can hold means never.
     #[track_caller]
     pub fn enqueue_after(&self, key: &ObjectKey, delay: Duration) {
         let cause = Cause::Enqueued {

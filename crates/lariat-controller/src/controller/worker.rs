@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::ObjectKey;
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinSet};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
@@ -44,8 +44,10 @@ pub(crate) async fn run_workers(core: Arc<ControllerCore>, workers: usize, stopp
     }
     while let Some(ended) = set.join_next().await {
         if let Err(error) = ended {
-            // Handlers' panics are caught where they are called, so this is a defect of ours.
-            tracing::error!(kind = %core.gvk(), %error, "a worker died");
+            // Handlers' panics are caught where they are called, so this is a defect of ours. It must
+            // not leave the kind without workers.
+            tracing::error!(kind = %core.gvk(), %error, "a worker died and is replaced");
+            set.spawn(work(Arc::clone(&core), stopping.clone()));
         }
     }
 }
@@ -62,7 +64,6 @@ async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
         let work = tokio::select! {
             biased;
             () = stopping.abort.cancelled() => return,
-            () = stopping.drain.cancelled() => core.queue().try_take(),
             work = core.queue().take() => work,
         };
         let Some(work) = work else {
@@ -74,5 +75,7 @@ async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
             tracing::warn!(kind = %core.gvk(), %key, "handlers were dropped: the grace period is over");
             return;
         }
+        // Handlers that never wait would otherwise keep the thread from everybody else.
+        task::consume_budget().await;
     }
 }

@@ -7,6 +7,7 @@ use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 
 use kube::Client;
@@ -15,9 +16,10 @@ use kube::core::ClusterResourceScope;
 use lariat_cache::{MapperError, SharedCacheFactory, View};
 use lariat_core::{Gvk, ResourceKind, Scope};
 use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
 
 use crate::controller::{ControllerCore, SharedController, Slot};
-use crate::error::{StartError, StopError};
+use crate::error::{RunError, StartError, StopError};
 use crate::status::ControllerStatus;
 use running::Running;
 
@@ -29,7 +31,9 @@ use builder::Options;
 /// Kinds are told apart by group, version and kind alone: a typed handle and a dynamic one of the same
 /// kind are the same controller, with one watch, one cache and one queue.
 ///
-/// Dropping the last clone drops what runs. [`stop`](Self::stop) finishes what is due first.
+/// Dropping the last clone drops what runs, also while handles of controllers are left; a handler that
+/// captures a clone of the factory keeps it from ever being the last. [`stop`](Self::stop) finishes what
+/// is due first.
 ///
 /// ```no_run
 /// use k8s_openapi::api::core::v1::Pod;
@@ -59,6 +63,8 @@ pub(crate) struct Shared {
     caches: SharedCacheFactory,
     options: Options,
     state: Mutex<State>,
+    /// Held while a start sets up and while a stop drains, so that they do not overlap.
+    lifecycle: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
@@ -79,6 +85,7 @@ impl SharedControllerFactory {
                 caches: SharedCacheFactory::new(client, options.missing_kind),
                 options,
                 state: Mutex::default(),
+                lifecycle: tokio::sync::Mutex::default(),
             }),
         }
     }
@@ -168,12 +175,13 @@ impl SharedControllerFactory {
     ///
     /// Handlers are called from the moment their own kind's cache is filled. Kinds and handlers that
     /// come later start by themselves. A factory that was stopped can be started again: what changed
-    /// meanwhile, and what was left, is handled.
+    /// meanwhile, and what was left, is handled. During a stop this waits for its end.
     ///
     /// # Errors
     ///
-    /// `workers` is 0, the factory runs already, or some cache was not filled in time; then everything
-    /// has been stopped again, and the error names the kinds and what went wrong.
+    /// `workers` is 0, the factory runs already, some cache was not filled in time, or
+    /// [`stop`](Self::stop) was called before all were. When caches are missing, everything has been
+    /// stopped again, and the error names the kinds and what went wrong.
     ///
     /// # Panics
     ///
@@ -181,34 +189,76 @@ impl SharedControllerFactory {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped after its first poll, what was started goes on running.
+    /// If the future is dropped, what was started by then goes on running.
     pub async fn start(&self, workers: usize) -> Result<(), StartError> {
         if workers == 0 {
             return Err(StartError::NoWorkers);
         }
+        let stopped = self.set_running(workers).await?;
+        let caches = &self.shared.caches;
+        let filled = caches.wait_for_sync(self.shared.options.sync_timeout);
+        match stopped.run_until_cancelled(filled).await {
+            None => Err(StartError::Stopped),
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => {
+                // What was cut short by this is told by the error that caused it.
+                let _ = self.stop_if(|| !stopped.is_cancelled()).await;
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Starts what is in use; returns the token that tells of the end of this run.
+    async fn set_running(&self, workers: usize) -> Result<CancellationToken, StartError> {
         let shared = &self.shared;
-        {
-            let mut state = shared.state.lock();
-            if state.running.is_some() {
-                return Err(StartError::AlreadyStarted);
-            }
-            let mut running = Running::new(workers);
-            shared.caches.start();
-            for core in state.slots.values().filter_map(|slot| slot.in_use()) {
-                running.spawn(core);
-            }
-            state.running = Some(running);
+        let _alone = shared.lifecycle.lock().await;
+        let mut state = shared.state.lock();
+        if state.running.is_some() {
+            return Err(StartError::AlreadyStarted);
         }
-        if let Err(error) = shared
-            .caches
-            .wait_for_sync(shared.options.sync_timeout)
-            .await
-        {
-            // What was cut short by this is told by the error that caused it.
-            let _ = self.stop().await;
-            return Err(error.into());
+        let mut running = Running::new(workers);
+        let stopped = running.stopping.drain.clone();
+        shared.caches.start();
+        for core in state.slots.values().filter_map(|slot| slot.in_use()) {
+            running.spawn(core);
         }
-        Ok(())
+        state.running = Some(running);
+        Ok(stopped)
+    }
+
+    /// Starts, runs until a shutdown signal, whatever the future resolves to, and stops; the signal
+    /// ends a start that waits for its caches too.
+    ///
+    /// ```no_run
+    /// # async fn example(factory: lariat_controller::SharedControllerFactory)
+    /// # -> Result<(), lariat_controller::RunError> {
+    /// factory.run(5, async { tokio::signal::ctrl_c().await.ok() }).await
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`start`](Self::start) and [`stop`](Self::stop).
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, what was started by then goes on running, or stops without grace if
+    /// the signal had come.
+    pub async fn run<T>(
+        &self,
+        workers: usize,
+        shutdown: impl Future<Output = T>,
+    ) -> Result<(), RunError> {
+        let mut shutdown = pin!(shutdown);
+        tokio::select! {
+            started = self.start(workers) => started?,
+            _ = &mut shutdown => return Ok(self.stop().await?),
+        }
+        Ok(self.run_until(shutdown).await?)
     }
 
     /// Waits for a shutdown signal, whatever the future resolves to, and stops.
@@ -227,8 +277,9 @@ impl SharedControllerFactory {
 
     /// Stops: takes no changes in any more, lets handlers finish what is due, and waits for all tasks.
     ///
-    /// What is delayed, and what is enqueued from now on, is kept for the next start. Stopping a factory
-    /// that does not run does nothing.
+    /// What is due is what the handlers had to do when the stop began. What they make of it, such as
+    /// retries, what is delayed, and what is enqueued from now on, is kept for the next start. A second
+    /// stop meanwhile waits for the first. Stopping a factory that does not run does nothing.
     ///
     /// # Errors
     ///
@@ -238,10 +289,20 @@ impl SharedControllerFactory {
     ///
     /// If the future is dropped, the stop goes on without grace: calls under way are dropped.
     pub async fn stop(&self) -> Result<(), StopError> {
+        self.stop_if(|| true).await
+    }
+
+    /// Stops what runs, if once the lifecycle is at rest there is still reason to.
+    async fn stop_if(&self, wanted: impl FnOnce() -> bool) -> Result<(), StopError> {
+        let _alone = self.shared.lifecycle.lock().await;
+        if !wanted() {
+            return Ok(());
+        }
         let running = self.shared.state.lock().running.take();
         let Some(running) = running else {
             return Ok(());
         };
+        running.stopping.drain.cancel();
         self.shared.caches.stop().await;
         running.stop(self.shared.options.grace_period).await
     }
@@ -268,6 +329,8 @@ impl Shared {
 
 impl Drop for Shared {
     fn drop(&mut self) {
+        // Handles of controllers keep the caches, which are nobody's any more.
+        self.caches.abort();
         // Handlers may hold handles of controllers, which hold their handlers.
         for core in self
             .state

@@ -13,7 +13,7 @@ use crate::error::StopError;
 /// The running controllers. Dropping it aborts them.
 pub(super) struct Running {
     workers: usize,
-    stopping: Stopping,
+    pub(super) stopping: Stopping,
     tasks: TaskTracker,
     controllers: Vec<Arc<ControllerCore>>,
 }
@@ -43,6 +43,9 @@ impl Running {
 
     /// Lets handlers finish what is due, for as long as the grace period lasts, and joins every task.
     pub(super) async fn stop(self, grace: Duration) -> Result<(), StopError> {
+        for core in &self.controllers {
+            core.queue().drain();
+        }
         self.stopping.drain.cancel();
         self.tasks.close();
         if time::timeout(grace, self.tasks.wait()).await.is_ok() {
@@ -50,10 +53,11 @@ impl Running {
         }
         self.stopping.abort.cancel();
         self.tasks.wait().await;
-        Err(StopError {
-            unfinished: self.unfinished(),
-            grace,
-        })
+        let unfinished = self.unfinished();
+        if unfinished.is_empty() {
+            return Ok(());
+        }
+        Err(StopError { unfinished, grace })
     }
 
     fn unfinished(&self) -> Vec<(Gvk, ObjectKey)> {
@@ -72,5 +76,9 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.stopping.drain.cancel();
         self.stopping.abort.cancel();
+        // What came due during the drain waits in line for the next start.
+        for core in &self.controllers {
+            core.queue().resume();
+        }
     }
 }

@@ -128,7 +128,8 @@ impl<K: View> Context<K> {
 
     /// Enqueues a key of this kind for all handlers, after a delay; zero means now.
     ///
-    /// Of two delays of one key the earlier wins.
+    /// The delay is kept, whatever calls the handlers meanwhile; of two delays of one key the earlier
+    /// wins. One that no clock can hold means never.
     #[track_caller]
     pub fn enqueue_after(&self, key: &ObjectKey, delay: Duration) {
         let cause = Cause::Enqueued {

@@ -9,7 +9,7 @@ use lariat_cache::DecodeError;
 ///
 /// Every error converts into one with `?`, and is tried again: the handler is called once more, alone,
 /// after a delay that grows with its failures. [`terminal`](Self::terminal) is for what trying again
-/// cannot mend. A [`DecodeError`] is terminal by itself.
+/// cannot mend. A [`DecodeError`] is terminal by itself, also as the cause of another error.
 pub struct HandlerError {
     source: Box<dyn Error + Send + Sync>,
     class: Class,
@@ -46,21 +46,25 @@ impl HandlerError {
     /// Returns whether the API server refused a write because the object had changed since: the next
     /// attempt sees the new state, so this is everyday life and not worth a warning.
     pub(crate) fn is_conflict(&self) -> bool {
-        let mut error: Option<&(dyn Error + 'static)> = Some(&*self.source);
-        while let Some(each) = error {
-            if let Some(kube::Error::Api(status)) = each.downcast_ref() {
-                return status.code == 409;
-            }
-            error = each.source();
-        }
-        false
+        let status = chain(&*self.source).find_map(|each| match each.downcast_ref() {
+            Some(kube::Error::Api(status)) => Some(status),
+            _ => None,
+        });
+        status.is_some_and(|status| status.reason == "Conflict")
     }
+}
+
+/// Iterates over an error and its causes.
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |each: &&'a (dyn Error + 'static)| {
+        (**each).source()
+    })
 }
 
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
     fn from(error: E) -> Self {
         let source = error.into();
-        let class = match source.is::<DecodeError>() {
+        let class = match chain(&*source).any(|each| each.is::<DecodeError>()) {
             true => Class::Terminal,
             false => Class::Retryable,
         };
@@ -91,6 +95,21 @@ mod tests {
     fn fails() -> Result<(), HandlerError> {
         Err(std::io::Error::other("no"))?;
         Ok(())
+    }
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot write")]
+    struct Outer(#[from] kube::Error);
+
+    fn refused(reason: &str) -> HandlerError {
+        let status = kube::core::Status::failure("no", reason).with_code(409);
+        Outer(kube::Error::Api(status.boxed())).into()
+    }
+
+    #[test]
+    fn a_conflict_is_told_from_other_refusals_with_its_code() {
+        assert!(refused("Conflict").is_conflict());
+        assert!(!refused("AlreadyExists").is_conflict());
     }
 
     #[test]

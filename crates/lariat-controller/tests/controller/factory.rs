@@ -296,18 +296,42 @@ async fn dropping_the_factory_ends_everything_also_when_handlers_hold_handles() 
         .register_handler("holds", handler)
         .unwrap();
     bench.start().await;
-    let start = Instant::now();
     let Bench {
         cluster,
         factory,
-        config_maps,
+        config_maps: outside,
         ..
     } = bench;
-    drop((factory, config_maps));
+    drop(factory);
     settle().await;
     assert!(witness.upgrade().is_none(), "the handler is dropped");
-    let watches = cluster.journal().count("watch", "configmaps");
+    let requests = cluster.journal().requests().len();
     time::sleep(3600 * SECOND).await;
-    assert_eq!(cluster.journal().count("watch", "configmaps"), watches);
-    assert!(start.elapsed() >= 3600 * SECOND);
+    assert_eq!(
+        cluster.journal().requests().len(),
+        requests,
+        "the watch is closed and not opened again"
+    );
+    // A handle that is left is harmless.
+    outside.enqueue(&key("a"));
+    assert!(outside.status().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_type_whose_kind_is_not_installed_fails_the_start_at_once() {
+    let bench = Bench::new().await;
+    let widgets = ResourceKind::new(
+        Gvk::new("demo.dev", "v1", "Widget"),
+        "widgets",
+        Scope::Namespaced,
+    );
+    let widgets = bench.factory.for_resource_kind(widgets);
+    widgets.register_handler("none", nothing).unwrap();
+    let start = Instant::now();
+    let text = lariat_core::describe(&bench.factory.start(1).await.unwrap_err());
+    assert!(
+        text.contains("demo.dev/v1 Widget: not served by the API server"),
+        "{text}"
+    );
+    assert!(start.elapsed() < SECOND);
 }

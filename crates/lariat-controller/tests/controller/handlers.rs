@@ -1,6 +1,7 @@
 //! What handlers are told, and what they tell.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::DynamicObject;
@@ -9,7 +10,7 @@ use lariat_controller::{Context, Outcome};
 use parking_lot::Mutex;
 use tokio::time;
 
-use crate::bench::{Bench, SECOND, key, settle};
+use crate::bench::{Bench, Calls, SECOND, key, settle};
 
 #[tokio::test(start_paused = true)]
 async fn handlers_of_any_view_are_called_in_the_order_of_their_registration() {
@@ -97,6 +98,62 @@ async fn a_deletion_comes_with_the_last_known_state() {
     bench.config_maps.enqueue(&key("a"));
     settle().await;
     assert_eq!((calls.last().value, calls.last().deleted), (None, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_is_told_once_to_each_handler_and_the_last_of_several_is_told() {
+    let bench = Bench::new().await;
+    // Fails on the first deletion it sees, and later asks to come again.
+    let cleanup = bench.on("cleanup", |call| async move {
+        match (call.deleted.as_deref(), call.attempt) {
+            (Some("first"), _) => Err("not yet".into()),
+            (Some(_), 1) => Err("once more".into()),
+            (Some(_), _) => Ok(Outcome::requeue_after(SECOND)),
+            (None, _) => Ok(Outcome::done()),
+        }
+    });
+    let other = bench.record("other");
+    bench.start().await;
+    for value in ["first", "second"] {
+        bench.create("a").await;
+        bench.change("a", value).await;
+        settle().await;
+        bench.delete("a").await;
+        time::sleep(Duration::from_millis(20)).await;
+    }
+    time::sleep(60 * SECOND).await;
+    let told = |calls: &Calls| {
+        let deleted = calls.all().into_iter().filter_map(|call| call.deleted);
+        deleted.collect::<Vec<String>>()
+    };
+    assert_eq!(told(&other), ["first", "second"]);
+    let told = told(&cleanup);
+    assert_eq!(told[0], "first");
+    assert_eq!(told.last().unwrap(), "second");
+    assert_eq!(cleanup.last().deleted, None, "the deletion is handled");
+
+    bench.create("a").await;
+    settle().await;
+    assert_eq!((cleanup.last().deleted, other.last().deleted), (None, None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_encoded_is_the_failure_of_its_handler() {
+    struct Bad;
+    impl serde::Serialize for Bad {
+        fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+            panic!("no way")
+        }
+    }
+    let bench = Bench::new().await;
+    bench.on("bad", |_| async { Ok(Outcome::done().with_updated(Bad)) });
+    let good = bench.record("good");
+    bench.start().await;
+    bench.create("a").await;
+    settle().await;
+    assert_eq!(good.len(), 1);
+    let bad = &bench.status().handlers[0];
+    assert!(bad.panics >= 1 && bad.failures == bad.panics, "{bad:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -52,6 +52,45 @@ async fn a_delay_begins_when_the_key_is_enqueued_and_the_earlier_one_wins() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_delay_is_kept_whatever_happens_meanwhile() {
+    let bench = Bench::new().await;
+    let calls = bench.record("log");
+    bench.start().await;
+    let begin = Instant::now();
+    bench.config_maps.enqueue_after(&key("a"), 30 * SECOND);
+    bench
+        .config_maps
+        .enqueue_after(&key("never"), Duration::MAX);
+    bench.create("a").await;
+    time::sleep(10 * SECOND).await;
+    bench.config_maps.enqueue(&key("a"));
+    time::sleep(100 * SECOND).await;
+    let at: Vec<u64> = calls
+        .all()
+        .iter()
+        .map(|call| (call.at - begin).as_secs())
+        .collect();
+    assert_eq!(at, [0, 10, 30]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_asks_to_come_again_is_called_earlier_by_a_change_and_once() {
+    let bench = Bench::new().await;
+    let calls = bench.on("again", |call| async move {
+        Ok(match call.value.as_deref() {
+            Some("-") => Outcome::requeue_after(30 * SECOND),
+            _ => Outcome::requeue_after(Duration::MAX),
+        })
+    });
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(10 * SECOND).await;
+    bench.change("a", "1").await;
+    time::sleep(100 * SECOND).await;
+    assert_eq!(calls.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn fresh_changes_overtake_what_was_there_at_the_start() {
     let bench = Bench::new().await;
     for number in 0..50 {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use lariat_controller::Outcome;
+use k8s_openapi::api::core::v1::ConfigMap;
+use lariat_controller::{Context, Outcome, SharedControllerFactory, StartError};
 use tokio::time::{self, Instant};
 
 use crate::bench::{Bench, SECOND, key, settle};
@@ -152,4 +153,97 @@ async fn a_factory_runs_until_it_is_told_to_stop() {
         (calls.len(), begin.elapsed() >= Duration::from_secs(100)),
         (1, true)
     );
+}
+
+/// Waits, in real time, until something holds: work that never ends leaves virtual time no pause.
+async fn until(holds: impl Fn() -> bool) {
+    while !holds() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_stop_ends_although_handlers_make_work_of_their_own() {
+    let bench = Bench::new().await;
+    let again = bench.on("again", |_| async {
+        Ok(Outcome::requeue_after(Duration::ZERO))
+    });
+    let config_maps = bench.config_maps.clone();
+    let enqueues = bench.on("enqueues", move |call| {
+        config_maps.enqueue(&key(&call.name));
+        async { Ok(Outcome::done()) }
+    });
+    bench.start().await;
+    bench.create("a").await;
+    until(|| again.len() > 10).await;
+    bench.factory.stop().await.unwrap();
+    let calls = (again.len(), enqueues.len());
+
+    // What they made is kept for the next start.
+    bench.start().await;
+    until(|| again.len() > calls.0 + 10 && enqueues.len() > calls.1 + 10).await;
+    bench.factory.stop().await.unwrap();
+}
+
+#[tokio::test]
+async fn handlers_that_never_wait_leave_room_for_others_on_one_thread() {
+    let bench = Bench::new().await;
+    let calls = bench.on("busy", |_| async {
+        Ok(Outcome::requeue_after(Duration::ZERO))
+    });
+    bench.start().await;
+    bench.create("a").await;
+    until(|| calls.len() > 1000).await;
+    bench.factory.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_stops_wait_for_one_drain_and_a_start_waits_for_it_too() {
+    let bench = Bench::new().await;
+    let calls = bench.on("slow", |_| async {
+        time::sleep(SECOND).await;
+        Ok(Outcome::done())
+    });
+    bench.start().await;
+    bench.create("a").await;
+    settle().await;
+    let begin = Instant::now();
+    let stop = async || {
+        bench.factory.stop().await.unwrap();
+        begin.elapsed()
+    };
+    let start = async {
+        settle().await;
+        bench.factory.start(2).await.unwrap();
+        begin.elapsed()
+    };
+    let (first, second, start) = tokio::join!(stop(), stop(), start);
+    assert!(first >= SECOND - Duration::from_millis(2), "{first:?}");
+    assert!(second >= first && start >= first);
+    bench.create("b").await;
+    settle().await;
+    assert_eq!(calls.names(), ["a", "b"], "it runs");
+    bench.factory.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_ends_a_start_that_waits_for_its_caches() {
+    let nowhere = kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
+    let client = kube::Client::try_from(nowhere).unwrap();
+    let factory = SharedControllerFactory::builder(client).build();
+    let pods = factory.for_object::<ConfigMap>();
+    let handler = |_: Context<ConfigMap>| async { Ok(Outcome::done()) };
+    pods.register_handler("none", handler).unwrap();
+    let begin = Instant::now();
+    let stop = async {
+        time::sleep(SECOND).await;
+        factory.stop().await.unwrap();
+    };
+    let (started, ()) = tokio::join!(factory.start(1), stop);
+    assert_eq!(started.unwrap_err(), StartError::Stopped);
+    assert!(begin.elapsed() < 2 * SECOND);
+
+    // The same by a signal.
+    factory.run(1, time::sleep(SECOND)).await.unwrap();
+    assert!(begin.elapsed() < 4 * SECOND);
 }

@@ -9,7 +9,7 @@ mod tests;
 mod waiting;
 
 use std::hash::Hash;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::stats::{Counters, QueueStats};
 use crate::{Add, LaneId, Lanes, Payload, Priority};

@@ -1,0 +1,73 @@
+//! Subscribers that panic, leave and bring others in the middle of a call.
+
+use std::sync::Arc;
+
+use lariat_cache::{Change, Informer, Subscriber, Subscription};
+use parking_lot::Mutex;
+
+use crate::bench::{MINUTE, Recorder, Writer, cluster, config_maps, eventually, factory};
+
+/// Does something on its first call.
+struct Once<F> {
+    act: Mutex<Option<F>>,
+}
+
+impl<F: FnOnce() + Send> Once<F> {
+    fn new(act: F) -> Arc<Self> {
+        Arc::new(Self {
+            act: Mutex::new(Some(act)),
+        })
+    }
+}
+
+impl<F: FnOnce() + Send + 'static> Subscriber for Once<F> {
+    fn changed(&self, _: &[Change]) {
+        let act = self.act.lock().take();
+        if let Some(act) = act {
+            act();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subscriber_that_panics_silences_nobody() {
+    let cluster = cluster().await;
+    let factory = factory(cluster.client());
+    let informer = factory.for_kind(config_maps());
+    let _bad = informer.subscribe(Once::new(|| panic!("not today")));
+    let recorder = Arc::new(Recorder::default());
+    let _good = informer.subscribe(Arc::clone(&recorder) as _);
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    let writer = Writer::new(cluster.client());
+    writer.create("a").await;
+    writer.change("a", "1").await;
+    eventually(async || recorder.told().len(), 2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_may_subscribe_another_and_end_its_own_subscription() {
+    let cluster = cluster().await;
+    let factory = factory(cluster.client());
+    let informer: Arc<Informer> = factory.for_kind(config_maps());
+    let recorder = Arc::new(Recorder::default());
+    let own: Arc<Mutex<Option<Subscription>>> = Arc::default();
+    let other: Arc<Mutex<Option<Subscription>>> = Arc::default();
+    let act = {
+        let (informer, recorder) = (Arc::clone(&informer), Arc::clone(&recorder));
+        let (own, other) = (Arc::clone(&own), Arc::clone(&other));
+        move || {
+            *other.lock() = Some(informer.subscribe(recorder));
+            own.lock().take();
+        }
+    };
+    *own.lock() = Some(informer.subscribe(Once::new(act)));
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    let writer = Writer::new(cluster.client());
+    writer.create("a").await;
+    writer.create("b").await;
+    // The recorder fails on an object it is told of twice.
+    eventually(async || recorder.known(), writer.truth().await).await;
+    assert!(own.lock().is_none());
+}
