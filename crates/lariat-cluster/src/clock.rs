@@ -1,5 +1,7 @@
 //! The wall clock, moved by tokio's clock.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use tokio::time::Instant;
 
@@ -23,9 +25,10 @@ impl Clock {
         self.later(0)
     }
 
-    /// Returns the time some seconds from now.
+    /// Returns the time some seconds from now, or the last there is.
     pub(crate) fn later(&self, seconds: u64) -> String {
-        let since = self.started.elapsed() + std::time::Duration::from_secs(seconds);
+        let later = Duration::from_secs(seconds);
+        let since = self.started.elapsed().saturating_add(later);
         let then = self.started_at.checked_add(since).unwrap_or(Timestamp::MAX);
         format!("{:.0}", then.round(jiff::Unit::Second).unwrap_or(then))
     }

@@ -95,6 +95,10 @@ impl ClusterBuilder {
     /// # Panics
     ///
     /// Outside a tokio runtime.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves nothing behind.
     pub async fn start(self) -> io::Result<Cluster> {
         let listener = match self.address {
             Some(address) => Some(TcpListener::bind(address).await?),
@@ -129,6 +133,7 @@ fn create_namespaces(server: &Server) {
             expected: None,
             draft: object.as_object().map(Draft::new),
             namespaces: None,
+            terminating: None,
         };
         server.store.commit(write).expect("the store is new");
     }
@@ -217,7 +222,8 @@ impl Cluster {
         self.server.store.compact();
     }
 
-    /// Stops serving, ends open watches and waits for every task.
+    /// Stops serving, ends open watches and waits for every task. Clients without a socket are answered
+    /// 503 from then on.
     ///
     /// # Cancel safety
     ///

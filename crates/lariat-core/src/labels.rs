@@ -46,6 +46,62 @@ impl Labels {
     }
 }
 
+/// The syntax of labels.
+///
+/// Source: `k8s.io/apimachinery/pkg/util/validation`, `IsQualifiedName` and `IsValidLabelValue`.
+impl Labels {
+    /// Checks `[prefix/]name`.
+    ///
+    /// # Errors
+    ///
+    /// The rule that is broken, in the API server's words.
+    pub fn check_key(key: &str) -> Result<(), &'static str> {
+        let (prefix, name) = match key.split_once('/') {
+            Some((prefix, name)) => (Some(prefix), name),
+            None => (None, key),
+        };
+        let is_part = |part: &str| is_label_text(part) && part == part.to_lowercase();
+        let prefix_holds = prefix.is_none_or(|prefix| {
+            !prefix.is_empty() && prefix.len() <= 253 && prefix.split('.').all(is_part)
+        });
+        match prefix_holds && !name.is_empty() && is_label_text(name) {
+            true => Ok(()),
+            false => Err(NAME_RULE),
+        }
+    }
+
+    /// Checks a value, which may be empty.
+    ///
+    /// # Errors
+    ///
+    /// The rule that is broken, in the API server's words.
+    pub fn check_value(value: &str) -> Result<(), &'static str> {
+        match is_label_text(value) {
+            true => Ok(()),
+            false => Err(VALUE_RULE),
+        }
+    }
+}
+
+/// At most 63 characters of `[A-Za-z0-9_.-]`, beginning and ending with a letter or digit.
+fn is_label_text(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    text.len() <= 63
+        && bytes.iter().all(inner)
+        && bytes.first().is_none_or(u8::is_ascii_alphanumeric)
+        && bytes.last().is_none_or(u8::is_ascii_alphanumeric)
+}
+
+const NAME_RULE: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and \
+    must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or \
+    '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+
+const VALUE_RULE: &str = "a valid label must be an empty string or consist of alphanumeric \
+    characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. \
+    'MyValue',  or 'my_value',  or '12345', regex used for validation is \
+    '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+
 impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for Labels {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         let mut packed = String::new();

@@ -1,14 +1,19 @@
 //! The loopback HTTP server.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::time;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::service::ClusterService;
+
+/// How long to wait after a connection that could not be accepted.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Serves a listener until the cluster stops.
 pub(crate) async fn serve(listener: TcpListener, service: ClusterService, tasks: TaskTracker) {
@@ -22,8 +27,11 @@ pub(crate) async fn serve(listener: TcpListener, service: ClusterService, tasks:
             Ok((stream, peer)) => {
                 tasks.spawn(connection(stream, peer, service.clone(), stopped.clone()));
             }
-            // Running out of descriptors passes; the next accept waits for a free one.
-            Err(error) => tracing::warn!(%error, "cannot accept a connection"),
+            // Running out of descriptors passes, but not at once.
+            Err(error) => {
+                tracing::warn!(%error, "cannot accept a connection");
+                time::sleep(ACCEPT_PAUSE).await;
+            }
         }
     }
 }

@@ -33,6 +33,7 @@ pub(crate) struct ListQuery {
     pub(crate) watch: bool,
     pub(crate) bookmarks: bool,
     pub(crate) initial_events: Option<bool>,
+    /// `None` if the server chooses, as for 0.
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -105,7 +106,10 @@ impl Query {
             watch: self.watches(),
             bookmarks: self.flag("allowWatchBookmarks").unwrap_or(false),
             initial_events: self.flag("sendInitialEvents"),
-            timeout: self.number("timeoutSeconds")?.map(Duration::from_secs),
+            timeout: self
+                .number("timeoutSeconds")?
+                .filter(|seconds| *seconds > 0)
+                .map(|seconds| Duration::from_secs(seconds).min(LONGEST_TIMEOUT)),
         };
         query.check()?;
         Ok(query)
@@ -157,6 +161,9 @@ pub(crate) fn bad_dry_run(options: &str, value: &str) -> ApiError {
 fn list_options(cause: Cause) -> ApiError {
     ApiError::invalid_options("ListOptions", cause)
 }
+
+/// A year: longer than any connection lives, and no clock overflows by it.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 impl ListQuery {
     /// Checks what must not be combined.

@@ -1,9 +1,11 @@
 //! The tower service: one request in, one response out.
 
 use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, USER_AGENT};
 use http::request::Parts;
@@ -46,10 +48,16 @@ where
         let server = Arc::clone(&self.server);
         Box::pin(async move {
             let (parts, body) = request.into_parts();
-            let reply = answer(server, parts, body)
-                .await
-                .unwrap_or_else(Reply::from);
-            Ok(reply.into_response())
+            let path = parts.uri.path().to_owned();
+            let answer = AssertUnwindSafe(answer(server, parts, body)).catch_unwind();
+            // One request that finds a defect must not take its client's connection along.
+            let reply = answer.await.unwrap_or_else(|_| {
+                tracing::error!(path, "a request panicked");
+                Err(ApiError::internal(
+                    "the server has a defect; its log says more",
+                ))
+            });
+            Ok(reply.unwrap_or_else(Reply::from).into_response())
         })
     }
 }
@@ -63,6 +71,9 @@ where
     let query = Query::parse(parts.uri.query().unwrap_or_default());
     let route = Route::parse(parts.uri.path());
     server.journal.record(entry(&parts, &route, &query));
+    if server.stopped.is_cancelled() {
+        return Err(ApiError::shut_down());
+    }
     check_accept(&parts.headers)?;
     let catalog = server.kinds.catalog();
     let target = match route {

@@ -354,6 +354,11 @@ impl ApiError {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "", message)
     }
 
+    pub(crate) fn shut_down() -> Self {
+        let (code, reason) = (StatusCode::SERVICE_UNAVAILABLE, "ServiceUnavailable");
+        Self::new(code, reason, "the cluster has been shut down")
+    }
+
     /// Returns the seconds of the `Retry-After` header, where there is one.
     pub(crate) fn retry_after(&self) -> Option<u64> {
         self.status.details.as_ref()?.retry_after_seconds

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::names::{Accepted, Decision};
 use crate::kinds::{Definition, Resource, resources_of};
 use crate::server::Server;
-use crate::store::{Ending, Object, Range, Stored, TableId};
+use crate::store::{Ending, Object, Range, Stored, TableId, Write};
 use crate::verbs::{self, CLEANUP, Part, Replacement, finalizers, metadata_mut};
 
 /// What the controller has done about each definition, by the definition's name.
@@ -52,7 +52,7 @@ impl Definitions {
             return;
         };
         self.retire_missing(server, &page.objects);
-        let accepted = Accepted::of(&page.objects);
+        let mut accepted = Accepted::of(&page.objects);
         for stored in &page.objects {
             let object = stored.object();
             let Some(definition) = Definition::of(&object) else {
@@ -68,13 +68,13 @@ impl Definitions {
             if stored.is_deleting() {
                 self.take_away(&look);
             } else {
-                self.bring_in(&look, &accepted);
+                self.bring_in(&look, &mut accepted);
             }
         }
     }
 
     /// Accepts names, then installs, then serves, then keeps what is served up to date.
-    fn bring_in(&mut self, look: &Look<'_>, accepted: &Accepted) {
+    fn bring_in(&mut self, look: &Look<'_>, accepted: &mut Accepted) {
         let decision = accepted.decide(look.stored.key().name(), &look.definition.spec);
         let is_established = look.condition("Established") == Some("True");
         let is_accepted = look.condition("NamesAccepted") == Some("True");
@@ -173,11 +173,25 @@ fn remove_instances(look: &Look<'_>, served: &Served) -> bool {
         .each_table()
         .find(|resource| resource.table == served.table);
     let page = look.server.store.range(served.table, &Range::default());
-    let (Some(resource), Ok(page)) = (resource, page) else {
+    let Ok(page) = page else {
         return true;
     };
-    for stored in page.objects.iter().filter(|stored| !stored.is_deleting()) {
-        verbs::remove(look.server, resource, stored, None);
+    for stored in &page.objects {
+        match resource {
+            Some(resource) if !stored.is_deleting() => {
+                verbs::remove(look.server, resource, stored, None);
+            }
+            Some(_) => {}
+            // No version is served, so nobody could ever take a finalizer away.
+            None => drop(look.server.store.commit(Write {
+                table: served.table,
+                key: stored.key(),
+                expected: Some(stored.revision()),
+                draft: None,
+                namespaces: None,
+                terminating: None,
+            })),
+        }
     }
     page.objects.is_empty()
 }

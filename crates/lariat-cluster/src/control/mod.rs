@@ -4,6 +4,7 @@ mod definitions;
 mod names;
 mod namespaces;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use crate::server::Server;
@@ -16,8 +17,14 @@ pub(crate) async fn run(server: Arc<Server>) {
     let mut commits = server.store.commits();
     let mut definitions = definitions::Definitions::default();
     loop {
-        definitions.reconcile(&server);
-        namespaces::reconcile(&server);
+        // A defect in one look must not end all later ones.
+        let look = AssertUnwindSafe(|| {
+            definitions.reconcile(&server);
+            namespaces::reconcile(&server);
+        });
+        if catch_unwind(look).is_err() {
+            tracing::error!("the control plane panicked; it goes on with the next change");
+        }
         tokio::select! {
             changed = commits.changed() => {
                 if changed.is_err() {

@@ -37,8 +37,20 @@ impl Accepted {
         }
     }
 
-    /// Decides for one definition.
-    pub(super) fn decide(&self, definition: &str, spec: &Spec) -> Decision {
+    /// Decides for one definition, which holds the names it gets from now on.
+    pub(super) fn decide(&mut self, definition: &str, spec: &Spec) -> Decision {
+        let decision = self.look(definition, spec);
+        self.held.retain(|(name, _, _)| name != definition);
+        let held = (
+            definition.to_owned(),
+            spec.group.clone(),
+            decision.names.clone(),
+        );
+        self.held.push(held);
+        decision
+    }
+
+    fn look(&self, definition: &str, spec: &Spec) -> Decision {
         let own = self.held.iter().find(|(name, _, _)| name == definition);
         let own = own.map(|(_, _, names)| names.clone()).unwrap_or_default();
         let others = || {

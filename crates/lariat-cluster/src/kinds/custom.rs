@@ -59,7 +59,11 @@ struct SelectableField {
 impl Definition {
     /// Reads a definition whose form was checked when it was written.
     pub(crate) fn of(object: &Object) -> Option<Self> {
-        serde_json::from_value(object.clone().into()).ok()
+        Self::read(object).ok()
+    }
+
+    pub(crate) fn read(object: &Object) -> serde_json::Result<Self> {
+        serde_json::from_value(object.clone().into())
     }
 }
 

@@ -13,6 +13,7 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;
@@ -87,6 +88,8 @@ pub(crate) struct Write<'a> {
     pub(crate) draft: Option<Draft>,
     /// A table in which the key's namespace must exist and not be going away.
     pub(crate) namespaces: Option<TableId>,
+    /// Refuses the write once it is set, seen under the lock so that a sweep after setting it is final.
+    pub(crate) terminating: Option<&'a AtomicBool>,
 }
 
 /// Why a write did not happen.
@@ -96,6 +99,7 @@ pub(crate) enum Refused {
     Raced,
     NamespaceMissing,
     NamespaceTerminating,
+    KindTerminating,
 }
 
 /// The requested revision is no longer covered by the history.
@@ -166,6 +170,12 @@ impl Store {
     pub(crate) fn commit(&self, write: Write<'_>) -> Result<Arc<Stored>, Refused> {
         let mut state = self.state.lock();
         state.check_namespace(&write)?;
+        if write
+            .terminating
+            .is_some_and(|flag| flag.load(Ordering::Relaxed))
+        {
+            return Err(Refused::KindTerminating);
+        }
         let current = state.tables[write.table.0].objects.get(write.key).cloned();
         if current.as_ref().map(|stored| stored.revision()) != write.expected {
             return Err(Refused::Raced);

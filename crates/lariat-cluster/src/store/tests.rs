@@ -97,6 +97,7 @@ impl Pair {
             expected,
             draft: puts.then(|| draft(key)),
             namespaces: None,
+            terminating: None,
         };
         let outcome = self.store.commit(write);
         if expected != is || (!puts && is.is_none()) {
@@ -249,6 +250,7 @@ fn a_stored_object_is_encoded_once_with_its_version_in_place() {
         expected: None,
         draft: object.as_object().map(Draft::new),
         namespaces: None,
+        terminating: None,
     };
     let stored = store.commit(write).unwrap();
     let expected = concat!(
@@ -274,6 +276,7 @@ fn a_watcher_reads_the_very_bytes_that_are_stored() {
         expected: None,
         draft: Some(draft(&key)),
         namespaces: None,
+        terminating: None,
     };
     let stored = store.commit(write).unwrap();
     let (events, _) = store.events(table, FIRST_REVISION, 10).unwrap();
@@ -295,6 +298,7 @@ async fn a_write_wakes_one_task_whatever_the_number_of_watchers() {
         expected: None,
         draft: Some(draft(&key)),
         namespaces: None,
+        terminating: None,
     };
     store.commit(write).unwrap();
     // The commit itself has told no watcher anything; the dispatcher does.

@@ -1,10 +1,9 @@
 //! What the server does to an object before it stores it, whatever its kind.
 
-use lariat_core::LabelSelector;
+use lariat_core::Labels;
 use serde_json::{Map, Value, json};
 
-use super::Call;
-use super::strategy;
+use super::{Call, shape, strategy};
 use crate::api::status::{ApiError, Cause};
 use crate::kinds::{Generation, Resource};
 use crate::names;
@@ -57,6 +56,7 @@ pub(crate) fn finalizers(object: &Object) -> Vec<&str> {
 /// Makes an object ready to be created: names it, stamps it, defaults it, checks it.
 pub(super) fn create(call: &Call, mut object: Object) -> Result<Object, ApiError> {
     let resource = &call.resource;
+    shape::check(resource, &object)?;
     if !metadata_text(&object, "resourceVersion").is_empty() {
         let message = "resourceVersion should not be set on objects to be created";
         return Err(ApiError::internal(message));
@@ -147,14 +147,14 @@ fn check(resource: &Resource, object: &Object) -> Result<(), ApiError> {
         .get("metadata")
         .and_then(|metadata| metadata.get("labels"));
     for (key, value) in labels.and_then(Value::as_object).into_iter().flatten() {
-        let text = format!("{key}={}", value.as_str().unwrap_or("?"));
-        if let Err(error) = text.parse::<LabelSelector>() {
-            causes.push(Cause::invalid(
-                "metadata.labels",
-                &json!(key),
-                &error.to_string(),
-            ));
-        }
+        let text = value.as_str().unwrap_or_default();
+        let invalid = |text: &str, rule| Cause::invalid("metadata.labels", &text.into(), rule);
+        causes.extend(Labels::check_key(key).err().map(|rule| invalid(key, rule)));
+        causes.extend(
+            Labels::check_value(text)
+                .err()
+                .map(|rule| invalid(text, rule)),
+        );
     }
     causes.extend(strategy::validate(resource, object));
     if causes.is_empty() {
@@ -201,6 +201,7 @@ pub(crate) fn replacement(
     old: &Object,
     sent: Object,
 ) -> Result<Replacement, ApiError> {
+    shape::check(resource, &sent)?;
     let mut new = restrict(resource, part, old, sent);
     keep_metadata(old, metadata_mut(&mut new));
     strategy::prepare_update(resource, part, old, &mut new);
@@ -213,7 +214,7 @@ pub(crate) fn replacement(
     }
     strategy::check_update(resource, old, &new)?;
     check(resource, &new)?;
-    if strategy::may_go(&new) {
+    if strategy::may_go(resource, &new) {
         return Ok(Replacement::Deleted(new));
     }
     Ok(Replacement::Changed(new))

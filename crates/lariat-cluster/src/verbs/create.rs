@@ -51,6 +51,7 @@ pub(super) fn store_new(call: &Call, sent: &Object, dry_run: bool) -> Result<Rep
                 .resource
                 .namespaced
                 .then_some(call.server.kinds.namespaces),
+            terminating: Some(&call.resource.terminating),
         };
         match call.server.store.commit(write) {
             Ok(stored) => return Ok(Reply::json(StatusCode::CREATED, stored.json())),
@@ -58,6 +59,7 @@ pub(super) fn store_new(call: &Call, sent: &Object, dry_run: bool) -> Result<Rep
             Err(Refused::Raced) => {
                 return Err(ApiError::already_exists(&call.resource, key.name(), false));
             }
+            Err(Refused::KindTerminating) => return Err(kind_error(call, key.name())),
             Err(refused) => return Err(namespace_error(call, refused, key.name())),
         }
     }
@@ -67,8 +69,7 @@ pub(super) fn store_new(call: &Call, sent: &Object, dry_run: bool) -> Result<Rep
 /// Refuses creations in a namespace that is missing or going, and of a kind that is going.
 fn check_admission(call: &Call, name: &str) -> Result<(), ApiError> {
     if call.resource.is_terminating() {
-        let why = "create not allowed while custom resource definition is terminating";
-        return Err(ApiError::forbidden(&call.resource, name, why));
+        return Err(kind_error(call, name));
     }
     let Some(namespace) = call.namespace().filter(|_| call.resource.namespaced) else {
         return Ok(());
@@ -81,6 +82,11 @@ fn check_admission(call: &Call, name: &str) -> Result<(), ApiError> {
         }
         Some(_) => Ok(()),
     }
+}
+
+fn kind_error(call: &Call, name: &str) -> ApiError {
+    let why = "create not allowed while custom resource definition is terminating";
+    ApiError::forbidden(&call.resource, name, why)
 }
 
 fn namespace_error(call: &Call, refused: Refused, name: &str) -> ApiError {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::admit::metadata_text;
 use crate::api::status::Cause;
+use crate::kinds::Definition;
 use crate::store::Object;
 
 /// The finalizer under which the instances of a kind are removed before its definition.
@@ -87,6 +88,12 @@ pub(super) fn validate(object: &Object) -> Vec<Cause> {
         causes.push(Cause::unsupported("spec.scope", scope, supported));
     }
     causes.extend(validate_versions(object));
+    if causes.is_empty()
+        && let Err(error) = Definition::read(object)
+    {
+        let message = format!("Invalid value: cannot be read: {error}");
+        causes.push(Cause::new("FieldValueInvalid", "spec", message));
+    }
     causes
 }
 

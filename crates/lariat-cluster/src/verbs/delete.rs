@@ -34,7 +34,10 @@ pub(super) fn delete(call: &Call) -> Result<Reply, ApiError> {
 
 /// Deletes what a collection request selects, and answers what there was.
 pub(super) async fn delete_collection(call: &Call) -> Result<Reply, ApiError> {
-    if call.resource.namespaced && call.namespace().is_none() {
+    let resource = &call.resource;
+    // Namespaces take everything in them along, so they go one by one.
+    let is_namespaces = resource.table == call.server.kinds.namespaces;
+    if is_namespaces || (resource.namespaced && call.namespace().is_none()) {
         return Err(ApiError::method_not_allowed());
     }
     let options = DeleteOptions::of(call)?;
@@ -95,7 +98,7 @@ fn removal(server: &Server, resource: &Resource, current: &Stored, grace: Option
     let metadata = metadata_mut(&mut object);
     metadata.insert("deletionTimestamp".into(), server.clock.later(grace).into());
     metadata.insert("deletionGracePeriodSeconds".into(), json!(grace));
-    if strategy::may_go(&object) {
+    if strategy::may_go(resource, &object) {
         return Removal::Now(object);
     }
     Removal::Mark(object)
@@ -124,6 +127,7 @@ impl Removal {
             expected: Some(current.revision()),
             draft,
             namespaces: None,
+            terminating: None,
         };
         server.store.commit(write).ok()
     }

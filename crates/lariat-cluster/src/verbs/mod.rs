@@ -11,6 +11,7 @@ mod fields;
 mod list;
 mod patch;
 mod read;
+mod shape;
 mod strategy;
 mod update;
 mod watch;

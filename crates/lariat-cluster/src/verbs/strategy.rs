@@ -135,11 +135,12 @@ pub(super) fn mark_deleting(resource: &Resource, object: &mut Object) {
 }
 
 /// Returns whether an object that is being deleted has nothing left to wait for.
-pub(super) fn may_go(object: &Object) -> bool {
+pub(super) fn may_go(resource: &Resource, object: &Object) -> bool {
     let metadata = object.get("metadata").and_then(Value::as_object);
     let grace = metadata.and_then(|metadata| metadata.get("deletionGracePeriodSeconds"));
     let in_spec = object
         .get("spec")
+        .filter(|_| special(resource) == Some(Special::Namespace))
         .and_then(|spec| spec.get("finalizers")?.as_array());
     metadata.is_some_and(|metadata| metadata.contains_key("deletionTimestamp"))
         && finalizers(object).is_empty()

@@ -126,6 +126,7 @@ pub(crate) fn replace(
         expected: Some(current.revision()),
         draft,
         namespaces: None,
+        terminating: None,
     };
     server.store.commit(write).ok()
 }

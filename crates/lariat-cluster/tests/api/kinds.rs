@@ -5,7 +5,7 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use tokio::time::{Duration, sleep};
 
-fn definition(plural: &str, kind: &str, scope: &str) -> Value {
+pub(crate) fn definition(plural: &str, kind: &str, scope: &str) -> Value {
     let schema = json!({"openAPIV3Schema": {"type": "object"}});
     let one = |name: &str, storage: bool| {
         json!({
@@ -22,9 +22,9 @@ fn definition(plural: &str, kind: &str, scope: &str) -> Value {
     })
 }
 
-const WIDGETS: &str = "/apis/demo.dev/v1/namespaces/default/widgets";
+pub(crate) const WIDGETS: &str = "/apis/demo.dev/v1/namespaces/default/widgets";
 
-fn widget(name: &str) -> Value {
+pub(crate) fn widget(name: &str) -> Value {
     let metadata = json!({"name": name});
     json!({"apiVersion": "demo.dev/v1", "kind": "Widget", "metadata": metadata, "spec": {"size": 1}})
 }

@@ -2,6 +2,8 @@
 
 mod bench;
 
+mod abuse;
+
 mod kinds;
 mod reads;
 mod watches;

@@ -104,6 +104,29 @@ async fn bookmarks_come_every_minute_and_before_the_end_with_the_newest_version(
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_bookmark_of_a_quiet_kind_keeps_up_with_the_others() {
+    let bench = Bench::new().await;
+    let mut watch = bench.watch(&watch("allowWatchBookmarks=true")).await;
+    assert_eq!(
+        watch.event().await.0,
+        "BOOKMARK",
+        "the end of the initial state"
+    );
+    let write = async {
+        sleep(Duration::from_millis(500)).await;
+        let secret = json!({"metadata": {"name": "a"}});
+        bench
+            .post("/api/v1/namespaces/default/secrets", &secret)
+            .await
+            .json()
+    };
+    // The watch waits while another kind is written.
+    let ((event, bookmark), secret) = tokio::join!(watch.event(), write);
+    assert_eq!(event, "BOOKMARK");
+    assert_eq!(version(&bookmark), version(&secret));
+}
+
+#[tokio::test(start_paused = true)]
 async fn objects_enter_and_leave_a_selection() {
     let bench = Bench::new().await;
     bench.config_map("a", json!({"app": "x"})).await;

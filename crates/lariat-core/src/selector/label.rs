@@ -198,48 +198,17 @@ impl Parser<'_> {
     }
 }
 
-/// Checks `[prefix/]name` as Kubernetes checks qualified names.
 fn check_key(key: &str) -> Result<(), String> {
-    let (prefix, name) = key
-        .split_once('/')
-        .map_or((None, key), |(p, n)| (Some(p), n));
-    let prefix_holds = prefix.is_none_or(|prefix| {
-        !prefix.is_empty()
-            && prefix.len() <= 253
-            && prefix
-                .split('.')
-                .all(|part| is_label_text(part) && part == part.to_lowercase())
-    });
-    if prefix_holds && !name.is_empty() && is_label_text(name) {
-        Ok(())
-    } else {
-        Err(format!("<nil>: Invalid value: \"{key}\": {NAME_RULE}"))
-    }
+    Labels::check_key(key).map_err(|rule| invalid(key, rule))
 }
 
 fn check_value(value: &str) -> Result<String, String> {
-    if is_label_text(value) {
-        Ok(value.to_owned())
-    } else {
-        Err(format!("<nil>: Invalid value: \"{value}\": {VALUE_RULE}"))
+    match Labels::check_value(value) {
+        Ok(()) => Ok(value.to_owned()),
+        Err(rule) => Err(invalid(value, rule)),
     }
 }
 
-/// At most 63 characters of `[A-Za-z0-9_.-]`, beginning and ending with a letter or digit.
-fn is_label_text(text: &str) -> bool {
-    let bytes = text.as_bytes();
-    let inner = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-    text.len() <= 63
-        && bytes.iter().all(inner)
-        && bytes.first().is_none_or(u8::is_ascii_alphanumeric)
-        && bytes.last().is_none_or(u8::is_ascii_alphanumeric)
+fn invalid(text: &str, rule: &str) -> String {
+    format!("<nil>: Invalid value: \"{text}\": {rule}")
 }
-
-const NAME_RULE: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and \
-    must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or \
-    '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
-
-const VALUE_RULE: &str = "a valid label must be an empty string or consist of alphanumeric \
-    characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. \
-    'MyValue',  or 'my_value',  or '12345', regex used for validation is \
-    '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";

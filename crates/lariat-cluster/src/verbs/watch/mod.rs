@@ -259,7 +259,12 @@ impl Watcher {
         }
     }
 
+    /// Sends everything there is, and then a bookmark that says so.
     fn send_bookmark(&mut self) {
+        while !self.finished && self.read_events() {}
+        if self.finished {
+            return;
+        }
         self.ready.push_back(self.framer.bookmark(self.cursor));
         let now = Instant::now();
         let last = self.deadline - LAST_BOOKMARK.min(self.deadline.duration_since(now));
