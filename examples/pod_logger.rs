@@ -3,6 +3,7 @@
 //! Run: `cargo run --example pod_logger` (embedded cluster with a few pods that come and go), or with
 //! `KUBECONFIG=…` on a cluster of yours. Ctrl-C or SIGTERM ends it.
 
+use std::future::pending;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -51,9 +52,9 @@ async fn workload(client: Client) {
 }
 
 async fn come_and_go(pods: &Api<Pod>, name: &str) -> kube::Result<()> {
-    let mut pod = Pod::default();
-    pod.metadata.name = Some(name.to_owned());
-    pod.spec.get_or_insert_default().containers = vec![Default::default()];
+    let container = json!({"name": "main", "image": "busybox:stable"});
+    let pod = json!({"metadata": {"name": name}, "spec": {"containers": [container]}});
+    let pod = serde_json::from_value(pod).map_err(kube::Error::SerdeError)?;
     pods.create(&PostParams::default(), &pod).await?;
     sleep(Duration::from_millis(500)).await;
     let running = Patch::Merge(json!({"status": {"phase": "Running"}}));
@@ -69,16 +70,15 @@ async fn run() -> Result<()> {
     println!("logging pods of {}; Ctrl-C ends", place.name);
     let factory = SharedControllerFactory::builder(place.client.clone()).build();
     factory.for_object::<Pod>().register_handler("log", log)?;
-    factory.start(1).await?;
-    if place.embedded.is_some() {
-        tokio::select! {
-            () = workload(place.client.clone()) => {}
-            () = lariat::termination() => {}
+    let work = async {
+        match place.embedded {
+            Some(_) => workload(place.client.clone()).await,
+            None => pending().await,
         }
-        factory.stop().await?;
-    } else {
-        factory.run_until(lariat::termination()).await?;
-    }
+    };
+    // The workload never ends, so it is the signal that ends both.
+    let end = async { tokio::select!(() = work => {}, () = lariat::termination() => {}) };
+    factory.run(1, end).await?;
     println!("stopped");
     place.leave().await;
     Ok(())

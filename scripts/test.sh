@@ -12,10 +12,15 @@ command -v cargo >/dev/null || {
     echo "cargo is not installed; Lariat needs a Rust toolchain" >&2
     exit 1
 }
-command -v cc >/dev/null || {
-    echo "cc is not installed; the TLS library needs a C compiler (Debian: apt install gcc)" >&2
-    exit 1
-}
+# The TLS library needs a C compiler.
+if ! command -v cc >/dev/null; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        apt-get update -qq && apt-get install -qq -y gcc libc6-dev
+    else
+        echo "cc is not installed; the TLS library needs a C compiler (Debian: apt install gcc)" >&2
+        exit 1
+    fi
+fi
 
 # What the end-to-end tests run, so that no test waits for a build.
 cargo build --workspace --examples "$@"

@@ -45,7 +45,8 @@ pub(crate) async fn register(log: Journal, cx: Context<Pod>) -> HandlerResult {
         .metadata
         .labels
         .as_ref()
-        .is_none_or(|labels| labels["version"] == "v1");
+        .and_then(|labels| labels.get("version"))
+        .is_none_or(|version| version == "v1");
     if is_new && cx.attempt() <= 2 {
         log.call(
             &cx,

@@ -50,14 +50,22 @@ async fn run(options: Options) -> Result<()> {
         paint(Paint::Bold, "Lariat quickstart", 0),
         place.name
     );
-    let workload = workload::Workload::prepare(place.client.clone()).await?;
-
+    let workload = workload::Workload::new(place.client.clone());
+    let log = journal::Journal::new(workload.namespace());
     let factory = SharedControllerFactory::builder(place.client.clone()).build();
-    let outcome = control(&factory, &workload, &options).await;
+    let outcome = tokio::select! {
+        outcome = control(&factory, &workload, &log, options.watch) => outcome,
+        () = lariat::termination() => {
+            log.note("stopping");
+            Ok(())
+        }
+    };
+    // However it ended, nothing is left behind.
     let stopped = factory.stop().await;
-    workload.clean_up().await?;
+    let cleaned_up = workload.clean_up().await;
     outcome?;
     stopped?;
+    cleaned_up?;
 
     summary::print(&factory.status(), place.embedded.as_ref());
     place.leave().await;
@@ -68,9 +76,10 @@ async fn run(options: Options) -> Result<()> {
 async fn control(
     factory: &SharedControllerFactory,
     workload: &workload::Workload,
-    options: &Options,
+    log: &journal::Journal,
+    for_ever: bool,
 ) -> Result<()> {
-    let log = journal::Journal::new(workload.namespace());
+    workload.prepare().await?;
 
     // The same controller twice: once as a type, once as a kind.
     let pods = factory.for_object::<Pod>();
@@ -94,5 +103,5 @@ async fn control(
 
     let later = ObjectKey::namespaced(workload.namespace(), "web-1");
     pods.enqueue_after(&later, Duration::from_millis(1500));
-    workload.run(&log, options.watch).await
+    workload.run(log, for_ever).await
 }

@@ -1,5 +1,6 @@
 //! A small workload: pods and widgets that come, change and go.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -35,17 +36,13 @@ pub(crate) struct Workload {
     pods: Api<Pod>,
     widgets: Api<DynamicObject>,
     /// Whether the custom kind was defined by this run, which then takes it away again.
-    defined: bool,
+    defined: Cell<bool>,
 }
 
 impl Workload {
-    /// Makes the namespace and the custom kind.
-    pub(crate) async fn prepare(client: Client) -> Result<Self> {
+    /// Names what a run will make; nothing is sent.
+    pub(crate) fn new(client: Client) -> Self {
         let namespace = unique("lariat-quickstart");
-        ensure_namespace(&client, &namespace).await?;
-        let definitions: Api<CustomResourceDefinition> = Api::all(client.clone());
-        let defined = ensure(&definitions, &serde_json::from_value(definition())?).await?;
-        established(&definitions).await?;
         let resource = ApiResource {
             group: "demo.dev".into(),
             version: "v1".into(),
@@ -53,37 +50,37 @@ impl Workload {
             kind: "Widget".into(),
             plural: "widgets".into(),
         };
-        Ok(Self {
+        Self {
             pods: Api::namespaced(client.clone(), &namespace),
             widgets: Api::namespaced_with(client.clone(), &namespace, &resource),
             client,
             namespace,
-            defined,
-        })
+            defined: Cell::new(false),
+        }
+    }
+
+    /// Makes the namespace and the custom kind.
+    pub(crate) async fn prepare(&self) -> Result<()> {
+        ensure_namespace(&self.client, &self.namespace).await?;
+        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        let definition = serde_json::from_value(definition())?;
+        self.defined.set(ensure(&definitions, &definition).await?);
+        established(&definitions).await
     }
 
     pub(crate) fn namespace(&self) -> &str {
         &self.namespace
     }
 
-    /// Lets things happen: once, or until Ctrl-C.
+    /// Lets things happen: once, or for ever.
     pub(crate) async fn run(&self, log: &Journal, for_ever: bool) -> Result<()> {
-        let rounds = async {
-            loop {
-                self.round(log).await?;
-                if !for_ever {
-                    sleep(10 * PACE).await;
-                    return Ok(());
-                }
-                log.note("again; Ctrl-C ends");
+        loop {
+            self.round(log).await?;
+            if !for_ever {
+                sleep(10 * PACE).await;
+                return Ok(());
             }
-        };
-        tokio::select! {
-            outcome = rounds => outcome,
-            () = lariat::termination() => {
-                log.note("stopping");
-                Ok(())
-            }
+            log.note("again; Ctrl-C ends");
         }
     }
 
@@ -146,7 +143,7 @@ impl Workload {
             delete(&self.pods, name).await?;
         }
         delete(&Api::<Namespace>::all(self.client.clone()), &self.namespace).await?;
-        if self.defined {
+        if self.defined.get() {
             let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
             delete(&definitions, DEFINITION).await?;
         }

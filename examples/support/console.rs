@@ -55,16 +55,22 @@ pub fn paint(paint: Paint, text: impl fmt::Display, width: usize) -> String {
     format!("\x1b[{code}m{text}\x1b[0m")
 }
 
-/// Prints the errors Lariat itself logs; with `LARIAT_LOG=warn` (or `info`, `debug`) more of it.
+/// Prints the errors Lariat itself logs, and when a cache is behind; with `LARIAT_LOG=warn` (or `info`,
+/// `debug`) more of it.
 pub fn log_errors() {
-    let level = env::var("LARIAT_LOG")
+    let level: Option<Level> = env::var("LARIAT_LOG")
         .ok()
         .and_then(|level| level.parse().ok());
+    let ours = match level {
+        Some(level) => Targets::new().with_target("lariat", level),
+        None => Targets::new()
+            .with_target("lariat", Level::ERROR)
+            .with_target("lariat_cache", Level::WARN),
+    };
     let lines = tracing_subscriber::fmt::layer()
         .with_ansi(*COLOURED)
         .with_target(false)
         .without_time();
-    let ours = Targets::new().with_target("lariat", level.unwrap_or(Level::ERROR));
     tracing_subscriber::registry()
         .with(lines.compact().with_filter(ours))
         .init();

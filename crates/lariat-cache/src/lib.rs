@@ -35,7 +35,6 @@ mod informer;
 
 mod error;
 mod factory;
-mod text;
 
 pub use client::{ConnectError, KindClient, SharedClientFactory, connect, from_kubeconfig};
 pub use error::{SyncError, Unsynced};

@@ -35,5 +35,5 @@ pub use kind::{Gvk, ParseGvkError, ResourceKind, Scope};
 pub use labels::Labels;
 pub use raw::{OwnerRef, RawObject, RawObjectError, Uid};
 pub use selector::{FieldSelector, LabelSelector, SelectorError};
-pub use text::describe;
+pub use text::{describe, without_values};
 pub use version::ResourceVersion;

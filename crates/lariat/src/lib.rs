@@ -13,9 +13,7 @@
 //!         println!("{} {}: {}", cx.key(), if cx.object()?.is_some() { "is" } else { "was" }, cx.causes());
 //!         Ok(Outcome::done())
 //!     })?;
-//!     factory.start(5).await?;
-//!     factory.run_until(lariat::termination()).await?;
-//!     Ok(())
+//!     Ok(factory.run(5, lariat::termination()).await?)
 //! }
 //! ```
 //!
@@ -31,8 +29,8 @@ mod signal;
 
 pub use lariat_controller::{
     Context, ControllerStatus, FactoryBuilder, Handler, HandlerError, HandlerResult, HandlerStatus,
-    Outcome, RegisterError, Registration, SharedController, SharedControllerFactory, StartError,
-    StopError,
+    Outcome, RegisterError, Registration, RunError, SharedController, SharedControllerFactory,
+    StartError, StopError,
 };
 
 pub use lariat_cache::{

@@ -4,11 +4,9 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use kube::config::{InferConfigError, KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
-use lariat_core::describe;
-
-use crate::text;
+use lariat_core::{describe, without_values};
 
 /// A client that could not be made. Nothing was sent yet.
 #[derive(Debug, thiserror::Error)]
@@ -24,12 +22,12 @@ pub enum ConnectError {
     },
     /// Neither `KUBECONFIG`, nor `~/.kube/config`, nor a service account gives a cluster.
     #[error(
-        "no cluster is configured: KUBECONFIG, ~/.kube/config and the service account of a pod were \
-         tried"
+        "no cluster is configured: KUBECONFIG is not set, there is no ~/.kube/config, and this is no \
+         pod with a service account"
     )]
     NoCluster {
-        /// What each of them said.
-        source: Box<InferConfigError>,
+        /// What is missing of the service account.
+        source: Box<InClusterError>,
     },
     /// What the configuration says about TLS or authentication cannot be used.
     #[error("no client can be made from the configuration of {url}")]
@@ -55,17 +53,25 @@ pub async fn connect() -> Result<Client, ConnectError> {
     if let Some(paths) = env::var_os("KUBECONFIG").filter(|paths| !paths.is_empty()) {
         return from_kubeconfig(paths).await;
     }
-    let config = Config::infer()
-        .await
-        .map_err(|source| ConnectError::NoCluster {
+    if let Some(path) = default_kubeconfig().filter(|path| path.is_file()) {
+        return from_kubeconfig(path).await;
+    }
+    client(
+        Config::incluster().map_err(|source| ConnectError::NoCluster {
             source: Box::new(source),
-        })?;
-    client(config)
+        })?,
+    )
+}
+
+/// Returns where kubectl keeps its configuration.
+fn default_kubeconfig() -> Option<PathBuf> {
+    Some(env::home_dir()?.join(".kube").join("config"))
 }
 
 /// Makes a client from a kubeconfig file, for its current context.
 ///
-/// Several files, separated as in the environment variable `KUBECONFIG`, are merged as kubectl does.
+/// Several files, separated as in the environment variable `KUBECONFIG`, are merged as kubectl does; of
+/// several, those that are missing are passed over.
 ///
 /// # Errors
 ///
@@ -76,12 +82,15 @@ pub async fn connect() -> Result<Client, ConnectError> {
 /// Dropping the future loses nothing.
 pub async fn from_kubeconfig(paths: impl AsRef<OsStr>) -> Result<Client, ConnectError> {
     let paths = paths.as_ref();
+    let files: Vec<PathBuf> = env::split_paths(paths)
+        .filter(|path| !path.as_os_str().is_empty())
+        .collect();
+    // kubectl passes over what is missing in a list, as long as something is there.
+    let is_there = |path: &&PathBuf| files.len() == 1 || path.exists();
     let mut merged = Kubeconfig::default();
-    for path in env::split_paths(paths).filter(|path| !path.as_os_str().is_empty()) {
-        let next = Kubeconfig::read_from(&path).map_err(|error| unusable(&path, &error))?;
-        merged = merged
-            .merge(next)
-            .map_err(|error| unusable(&path, &error))?;
+    for path in files.iter().filter(is_there) {
+        let next = Kubeconfig::read_from(path).map_err(|error| unusable(path, &error))?;
+        merged = merged.merge(next).map_err(|error| unusable(path, &error))?;
     }
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(merged, &options).await;
@@ -94,7 +103,7 @@ fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
     let detail = detail.lines().next().unwrap_or_default();
     ConnectError::Kubeconfig {
         path: path.to_owned(),
-        detail: text::without_values(detail),
+        detail: without_values(detail),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lariat_core::{Gvk, RawObject, ResourceVersion};
+use lariat_core::{Gvk, RawObject, ResourceVersion, without_values};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -44,8 +44,7 @@ struct BookmarkMetadata<'a> {
 impl WatchEvent {
     /// Reads a line; the error says what is wrong with it.
     pub(super) fn parse(line: &[u8], gvk: &Gvk) -> Result<Self, String> {
-        let envelope: Envelope<'_> =
-            serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        let envelope: Envelope<'_> = serde_json::from_slice(line).map_err(unreadable)?;
         let object = envelope.object.get().as_bytes();
         let present = || -> Result<_, String> {
             let object = RawObject::parse(object, gvk).map_err(|error| error.to_string())?;
@@ -60,20 +59,22 @@ impl WatchEvent {
                 present().map(|(object, version)| Self::Delta(Delta::Gone(object), version))
             }
             "BOOKMARK" => {
-                let bookmark: Bookmark<'_> =
-                    serde_json::from_slice(object).map_err(|error| error.to_string())?;
+                let bookmark: Bookmark<'_> = serde_json::from_slice(object).map_err(unreadable)?;
                 Ok(Self::Bookmark(ResourceVersion::new(
                     &bookmark.metadata.resource_version,
                 )))
             }
             "ERROR" => {
-                let status: Status =
-                    serde_json::from_slice(object).map_err(|error| error.to_string())?;
+                let status: Status = serde_json::from_slice(object).map_err(unreadable)?;
                 Ok(Self::Error(status.into_error("watch")))
             }
             other => Err(format!("unknown event type {other:?}")),
         }
     }
+}
+
+fn unreadable(error: serde_json::Error) -> String {
+    without_values(&error.to_string())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lariat_core::{Gvk, RawObject, RawObjectError, ResourceVersion};
+use lariat_core::{Gvk, RawObject, RawObjectError, ResourceVersion, without_values};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -46,8 +46,8 @@ impl Page {
             verb: "list",
             detail,
         };
-        let envelope: Envelope<'_> =
-            serde_json::from_slice(json).map_err(|error| malformed(error.to_string()))?;
+        let envelope: Envelope<'_> = serde_json::from_slice(json)
+            .map_err(|error| malformed(without_values(&error.to_string())))?;
         let metadata = envelope.metadata;
         if metadata.resource_version.is_empty() {
             return Err(malformed("the list has no resource version".into()));

@@ -1,8 +1,6 @@
 //! Objects that are not what a view takes them for.
 
-use lariat_core::{Gvk, ObjectKey};
-
-use crate::text;
+use lariat_core::{Gvk, ObjectKey, without_values};
 
 /// An object that does not fit the type it is read as. It says which field, and never a value.
 ///
@@ -25,7 +23,7 @@ impl DecodeError {
         let detail = error.map_or_else(
             || "the content is not what the type expects".to_owned(),
             |error| {
-                let message = text::without_values(&error.inner().to_string());
+                let message = without_values(&error.inner().to_string());
                 format!("{message} (at {})", error.path())
             },
         );

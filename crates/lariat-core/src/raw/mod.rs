@@ -7,6 +7,7 @@ mod tests;
 
 use std::fmt;
 
+use crate::without_values;
 use crate::{Gvk, Labels, ObjectKey, ResourceVersion};
 use borrowed::Envelope;
 
@@ -46,8 +47,8 @@ impl RawObject {
         if json.first().is_some_and(|byte| *byte != b'{') {
             return Err(refuse("expected a JSON object".into()));
         }
-        let envelope: Envelope<'_> =
-            serde_json::from_slice(json).map_err(|error| refuse(error.to_string()))?;
+        let envelope: Envelope<'_> = serde_json::from_slice(json)
+            .map_err(|error| refuse(without_values(&error.to_string())))?;
         let metadata = envelope.metadata;
         if metadata.name.is_empty() {
             return Err(refuse("metadata.name is empty".into()));

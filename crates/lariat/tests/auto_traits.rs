@@ -1,0 +1,50 @@
+//! What users hand to other threads stays `Send` and `Sync`. This test runs in the compiler.
+
+use std::future::Future;
+
+use k8s_openapi::api::core::v1::Pod;
+use lariat::cache::{Informer, SharedCacheFactory, Subscription};
+use lariat::queue::{QueueCore, Work, WorkQueue};
+use lariat::{
+    Cache, Context, HandlerError, Metadata, Outcome, Registration, SharedController,
+    SharedControllerFactory, StopError,
+};
+
+const fn is_send<T: Send>() {}
+const fn is_send_and_sync<T: Send + Sync>() {}
+
+const _: () = {
+    is_send_and_sync::<SharedControllerFactory>();
+    is_send_and_sync::<SharedController<Pod>>();
+    is_send_and_sync::<Registration>();
+    is_send_and_sync::<Cache<Metadata>>();
+    is_send_and_sync::<SharedCacheFactory>();
+    is_send_and_sync::<Informer>();
+    is_send_and_sync::<Subscription>();
+    is_send_and_sync::<HandlerError>();
+    is_send_and_sync::<StopError>();
+    is_send_and_sync::<WorkQueue<String>>();
+    is_send_and_sync::<QueueCore<String, ()>>();
+    #[cfg(feature = "cluster")]
+    is_send_and_sync::<lariat::cluster::Cluster>();
+    is_send::<Context<Pod>>();
+    is_send::<Outcome>();
+    is_send::<Work<String>>();
+};
+
+/// Futures that users await in spawned tasks.
+#[allow(dead_code, reason = "compiled, never called")]
+fn futures(
+    factory: &SharedControllerFactory,
+    queue: &WorkQueue<String>,
+    registration: Registration,
+) {
+    fn sent(_: impl Future + Send) {}
+    sent(factory.start(1));
+    sent(factory.stop());
+    sent(factory.run(1, lariat::termination()));
+    sent(factory.for_resource("", "v1", "pods"));
+    sent(queue.take());
+    sent(registration.deregister());
+    sent(lariat::connect());
+}
