@@ -44,7 +44,8 @@ struct BookmarkMetadata<'a> {
 impl WatchEvent {
     /// Reads a line; the error says what is wrong with it.
     pub(super) fn parse(line: &[u8], gvk: &Gvk) -> Result<Self, String> {
-        let envelope: Envelope<'_> = serde_json::from_slice(line).map_err(unreadable)?;
+        let envelope: Envelope<'_> =
+            serde_json::from_slice(line).map_err(|error| unreadable(&error))?;
         let object = envelope.object.get().as_bytes();
         let present = || -> Result<_, String> {
             let object = RawObject::parse(object, gvk).map_err(|error| error.to_string())?;
@@ -59,13 +60,15 @@ impl WatchEvent {
                 present().map(|(object, version)| Self::Delta(Delta::Gone(object), version))
             }
             "BOOKMARK" => {
-                let bookmark: Bookmark<'_> = serde_json::from_slice(object).map_err(unreadable)?;
+                let bookmark: Bookmark<'_> =
+                    serde_json::from_slice(object).map_err(|error| unreadable(&error))?;
                 Ok(Self::Bookmark(ResourceVersion::new(
                     &bookmark.metadata.resource_version,
                 )))
             }
             "ERROR" => {
-                let status: Status = serde_json::from_slice(object).map_err(unreadable)?;
+                let status: Status =
+                    serde_json::from_slice(object).map_err(|error| unreadable(&error))?;
                 Ok(Self::Error(status.into_error("watch")))
             }
             other => Err(format!("unknown event type {other:?}")),
@@ -73,7 +76,7 @@ impl WatchEvent {
     }
 }
 
-fn unreadable(error: serde_json::Error) -> String {
+fn unreadable(error: &serde_json::Error) -> String {
     without_values(&error.to_string())
 }
 
