@@ -1,20 +1,34 @@
 //! Serves an empty cluster until Ctrl-C, for kubectl and every other client.
 //!
-//! Run: `cargo run -p lariat-cluster --example serve -- 127.0.0.1:8001`
+//! Run: `cargo run -p lariat-cluster --example serve`, with `-- ADDRESS` on another than 127.0.0.1:8001.
 
 use std::net::SocketAddr;
+use std::process::ExitCode;
 
 use lariat_cluster::Cluster;
 
+const ADDRESS: &str = "127.0.0.1:8001";
+
 #[tokio::main]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let address = std::env::args()
-        .nth(1)
-        .unwrap_or_else(|| "127.0.0.1:8001".to_owned());
-    let address: SocketAddr = address.parse()?;
-    let cluster = Cluster::builder().listen_on(address).start().await?;
-    println!("ready {}", cluster.url().unwrap_or_default());
-    tokio::signal::ctrl_c().await?;
+async fn main() -> ExitCode {
+    let given = std::env::args().nth(1);
+    let address = given.as_deref().unwrap_or(ADDRESS);
+    let Ok(address) = address.parse::<SocketAddr>() else {
+        eprintln!("error: {address:?} is no address; give one such as {ADDRESS}");
+        return ExitCode::FAILURE;
+    };
+    let cluster = match Cluster::builder().listen_on(address).start().await {
+        Ok(cluster) => cluster,
+        Err(error) => {
+            eprintln!("error: cannot listen on {address}: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let url = cluster.url().unwrap_or_default();
+    println!("ready at {url}; try: kubectl --server {url} get namespaces");
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
     cluster.shutdown().await;
-    Ok(())
+    ExitCode::SUCCESS
 }
