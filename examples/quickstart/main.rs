@@ -60,7 +60,7 @@ async fn run(options: Options) -> Result<()> {
             Ok(())
         }
     };
-    // However it ended, nothing is left behind.
+    // However it ended, what was made is taken away.
     let stopped = factory.stop().await;
     let cleaned_up = workload.clean_up().await;
     outcome?;

@@ -137,17 +137,19 @@ impl Workload {
         Ok(())
     }
 
-    /// Takes away what was made.
+    /// Takes away what was made; goes on after what cannot be, and tells of the first.
     pub(crate) async fn clean_up(&self) -> Result<()> {
+        let mut outcome = Ok(());
         for name in PODS {
-            delete(&self.pods, name).await?;
+            outcome = outcome.and(delete(&self.pods, name).await);
         }
-        delete(&Api::<Namespace>::all(self.client.clone()), &self.namespace).await?;
+        let namespaces = Api::<Namespace>::all(self.client.clone());
+        outcome = outcome.and(delete(&namespaces, &self.namespace).await);
         if self.defined.get() {
             let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-            delete(&definitions, DEFINITION).await?;
+            outcome = outcome.and(delete(&definitions, DEFINITION).await);
         }
-        Ok(())
+        outcome
     }
 }
 

@@ -184,6 +184,7 @@ impl SharedCacheFactory {
 
 impl Running {
     fn spawn(&self, informer: &Arc<Informer>) {
+        informer.begin();
         self.tasks
             .spawn(Arc::clone(informer).run(self.stop.clone()));
     }

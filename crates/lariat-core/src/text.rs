@@ -29,24 +29,46 @@ fn own_text(error: &dyn Error) -> String {
     text
 }
 
-/// Takes the quoted values out of a serde error, which may be secrets: `string "hunter2"` becomes
-/// `string`.
+/// Takes the values out of a serde error, which may be secrets: `string "hunter2"` becomes `string`.
+///
+/// serde quotes strings, and puts numbers and variants in backticks; names of fields and of what was
+/// expected stay.
 #[must_use]
 pub fn without_values(message: &str) -> String {
     let mut text = String::with_capacity(message.len());
     let mut rest = message;
-    while let Some(start) = rest.find(" \"") {
+    while let Some((start, quote)) = next_value(rest) {
         text.push_str(&rest[..start]);
         let quoted = &rest[start + 2..];
         // The value may itself contain quotes; what follows it is a comma or the end.
         let end = quoted
-            .find("\", expected")
-            .or_else(|| quoted.rfind('"'))
+            .find(&format!("{quote}, expected"))
+            .or_else(|| quoted.rfind(quote))
             .unwrap_or(quoted.len());
         rest = quoted.get(end + 1..).unwrap_or_default();
     }
     text.push_str(rest);
     text
+}
+
+/// Finds the next value: where the space before its quote is, and the quote.
+fn next_value(text: &str) -> Option<(usize, char)> {
+    const BEFORE_BACKTICKS: [&str; 5] = [
+        "integer",
+        "floating point",
+        "boolean",
+        "character",
+        "unknown variant",
+    ];
+    let string = text.find(" \"").map(|at| (at, '"'));
+    let mut backticks = text.match_indices(" `").map(|(at, _)| at);
+    let is_value = |at: &usize| {
+        BEFORE_BACKTICKS
+            .iter()
+            .any(|word| text[..*at].ends_with(word))
+    };
+    let other = backticks.find(is_value).map(|at| (at, '`'));
+    string.into_iter().chain(other).min()
 }
 
 #[cfg(test)]
@@ -92,9 +114,26 @@ mod tests {
                 "{error} → {text}"
             );
         }
-        assert_eq!(
-            without_values("missing field `spec`"),
-            "missing field `spec`"
-        );
+        for (message, expected) in [
+            ("missing field `spec`", "missing field `spec`"),
+            (
+                "unknown field `a`, expected `b`",
+                "unknown field `a`, expected `b`",
+            ),
+            (
+                "invalid type: integer `5`, expected a string",
+                "invalid type: integer, expected a string",
+            ),
+            (
+                "unknown variant `x`, expected `A` or `B`",
+                "unknown variant, expected `A` or `B`",
+            ),
+            (
+                "invalid type: boolean `true`, expected u8",
+                "invalid type: boolean, expected u8",
+            ),
+        ] {
+            assert_eq!(without_values(message), expected);
+        }
     }
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::{Gvk, ResourceKind, describe};
+use tokio::sync::Mutex;
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
@@ -47,6 +48,8 @@ pub struct Informer {
     progress: Arc<Progress>,
     missing: MissingKind,
     source: Option<Arc<dyn Source>>,
+    /// Held while the informer runs, so that a run that was told to stop ends before the next begins.
+    run: Mutex<()>,
 }
 
 impl Informer {
@@ -63,6 +66,7 @@ impl Informer {
             client,
             missing,
             source,
+            run: Mutex::default(),
         }
     }
 
@@ -120,8 +124,14 @@ impl Informer {
             .is_ok_and(|phase| *phase == Phase::Synced)
     }
 
+    /// Notes that a run is about to begin: the cache counts as filled only when that run has filled it.
+    pub(crate) fn begin(&self) {
+        self.progress.enter(Phase::Resolving);
+    }
+
     /// Keeps the cache up to date until told to stop.
     pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
+        let _alone = self.run.lock().await;
         self.progress.enter(Phase::Resolving);
         let source = match &self.source {
             Some(source) => Arc::clone(source),

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
 use lariat_core::Gvk;
@@ -12,9 +13,10 @@ use crate::store::{CachedObject, Change, Delta, Listing, Store};
 /// Somebody who is told of every change of a kind.
 ///
 /// Changes of one object come in their order, each once, beginning with the state at the time of
-/// subscribing. The call comes from the reflector, so it must be prompt: hand the keys to a queue. From
-/// within it, subscribing and ending subscriptions are allowed. A call that panics is reported in the
-/// log and told to nobody else; what it was told is not told again.
+/// subscribing. The call comes from the reflector, so it must be prompt and must not wait for other
+/// threads: hand the keys to a queue. From within it, subscribing and ending subscriptions are allowed.
+/// A call that panics is reported in the log and disturbs nobody else; what it was told is not told
+/// again.
 pub trait Subscriber: Send + Sync + 'static {
     /// Tells of changes, in order. Never called with none.
     fn changed(&self, changes: &[Change]);
@@ -31,17 +33,22 @@ pub struct Subscription {
 pub(crate) struct Publisher {
     kind: Gvk,
     store: Arc<Store>,
+    /// How many lists were begun.
+    lists: AtomicU32,
     /// Held while the store changes and the change is told, so that a late subscriber misses nothing
     /// and sees nothing twice. Reentrant, for subscribers that subscribe another.
     order: ReentrantMutex<()>,
-    subscribers: Mutex<Arc<[Arc<dyn Subscriber>]>>,
+    subscribers: Mutex<Subscribers>,
 }
+
+type Subscribers = Arc<[Arc<dyn Subscriber>]>;
 
 impl Publisher {
     pub(crate) fn new(kind: Gvk, store: Arc<Store>) -> Self {
         Self {
             kind,
             store,
+            lists: AtomicU32::new(0),
             order: ReentrantMutex::new(()),
             subscribers: Mutex::new(Arc::default()),
         }
@@ -68,6 +75,11 @@ impl Publisher {
         }
     }
 
+    /// Begins a list; one that is given up is simply never ended.
+    pub(crate) fn begin_listing(&self, initial: bool) -> Listing {
+        Listing::after(self.lists.fetch_add(1, Ordering::Relaxed), initial)
+    }
+
     pub(crate) fn list_page(&self, listing: Listing, page: Vec<CachedObject>) {
         self.publish(|store| store.list_page(listing, page));
     }
@@ -85,8 +97,17 @@ impl Publisher {
         let changes = change(&self.store);
         let subscribers = Arc::clone(&self.subscribers.lock());
         for subscriber in subscribers.iter() {
-            self.tell(&**subscriber, &changes);
+            // Somebody told before may have ended the subscription.
+            if self.is_subscribed(subscriber, &subscribers) {
+                self.tell(&**subscriber, &changes);
+            }
         }
+    }
+
+    /// Returns whether one of those who were subscribed at some time still is.
+    fn is_subscribed(&self, subscriber: &Arc<dyn Subscriber>, then: &Subscribers) -> bool {
+        let now = self.subscribers.lock();
+        Arc::ptr_eq(&now, then) || now.iter().any(|each| Arc::ptr_eq(each, subscriber))
     }
 
     /// Tells one subscriber, whose panic must not silence the kind for the others.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lariat_core::{Gvk, RawObject, ResourceVersion, without_values};
+use lariat_core::{Gvk, RawObject, RawObjectError, ResourceVersion, without_values};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -14,6 +14,8 @@ use crate::store::{CachedObject, Delta};
 pub(super) enum WatchEvent {
     /// Something happened to an object, which has this version since.
     Delta(Delta, ResourceVersion),
+    /// Something happened to an object, whose state cannot be read.
+    Unreadable(RawObjectError),
     /// Everything up to a version has been told.
     Bookmark(ResourceVersion),
     /// The watch cannot go on.
@@ -47,17 +49,16 @@ impl WatchEvent {
         let envelope: Envelope<'_> =
             serde_json::from_slice(line).map_err(|error| unreadable(&error))?;
         let object = envelope.object.get().as_bytes();
-        let present = || -> Result<_, String> {
-            let object = RawObject::parse(object, gvk).map_err(|error| error.to_string())?;
-            let version = object.version().clone();
-            Ok((CachedObject::new(object), version))
-        };
         match &*envelope.event {
-            "ADDED" | "MODIFIED" => {
-                present().map(|(object, version)| Self::Delta(Delta::Present(object), version))
-            }
+            "ADDED" | "MODIFIED" => match RawObject::parse(object, gvk) {
+                Ok(object) => Ok(Self::delta(object, Delta::Present)),
+                // It is there, so its last readable state is better than none.
+                Err(error) if RawObject::key_of(object).is_some() => Ok(Self::Unreadable(error)),
+                Err(error) => Err(error.to_string()),
+            },
             "DELETED" => {
-                present().map(|(object, version)| Self::Delta(Delta::Gone(object), version))
+                let object = RawObject::parse(object, gvk).map_err(|error| error.to_string())?;
+                Ok(Self::delta(object, Delta::Gone))
             }
             "BOOKMARK" => {
                 let bookmark: Bookmark<'_> =
@@ -73,6 +74,11 @@ impl WatchEvent {
             }
             other => Err(format!("unknown event type {other:?}")),
         }
+    }
+
+    fn delta(object: RawObject, what: fn(CachedObject) -> Delta) -> Self {
+        let version = object.version().clone();
+        Self::Delta(what(CachedObject::new(object)), version)
     }
 }
 

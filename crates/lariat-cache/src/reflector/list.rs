@@ -47,11 +47,9 @@ impl Reflector {
         Ok(version)
     }
 
-    fn begin_listing(&mut self, initial: bool) -> Listing {
-        let listing = Listing::after(self.lists, initial);
-        self.lists = self.lists.wrapping_add(1);
+    fn begin_listing(&self, initial: bool) -> Listing {
         self.progress.list_begun();
-        listing
+        self.publisher.begin_listing(initial)
     }
 
     async fn list_pages(
@@ -67,7 +65,9 @@ impl Reflector {
             let page = self.page(&query::page(token.as_deref())).await?;
             loaded += page.objects.len();
             if initial {
-                let total = page.remaining.map(|remaining| loaded + remaining as usize);
+                let total = page
+                    .remaining
+                    .map(|remaining| loaded.saturating_add(remaining as usize));
                 self.progress.enter(Phase::Listing { loaded, total });
                 if said.elapsed() >= PROGRESS_PERIOD {
                     tracing::info!(kind = %self.progress.gvk(), loaded, total, "filling the cache");
@@ -100,8 +100,11 @@ impl Reflector {
     }
 
     fn take_in(&self, listing: Listing, page: Page) {
-        for error in &page.unreadable {
+        for (key, error) in &page.unreadable {
             self.progress.unreadable(error);
+            if let Some(key) = key {
+                self.publisher.store().list_unreadable(listing, key);
+            }
         }
         self.publisher.list_page(listing, page.objects);
     }

@@ -40,7 +40,6 @@ pub(crate) struct Reflector {
     publisher: Arc<Publisher>,
     progress: Arc<Progress>,
     backoff: Backoff,
-    lists: u32,
 }
 
 /// What the reflector does next.
@@ -68,7 +67,6 @@ impl Reflector {
             publisher,
             progress,
             backoff: Backoff::default(),
-            lists: 0,
         }
     }
 

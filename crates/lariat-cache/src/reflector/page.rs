@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lariat_core::{Gvk, RawObject, RawObjectError, ResourceVersion, without_values};
+use lariat_core::{Gvk, ObjectKey, RawObject, RawObjectError, ResourceVersion, without_values};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -17,8 +17,8 @@ pub(super) struct Page {
     /// How many objects follow, if the server says so.
     pub(super) remaining: Option<u64>,
     pub(super) objects: Vec<CachedObject>,
-    /// Items that are not objects; the others are not affected.
-    pub(super) unreadable: Vec<RawObjectError>,
+    /// Items that cannot be read, with their key where that can; the others are not affected.
+    pub(super) unreadable: Vec<(Option<ObjectKey>, RawObjectError)>,
 }
 
 #[derive(Deserialize)]
@@ -64,7 +64,10 @@ impl Page {
         for item in items {
             match RawObject::parse(item.get().as_bytes(), gvk) {
                 Ok(object) => page.objects.push(CachedObject::new(object)),
-                Err(error) => page.unreadable.push(error),
+                Err(error) => {
+                    let key = RawObject::key_of(item.get().as_bytes());
+                    page.unreadable.push((key, error));
+                }
             }
         }
         Ok(page)

@@ -85,6 +85,10 @@ impl Reflector {
                     deltas.push(delta);
                     cursor.move_to(version);
                 }
+                Ok(WatchEvent::Unreadable(error)) => {
+                    cursor.told = true;
+                    self.progress.unreadable(&error);
+                }
                 Ok(WatchEvent::Bookmark(version)) => {
                     stream.bookmarked();
                     cursor.move_to(version);

@@ -61,7 +61,7 @@ pub(crate) struct Listing {
 }
 
 impl Listing {
-    /// Begins a list after `earlier` others.
+    /// Begins a list after `earlier` others of the same store, whoever read them.
     pub(crate) fn after(earlier: u32, initial: bool) -> Self {
         // Never `NOT_LISTED`, and never the number of the list before.
         let number = earlier % (u32::MAX - 1) + 1;
@@ -143,6 +143,14 @@ impl Store {
             objects.put_listed(listing, object, &mut changes);
         }
         changes
+    }
+
+    /// Notes that a list mentions an object in a state that cannot be read: the last one that could be
+    /// stays.
+    pub(crate) fn list_unreadable(&self, listing: Listing, key: &ObjectKey) {
+        if let Some(known) = self.objects.write().by_key.get_mut(key) {
+            known.seen_by = listing.number;
+        }
     }
 
     /// Ends a list: what it did not mention is gone.

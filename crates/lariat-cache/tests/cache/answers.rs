@@ -24,6 +24,33 @@ async fn an_item_that_cannot_be_read_is_passed_over_and_counted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_read_keeps_its_last_state_and_delays_nobody() {
+    let bad = r#"{"metadata":{"name":"a","resourceVersion":"11","ownerReferences":[5]}}"#;
+    let bench = Scripted::start(move |ask| match (ask.watch, ask.number) {
+        (false, 0) => list(10, "", &["a"]),
+        (false, _) => {
+            let text = format!(r#"{{"metadata":{{"resourceVersion":"20"}},"items":[{bad}]}}"#);
+            Answer::Whole(200, Vec::new(), text)
+        }
+        (true, 0) => {
+            let line = format!("{{\"type\":\"MODIFIED\",\"object\":{bad}}}\n");
+            Answer::Pieces(vec![line, event("ADDED", "b", 12)], Ending::Silence)
+        }
+        (true, 1) => status(410, "Expired"),
+        (true, _) => quiet(),
+    });
+    time::sleep(MINUTE).await;
+    assert_eq!(bench.recorder.told(), ["a added at 10", "b added at 12"]);
+    assert_eq!((bench.script.lists(), bench.status().unreadable), (1, 1));
+
+    // A list that mentions it does not sweep it away either.
+    time::sleep(12 * MINUTE).await;
+    assert_eq!(bench.script.lists(), 2);
+    let told = bench.recorder.told();
+    assert_eq!(told[2..], ["b deleted at 12"]);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_line_that_cannot_be_read_leads_to_a_list_so_that_nothing_stays_stale() {
     for bad in ["not json\n", "{\"type\":\"STRANGE\",\"object\":{}}\n"] {
         let bench = Scripted::start(|ask| match (ask.watch, ask.number) {

@@ -71,3 +71,25 @@ async fn a_call_may_subscribe_another_and_end_its_own_subscription() {
     eventually(async || recorder.known(), writer.truth().await).await;
     assert!(own.lock().is_none());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_subscription_that_was_ended_during_a_call_is_not_told_of_it() {
+    let cluster = cluster().await;
+    let factory = factory(cluster.client());
+    let informer = factory.for_kind(config_maps());
+    let second: Arc<Mutex<Option<Subscription>>> = Arc::default();
+    let ends = Arc::clone(&second);
+    let _first = informer.subscribe(Once::new(move || drop(ends.lock().take())));
+    let recorder = Arc::new(Recorder::default());
+    *second.lock() = Some(informer.subscribe(Arc::clone(&recorder) as _));
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    let writer = Writer::new(cluster.client());
+    writer.create("a").await;
+    eventually(
+        async || informer.store().len() > 0 && second.lock().is_none(),
+        true,
+    )
+    .await;
+    assert!(recorder.told().is_empty());
+}

@@ -3,6 +3,7 @@
 //! Source of the conditions: `k8s.io/apiextensions-apiserver/pkg/controller`.
 
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -65,11 +66,20 @@ impl Definitions {
                 object,
                 definition,
             };
-            if stored.is_deleting() {
-                self.take_away(&look);
-            } else {
-                self.bring_in(&look, &mut accepted);
+            // A defect met by one definition must not end the looks at the others.
+            let step = AssertUnwindSafe(|| self.step(&look, &mut accepted));
+            if catch_unwind(step).is_err() {
+                let name = stored.key().name();
+                tracing::error!(name, "the look at a CustomResourceDefinition panicked");
             }
+        }
+    }
+
+    fn step(&mut self, look: &Look<'_>, accepted: &mut Accepted) {
+        if look.stored.is_deleting() {
+            self.take_away(look);
+        } else {
+            self.bring_in(look, accepted);
         }
     }
 
@@ -78,7 +88,8 @@ impl Definitions {
         let decision = accepted.decide(look.stored.key().name(), &look.definition.spec);
         let is_established = look.condition("Established") == Some("True");
         let is_accepted = look.condition("NamesAccepted") == Some("True");
-        let is_current = look.object["status"]["acceptedNames"] == decision.names_json();
+        let accepted = look.status().get("acceptedNames");
+        let is_current = accepted == Some(&decision.names_json());
         let next = match (&decision.conflict, is_established) {
             (None, false) if is_accepted && is_current => {
                 self.serve(look);
@@ -196,6 +207,15 @@ fn remove_instances(look: &Look<'_>, served: &Served) -> bool {
     page.objects.is_empty()
 }
 
+/// Returns the status of an object as an object, whatever a client made of it.
+fn status_mut(object: &mut Object) -> &mut Value {
+    let status = object.entry("status").or_insert_with(|| json!({}));
+    if !status.is_object() {
+        *status = json!({});
+    }
+    status
+}
+
 fn established(status: &str, reason: &str, message: &str) -> Value {
     json!({"type": "Established", "status": status, "reason": reason, "message": message})
 }
@@ -209,8 +229,12 @@ impl Look<'_> {
         generation.unwrap_or(0)
     }
 
+    fn status(&self) -> &Value {
+        self.object.get("status").unwrap_or(&Value::Null)
+    }
+
     fn condition(&self, kind: &str) -> Option<&str> {
-        let conditions = self.object.get("status")?.get("conditions")?.as_array()?;
+        let conditions = self.status().get("conditions")?.as_array()?;
         conditions
             .iter()
             .find(|condition| condition["type"] == kind)?["status"]
@@ -219,7 +243,7 @@ impl Look<'_> {
 
     fn write_status(&self, decision: &Decision, established: &Value) {
         let mut object = self.object.clone();
-        object["status"]["acceptedNames"] = decision.names_json();
+        status_mut(&mut object)["acceptedNames"] = decision.names_json();
         self.set_condition(&mut object, decision.condition());
         self.set_condition(&mut object, established.clone());
         self.write(Part::Status, object);
@@ -235,7 +259,7 @@ impl Look<'_> {
 
     /// Puts a condition into a status; its transition time moves only with its status.
     fn set_condition(&self, object: &mut Object, mut condition: Value) {
-        let conditions = &mut object["status"]["conditions"];
+        let conditions = &mut status_mut(object)["conditions"];
         if !conditions.is_array() {
             *conditions = json!([]);
         }

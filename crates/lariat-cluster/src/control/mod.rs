@@ -18,12 +18,13 @@ pub(crate) async fn run(server: Arc<Server>) {
     let mut definitions = definitions::Definitions::default();
     loop {
         // A defect in one look must not end all later ones.
-        let look = AssertUnwindSafe(|| {
-            definitions.reconcile(&server);
-            namespaces::reconcile(&server);
-        });
-        if catch_unwind(look).is_err() {
-            tracing::error!("the control plane panicked; it goes on with the next change");
+        let looks: [&mut dyn FnMut(); 2] = [&mut || definitions.reconcile(&server), &mut || {
+            namespaces::reconcile(&server)
+        }];
+        for look in looks {
+            if catch_unwind(AssertUnwindSafe(look)).is_err() {
+                tracing::error!("the control plane panicked; it goes on with the next change");
+            }
         }
         tokio::select! {
             changed = commits.changed() => {

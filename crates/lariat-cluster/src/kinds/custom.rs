@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::resource::{Generation, Resource, Rules};
 use crate::store::{Object, TableId};
@@ -30,7 +30,9 @@ pub(crate) struct Names {
     pub(crate) singular: String,
     pub(crate) kind: String,
     pub(crate) list_kind: String,
+    #[serde(deserialize_with = "null_as_default")]
     pub(crate) short_names: Vec<String>,
+    #[serde(deserialize_with = "null_as_default")]
     pub(crate) categories: Vec<String>,
 }
 
@@ -39,9 +41,9 @@ pub(crate) struct Names {
 pub(crate) struct Version {
     pub(crate) name: String,
     pub(crate) served: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     subresources: Subresources,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "null_as_default")]
     selectable_fields: Vec<SelectableField>,
 }
 
@@ -54,6 +56,15 @@ struct Subresources {
 #[serde(rename_all = "camelCase")]
 struct SelectableField {
     json_path: String,
+}
+
+/// Reads what Go takes as absent when it is null.
+fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 impl Definition {

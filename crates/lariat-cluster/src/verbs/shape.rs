@@ -51,15 +51,27 @@ fn misfit(metadata: &Map<String, Value>) -> Option<(&str, &'static str, &'static
         let (wanted, found) = match member.as_str() {
             "labels" | "annotations" => ("map[string]string", in_map(value, Value::is_string)),
             "finalizers" => ("[]string", in_array(value, Value::is_string)),
-            "ownerReferences" => ("[]v1.OwnerReference", in_array(value, Value::is_object)),
+            "ownerReferences" => ("[]v1.OwnerReference", in_array(value, is_owner)),
             "name" | "namespace" | "generateName" | "uid" | "resourceVersion"
             | "creationTimestamp" | "deletionTimestamp" => {
                 ("string", (!value.is_string()).then_some(value))
             }
             _ => return None,
         };
-        let found = found.filter(|found| !found.is_null())?;
+        // A member that is null as a whole is as good as absent.
+        let found = found.filter(|_| !value.is_null())?;
         Some((&**member, name(found), wanted))
+    })
+}
+
+fn is_owner(value: &Value) -> bool {
+    let Some(owner) = value.as_object() else {
+        return false;
+    };
+    owner.iter().all(|(member, value)| match member.as_str() {
+        "apiVersion" | "kind" | "name" | "uid" => value.is_string(),
+        "controller" | "blockOwnerDeletion" => value.is_boolean() || value.is_null(),
+        _ => true,
     })
 }
 

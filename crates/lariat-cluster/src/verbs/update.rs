@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use super::admit::{self, Part, Replacement};
-use super::{Call, create, read};
+use super::{Call, create, read, shape};
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
 use crate::kinds::Resource;
@@ -16,6 +16,7 @@ pub(super) fn update(call: &Call) -> Result<Reply, ApiError> {
     call.query.check_write("UpdateOptions", false)?;
     let dry_run = call.query.dry_run("UpdateOptions")?;
     let mut sent = call.decode()?;
+    shape::check(&call.resource, &sent)?;
     check_name(call, &mut sent)?;
     let key = call.resource.key(call.namespace(), call.name());
     loop {

@@ -48,9 +48,12 @@ async fn what_no_client_could_read_is_refused_by_field() {
             .await
             .fails(400, "BadRequest");
         assert!(text(&status, "/message").contains(field), "{status:#}");
-        let patch = json!({"metadata": {member: value}});
-        let patched = bench.merge(&format!("{CONFIG_MAPS}/a"), patch).await;
-        assert_eq!(patched.code, StatusCode::BAD_REQUEST, "{}", patched.text);
+        // In a merge patch a null takes a member away.
+        let value = json!({"name": "a", member: value});
+        let put = bench
+            .put(&format!("{CONFIG_MAPS}/a"), &json!({"metadata": value}))
+            .await;
+        assert_eq!(put.code, StatusCode::BAD_REQUEST, "{}", put.text);
     }
     for (part, value) in [
         ("spec", json!(1)),
@@ -58,8 +61,13 @@ async fn what_no_client_could_read_is_refused_by_field() {
         ("metadata", json!([])),
     ] {
         let mut pod = json!({"metadata": {"name": "b"}});
-        pod[part] = value;
+        pod[part] = value.clone();
         bench.post(PODS, &pod).await.fails(400, "BadRequest");
+        let put = json!({part: value});
+        bench
+            .put(&format!("{CONFIG_MAPS}/a"), &put)
+            .await
+            .fails(400, "BadRequest");
     }
 }
 
@@ -165,8 +173,19 @@ async fn a_definition_with_a_strange_status_does_not_end_the_control_plane() {
         assert_eq!(answer.code, StatusCode::OK, "{}", answer.text);
     }
     bench
-        .define(&definition("gadgets", "Gadget", "Cluster"))
+        .define(&definition("zebras", "Zebra", "Cluster"))
         .await;
+    bench.delete(&path).await;
+    bench
+        .post("/api/v1/namespaces", &json!({"metadata": {"name": "a"}}))
+        .await;
+    bench.delete("/api/v1/namespaces/a").await;
+    sleep(Duration::from_secs(1)).await;
+    bench.get(&path).await.fails(404, "NotFound");
+    bench
+        .get("/api/v1/namespaces/a")
+        .await
+        .fails(404, "NotFound");
     let mut strange = definition("things", "Thing", "Cluster");
     strange["spec"]["names"]["shortNames"] = json!(5);
     bench

@@ -32,6 +32,9 @@ impl Stopping {
 /// How often a kind that is not served is looked at again.
 const MISSING_PERIOD: Duration = Duration::from_secs(1);
 
+/// How long to wait before a worker that died is replaced.
+const RESPAWN_PAUSE: Duration = Duration::from_secs(1);
+
 /// Runs the workers of a controller once its cache is filled, until it is told to stop.
 pub(crate) async fn run_workers(core: Arc<ControllerCore>, workers: usize, stopping: Stopping) {
     let filled = stopping.drain.run_until_cancelled(filled(&core)).await;
@@ -43,10 +46,13 @@ pub(crate) async fn run_workers(core: Arc<ControllerCore>, workers: usize, stopp
         set.spawn(work(Arc::clone(&core), stopping.clone()));
     }
     while let Some(ended) = set.join_next().await {
-        if let Err(error) = ended {
-            // Handlers' panics are caught where they are called, so this is a defect of ours. It must
-            // not leave the kind without workers.
+        // Handlers' panics are caught where they are called, so this is a defect of ours, or a panic in
+        // the drop of a handler's future. It must not leave the kind without workers.
+        if let Err(error) = ended
+            && error.is_panic()
+        {
             tracing::error!(kind = %core.gvk(), %error, "a worker died and is replaced");
+            time::sleep(RESPAWN_PAUSE).await;
             set.spawn(work(Arc::clone(&core), stopping.clone()));
         }
     }

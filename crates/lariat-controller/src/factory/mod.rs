@@ -159,7 +159,8 @@ impl SharedControllerFactory {
         Arc::clone(slot)
     }
 
-    /// Returns the factory of caches, for caches without handlers.
+    /// Returns the factory of caches, for caches without handlers. It runs as long as this factory
+    /// does: dropping the last clone of this one stops the caches too.
     #[must_use]
     pub fn caches(&self) -> &SharedCacheFactory {
         &self.shared.caches
@@ -238,7 +239,8 @@ impl SharedControllerFactory {
     ///
     /// # Errors
     ///
-    /// As for [`start`](Self::start) and [`stop`](Self::stop).
+    /// As for [`start`](Self::start) and [`stop`](Self::stop). A signal that comes before the start has
+    /// failed ends it without its error.
     ///
     /// # Panics
     ///

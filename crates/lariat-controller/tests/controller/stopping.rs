@@ -1,5 +1,6 @@
 //! Stops and restarts.
 
+use std::future::Future;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -136,6 +137,59 @@ async fn nothing_is_lost_between_a_stop_and_the_next_start() {
                 .filter(|c| c.name == "failing")
                 .count()
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_there_before_the_first_start_and_goes_during_a_stop_is_told_as_deleted() {
+    let bench = Bench::new().await;
+    let calls = bench.record("log");
+    bench.create("a").await;
+    for round in 0..3 {
+        bench.create(&format!("b{round}")).await;
+        bench.start().await;
+        settle().await;
+        bench.factory.stop().await.unwrap();
+        bench.delete(&format!("b{round}")).await;
+    }
+    bench.delete("a").await;
+    bench.start().await;
+    settle().await;
+    let last = calls.last();
+    assert_eq!((&*last.name, last.deleted.as_deref()), ("a", Some("-")));
+    assert!(bench.config_maps.cache().is_empty());
+    let deleted = calls
+        .all()
+        .into_iter()
+        .filter(|call| call.deleted.is_some());
+    assert_eq!(deleted.count(), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_is_given_up_and_a_start_leave_one_reflector() {
+    let bench = Bench::new().await;
+    let calls = bench.on("slow", |_| async {
+        time::sleep(SECOND).await;
+        Ok(Outcome::done())
+    });
+    bench.start().await;
+    bench.create("a").await;
+    settle().await;
+    for _ in 0..3 {
+        let mut stop = Box::pin(bench.factory.stop());
+        let context = &mut std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(stop.as_mut().poll(context).is_pending());
+        drop(stop);
+        bench.start().await;
+    }
+    bench.create("b").await;
+    time::sleep(10 * SECOND).await;
+    assert!(calls.names().contains(&"b".to_owned()));
+    let journal = bench.cluster.journal();
+    let lists = journal.count("list", "configmaps");
+    time::sleep(60 * SECOND).await;
+    assert_eq!(bench.status().cache.phase, lariat_cache::Phase::Synced);
+    assert_eq!(journal.count("list", "configmaps"), lists);
+    bench.factory.stop().await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

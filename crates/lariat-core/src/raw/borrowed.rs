@@ -22,6 +22,21 @@ pub(super) struct Envelope<'a> {
     pub(super) metadata: Metadata<'a>,
 }
 
+/// What names an object, and nothing else.
+#[derive(Deserialize)]
+pub(super) struct Named<'a> {
+    #[serde(borrow)]
+    pub(super) metadata: Name<'a>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Name<'a> {
+    #[serde(borrow)]
+    pub(super) name: Cow<'a, str>,
+    #[serde(borrow, default)]
+    pub(super) namespace: Cow<'a, str>,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Metadata<'a> {

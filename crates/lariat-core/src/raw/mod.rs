@@ -9,7 +9,7 @@ use std::fmt;
 
 use crate::without_values;
 use crate::{Gvk, Labels, ObjectKey, ResourceVersion};
-use borrowed::Envelope;
+use borrowed::{Envelope, Named};
 
 /// One state of one object: compact metadata, and the JSON without `metadata.managedFields`.
 ///
@@ -29,6 +29,14 @@ pub struct RawObject {
 }
 
 impl RawObject {
+    /// Finds the key of an object whatever else is wrong with it; `None` if that is.
+    #[must_use]
+    pub fn key_of(json: &[u8]) -> Option<ObjectKey> {
+        let named: Named<'_> = serde_json::from_slice(json).ok()?;
+        let (namespace, name) = (&named.metadata.namespace, &named.metadata.name);
+        (!name.is_empty()).then(|| ObjectKey::namespaced(namespace, name))
+    }
+
     /// Reads an object of a kind from its JSON.
     ///
     /// Built-in kinds arrive without `apiVersion` and `kind` inside lists; both are put back, so that
