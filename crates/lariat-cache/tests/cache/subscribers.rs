@@ -87,7 +87,7 @@ async fn a_subscription_that_was_ended_during_a_call_is_not_told_of_it() {
     let writer = Writer::new(cluster.client());
     writer.create("a").await;
     eventually(
-        async || informer.store().len() > 0 && second.lock().is_none(),
+        async || !informer.store().is_empty() && second.lock().is_none(),
         true,
     )
     .await;
