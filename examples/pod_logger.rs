@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
-use lariat::Cause;
 use lariat::kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat::kube::{self, Client};
 use lariat::prelude::*;
-use lariat_examples::{Paint, Place, error_exit, log_errors, paint};
+use lariat_examples::{Paint, Place, error_exit, log_errors, output_closed, paint, say};
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -32,11 +31,11 @@ async fn log(cx: Context<Pod>) -> HandlerResult {
             Cause::Deleted { .. } => paint(Paint::Red, "deleted", 8),
             _ => continue,
         };
-        println!(
-            "{what} {} {}",
+        let (key, phase) = (
             paint(Paint::Cyan, cx.key(), 24),
-            paint(Paint::Dim, phase, 0)
+            paint(Paint::Dim, phase, 0),
         );
+        say(format_args!("{what} {key} {phase}"));
     }
     Ok(Outcome::done())
 }
@@ -67,7 +66,7 @@ async fn come_and_go(pods: &Api<Pod>, name: &str) -> kube::Result<()> {
 
 async fn run() -> Result<()> {
     let place = Place::find(None).await?;
-    println!("logging pods of {}; Ctrl-C ends", place.name);
+    say(format_args!("logging pods of {}; Ctrl-C ends", place.name));
     let factory = SharedControllerFactory::builder(place.client.clone()).build();
     factory.for_object::<Pod>().register_handler("log", log)?;
     let work = async {
@@ -77,9 +76,11 @@ async fn run() -> Result<()> {
         }
     };
     // The workload never ends, so it is the signal that ends both.
-    let end = async { tokio::select!(() = work => {}, () = lariat::termination() => {}) };
+    let end = async {
+        tokio::select!(() = work => {}, () = lariat::termination() => {}, () = output_closed() => {})
+    };
     factory.run(1, end).await?;
-    println!("stopped");
+    say("stopped");
     place.leave().await;
     Ok(())
 }

@@ -25,13 +25,18 @@ pub(crate) async fn announce(log: Journal, cx: Context<Pod>) -> HandlerResult {
 
 /// Reads the same pods as dynamic objects: the same watch, the same cache, the same bytes.
 pub(crate) async fn audit(log: Journal, cx: Context<DynamicObject>) -> HandlerResult {
-    if let Some(object) = cx.object()? {
-        let fields = object.data.as_object().map_or(0, |data| data.len());
-        log.call(
-            &cx,
-            Paint::Green,
-            format!("has {fields} fields beside its metadata"),
-        );
+    match cx.object()? {
+        Some(object) => {
+            let parts: Vec<&str> = object
+                .data
+                .as_object()
+                .into_iter()
+                .flatten()
+                .map(|(part, _)| part.as_str())
+                .collect();
+            log.call(&cx, Paint::Green, format!("dynamic: {}", parts.join(", ")));
+        }
+        None => log.call(&cx, Paint::Dim, "dynamic: nothing"),
     }
     Ok(Outcome::done())
 }
@@ -39,6 +44,7 @@ pub(crate) async fn audit(log: Journal, cx: Context<DynamicObject>) -> HandlerRe
 /// Fails twice for every new pod. Only this handler is called again; the others have done their part.
 pub(crate) async fn register(log: Journal, cx: Context<Pod>) -> HandlerResult {
     let Some(pod) = cx.object()? else {
+        log.call(&cx, Paint::Dim, "nothing to register");
         return Ok(Outcome::done());
     };
     let is_new = pod

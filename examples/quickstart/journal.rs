@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lariat::cache::View;
 use lariat::prelude::*;
-use lariat_examples::{Paint, paint};
+use lariat_examples::{Paint, paint, say};
 use tokio::time::Instant;
 
 /// Prints what handlers see and do in one namespace.
@@ -46,28 +46,28 @@ impl Journal {
 
     /// Tells of one call of a handler.
     pub(crate) fn call<K: View>(&self, cx: &Context<K>, colour: Paint, what: impl fmt::Display) {
-        println!(
+        // The folder of the program is known.
+        let causes = cx.causes().to_string();
+        let causes = causes.replace("examples/quickstart/", "");
+        say(format_args!(
             "{} {} {} {} {}  {}",
             self.time(),
-            paint(Paint::Cyan, cx.gvk().kind(), 7),
-            paint(Paint::Bold, cx.key().name(), 9),
-            paint(Paint::Dim, cx.handler(), 9),
-            paint(colour, what, 38),
-            paint(Paint::Dim, cx.causes(), 0),
-        );
+            paint(Paint::Cyan, cx.gvk().kind(), 6),
+            paint(Paint::Bold, cx.key().name(), 6),
+            paint(Paint::Dim, cx.handler(), 8),
+            paint(colour, what, 31),
+            paint(Paint::Dim, causes, 0),
+        ));
     }
 
     /// Tells of what the program itself does.
     pub(crate) fn note(&self, what: &str) {
-        println!(
-            "{} {}",
-            self.time(),
-            paint(Paint::Magenta, format!("▸ {what}"), 0)
-        );
+        let what = paint(Paint::Magenta, format!("▸ {what}"), 0);
+        say(format_args!("{} {what}", self.time()));
     }
 
     fn time(&self) -> String {
-        let time = format!("{:7.3}s", self.started.elapsed().as_secs_f64());
+        let time = format!("{:6.3}s", self.started.elapsed().as_secs_f64());
         paint(Paint::Dim, time, 0)
     }
 }

@@ -19,7 +19,7 @@ use std::time::Duration;
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
 use lariat::prelude::*;
-use lariat_examples::{Paint, Place, error_exit, log_errors, paint};
+use lariat_examples::{Paint, Place, error_exit, log_errors, output_closed, paint, say};
 use options::Options;
 use tokio::time::Instant;
 
@@ -45,11 +45,10 @@ async fn main() -> ExitCode {
 
 async fn run(options: Options) -> Result<()> {
     let place = Place::find(options.kubeconfig.clone()).await?;
-    println!(
-        "{} on {}\n",
-        paint(Paint::Bold, "Lariat quickstart", 0),
-        place.name
-    );
+    let title = paint(Paint::Bold, "Lariat quickstart", 0);
+    say(format_args!("{title} on {}", place.name));
+    let legend = "numbers behind what happened are resource versions";
+    say(format_args!("{}\n", paint(Paint::Dim, legend, 0)));
     let workload = workload::Workload::new(place.client.clone());
     let log = journal::Journal::new(workload.namespace());
     let factory = SharedControllerFactory::builder(place.client.clone()).build();
@@ -59,6 +58,7 @@ async fn run(options: Options) -> Result<()> {
             log.note("stopping");
             Ok(())
         }
+        () = output_closed() => Ok(()),
     };
     // However it ended, what was made is taken away.
     let stopped = factory.stop().await;
@@ -92,6 +92,7 @@ async fn control(
     widgets.register_handler("resize", log.handler(handlers::resize))?;
 
     // Keys are taken before the start, too. There is no such pod, and handlers will be told so.
+    log.note("code enqueues a pod that does not exist");
     pods.enqueue(&ObjectKey::namespaced(workload.namespace(), "nobody"));
 
     let started = Instant::now();
@@ -101,6 +102,7 @@ async fn control(
         summary::time(started.elapsed())
     ));
 
+    log.note("code enqueues web-1 for later, at 1.5 s");
     let later = ObjectKey::namespaced(workload.namespace(), "web-1");
     pods.enqueue_after(&later, Duration::from_millis(1500));
     workload.run(log, for_ever).await

@@ -21,9 +21,12 @@ impl Options {
             match argument.as_str() {
                 "--watch" => options.watch = true,
                 "--kubeconfig" => match arguments.next() {
-                    Some(path) => options.kubeconfig = Some(path.into()),
-                    None => bail!("--kubeconfig needs the path of a kubeconfig behind it"),
+                    Some(path) if !path.starts_with("--") => options.kubeconfig = Some(path.into()),
+                    _ => bail!("--kubeconfig needs the path of a kubeconfig behind it"),
                 },
+                other if other.starts_with("--kubeconfig=") => {
+                    options.kubeconfig = other.split_once('=').map(|(_, path)| path.into());
+                }
                 "--help" | "-h" => return Ok(None),
                 other => bail!("unknown option {other:?}; --help lists what there is"),
             }
@@ -33,7 +36,8 @@ impl Options {
 }
 
 pub(crate) fn print_usage() {
-    println!("quickstart: several named handlers on one watch, one cache and one queue per kind\n");
+    println!("cargo run --example quickstart -- [OPTIONS]\n");
+    println!("Several named handlers on one watch, one cache and one queue per kind\n");
     println!(
         "  --kubeconfig PATH  run on this cluster instead of the embedded one (or KUBECONFIG)"
     );

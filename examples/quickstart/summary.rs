@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use lariat::ControllerStatus;
 use lariat::cluster::Cluster;
-use lariat_examples::{Paint, Table, paint};
+use lariat_examples::{Paint, Table, paint, say};
 
 /// Prints what each kind and each handler did.
 pub(crate) fn print(kinds: &[ControllerStatus], cluster: Option<&Cluster>) {
-    println!();
+    say("");
     let mut table = Table::new(&[
         "kind",
         "watches",
@@ -34,7 +34,7 @@ pub(crate) fn print(kinds: &[ControllerStatus], cluster: Option<&Cluster>) {
         ]);
     }
     table.print();
-    println!();
+    say("");
     let mut table = Table::new(&["handler", "of", "runs", "failures", "retries", "time"]);
     for kind in kinds {
         for handler in &kind.handlers {
@@ -59,7 +59,7 @@ pub(crate) fn print(kinds: &[ControllerStatus], cluster: Option<&Cluster>) {
             kinds.len(),
             kinds.iter().map(|kind| kind.handlers.len()).sum::<usize>(),
         );
-        println!("\n  {}", paint(Paint::Dim, lists, 0));
+        say(format_args!("\n  {}", paint(Paint::Dim, lists, 0)));
     }
 }
 

@@ -76,16 +76,17 @@ impl Workload {
     pub(crate) async fn run(&self, log: &Journal, for_ever: bool) -> Result<()> {
         loop {
             self.round(log).await?;
+            sleep(5 * PACE).await;
             if !for_ever {
-                sleep(10 * PACE).await;
                 return Ok(());
             }
+            self.begin_anew(log).await?;
             log.note("again; Ctrl-C ends");
         }
     }
 
     async fn round(&self, log: &Journal) -> Result<()> {
-        log.note("pods and widgets are created");
+        log.note("pods and widgets are created; one handler fails twice for each new pod");
         for name in PODS {
             self.create_pod(name).await?;
         }
@@ -112,6 +113,19 @@ impl Workload {
         sleep(PACE).await;
         delete(&self.widgets, WIDGETS[1]).await?;
         sleep(PACE).await;
+        Ok(())
+    }
+
+    /// Deletes what a round left, so that the next begins like the first.
+    async fn begin_anew(&self, log: &Journal) -> Result<()> {
+        log.note("the rest is deleted");
+        for name in PODS {
+            delete(&self.pods, name).await?;
+        }
+        for name in WIDGETS {
+            delete(&self.widgets, name).await?;
+        }
+        sleep(10 * PACE).await;
         Ok(())
     }
 

@@ -2,9 +2,10 @@
 
 use std::env;
 use std::fmt;
-use std::io::{IsTerminal, stdout};
+use std::io::{IsTerminal, Write, stdout};
 use std::sync::LazyLock;
 
+use tokio::sync::Notify;
 use tracing::Level;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
@@ -53,6 +54,21 @@ pub fn paint(paint: Paint, text: impl fmt::Display, width: usize) -> String {
         Paint::Cyan => 36,
     };
     format!("\x1b[{code}m{text}\x1b[0m")
+}
+
+/// Tells that nobody reads the output any more.
+static CLOSED: Notify = Notify::const_new();
+
+/// Prints a line. When nobody reads it (`| head`), that is no reason to panic: see [`output_closed`].
+pub fn say(line: impl fmt::Display) {
+    if writeln!(stdout(), "{line}").is_err() {
+        CLOSED.notify_one();
+    }
+}
+
+/// Waits until a line could not be printed.
+pub async fn output_closed() {
+    CLOSED.notified().await;
 }
 
 /// Prints the errors Lariat itself logs, and when a cache is behind; with `LARIAT_LOG=warn` (or `info`,

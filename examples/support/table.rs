@@ -1,6 +1,6 @@
 //! Tables of text.
 
-use crate::{Paint, paint};
+use crate::{Paint, paint, say};
 
 /// Rows under headings, each column as wide as its widest cell.
 #[derive(Debug)]
@@ -34,9 +34,10 @@ impl Table {
             .iter()
             .map(|&heading| heading.to_owned())
             .collect();
-        println!("  {}", paint(Paint::Bold, self.line(&headings, &widths), 0));
+        let headings = paint(Paint::Bold, self.line(&headings, &widths), 0);
+        say(format_args!("  {headings}"));
         for row in &self.rows {
-            println!("  {}", self.line(row, &widths));
+            say(format_args!("  {}", self.line(row, &widths)));
         }
     }
 

@@ -3,12 +3,12 @@
 use std::fmt;
 use std::time::Duration;
 
-use lariat_core::Gvk;
+use lariat_core::{Gvk, debug_as_description};
 
 use crate::informer::Phase;
 
 /// Kinds whose cache was not filled: which, and why.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub struct SyncError {
     /// The kinds that are missing; the others are filled and stay so.
@@ -28,6 +28,8 @@ pub struct Unsynced {
     /// What went wrong last.
     pub last_error: Option<String>,
 }
+
+debug_as_description!(SyncError);
 
 impl fmt::Display for SyncError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

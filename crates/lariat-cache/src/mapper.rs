@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::Request;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::Client;
-use lariat_core::{Gvk, ResourceKind, Scope};
+use lariat_core::{Gvk, ResourceKind, Scope, debug_as_description};
 use tokio::sync::Mutex;
 use tokio::time;
 
@@ -27,7 +27,7 @@ pub struct RestMapper {
 type Known = Arc<Mutex<Option<Arc<Vec<ResourceKind>>>>>;
 
 /// A kind that could not be looked up.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum MapperError {
     /// The API server does not serve the kind.
@@ -67,6 +67,8 @@ pub enum MapperError {
 
 /// How long discovery may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+debug_as_description!(MapperError);
 
 impl MapperError {
     /// Returns whether the API server answered, and does not know what was asked for.

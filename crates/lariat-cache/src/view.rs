@@ -55,7 +55,10 @@ impl Deref for Metadata {
 
 impl fmt::Debug for Metadata {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        f.debug_struct("Metadata")
+            .field("key", self.key())
+            .field("version", self.version())
+            .finish_non_exhaustive()
     }
 }
 

@@ -25,7 +25,16 @@ async fn main() -> ExitCode {
         }
     };
     let url = cluster.url().unwrap_or_default();
-    println!("ready at {url}; try: kubectl --server {url} get namespaces");
+    let path = std::env::temp_dir().join(format!("lariat-{}.kubeconfig", address.port()));
+    let config = cluster.kubeconfig().unwrap_or_default();
+    println!("ready at {url}");
+    match std::fs::write(&path, config) {
+        Ok(()) => println!(
+            "try: export KUBECONFIG={}; kubectl get namespaces",
+            path.display()
+        ),
+        Err(error) => eprintln!("cannot write {}: {error}", path.display()),
+    }
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }

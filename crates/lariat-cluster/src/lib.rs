@@ -17,7 +17,12 @@
 //! What it serves today: the built-in kinds and CustomResourceDefinitions with get, list (selectors,
 //! paging, versions), watch (bookmarks, initial events, expiry), create, update, merge and JSON patch,
 //! delete with finalizers, status subresources, namespaces with their lifecycle, legacy discovery.
-//! Server-side apply, strategic merge patch, garbage collection and schema validation are not served.
+//!
+//! Not served yet: server-side apply, strategic merge patch, garbage collection, schema validation,
+//! OpenAPI, protobuf bodies, and tables of a kind's own columns. So kubectl gets, describes, labels,
+//! patches (`--type=merge`) and deletes, and creates with `--validate=false`; its commands that send
+//! protobuf, such as `create configmap`, are refused. There is no kubelet: a deleted Pod that is not
+//! scheduled goes at once.
 //!
 //! | feature | adds |
 //! |---|---|

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use lariat_cache::SyncError;
-use lariat_core::{Gvk, ObjectKey};
+use lariat_core::{Gvk, ObjectKey, debug_as_description};
 
 /// A handler that was not registered. Nothing else was touched.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegisterError {
     /// Another handler of the kind has the name.
@@ -28,7 +28,7 @@ pub enum RegisterError {
 }
 
 /// A start that did not come about. Nothing runs.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// Workers are needed to call handlers.
@@ -43,12 +43,12 @@ pub enum StartError {
     #[error("the factory was stopped before its caches were filled")]
     Stopped,
     /// Some caches were not filled.
-    #[error("the caches were not filled in time")]
+    #[error(transparent)]
     NotSynced(#[from] SyncError),
 }
 
 /// A stop that had to cut work short. Everything has stopped.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{} keys were not handled within the grace period of {grace:?}: {}",
     unfinished.len(),
@@ -63,7 +63,7 @@ pub struct StopError {
 }
 
 /// What a run from start to stop can fail with.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// The start did not come about.
@@ -73,6 +73,8 @@ pub enum RunError {
     #[error(transparent)]
     Stop(#[from] StopError),
 }
+
+debug_as_description!(RegisterError, StartError, StopError, RunError);
 
 fn names(unfinished: &[(Gvk, ObjectKey)]) -> String {
     const SHOWN: usize = 5;

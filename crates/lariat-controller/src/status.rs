@@ -6,7 +6,7 @@ use std::time::Duration;
 use lariat_cache::KindStatus;
 use lariat_queue::QueueStats;
 
-/// State and totals of one handler.
+/// State and totals of one handler, for as long as it is registered.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct HandlerStatus {
@@ -14,7 +14,7 @@ pub struct HandlerStatus {
     pub name: Arc<str>,
     /// Calls that have ended.
     pub runs: u64,
-    /// Calls that came after a failure.
+    /// Calls that came after a failure; the queue's `retries` counts those that were scheduled.
     pub retries: u64,
     /// Calls that failed, panics and timeouts included.
     pub failures: u64,

@@ -98,7 +98,7 @@ impl fmt::Display for Cause {
             Self::Enqueued { by: Some(by), at } => write!(f, "enqueued by {by} at {at}"),
             Self::Retry { handler, failures } => write!(f, "retry {failures} of {handler}"),
             Self::Requeued { handler } => write!(f, "requeued by {handler}"),
-            Self::LateHandler { handler } => write!(f, "late handler {handler}"),
+            Self::LateHandler { handler } => write!(f, "{handler} was registered late"),
         }
     }
 }

@@ -21,8 +21,25 @@ pub fn describe(error: &dyn Error) -> String {
     text
 }
 
+/// Writes errors in debug form as [`describe`] does: a program whose `main` returns one shows people its
+/// debug form.
+#[macro_export]
+macro_rules! debug_as_description {
+    ($($error:ty),+ $(,)?) => {$(
+        impl ::std::fmt::Debug for $error {
+            fn fmt(&self, f: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                f.write_str(&$crate::describe(self))
+            }
+        }
+    )+};
+}
+
 fn own_text(error: &dyn Error) -> String {
     let mut text = error.to_string();
+    // What kube calls a failed request says nothing to those who did not write kube.
+    if let Some(rest) = text.strip_prefix("ServiceError: ") {
+        text = rest.to_owned();
+    }
     if let Some(status) = text.find(" (Status { ") {
         text.truncate(status);
     }

@@ -34,8 +34,8 @@ pub use lariat_controller::{
 };
 
 pub use lariat_cache::{
-    Cache, CachedObject, ConnectError, DecodeError, KindStatus, Metadata, MissingKind, Phase, View,
-    connect, from_kubeconfig,
+    Cache, CachedObject, ConnectError, DecodeError, KindStatus, MapperError, Metadata, MissingKind,
+    Phase, SyncError, View, connect, from_kubeconfig,
 };
 
 pub use lariat_core::{
@@ -67,14 +67,14 @@ pub use kube;
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        Cache, Context, Gvk, Handler, HandlerError, HandlerResult, Metadata, ObjectKey, Outcome,
-        Registration, SharedController, SharedControllerFactory,
+        Cache, Cause, Context, Gvk, Handler, HandlerError, HandlerResult, Metadata, ObjectKey,
+        Outcome, Registration, SharedController, SharedControllerFactory,
     };
     pub use kube::Client;
     pub use kube::api::DynamicObject;
 }
 
-/// Compiles the program in the README.
-#[cfg(doctest)]
+/// Compiles the programs in the README.
+#[cfg(all(doctest, feature = "cluster"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -4,7 +4,9 @@ use std::future::pending;
 
 /// Waits until the process is asked to end: Ctrl-C, or SIGTERM, which is what Kubernetes sends.
 ///
-/// From the first poll on the signals no longer end the process by themselves.
+/// From the first poll on the signals no longer end the process by themselves. After the first of them
+/// the next ends the process at once, with exit code 1, as controller-runtime's `SetupSignalHandler`
+/// does: whoever asks twice does not want to wait for handlers that hang.
 ///
 /// # Panics
 ///
@@ -14,6 +16,18 @@ use std::future::pending;
 ///
 /// A signal that came before the future was dropped is not seen by the next one.
 pub async fn termination() {
+    signalled().await;
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "it belongs to the process and ends with it"
+    )]
+    tokio::spawn(async {
+        signalled().await;
+        std::process::exit(1);
+    });
+}
+
+async fn signalled() {
     let interrupt = async {
         // Without a handler for Ctrl-C the process ends by it, which is what was asked for.
         if tokio::signal::ctrl_c().await.is_err() {

@@ -129,7 +129,7 @@ async fn a_kubeconfig_that_cannot_be_used_is_named_and_not_shown() {
             "apiVersion: v1\nkind: Config\ncurrent-context: hunter\n",
             "failed to load current context",
         ),
-        ("", "failed to determine current context"),
+        ("", "it has no current context"),
     ] {
         std::fs::write(&path, content).expect("the file can be written");
         let error = lariat::from_kubeconfig(&path)
@@ -143,7 +143,20 @@ async fn a_kubeconfig_that_cannot_be_used_is_named_and_not_shown() {
         );
         assert!(!text.contains("hunter2"), "{text}");
     }
+    let no_url = r#"{"clusters": [{"name": "a", "cluster": {"server": "notaurl"}}],
+        "contexts": [{"name": "a", "context": {"cluster": "a"}}], "current-context": "a"}"#;
+    std::fs::write(&path, no_url).expect("the file can be written");
+    let error = lariat::from_kubeconfig(&path).await.err();
+    let text = describe(&error.expect("it is no URL"));
+    assert!(
+        text.contains("\"notaurl\" of the configuration is no URL"),
+        "{text}"
+    );
     std::fs::remove_dir_all(&directory).expect("the directory is ours");
+    let list = format!("{}:{}", path.display(), path.display());
+    let error = lariat::from_kubeconfig(list).await.err();
+    let text = describe(&error.expect("they are gone"));
+    assert!(text.contains("none of the files exists"), "{text}");
     let error = lariat::from_kubeconfig(&path)
         .await
         .err()

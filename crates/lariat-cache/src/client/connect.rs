@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
-use lariat_core::{describe, without_values};
+use lariat_core::{debug_as_description, describe, without_values};
 
 /// A client that could not be made. Nothing was sent yet.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// A kubeconfig that is missing, unreadable or malformed.
@@ -29,6 +29,12 @@ pub enum ConnectError {
         /// What is missing of the service account.
         source: Box<InClusterError>,
     },
+    /// What the configuration gives as its server is no URL.
+    #[error("the server {url:?} of the configuration is no URL; it begins with https:// as a rule")]
+    NoUrl {
+        /// What is there.
+        url: String,
+    },
     /// What the configuration says about TLS or authentication cannot be used.
     #[error("no client can be made from the configuration of {url}")]
     Client {
@@ -38,6 +44,8 @@ pub enum ConnectError {
         source: Box<kube::Error>,
     },
 }
+
+debug_as_description!(ConnectError);
 
 /// Makes a client from the environment: from `KUBECONFIG`, from `~/.kube/config`, or inside a pod from
 /// its service account.
@@ -87,6 +95,12 @@ pub async fn from_kubeconfig(paths: impl AsRef<OsStr>) -> Result<Client, Connect
         .collect();
     // kubectl passes over what is missing in a list, as long as something is there.
     let is_there = |path: &&PathBuf| files.len() == 1 || path.exists();
+    if files.len() > 1 && !files.iter().any(|path| path.exists()) {
+        return Err(ConnectError::Kubeconfig {
+            path: paths.into(),
+            detail: "none of the files exists".to_owned(),
+        });
+    }
     let mut merged = Kubeconfig::default();
     for path in files.iter().filter(is_there) {
         let next = Kubeconfig::read_from(path).map_err(|error| unusable(path, &error))?;
@@ -99,7 +113,12 @@ pub async fn from_kubeconfig(paths: impl AsRef<OsStr>) -> Result<Client, Connect
 
 /// Says what is wrong with a kubeconfig. Its parser shows lines of the file; they stay out of this.
 fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
-    let detail = describe(error);
+    let detail = match error {
+        // The others name the file, which is named already.
+        KubeconfigError::ReadConfig(error, _) => error.to_string(),
+        KubeconfigError::CurrentContextNotSet => "it has no current context".to_owned(),
+        error => describe(error),
+    };
     let detail = detail.lines().next().unwrap_or_default();
     ConnectError::Kubeconfig {
         path: path.to_owned(),
@@ -112,6 +131,10 @@ fn client(mut config: Config) -> Result<Client, ConnectError> {
     // their own, which can be seen.
     config.default_retry = false;
     let url = config.cluster_url.to_string();
+    // kube would panic.
+    if config.cluster_url.scheme().is_none() || config.cluster_url.host().is_none() {
+        return Err(ConnectError::NoUrl { url });
+    }
     Client::try_from(config).map_err(|source| ConnectError::Client {
         url,
         source: Box::new(source),

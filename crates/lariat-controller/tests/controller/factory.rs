@@ -229,7 +229,7 @@ async fn an_unknown_kind_fails_the_start_by_name_and_leaves_nothing_behind() {
     let text = lariat_core::describe(&error);
     assert!(
         text.starts_with(
-            "the caches were not filled in time: 1 kind cannot be synced: demo.dev/v1 Widget is not \
+            "1 kind cannot be synced: demo.dev/v1 Widget is not \
              served by the API server"
         ),
         "{text}"

@@ -256,7 +256,7 @@ async fn a_late_handler_is_called_alone_for_what_exists() {
     let late = bench.record("late");
     settle().await;
     assert_eq!(late.names(), ["a", "c"]);
-    assert_eq!(late.last().causes, "late handler late");
+    assert_eq!(late.last().causes, "late was registered late");
     assert_eq!(early.len(), before);
     bench.change("a", "1").await;
     settle().await;
