@@ -127,14 +127,13 @@ fn create_namespaces(server: &Server) {
             },
             "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"},
         });
-        let write = Write {
-            table: server.kinds.namespaces,
-            key: &ObjectKey::cluster(name),
-            expected: None,
-            draft: object.as_object().map(Draft::new),
-            namespaces: None,
-            terminating: None,
-        };
+        let key = ObjectKey::cluster(name);
+        let write = Write::new(
+            server.kinds.namespaces,
+            &key,
+            None,
+            object.as_object().map(Draft::new),
+        );
         server.store.commit(write).expect("the store is new");
     }
 }

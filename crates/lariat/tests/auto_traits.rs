@@ -33,18 +33,14 @@ const _: () = {
 };
 
 /// Futures that users await in spawned tasks.
-#[allow(dead_code, reason = "compiled, never called")]
-fn futures(
-    factory: &SharedControllerFactory,
-    queue: &WorkQueue<String>,
-    registration: Registration,
-) {
-    fn sent(_: impl Future + Send) {}
-    sent(factory.start(1));
-    sent(factory.stop());
-    sent(factory.run(1, lariat::termination()));
-    sent(factory.for_resource("", "v1", "pods"));
-    sent(queue.take());
-    sent(registration.deregister());
-    sent(lariat::connect());
-}
+const _: fn(&SharedControllerFactory, &WorkQueue<String>, Registration) =
+    |factory, queue, registration| {
+        fn sent(_: impl Future + Send) {}
+        sent(factory.start(1));
+        sent(factory.stop());
+        sent(factory.run(1, lariat::termination()));
+        sent(factory.for_resource("", "v1", "pods"));
+        sent(queue.take());
+        sent(registration.deregister());
+        sent(lariat::connect());
+    };

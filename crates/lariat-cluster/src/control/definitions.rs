@@ -194,14 +194,12 @@ fn remove_instances(look: &Look<'_>, served: &Served) -> bool {
             }
             Some(_) => {}
             // No version is served, so nobody could ever take a finalizer away.
-            None => drop(look.server.store.commit(Write {
-                table: served.table,
-                key: stored.key(),
-                expected: Some(stored.revision()),
-                draft: None,
-                namespaces: None,
-                terminating: None,
-            })),
+            None => drop(look.server.store.commit(Write::new(
+                served.table,
+                stored.key(),
+                Some(stored.revision()),
+                None,
+            ))),
         }
     }
     page.objects.is_empty()

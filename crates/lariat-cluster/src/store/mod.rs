@@ -92,6 +92,25 @@ pub(crate) struct Write<'a> {
     pub(crate) terminating: Option<&'a AtomicBool>,
 }
 
+impl<'a> Write<'a> {
+    /// Makes a write that depends on nothing but the object itself.
+    pub(crate) fn new(
+        table: TableId,
+        key: &'a ObjectKey,
+        expected: Option<u64>,
+        draft: Option<Draft>,
+    ) -> Self {
+        Self {
+            table,
+            key,
+            expected,
+            draft,
+            namespaces: None,
+            terminating: None,
+        }
+    }
+}
+
 /// Why a write did not happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Refused {

@@ -91,14 +91,7 @@ impl Pair {
             Seen::Nothing => None,
             Seen::AnOldState => Some(1),
         };
-        let write = Write {
-            table: self.table,
-            key,
-            expected,
-            draft: puts.then(|| draft(key)),
-            namespaces: None,
-            terminating: None,
-        };
+        let write = Write::new(self.table, key, expected, puts.then(|| draft(key)));
         let outcome = self.store.commit(write);
         if expected != is || (!puts && is.is_none()) {
             assert_eq!(outcome.unwrap_err(), Refused::Raced);
@@ -244,14 +237,7 @@ fn a_stored_object_is_encoded_once_with_its_version_in_place() {
         },
     });
     let key = ObjectKey::namespaced("n", "a");
-    let write = Write {
-        table,
-        key: &key,
-        expected: None,
-        draft: object.as_object().map(Draft::new),
-        namespaces: None,
-        terminating: None,
-    };
+    let write = Write::new(table, &key, None, object.as_object().map(Draft::new));
     let stored = store.commit(write).unwrap();
     let expected = concat!(
         r#"{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a","namespace":"n","uid":"u","#,
@@ -270,14 +256,7 @@ fn a_watcher_reads_the_very_bytes_that_are_stored() {
     let store = Store::new(10);
     let table = store.table("configmaps");
     let key = ObjectKey::namespaced("n", "a");
-    let write = Write {
-        table,
-        key: &key,
-        expected: None,
-        draft: Some(draft(&key)),
-        namespaces: None,
-        terminating: None,
-    };
+    let write = Write::new(table, &key, None, Some(draft(&key)));
     let stored = store.commit(write).unwrap();
     let (events, _) = store.events(table, FIRST_REVISION, 10).unwrap();
     let one = events[0].object.frame(EventType::Added);
@@ -292,14 +271,7 @@ async fn a_write_wakes_one_task_whatever_the_number_of_watchers() {
     let table = store.table("configmaps");
     let receivers: Vec<_> = (0..100).map(|_| store.subscribe(table)).collect();
     let key = ObjectKey::namespaced("n", "a");
-    let write = Write {
-        table,
-        key: &key,
-        expected: None,
-        draft: Some(draft(&key)),
-        namespaces: None,
-        terminating: None,
-    };
+    let write = Write::new(table, &key, None, Some(draft(&key)));
     store.commit(write).unwrap();
     // The commit itself has told no watcher anything; the dispatcher does.
     assert!(

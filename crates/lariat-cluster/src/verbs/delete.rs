@@ -121,14 +121,12 @@ impl Removal {
             Self::Now(_) => None,
             Self::Mark(object) => Some(Draft::new(object)),
         };
-        let write = Write {
-            table: resource.table,
-            key: current.key(),
-            expected: Some(current.revision()),
+        let write = Write::new(
+            resource.table,
+            current.key(),
+            Some(current.revision()),
             draft,
-            namespaces: None,
-            terminating: None,
-        };
+        );
         server.store.commit(write).ok()
     }
 

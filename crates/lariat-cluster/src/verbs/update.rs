@@ -121,13 +121,11 @@ pub(crate) fn replace(
         Replacement::Changed(object) => Some(Draft::new(object)),
         Replacement::Deleted(_) => None,
     };
-    let write = Write {
-        table: resource.table,
-        key: current.key(),
-        expected: Some(current.revision()),
+    let write = Write::new(
+        resource.table,
+        current.key(),
+        Some(current.revision()),
         draft,
-        namespaces: None,
-        terminating: None,
-    };
+    );
     server.store.commit(write).ok()
 }
