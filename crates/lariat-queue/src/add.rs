@@ -9,6 +9,7 @@ use crate::Lanes;
 /// When two adds of one key merge into one hand-out, so do their payloads; the queue gives them no
 /// other meaning. They merge in the order in which they came, with two exceptions: what was delayed,
 /// and what a worker gave back or had to do again, counts as older than all that is due meanwhile.
+/// Merging happens under the lock of the queue, so it must be quick and must not use the queue.
 pub trait Payload: Default {
     /// Takes in the payload of a later add.
     fn merge(&mut self, later: Self);

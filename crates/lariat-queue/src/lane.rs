@@ -64,6 +64,16 @@ impl Lanes {
         }
     }
 
+    /// Returns whether every lane of another set is meant too.
+    #[must_use]
+    pub fn includes(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Repr::All, _) => true,
+            (Repr::Set(_), Repr::All) => false,
+            (Repr::Set(_), Repr::Set(theirs)) => theirs.iter().all(|lane| self.contains(*lane)),
+        }
+    }
+
     /// Iterates over the lanes; all of them are named [`LaneId::WHOLE`].
     pub fn ids(&self) -> impl Iterator<Item = LaneId> {
         let ids: &[LaneId] = match &self.0 {
@@ -71,6 +81,20 @@ impl Lanes {
             Repr::Set(set) => set,
         };
         ids.iter().copied()
+    }
+
+    /// Adds one lane; [`LaneId::WHOLE`] means all.
+    pub fn insert(&mut self, lane: LaneId) {
+        match &mut self.0 {
+            Repr::All => {}
+            Repr::Set(_) if lane == LaneId::WHOLE => self.0 = Repr::All,
+            Repr::Set(set) => {
+                if let Err(at) = set.binary_search(&lane) {
+                    let (before, behind) = set.split_at(at);
+                    *set = [before, &[lane], behind].concat().into();
+                }
+            }
+        }
     }
 
     /// Adds the lanes of another set.

@@ -33,15 +33,21 @@ mod add;
 mod lane;
 mod limiter;
 
+mod builder;
 mod core;
 mod queue;
+mod sleepers;
 mod stats;
 mod work;
 
 pub use add::{Add, Payload, Priority};
+pub use builder::{QueueBuilder, group};
 pub use core::{Ageing, QueueCore, Taken, Verdict};
 pub use lane::{LaneId, Lanes};
-pub use limiter::{Exponential, FastSlow, MaxOf, RateLimiter, lasso_default};
+pub use limiter::{
+    AtMost, Exponential, FastSlow, Jittered, MaxOf, RateLimiter, TokenBucket, client_go_default,
+    controller_runtime_default, lasso_default,
+};
 pub use queue::WorkQueue;
-pub use stats::{QueueStats, WaitHistogram};
+pub use stats::{Histogram, QueueStats};
 pub use work::Work;

@@ -1,17 +1,20 @@
 //! The async shell: many producers, many workers, one timer.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::hash::Hash;
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Notify;
-use tokio::time;
+use tokio::{task, time};
 
-use crate::core::{Ageing, QueueCore, Taken, Verdict};
+use crate::core::{Hasher, QueueCore, Taken, Verdict};
+use crate::sleepers::Sleepers;
 use crate::stats::QueueStats;
-use crate::{Add, LaneId, Payload, Priority, RateLimiter, Work, lasso_default};
+use crate::{Add, LaneId, Payload, Priority, QueueBuilder, RateLimiter, Work};
 
 /// A work queue shared by producers and workers; a clone is the same queue.
 ///
@@ -21,47 +24,87 @@ pub struct WorkQueue<K: Eq + Hash + Clone, P: Payload + Clone = ()> {
 }
 
 pub(crate) struct Shared<K, P> {
+    /// The core's own, to hash outside its lock.
+    hasher: Hasher,
     state: Mutex<State<K, P>>,
-    /// One permit or wake-up for each time there may be something new for one worker.
-    wake: Notify,
+    /// Tells those who wait for the end of a shutdown.
+    ended: Notify,
 }
 
 struct State<K, P> {
     core: QueueCore<K, P>,
     limiter: Box<dyn RateLimiter>,
-    /// The deadline some waiting worker sleeps until; the others sleep without a timer.
-    armed: Option<Instant>,
+    sleepers: Sleepers,
+    /// The deadline some waiting worker sleeps until, and its seat; the others sleep without a timer.
+    timer: Option<(Instant, u32)>,
+    /// Counts shutdowns, so that a later one ends the wait of an earlier.
+    shutdowns: u64,
+}
+
+impl<K: Eq + Hash + Clone> WorkQueue<K> {
+    /// Begins to configure a queue.
+    pub fn builder() -> QueueBuilder<K> {
+        QueueBuilder::new()
+    }
 }
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
-    /// Makes an empty queue with its own rate limiter.
-    #[must_use]
-    pub fn new(ageing: Ageing, limiter: impl RateLimiter) -> Self {
+    pub(crate) fn from_parts(core: QueueCore<K, P>, limiter: Box<dyn RateLimiter>) -> Self {
+        let hasher = core.hasher().clone();
         let state = State {
-            core: QueueCore::new(ageing),
-            limiter: Box::new(limiter),
-            armed: None,
+            core,
+            limiter,
+            sleepers: Sleepers::default(),
+            timer: None,
+            shutdowns: 0,
         };
         Self {
             shared: Arc::new(Shared {
+                hasher,
                 state: Mutex::new(state),
-                wake: Notify::new(),
+                ended: Notify::new(),
             }),
         }
     }
 
     /// Adds a key; a queue that is shutting down ignores it.
     pub fn add(&self, key: K, add: Add<P>) {
-        self.shared.change(|core, now| core.add(key, add, now));
+        let hash = self.shared.hasher.hash(&key);
+        let mut state = self.shared.state.lock();
+        if let Some(now) = state.core.add_lazily((key, hash), add, now) {
+            call(state, now);
+        }
     }
 
     /// Adds many keys under one lock.
     pub fn add_all(&self, adds: impl IntoIterator<Item = (K, Add<P>)>) {
-        self.shared.change(|core, now| {
+        self.shared.change(|state, now| {
             for (key, add) in adds {
-                core.add(key, add, now);
+                state.core.add(key, add, now);
             }
         });
+    }
+
+    /// Adds a key after the delay its limiter asks for, and counts a failure: client-go's
+    /// `AddRateLimited`. The delay in `add` is not used.
+    pub fn add_rate_limited(&self, key: K, add: Add<P>) {
+        self.shared.change(|state, now| {
+            let limiter = &mut state.limiter;
+            let delay = |failures| limiter.delay(failures, now);
+            state.core.add_failed(key, add, delay, now);
+        });
+    }
+
+    /// Returns how many times in a row a lane of a key has failed.
+    #[must_use]
+    pub fn failures(&self, key: &K, lane: LaneId) -> u32 {
+        self.shared.state.lock().core.failures(key, lane)
+    }
+
+    /// Forgets the failures of a lane of a key, or of all its lanes for [`LaneId::WHOLE`]; what is
+    /// queued stays so.
+    pub fn forget(&self, key: &K, lane: LaneId) {
+        self.shared.state.lock().core.forget(key, lane);
     }
 
     /// Waits for the next key; `None` once the queue is drained or has shut down, nothing is ready and
@@ -71,21 +114,23 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     ///
     /// Dropping the future loses nothing: a key is taken and returned in the same step.
     pub async fn take(&self) -> Option<Work<K, P>> {
+        // Workers that never wait would otherwise keep the thread from everybody else.
+        task::consume_budget().await;
+        let mut seat = None;
         loop {
-            // Made before the look, so that no wake-up falls between the look and the wait.
-            let woken = self.shared.wake.notified();
-            match self.shared.try_take() {
+            let (number, deadline) = match self.shared.try_take(seat.take()) {
                 Attempt::Taken(taken) => return Some(Work::new(Arc::clone(&self.shared), taken)),
                 Attempt::Finished => return None,
-                Attempt::Wait => woken.await,
-                Attempt::WaitUntil(at) => {
-                    let timer = Timer::new(&self.shared, at);
-                    tokio::select! {
-                        () = woken => {}
-                        () = time::sleep_until(at.into()) => {}
-                    }
-                    timer.put_down();
-                }
+                Attempt::Wait { seat, deadline } => (seat, deadline),
+            };
+            let waiting = seat.insert(Seat::new(&self.shared, number));
+            match deadline {
+                None => waiting.called().await,
+                Some(at) => tokio::select! {
+                    biased;
+                    () = waiting.called() => {}
+                    () = time::sleep_until(at.into()) => {}
+                },
             }
         }
     }
@@ -93,33 +138,63 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// Takes the next key if there is one now.
     #[must_use]
     pub fn try_take(&self) -> Option<Work<K, P>> {
-        let mut state = self.shared.state.lock();
-        let taken = state.core.take(now())?;
-        drop(state);
+        let taken = self.shared.state.lock().core.take(now())?;
         Some(Work::new(Arc::clone(&self.shared), taken))
     }
 
     /// Keeps what comes due from now on for later: until [`resume`](Self::resume), only what is due at
     /// this moment is handed out, and [`take`](Self::take) returns `None` once that is done.
     pub fn drain(&self) {
-        self.shared.change(|core, now| core.drain(now));
-        self.shared.wake.notify_waiters();
+        self.shared.change(|state, now| state.core.drain(now));
     }
 
     /// Ends a drain; what came due meanwhile goes in line, in the order in which it came.
     pub fn resume(&self) {
-        self.shared.change(|core, now| core.resume(now));
+        self.shared.change(|state, _| state.core.resume());
     }
 
     /// Refuses further adds and drops what is delayed; workers drain what is ready, then end.
     pub fn shut_down(&self) {
-        self.shared.change(|core, _| core.shut_down());
-        self.shared.wake.notify_waiters();
+        self.shared.shut_down(QueueCore::shut_down);
     }
 
-    /// Accepts adds again after [`shut_down`](Self::shut_down).
+    /// Refuses further adds and drops what is delayed or ready; workers end.
+    pub fn shut_down_now(&self) {
+        self.shared.shut_down(QueueCore::shut_down_now);
+    }
+
+    /// Shuts down, and waits until everything that was ready has been handed out and every key is back
+    /// from its worker; a later shutdown ends the wait at once.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future does not take the shutdown back; only the wait is lost.
+    pub async fn shut_down_with_drain(&self) {
+        let own = self.shared.shut_down(QueueCore::shut_down);
+        loop {
+            let ended = self.shared.ended.notified();
+            if self.shared.is_over(own) {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Accepts adds again after a shutdown.
     pub fn reopen(&self) {
-        self.shared.change(|core, _| core.reopen());
+        self.shared.change(|state, _| state.core.reopen());
+    }
+
+    /// Returns how many keys are in line.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shared.state.lock().core.len()
+    }
+
+    /// Returns whether no key is in line; delayed ones may be, and some may be with workers.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Returns the keys that are ready, in no order.
@@ -131,14 +206,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// Returns the figures of this moment.
     #[must_use]
     pub fn stats(&self) -> QueueStats {
-        self.shared.state.lock().core.stats()
+        self.shared.state.lock().core.stats(now())
     }
 }
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> Default for WorkQueue<K, P> {
-    /// Makes a queue with default ageing and lasso's retry curve.
+impl<K: Eq + Hash + Clone + 'static, P: Payload + Clone> Default for WorkQueue<K, P> {
+    /// Makes a queue with default ageing, lasso's retry curve, and no groups.
     fn default() -> Self {
-        Self::new(Ageing::default(), lasso_default())
+        QueueBuilder::new().build()
     }
 }
 
@@ -161,33 +236,36 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> fmt::Debug for WorkQueue<K, P> {
 enum Attempt<K, P> {
     Taken(Taken<K, P>),
     Finished,
-    Wait,
-    /// The caller is the one who holds the timer.
-    WaitUntil(Instant),
+    /// The caller has a seat, and holds the timer if it is given a deadline.
+    Wait {
+        seat: u32,
+        deadline: Option<Instant>,
+    },
 }
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
-    fn try_take(&self) -> Attempt<K, P> {
-        let mut state = self.state.lock();
+    /// Takes a key or a seat; a worker that comes back from its seat gives it up in the same step.
+    fn try_take(&self, rising: Option<Seat<'_, K, P>>) -> Attempt<K, P> {
         let now = now();
+        let mut state = self.state.lock();
+        if let Some(seat) = rising {
+            seat.give_up(&mut state);
+        }
         if let Some(taken) = state.core.take(now) {
-            // Wake-ups merge, so whoever takes one key passes the word on: that there are more, or
-            // that nobody holds the timer.
-            if state.core.has_ready(now) || state.wants_timer() {
-                self.wake.notify_one();
-            }
+            // Calls merge, so whoever takes one key passes the word on: that there are more, or that
+            // nobody holds the timer.
+            call(state, now);
             return Attempt::Taken(taken);
         }
         if state.core.is_finished() {
             return Attempt::Finished;
         }
-        match state.core.next_deadline() {
-            Some(at) if state.wants_timer() => {
-                state.armed = Some(at);
-                Attempt::WaitUntil(at)
-            }
-            _ => Attempt::Wait,
+        let seat = state.sleepers.sit();
+        let deadline = state.unwatched_deadline();
+        if let Some(at) = deadline {
+            state.timer = Some((at, seat));
         }
+        Attempt::Wait { seat, deadline }
     }
 
     pub(crate) fn finish(
@@ -196,74 +274,137 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
         priority: Priority,
         verdicts: impl IntoIterator<Item = (LaneId, Verdict<P>)>,
     ) {
-        self.change(|core, now| core.finish(slot, priority, verdicts, now));
+        self.change(|state, now| state.core.finish(slot, priority, verdicts, now));
     }
 
     pub(crate) fn give_back(&self, taken: Taken<K, P>) {
-        self.change(|core, now| core.give_back(taken, now));
+        self.change(|state, now| state.core.give_back(taken, now));
     }
 
     pub(crate) fn backoff(&self, failures: u32) -> Duration {
-        self.state.lock().limiter.delay(failures)
+        self.state.lock().limiter.delay(failures, now())
     }
 
-    /// Changes the core and wakes whom it concerns.
-    fn change(&self, change: impl FnOnce(&mut QueueCore<K, P>, Instant)) {
-        let mut state = self.state.lock();
+    /// Returns whether a shutdown is carried out, or was followed by another.
+    fn is_over(&self, shutdown: u64) -> bool {
+        let state = self.state.lock();
+        state.core.is_finished() || state.shutdowns != shutdown
+    }
+
+    /// Shuts down in some way; returns the number of this shutdown.
+    fn shut_down(&self, how: impl FnOnce(&mut QueueCore<K, P>)) -> u64 {
+        let number = self.change(|state, _| {
+            how(&mut state.core);
+            state.shutdowns += 1;
+            state.shutdowns
+        });
+        self.ended.notify_waiters();
+        number
+    }
+
+    /// Changes the state and calls whom it concerns.
+    fn change<T>(&self, change: impl FnOnce(&mut State<K, P>, Instant) -> T) -> T {
         let now = now();
-        change(&mut state.core, now);
-        let wakes_one = state.core.has_ready(now) || state.wants_timer();
-        let wakes_all = state.core.is_finished();
-        drop(state);
-        if wakes_all {
-            self.wake.notify_waiters();
-        } else if wakes_one {
-            self.wake.notify_one();
+        let mut state = self.state.lock();
+        let result = change(&mut state, now);
+        if state.core.is_finished() {
+            let wakers = state.sleepers.call_all();
+            drop(state);
+            wakers.into_iter().for_each(Waker::wake);
+            self.ended.notify_waiters();
+        } else {
+            call(state, now);
         }
+        result
     }
 }
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
-    /// Returns whether there is a deadline before which nobody would wake up.
-    fn wants_timer(&self) -> bool {
-        let deadline = self.core.next_deadline();
-        deadline.is_some_and(|at| self.armed.is_none_or(|armed| at < armed))
+    /// Gives up a seat, and the timer with it; tells whether it had been called or had the timer.
+    fn rise(&mut self, seat: u32) -> bool {
+        let was_called = self.sleepers.rise(seat);
+        let had_timer = self.timer.is_some_and(|(_, watcher)| watcher == seat);
+        if had_timer {
+            self.timer = None;
+        }
+        was_called || had_timer
+    }
+
+    /// Returns the next deadline if nobody would wake up for it.
+    fn unwatched_deadline(&self) -> Option<Instant> {
+        let next = self.core.next_deadline()?;
+        let is_watched = |(at, _): &(Instant, u32)| *at <= next;
+        (!self.timer.as_ref().is_some_and(is_watched)).then_some(next)
     }
 }
 
-/// What the worker that sleeps until a deadline holds.
-struct Timer<'a, K: Eq + Hash + Clone, P: Payload + Clone> {
-    shared: &'a Shared<K, P>,
-    at: Instant,
-    /// The holder was cancelled, so another worker has to take over.
-    abandoned: bool,
+/// Calls a worker if there is something to do, or a deadline to watch over, and lets the state go.
+fn call<K: Eq + Hash + Clone, P: Payload + Clone>(
+    mut state: MutexGuard<'_, State<K, P>>,
+    now: Instant,
+) {
+    let watcher = state.timer.map(|(_, seat)| seat);
+    let waker = if state.core.has_ready(now) {
+        state.sleepers.call(watcher)
+    } else if state.unwatched_deadline().is_some() {
+        match watcher {
+            // Whoever sleeps until a later time sits down again until this one.
+            Some(watcher) => state.sleepers.call_seat(watcher),
+            None => state.sleepers.call(None),
+        }
+    } else {
+        None
+    };
+    drop(state);
+    if let Some(waker) = waker {
+        waker.wake();
+    }
 }
 
-impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Timer<'a, K, P> {
-    fn new(shared: &'a Shared<K, P>, at: Instant) -> Self {
+/// The seat of a waiting worker, which is given up however the wait ends.
+struct Seat<'a, K: Eq + Hash + Clone, P: Payload + Clone> {
+    shared: &'a Shared<K, P>,
+    number: u32,
+    given_up: bool,
+}
+
+impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Seat<'a, K, P> {
+    fn new(shared: &'a Shared<K, P>, number: u32) -> Self {
         Self {
             shared,
-            at,
-            abandoned: true,
+            number,
+            given_up: false,
         }
     }
 
-    /// Lets go of the timer in order to look at the queue again, which takes it up if needed.
-    fn put_down(mut self) {
-        self.abandoned = false;
+    /// Waits until the seat is called.
+    async fn called(&self) {
+        poll_fn(|cx| {
+            let mut state = self.shared.state.lock();
+            match state.sleepers.poll(self.number, cx.waker()) {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await;
+    }
+
+    /// Leaves the seat in order to look at the queue.
+    fn give_up(mut self, state: &mut State<K, P>) {
+        self.given_up = true;
+        state.rise(self.number);
     }
 }
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Timer<'_, K, P> {
+impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Seat<'_, K, P> {
+    /// A worker that was cancelled: another has to do what this one was called for.
     fn drop(&mut self) {
-        let mut state = self.shared.state.lock();
-        // An earlier deadline may have found another holder meanwhile.
-        if state.armed == Some(self.at) {
-            state.armed = None;
+        if self.given_up {
+            return;
         }
-        drop(state);
-        if self.abandoned {
-            self.shared.wake.notify_one();
+        let mut state = self.shared.state.lock();
+        if state.rise(self.number) {
+            call(state, now());
         }
     }
 }

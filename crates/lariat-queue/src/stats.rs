@@ -10,8 +10,11 @@ pub(crate) struct Counters {
     pub(crate) adds: u64,
     pub(crate) retries: u64,
     pub(crate) requeues: u64,
+    /// Held keys of which something is due again; not a total.
+    pub(crate) due_again: usize,
     handed_out: u64,
-    waits: WaitHistogram,
+    waits: Histogram,
+    works: Histogram,
 }
 
 impl Counters {
@@ -19,15 +22,39 @@ impl Counters {
         self.handed_out += 1;
         self.waits.record(waited);
     }
+
+    pub(crate) fn worked(&mut self, took: Duration) {
+        self.works.record(took);
+    }
+
+    /// Returns the totals, with zeros for the rest.
+    pub(crate) fn snapshot(&self) -> QueueStats {
+        QueueStats {
+            adds: self.adds,
+            retries: self.retries,
+            requeues: self.requeues,
+            handed_out: self.handed_out,
+            delayed: 0,
+            held: 0,
+            due_again: self.due_again,
+            unfinished: Duration::ZERO,
+            longest: Duration::ZERO,
+            waits: self.waits.clone(),
+            works: self.works.clone(),
+            depths: [0; Priority::LEVELS],
+        }
+    }
 }
 
-/// The figures of one moment.
+/// The figures of one moment: client-go's workqueue metrics, and more.
+///
+/// A snapshot is a copy of fixed size, taken under the lock of the queue.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct QueueStats {
-    /// Times a key became due; adds that merged into one count once.
+    /// Times a key became due; adds that merged into one count once (`adds_total`).
     pub adds: u64,
-    /// Times a failed lane was scheduled again.
+    /// Times a failed lane was scheduled again (`retries_total`).
     pub retries: u64,
     /// Times a lane asked to come again.
     pub requeues: u64,
@@ -37,37 +64,28 @@ pub struct QueueStats {
     pub delayed: usize,
     /// Keys with a worker.
     pub held: usize,
-    /// How long keys were ready before they were handed out.
-    pub waits: WaitHistogram,
-    depths: [usize; Priority::LEVELS],
+    /// Of these, keys that will be in line again when they come back.
+    pub due_again: usize,
+    /// How long the present holders have had their keys, all together (`unfinished_work_seconds`).
+    pub unfinished: Duration,
+    /// How long the slowest of them has (`longest_running_processor_seconds`).
+    pub longest: Duration,
+    /// How long keys were due before they were handed out (`queue_duration_seconds`).
+    pub waits: Histogram,
+    /// How long workers had them (`work_duration_seconds`).
+    pub works: Histogram,
+    pub(crate) depths: [usize; Priority::LEVELS],
 }
 
 impl QueueStats {
-    pub(crate) fn new(
-        counters: &Counters,
-        depths: [usize; Priority::LEVELS],
-        delayed: usize,
-        held: usize,
-    ) -> Self {
-        Self {
-            adds: counters.adds,
-            retries: counters.retries,
-            requeues: counters.requeues,
-            handed_out: counters.handed_out,
-            delayed,
-            held,
-            waits: counters.waits.clone(),
-            depths,
-        }
-    }
-
-    /// Returns how many keys are ready.
+    /// Returns how many keys have something due that no worker has: those in line, and held ones that
+    /// are due again (`depth`).
     #[must_use]
     pub fn depth(&self) -> usize {
-        self.depths.iter().sum()
+        self.depths.iter().sum::<usize>() + self.due_again
     }
 
-    /// Returns how many keys are ready at one priority.
+    /// Returns how many keys are in line at one priority.
     #[must_use]
     pub fn depth_of(&self, priority: Priority) -> usize {
         self.depths[priority.level()]
@@ -76,30 +94,46 @@ impl QueueStats {
 
 /// Durations counted in powers of two of a microsecond.
 #[derive(Debug, Clone)]
-pub struct WaitHistogram {
+pub struct Histogram {
     /// `buckets[i]` counts durations below 2^i µs and not below 2^(i-1) µs.
     buckets: [u64; BUCKETS],
+    sum: Duration,
     max: Duration,
 }
 
 /// Up to about 75 hours; what is longer counts there too.
 const BUCKETS: usize = 38;
 
-impl Default for WaitHistogram {
+impl Default for Histogram {
     fn default() -> Self {
         Self {
             buckets: [0; BUCKETS],
+            sum: Duration::ZERO,
             max: Duration::ZERO,
         }
     }
 }
 
-impl WaitHistogram {
+impl Histogram {
     fn record(&mut self, duration: Duration) {
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         let bucket = (u64::BITS - micros.leading_zeros()) as usize;
         self.buckets[bucket.min(BUCKETS - 1)] += 1;
+        self.sum = self.sum.saturating_add(duration);
         self.max = self.max.max(duration);
+    }
+
+    /// Iterates over the buckets as upper bound, which is not in it, and count; the last has no bound
+    /// in truth.
+    pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> {
+        let bound = |bucket: u32| Duration::from_micros(1 << bucket);
+        (0..).map(bound).zip(self.buckets)
+    }
+
+    /// Returns the sum of all durations.
+    #[must_use]
+    pub fn sum(&self) -> Duration {
+        self.sum
     }
 
     /// Returns how many durations were counted.
@@ -137,7 +171,7 @@ mod tests {
 
     #[test]
     fn quantiles_bound_the_durations_from_above_by_less_than_twice() {
-        let mut waits = WaitHistogram::default();
+        let mut waits = Histogram::default();
         for micros in 1..=1000 {
             waits.record(Duration::from_micros(micros));
         }
@@ -153,7 +187,7 @@ mod tests {
 
     #[test]
     fn extremes_have_a_bucket() {
-        let mut waits = WaitHistogram::default();
+        let mut waits = Histogram::default();
         assert_eq!(waits.quantile(0.5), Duration::ZERO);
         waits.record(Duration::ZERO);
         assert_eq!(waits.quantile(1.0), Duration::ZERO);

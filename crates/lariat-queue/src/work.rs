@@ -65,9 +65,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
     /// Returns how many times in a row a lane has failed.
     #[must_use]
     pub fn failures(&self, lane: LaneId) -> u32 {
-        let failures = &self.taken().failures;
+        let mut failures = self.taken().failures.iter();
         failures
-            .iter()
             .find(|(known, _)| *known == lane)
             .map_or(0, |(_, count)| *count)
     }

@@ -1,10 +1,11 @@
 //! What the queue knows of one key.
 
-use std::time::Instant;
+use smallvec::SmallVec;
 
+use super::clock::Stamp;
 use super::ready::Ticket;
 use super::waiting::Deadline;
-use crate::{LaneId, Lanes, Payload, Priority};
+use crate::{Add, LaneId, Lanes, Payload, Priority};
 
 /// Where an entry is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +16,8 @@ pub(super) enum Phase {
     Aside,
     /// In line, under this ticket.
     Ready(Ticket),
-    /// With a worker.
-    Held,
+    /// With a worker, since then.
+    Held(Stamp),
 }
 
 #[derive(Debug)]
@@ -28,8 +29,8 @@ pub(super) struct Entry<P> {
     pub(super) payload: P,
     /// The highest priority asked for `due`.
     pub(super) priority: Priority,
-    /// Since when the entry is in line.
-    pub(super) since: Option<Instant>,
+    /// Since when something is due.
+    pub(super) since: Stamp,
     /// What is due of a held entry became so before the drain, and belongs to it.
     pub(super) promised: bool,
     /// What most entries lack.
@@ -39,9 +40,9 @@ pub(super) struct Entry<P> {
 #[derive(Debug)]
 struct Extra<P> {
     /// At most one of each sort per lane; of a lane that is due there is only the kept sort.
-    delayed: Vec<Delayed<P>>,
+    delayed: SmallVec<[Delayed<P>; 1]>,
     /// Failures in a row, of lanes that have any.
-    failures: Vec<(LaneId, u32)>,
+    failures: SmallVec<[(LaneId, u32); 1]>,
 }
 
 /// A lane whose time has not come.
@@ -62,7 +63,7 @@ impl<P: Payload> Default for Entry<P> {
             due: Lanes::none(),
             payload: P::default(),
             priority: Priority::Low,
-            since: None,
+            since: Stamp::default(),
             promised: false,
             extra: None,
         }
@@ -70,6 +71,19 @@ impl<P: Payload> Default for Entry<P> {
 }
 
 impl<P: Payload> Entry<P> {
+    /// Returns whether an add for now changes nothing but the payload.
+    pub(super) fn covers(&self, add: &Add<P>) -> bool {
+        !self.has_delays()
+            && !self.due.is_empty()
+            && self.priority >= add.priority
+            && self.due.includes(&add.lanes)
+    }
+
+    fn has_delays(&self) -> bool {
+        let extra = self.extra.as_ref();
+        extra.is_some_and(|extra| !extra.delayed.is_empty())
+    }
+
     /// Makes lanes due now; delayed lanes among them come early, unless their delay is kept.
     pub(super) fn make_due(&mut self, lanes: &Lanes, priority: Priority, payload: P) {
         self.absorb(|delayed| !delayed.kept && lanes.contains(delayed.lane));
@@ -79,30 +93,38 @@ impl<P: Payload> Entry<P> {
     }
 
     /// Makes the lanes due whose time has come.
-    pub(super) fn expire(&mut self, now: Instant) {
+    pub(super) fn expire(&mut self, now: Stamp) {
         self.absorb(|delayed| delayed.deadline.at <= now);
-        if self.due.is_all() {
-            self.absorb(|delayed| !delayed.kept);
+        if self.has_delays() {
+            let due = self.due.clone();
+            self.absorb(|delayed| !delayed.kept && due.contains(delayed.lane));
         }
     }
 
     /// Moves delayed lanes to the due ones; what travels with them is the older.
     fn absorb(&mut self, chosen: impl Fn(&Delayed<P>) -> bool) {
-        let Some(extra) = &mut self.extra else {
+        let Some(mut next) = self.extract_earliest(&chosen) else {
             return;
         };
-        let mut chosen: Vec<_> = extra.delayed.extract_if(.., |each| chosen(each)).collect();
-        if chosen.is_empty() {
-            return;
-        }
-        chosen.sort_by_key(|delayed| delayed.deadline);
         let newer = std::mem::take(&mut self.payload);
-        for delayed in chosen {
-            self.priority = self.urgency().max(delayed.priority);
-            self.due.merge(&delayed.lane.into());
-            self.payload.merge(delayed.payload);
+        loop {
+            self.priority = self.urgency().max(next.priority);
+            self.due.insert(next.lane);
+            self.payload.merge(next.payload);
+            match self.extract_earliest(&chosen) {
+                Some(another) => next = another,
+                None => break,
+            }
         }
         self.payload.merge(newer);
+    }
+
+    /// Takes out the chosen delay that ends first. An entry has a handful of them at most.
+    fn extract_earliest(&mut self, chosen: impl Fn(&Delayed<P>) -> bool) -> Option<Delayed<P>> {
+        let delayed = &mut self.extra.as_mut()?.delayed;
+        let candidates = delayed.iter().enumerate().filter(|(_, each)| chosen(each));
+        let (at, _) = candidates.min_by_key(|(_, each)| each.deadline)?;
+        Some(delayed.swap_remove(at))
     }
 
     /// Returns the priority of what is due, the lowest if nothing is.
@@ -139,7 +161,10 @@ impl<P: Payload> Entry<P> {
 
     /// Returns whether a lane is delayed until exactly this deadline.
     pub(super) fn has_delay(&self, deadline: Deadline) -> bool {
-        let delayed = self.extra.as_ref().map_or(&[][..], |extra| &extra.delayed);
+        let delayed = self
+            .extra
+            .as_ref()
+            .map_or(&[][..], |extra| &extra.delayed[..]);
         delayed.iter().any(|delayed| delayed.deadline == deadline)
     }
 
@@ -147,12 +172,23 @@ impl<P: Payload> Entry<P> {
         self.extra.as_ref().map_or(&[], |extra| &extra.failures)
     }
 
-    pub(super) fn count_failure(&mut self, lane: LaneId) {
+    pub(super) fn failures_of(&self, lane: LaneId) -> u32 {
+        let mut known = self.failures().iter();
+        known
+            .find(|(each, _)| *each == lane)
+            .map_or(0, |(_, count)| *count)
+    }
+
+    /// Counts one more failure of a lane, and returns the new count.
+    pub(super) fn count_failure(&mut self, lane: LaneId) -> u32 {
         let failures = &mut self.extra_mut().failures;
-        match failures.iter_mut().find(|(known, _)| *known == lane) {
-            Some((_, count)) => *count = count.saturating_add(1),
-            None => failures.push((lane, 1)),
-        }
+        let at = failures.iter().position(|(known, _)| *known == lane);
+        let at = at.unwrap_or_else(|| {
+            failures.push((lane, 0));
+            failures.len() - 1
+        });
+        failures[at].1 = failures[at].1.saturating_add(1);
+        failures[at].1
     }
 
     /// Forgets the failures of a lane, or of all when the whole key is meant.
@@ -166,18 +202,14 @@ impl<P: Payload> Entry<P> {
 
     /// Returns whether nothing is due, delayed or with a worker.
     pub(super) fn is_idle(&self) -> bool {
-        self.phase == Phase::Parked
-            && self
-                .extra
-                .as_ref()
-                .is_none_or(|extra| extra.delayed.is_empty())
+        self.phase == Phase::Parked && !self.has_delays()
     }
 
     fn extra_mut(&mut self) -> &mut Extra<P> {
         self.extra.get_or_insert_with(|| {
             Box::new(Extra {
-                delayed: Vec::new(),
-                failures: Vec::new(),
+                delayed: SmallVec::new(),
+                failures: SmallVec::new(),
             })
         })
     }

@@ -5,74 +5,122 @@ use std::ops::{Index as Indexing, IndexMut};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
+use super::slab::Slab;
+
 /// A map whose entries keep their slot number until they are removed.
+///
+/// The hash of a key is kept beside its slot and its entry, so that growing, shrinking and removing do
+/// not read keys, which lie somewhere else in memory.
 #[derive(Debug)]
 pub(super) struct Index<K, V> {
-    /// The slots in use, found by the hash of their key.
-    table: HashTable<u32>,
-    hasher: DefaultHashBuilder,
-    /// `None` exactly at the positions in `free`.
-    slots: Vec<Option<Slotted<K, V>>>,
-    free: Vec<u32>,
+    table: HashTable<Place>,
+    hasher: Hasher,
+    slots: Slab<Slotted<K, V>>,
+}
+
+/// A slot in use, and the hash of its key.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    slot: u32,
+    hash: Hashed,
+}
+
+/// Hashes keys, also outside the lock around the table.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hasher(DefaultHashBuilder);
+
+impl Hasher {
+    pub(crate) fn hash(&self, key: &impl Hash) -> Hashed {
+        let hash = self.0.hash_one(key);
+        Hashed((hash ^ (hash >> 32)) as u32)
+    }
+}
+
+/// Half of a hash: 32 bits tell four billion keys apart well enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Hashed(u32);
+
+impl Hashed {
+    /// Returns what the table needs: it takes its bits from both ends.
+    fn spread(self) -> u64 {
+        u64::from(self.0) << 32 | u64::from(self.0)
+    }
 }
 
 #[derive(Debug)]
 pub(super) struct Slotted<K, V> {
     pub(super) key: K,
+    hash: Hashed,
     pub(super) value: V,
 }
+
+/// A table smaller than this is not worth shrinking, only to grow again.
+const SHRINK_FROM: usize = 16 * 1024;
 
 impl<K: Eq + Hash, V> Index<K, V> {
     pub(super) fn new() -> Self {
         Self {
             table: HashTable::new(),
-            hasher: DefaultHashBuilder::default(),
-            slots: Vec::new(),
-            free: Vec::new(),
+            hasher: Hasher::default(),
+            slots: Slab::new(),
         }
     }
 
-    /// Returns the slot of a key, with a new value if there is none.
-    pub(super) fn find_or_insert(&mut self, key: K, value: impl FnOnce() -> V) -> u32 {
-        let hash = self.hasher.hash_one(&key);
-        let slots = &self.slots;
-        if let Some(slot) = self.table.find(hash, |slot| *key_at(slots, *slot) == key) {
-            return *slot;
-        }
-        let value = Some(Slotted {
-            key,
-            value: value(),
-        });
-        let slot = if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = value;
-            slot
-        } else {
-            self.slots.push(value);
-            u32::try_from(self.slots.len() - 1).expect("memory ends before four billion keys do")
-        };
-        let (slots, hasher) = (&self.slots, &self.hasher);
+    pub(super) fn hasher(&self) -> &Hasher {
+        &self.hasher
+    }
+
+    fn find_hashed(&self, key: &K, hash: Hashed) -> Option<u32> {
+        let is_it = |place: &Place| place.hash == hash && key_at(&self.slots, place.slot) == key;
         self.table
-            .insert_unique(hash, slot, |slot| hasher.hash_one(key_at(slots, *slot)));
+            .find(hash.spread(), is_it)
+            .map(|place| place.slot)
+    }
+
+    /// Returns the slot of a key, if it has one.
+    pub(super) fn find(&self, key: &K) -> Option<u32> {
+        self.find_hashed(key, self.hasher.hash(key))
+    }
+
+    /// Returns the slot of a key, with a new value if there is none.
+    pub(super) fn find_or_insert(
+        &mut self,
+        (key, hash): (K, Hashed),
+        value: impl FnOnce() -> V,
+    ) -> u32 {
+        if let Some(slot) = self.find_hashed(&key, hash) {
+            return slot;
+        }
+        let value = value();
+        let slot = self.slots.insert(Slotted { key, hash, value });
+        let place = Place { slot, hash };
+        self.table
+            .insert_unique(hash.spread(), place, |place| place.hash.spread());
         slot
     }
 
     pub(super) fn remove(&mut self, slot: u32) {
-        let Some(slotted) = self.slots[slot as usize].take() else {
+        let Some(slotted) = self.slots.remove(slot) else {
             return;
         };
-        let hash = self.hasher.hash_one(&slotted.key);
-        if let Ok(entry) = self.table.find_entry(hash, |each| *each == slot) {
+        let hash = slotted.hash.spread();
+        if let Ok(entry) = self.table.find_entry(hash, |place| place.slot == slot) {
             entry.remove();
         }
-        self.free.push(slot);
+        // Keys that were forgotten leave no memory behind; shrinking to a quarter keeps the cost per
+        // removal constant.
+        if self.table.capacity() > SHRINK_FROM && self.table.len() < self.table.capacity() / 8 {
+            let size = self.table.capacity() / 4;
+            self.table.shrink_to(size, |place| place.hash.spread());
+        }
     }
 
     pub(super) fn get(&self, slot: u32) -> Option<&Slotted<K, V>> {
-        self.slots.get(slot as usize)?.as_ref()
+        self.slots.get(slot)
     }
 
     pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Slotted<K, V>> {
-        self.slots.get_mut(slot as usize)?.as_mut()
+        self.slots.get_mut(slot)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -81,15 +129,20 @@ impl<K: Eq + Hash, V> Index<K, V> {
 
     /// Iterates over the slots in use.
     pub(super) fn slots(&self) -> impl Iterator<Item = u32> {
-        self.table.iter().copied()
+        self.table.iter().map(|place| place.slot)
     }
 }
 
-fn key_at<K, V>(slots: &[Option<Slotted<K, V>>], slot: u32) -> &K {
-    &slots[slot as usize]
-        .as_ref()
-        .expect("the table names slots in use")
-        .key
+#[cfg(test)]
+impl<K, V> Index<K, V> {
+    /// Returns how many keys there is room for without growing.
+    pub(super) fn room(&self) -> usize {
+        self.table.capacity().max(self.slots.room())
+    }
+}
+
+fn key_at<K, V>(slots: &Slab<Slotted<K, V>>, slot: u32) -> &K {
+    &slots.get(slot).expect("the table names slots in use").key
 }
 
 impl<K: Eq + Hash, V> Indexing<u32> for Index<K, V> {

@@ -1,20 +1,29 @@
 //! The queue without clock and tasks: a state machine in which time is a parameter.
 
+mod clock;
 mod entry;
 mod hand_out;
+mod held;
 mod index;
+mod lifecycle;
+mod moves;
 mod ready;
+mod slab;
 #[cfg(test)]
 mod tests;
 mod waiting;
 
+use std::fmt;
 use std::hash::Hash;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::stats::{Counters, QueueStats};
 use crate::{Add, LaneId, Lanes, Payload, Priority};
+use clock::Clock;
 use entry::{Delayed, Entry, Phase};
+use held::Held;
 use index::Index;
+pub(crate) use index::{Hashed, Hasher};
 use ready::Ready;
 use waiting::Waiting;
 
@@ -24,9 +33,9 @@ pub use ready::Ageing;
 /// The state machine of a work queue.
 ///
 /// Each key has at most one entry, which is in one of four phases: *ready* (in line to be handed
-/// out), *held* (with a worker), *parked* (only delayed lanes, or remembered failures), or, during a
-/// drain, *aside* (due, but for after the drain). Every call takes the present time, which must not
-/// run backwards, and costs amortised constant time, or logarithmic time for a delay.
+/// out), *held* (with a worker), *parked* (only delayed lanes), or, during a drain, *aside* (due, but
+/// for after the drain). Every call takes the present time, which must not run backwards, and costs
+/// amortised constant time, or logarithmic time for a delay.
 ///
 /// Prefer [`WorkQueue`](crate::WorkQueue), unless you drive time yourself.
 ///
@@ -42,35 +51,56 @@ pub use ready::Ageing;
 /// assert_eq!(later, start + Duration::from_secs(5));
 /// assert_eq!(queue.take(later).unwrap().key, "a");
 /// ```
-#[derive(Debug)]
 pub struct QueueCore<K, P> {
+    clock: Clock,
     entries: Index<K, Entry<P>>,
     /// Tickets of every entry in phase `Ready`, and of no other.
     ready: Ready,
     /// Deadlines of every delayed lane, and stale ones.
     waiting: Waiting,
+    /// The entries in phase `Held`.
+    held: Held,
     /// The entries in phase `Aside`, in the order in which they became due.
     aside: Vec<u32>,
-    /// How many entries are in phase `Held`.
-    held: usize,
+    /// Which group a key belongs to; without it, all belong to one.
+    group: Option<Group<K>>,
     draining: bool,
     shutting_down: bool,
     counters: Counters,
 }
+
+/// Says which group a key belongs to.
+pub(crate) type Group<K> = Box<dyn Fn(&K) -> u64 + Send + Sync>;
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Makes an empty queue.
     #[must_use]
     pub fn new(ageing: Ageing) -> Self {
         Self {
+            clock: Clock::default(),
             entries: Index::new(),
-            ready: Ready::new(ageing),
+            ready: Ready::new(ageing, false),
             waiting: Waiting::new(),
+            held: Held::default(),
             aside: Vec::new(),
-            held: 0,
+            group: None,
             draining: false,
             shutting_down: false,
             counters: Counters::default(),
+        }
+    }
+
+    /// Makes an empty queue in which, within a priority, groups of keys take turns.
+    ///
+    /// A group is whatever keys have the same number in common. With `g` groups in line a key leaves
+    /// after at most `g × (k + 1)` keys of its priority, where `k` of its own group are ahead of it,
+    /// however many the other groups have.
+    #[must_use]
+    pub fn fair(ageing: Ageing, group: impl Fn(&K) -> u64 + Send + Sync + 'static) -> Self {
+        Self {
+            ready: Ready::new(ageing, true),
+            group: Some(Box::new(group)),
+            ..Self::new(ageing)
         }
     }
 
@@ -80,39 +110,104 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// [`kept`](Add::kept)); of two delays of one lane the earlier wins; of two priorities the higher
     /// wins, and the key goes to the end of its new level.
     pub fn add(&mut self, key: K, add: Add<P>, now: Instant) {
+        let hash = self.hasher().hash(&key);
+        self.add_lazily((key, hash), add, || now);
+    }
+
+    pub(crate) fn hasher(&self) -> &Hasher {
+        self.entries.hasher()
+    }
+
+    /// Adds a key, and asks for the time only if it matters; tells whether somebody may have to be
+    /// woken.
+    pub(crate) fn add_lazily(
+        &mut self,
+        key: (K, Hashed),
+        add: Add<P>,
+        now: impl FnOnce() -> Instant,
+    ) -> Option<Instant> {
+        if self.shutting_down || add.lanes.is_empty() {
+            return None;
+        }
+        let slot = self.entries.find_or_insert(key, Entry::default);
+        let entry = &mut self.entries[slot].value;
+        if add.after.is_zero() && entry.covers(&add) {
+            entry.payload.merge(add.payload);
+            return None;
+        }
+        let now = now();
+        self.put(slot, add, now);
+        Some(now)
+    }
+
+    fn put(&mut self, slot: u32, add: Add<P>, now: Instant) {
+        let now = self.clock.stamp(now);
+        if add.after.is_zero() {
+            self.note_due(slot, now);
+            let entry = &mut self.entries[slot].value;
+            entry.make_due(&add.lanes, add.priority, add.payload);
+            return self.line_up(slot);
+        }
+        for lane in add.lanes.ids() {
+            let delayed = Delayed {
+                lane,
+                kept: add.kept,
+                deadline: self.waiting.deadline(Clock::later(now, add.after)),
+                priority: add.priority,
+                payload: add.payload.clone(),
+            };
+            self.park(slot, delayed);
+        }
+    }
+
+    /// Adds a key after a delay that grows with its failures, which go up by one.
+    ///
+    /// `delay` is asked for the delay after so many failures in a row of the lanes; of several lanes
+    /// the most counts. A queue that is shutting down ignores it.
+    pub fn add_failed(
+        &mut self,
+        key: K,
+        add: Add<P>,
+        delay: impl FnOnce(u32) -> Duration,
+        now: Instant,
+    ) {
         if self.shutting_down || add.lanes.is_empty() {
             return;
         }
-        let slot = self.entries.find_or_insert(key, Entry::default);
-        if add.after.is_zero() {
-            let entry = &mut self.entries[slot].value;
-            self.counters.adds += u64::from(entry.due.is_empty());
-            entry.make_due(&add.lanes, add.priority, add.payload);
-            self.line_up(slot, now);
-        } else {
-            for lane in add.lanes.ids() {
-                let delayed = Delayed {
-                    lane,
-                    kept: add.kept,
-                    deadline: self.waiting.deadline(now, add.after),
-                    priority: add.priority,
-                    payload: add.payload.clone(),
-                };
-                self.park(slot, delayed);
-            }
+        let hash = self.hasher().hash(&key);
+        let slot = self.entries.find_or_insert((key, hash), Entry::default);
+        let entry = &mut self.entries[slot].value;
+        let counts = add.lanes.ids().map(|lane| entry.count_failure(lane));
+        let after = delay(counts.max().unwrap_or(1));
+        self.counters.retries += 1;
+        self.put(slot, Add { after, ..add }, now);
+    }
+
+    /// Returns how many times in a row a lane of a key has failed.
+    #[must_use]
+    pub fn failures(&self, key: &K, lane: LaneId) -> u32 {
+        let slot = self.entries.find(key);
+        slot.map_or(0, |slot| self.entries[slot].value.failures_of(lane))
+    }
+
+    /// Forgets the failures of a lane of a key, or of all its lanes for [`LaneId::WHOLE`].
+    pub fn forget(&mut self, key: &K, lane: LaneId) {
+        if let Some(slot) = self.entries.find(key) {
+            self.entries[slot].value.forget(lane);
         }
     }
 
     /// Hands out the next key whose time has come; during a drain, the next that was due before it.
     pub fn take(&mut self, now: Instant) -> Option<Taken<K, P>> {
+        let now = self.clock.stamp(now);
         self.release_expired(now);
         let slot = self.ready.pop(&self.entries, now)?;
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
-        entry.phase = Phase::Held;
+        entry.phase = Phase::Held(now);
         entry.promised = false;
-        self.held += 1;
-        let waited = now.saturating_duration_since(entry.since.unwrap_or(now));
+        self.held.begin(slot, now);
+        let waited = now.since(entry.since);
         self.counters.handed_out(waited);
         Some(Taken {
             slot,
@@ -140,52 +235,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         verdicts: impl IntoIterator<Item = (LaneId, Verdict<P>)>,
         now: Instant,
     ) {
-        self.release(slot);
+        let now = self.clock.stamp(now);
+        self.release(slot, now);
         let meanwhile = std::mem::take(&mut self.entries[slot].value.payload);
         for (lane, verdict) in verdicts {
             self.judge(slot, lane, verdict, (priority, now));
         }
         self.entries[slot].value.payload.merge(meanwhile);
-        self.settle(slot, now);
-    }
-
-    /// Carries out the verdict on one lane of a returned entry.
-    fn judge(
-        &mut self,
-        slot: u32,
-        lane: LaneId,
-        verdict: Verdict<P>,
-        (priority, now): (Priority, Instant),
-    ) {
-        let entry = &mut self.entries[slot].value;
-        let (after, payload, counter) = match verdict {
-            Verdict::Done => return entry.forget(lane),
-            Verdict::Again { after, payload } => {
-                entry.forget(lane);
-                (after, payload, &mut self.counters.requeues)
-            }
-            Verdict::Failed { after, payload } => {
-                entry.count_failure(lane);
-                (after, payload, &mut self.counters.retries)
-            }
-        };
-        if self.shutting_down {
-            return;
-        }
-        *counter += 1;
-        if after.is_zero() {
-            self.counters.adds += u64::from(entry.due.is_empty());
-            entry.make_due(&lane.into(), priority, payload);
-        } else {
-            let delayed = Delayed {
-                lane,
-                kept: false,
-                deadline: self.waiting.deadline(now, after),
-                priority,
-                payload,
-            };
-            self.park(slot, delayed);
-        }
+        self.settle(slot);
     }
 
     /// Takes a key back from a worker that did not do the work; all of it is due again, and belongs to
@@ -195,82 +252,45 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     ///
     /// If the slot is not with a worker.
     pub fn give_back(&mut self, taken: Taken<K, P>, now: Instant) {
-        let slot = taken.slot;
-        self.release(slot);
+        let (slot, now) = (taken.slot, self.clock.stamp(now));
+        self.release(slot, now);
+        self.note_due(slot, now);
         let entry = &mut self.entries[slot].value;
         let meanwhile = std::mem::replace(&mut entry.payload, taken.payload);
         entry.payload.merge(meanwhile);
         entry.priority = entry.urgency().max(taken.priority);
         entry.due.merge(&taken.lanes);
         entry.promised = true;
-        self.settle(slot, now);
+        self.settle(slot);
     }
 
     /// Returns a time at which [`take`](Self::take) is worth calling again: when the next delayed lane
     /// comes due, or earlier where that lane has run meanwhile. There is none during a drain.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.waiting.next().filter(|_| !self.draining)
+        let next = self.waiting.next().filter(|_| !self.draining)?;
+        self.clock.instant(next)
     }
 
     /// Returns whether [`take`](Self::take) would hand out a key now.
     pub fn has_ready(&mut self, now: Instant) -> bool {
-        self.release_expired(now);
+        if self.ready.is_empty() {
+            let now = self.clock.stamp(now);
+            self.release_expired(now);
+        }
         !self.ready.is_empty()
     }
 
-    /// Keeps what comes due from now on for later: until [`resume`](Self::resume), only what is due at
-    /// this moment is handed out, so that a queue whose work makes more work can be emptied.
-    ///
-    /// Adds are accepted, merged and counted, and delays run, but none of them puts a key in line. A
-    /// key that is with a worker comes once more if it was added before the drain.
-    pub fn drain(&mut self, now: Instant) {
-        if self.draining {
-            return;
-        }
-        self.release_expired(now);
-        self.draining = true;
-        let slots: Vec<u32> = self.entries.slots().collect();
-        for slot in slots {
-            let entry = &mut self.entries[slot].value;
-            entry.promised = !entry.due.is_empty();
-        }
-    }
-
-    /// Ends a drain; what came due meanwhile goes in line, in the order in which it came.
-    pub fn resume(&mut self, now: Instant) {
-        self.draining = false;
-        for slot in std::mem::take(&mut self.aside) {
-            self.entries[slot].value.phase = Phase::Parked;
-            self.line_up(slot, now);
-        }
-    }
-
-    /// Refuses further adds and drops what is delayed or kept for after a drain; what is ready can
-    /// still be taken.
-    pub fn shut_down(&mut self) {
-        self.shutting_down = true;
-        self.waiting.clear();
-        self.aside.clear();
-        let slots: Vec<u32> = self.entries.slots().collect();
-        for slot in slots {
-            let entry = &mut self.entries[slot].value;
-            entry.drop_delayed();
-            if matches!(entry.phase, Phase::Parked | Phase::Aside) {
-                self.entries.remove(slot);
-            }
-        }
-    }
-
-    /// Accepts adds again after [`shut_down`](Self::shut_down).
-    pub fn reopen(&mut self) {
-        self.shutting_down = false;
-    }
-
-    /// Returns whether the queue drains or shuts down, nothing is ready and no key is with a worker.
+    /// Returns how many keys are in line.
     #[must_use]
-    pub fn is_finished(&self) -> bool {
-        (self.draining || self.shutting_down) && self.ready.is_empty() && self.held == 0
+    pub fn len(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Returns whether no key is in line; delayed ones may be, and some may be with workers.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ready.is_empty()
     }
 
     /// Returns the keys that are ready, in no order.
@@ -281,84 +301,30 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         ready.map(|slotted| slotted.key.clone()).collect()
     }
 
-    /// Returns the figures of this moment.
+    /// Returns the figures of this moment, at the cost of copying them.
     #[must_use]
-    pub fn stats(&self) -> QueueStats {
-        let delayed = self.entries.len() - self.ready.len() - self.held;
-        QueueStats::new(&self.counters, self.ready.depths(), delayed, self.held)
-    }
-
-    /// Puts an entry in line, or moves it up when its priority rose; a held one waits for its return.
-    fn line_up(&mut self, slot: u32, since: Instant) {
-        let entry = &mut self.entries[slot].value;
-        match entry.phase {
-            Phase::Held | Phase::Aside => {}
-            Phase::Parked if self.draining && !entry.promised => {
-                entry.phase = Phase::Aside;
-                self.aside.push(slot);
-            }
-            Phase::Parked => {
-                entry.since = Some(since);
-                entry.phase = Phase::Ready(self.ready.push(slot, entry.priority));
-            }
-            Phase::Ready(ticket) if ticket.level() > entry.priority.level() => {
-                self.ready.discard(ticket);
-                entry.phase = Phase::Ready(self.ready.push(slot, entry.priority));
-                self.ready.compact(&self.entries);
-            }
-            Phase::Ready(_) => {}
+    pub fn stats(&mut self, now: Instant) -> QueueStats {
+        let now = self.clock.stamp(now);
+        self.release_expired(now);
+        let held = self.held.count();
+        QueueStats {
+            delayed: self.entries.len() - self.ready.len() - held,
+            held,
+            unfinished: self.held.unfinished(now),
+            longest: self.held.longest(now),
+            depths: self.ready.depths(),
+            ..self.counters.snapshot()
         }
     }
+}
 
-    /// Delays one lane, unless it is due already and the delay is not to be kept.
-    fn park(&mut self, slot: u32, delayed: Delayed<P>) {
-        let entry = &mut self.entries[slot].value;
-        if !delayed.kept && entry.due.contains(delayed.lane) {
-            entry.payload.merge(delayed.payload);
-            return;
-        }
-        let deadline = delayed.deadline;
-        if entry.delay(delayed) {
-            self.waiting.push(deadline, slot);
-            let entries = &self.entries;
-            self.waiting.compact(|slot, deadline| {
-                entries
-                    .get(slot)
-                    .is_some_and(|slotted| slotted.value.has_delay(deadline))
-            });
-        }
-    }
-
-    /// Makes every lane due whose time has come, in the order of their times.
-    fn release_expired(&mut self, now: Instant) {
-        if self.draining {
-            return;
-        }
-        while let Some((deadline, slot)) = self.waiting.pop_expired(now) {
-            // The deadline may be stale: its lane ran early, or the slot serves another key by now.
-            let slotted = self.entries.get_mut(slot);
-            if let Some(slotted) = slotted.filter(|slotted| slotted.value.has_delay(deadline)) {
-                self.counters.adds += u64::from(slotted.value.due.is_empty());
-                slotted.value.expire(now);
-                self.line_up(slot, deadline.at);
-            }
-        }
-    }
-
-    fn release(&mut self, slot: u32) {
-        let entry = &mut self.entries[slot].value;
-        assert_eq!(entry.phase, Phase::Held, "slot {slot} is not with a worker");
-        entry.phase = Phase::Parked;
-        self.held -= 1;
-    }
-
-    /// Puts a returned entry where it belongs now.
-    fn settle(&mut self, slot: u32, now: Instant) {
-        let entry = &self.entries[slot].value;
-        if !entry.due.is_empty() {
-            self.line_up(slot, now);
-        } else if entry.is_idle() {
-            self.entries.remove(slot);
-        }
+impl<K, P> fmt::Debug for QueueCore<K, P> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QueueCore")
+            .field("ready", &self.ready.len())
+            .field("held", &self.held.count())
+            .field("draining", &self.draining)
+            .field("shutting_down", &self.shutting_down)
+            .finish_non_exhaustive()
     }
 }

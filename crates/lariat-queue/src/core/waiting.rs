@@ -2,28 +2,31 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::time::{Duration, Instant};
+
+use super::clock::Stamp;
 
 /// When a lane comes due, in the order of arrival among equal times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Deadline {
-    pub(super) at: Instant,
-    arrival: u64,
+    pub(super) at: Stamp,
+    /// Wraps: two deadlines of one nanosecond that are four billion arrivals apart may swap.
+    arrival: u32,
 }
 
 /// A heap of deadlines. A deadline whose lane ran early stays until its time or the next compaction.
 #[derive(Debug)]
 pub(super) struct Waiting {
-    heap: BinaryHeap<Reverse<(Deadline, u32)>>,
-    arrivals: u64,
+    /// Time, arrival and slot in one number each, so that sinking in the heap moves and compares little.
+    heap: BinaryHeap<Reverse<u128>>,
+    arrivals: u32,
     /// The size at which stale deadlines are looked for.
     compact_at: usize,
 }
 
 const COMPACT_FROM: usize = 1024;
 
-/// Thirty years: as good as never, and no clock overflows by it.
-const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+/// A heap smaller than this is not worth shrinking, only to grow again.
+const SHRINK_FROM: usize = 16 * 1024;
 
 impl Waiting {
     pub(super) fn new() -> Self {
@@ -35,44 +38,67 @@ impl Waiting {
     }
 
     /// Makes a deadline, which counts once it is pushed.
-    pub(super) fn deadline(&mut self, now: Instant, after: Duration) -> Deadline {
-        self.arrivals += 1;
+    pub(super) fn deadline(&mut self, at: Stamp) -> Deadline {
+        self.arrivals = self.arrivals.wrapping_add(1);
         Deadline {
-            at: now + after.min(FAR),
+            at,
             arrival: self.arrivals,
         }
     }
 
     pub(super) fn push(&mut self, deadline: Deadline, slot: u32) {
-        self.heap.push(Reverse((deadline, slot)));
+        self.heap.push(Reverse(pack(deadline, slot)));
     }
 
     /// Takes the earliest deadline that is not in the future.
-    pub(super) fn pop_expired(&mut self, now: Instant) -> Option<(Deadline, u32)> {
+    pub(super) fn pop_expired(&mut self, now: Stamp) -> Option<(Deadline, u32)> {
         self.next().filter(|at| *at <= now)?;
-        self.heap.pop().map(|Reverse(expired)| expired)
+        let expired = self.heap.pop().map(|Reverse(packed)| unpack(packed));
+        if self.heap.capacity() > SHRINK_FROM && self.heap.len() < self.heap.capacity() / 8 {
+            self.heap.shrink_to(self.heap.capacity() / 4);
+        }
+        expired
     }
 
-    pub(super) fn next(&self) -> Option<Instant> {
-        self.heap.peek().map(|Reverse((deadline, _))| deadline.at)
+    pub(super) fn next(&self) -> Option<Stamp> {
+        let Reverse(packed) = self.heap.peek()?;
+        Some(unpack(*packed).0.at)
     }
 
     pub(super) fn clear(&mut self) {
-        self.heap.clear();
+        self.heap = BinaryHeap::new();
     }
 
     /// Drops stale deadlines once the heap has doubled since the last time.
     pub(super) fn compact(&mut self, is_live: impl Fn(u32, Deadline) -> bool) {
         if self.heap.len() >= self.compact_at {
-            self.heap
-                .retain(|Reverse((deadline, slot))| is_live(*slot, *deadline));
+            self.heap.retain(|Reverse(packed)| {
+                let (deadline, slot) = unpack(*packed);
+                is_live(slot, deadline)
+            });
             self.compact_at = (2 * self.heap.len()).max(COMPACT_FROM);
         }
     }
 }
 
+fn pack(deadline: Deadline, slot: u32) -> u128 {
+    u128::from(deadline.at.nanos()) << 64 | u128::from(deadline.arrival) << 32 | u128::from(slot)
+}
+
+fn unpack(packed: u128) -> (Deadline, u32) {
+    let deadline = Deadline {
+        at: Stamp::of_nanos((packed >> 64) as u64),
+        arrival: (packed >> 32) as u32,
+    };
+    (deadline, packed as u32)
+}
+
 #[cfg(test)]
 impl Waiting {
+    pub(super) fn room(&self) -> usize {
+        self.heap.capacity()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.heap.len()
     }

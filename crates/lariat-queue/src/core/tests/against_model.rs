@@ -3,8 +3,9 @@
 //! Invariants, after every step: one holder per key; nothing added is lost and nothing is invented
 //! (the payload of every add arrives exactly once, the older before the later); no lane is handed out
 //! before its time; the earliest deadline of a lane wins; a kept delay is not cut short; keys leave by
-//! priority, first come first served, with the share that ageing grants; a drain hands out what was
-//! due before it and nothing else; failures count up and are forgotten; the counts agree.
+//! priority, first come first served or, in a fair queue, group by group, with the share that ageing
+//! grants; a drain hands out what was due before it and nothing else; a shutdown empties the queue;
+//! failures count up and are forgotten; the counts agree and are never negative.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 
 use super::super::*;
-use super::model::{Lane, Model, PATIENCE, SHARE};
+use super::model::{Lane, Model, PATIENCE, SHARE, group};
 
 #[derive(Debug, Clone)]
 enum Step {
@@ -34,7 +35,9 @@ enum Step {
     Advance(u64),
     Drain,
     Resume,
-    ShutDown,
+    ShutDown {
+        now: bool,
+    },
 }
 
 fn lane_id(lane: Lane) -> LaneId {
@@ -63,10 +66,17 @@ impl Pair {
         clippy::disallowed_methods,
         reason = "an arbitrary origin of virtual time"
     )]
-    fn new() -> Self {
+    fn new(is_fair: bool) -> Self {
+        let ageing = Ageing::new(Duration::from_secs(PATIENCE), SHARE);
         Self {
-            model: Model::default(),
-            queue: QueueCore::new(Ageing::new(Duration::from_secs(PATIENCE), SHARE)),
+            model: Model {
+                turns: is_fair.then(Vec::new),
+                ..Model::default()
+            },
+            queue: match is_fair {
+                true => QueueCore::fair(ageing, |key| group(*key).into()),
+                false => QueueCore::new(ageing),
+            },
             origin: Instant::now(),
             holding: Vec::new(),
             tokens: 0,
@@ -94,6 +104,10 @@ impl Pair {
             } => {
                 let token = self.token();
                 let lanes = lanes_of(lanes);
+                let priority = match self.model.turns {
+                    Some(_) => &Priority::Normal,
+                    None => priority,
+                };
                 self.model
                     .add(*key, &lanes, (*after, *kept), (*priority, vec![token]));
                 let add = Add::after(Duration::from_secs(*after));
@@ -121,29 +135,35 @@ impl Pair {
             }
             Step::Resume => {
                 self.model.resume();
-                self.queue.resume(now);
+                self.queue.resume();
             }
-            Step::ShutDown => {
-                self.model.shut_down();
+            Step::ShutDown { now: false } => {
+                self.model.shut_down(false);
                 self.queue.shut_down();
+            }
+            Step::ShutDown { now: true } => {
+                self.model.shut_down(true);
+                self.queue.shut_down_now();
             }
         }
     }
 
     fn take(&mut self) {
         self.model.expire();
-        let turn = self.model.turn();
+        let next = self.model.next();
         let taken = self.queue.take(self.now());
-        assert_eq!(turn.is_some(), taken.is_some());
-        let (Some(at), Some(taken)) = (turn, taken) else {
+        assert_eq!(next, taken.as_ref().map(|taken| taken.key));
+        let (Some(key), Some(taken)) = (next, taken) else {
             return;
         };
-        let (key, _, since) = self.model.line.remove(at);
         let due = self.model.due.remove(&key).unwrap();
         self.model.promised.remove(&key);
-        assert!(self.model.held.insert(key), "one holder per key");
-        assert_eq!(taken.key, key);
-        assert_eq!(taken.waited, Duration::from_secs(self.model.now - since));
+        let before = self.model.held.insert(key, self.model.now);
+        assert_eq!(before, None, "one holder per key");
+        assert_eq!(
+            taken.waited,
+            Duration::from_secs(self.model.now - due.since)
+        );
         assert_eq!(taken.priority, due.priority);
         assert_eq!(taken.payload, due.payload);
         let all = due.lanes.contains(&None);
@@ -211,12 +231,24 @@ impl Pair {
         self.model.expire();
         let now = self.now();
         assert_eq!(self.queue.has_ready(now), !self.model.line.is_empty());
-        let stats = self.queue.stats();
-        assert_eq!(stats.depth(), self.model.line.len());
-        assert_eq!(stats.held, self.holding.len());
+        let stats = self.queue.stats(now);
+        assert_eq!(self.queue.len(), self.model.line.len());
         let model = &self.model;
+        let due_again = model
+            .held
+            .keys()
+            .filter(|key| model.due.contains_key(key))
+            .count();
+        assert_eq!(stats.depth(), model.line.len() + due_again);
+        assert_eq!((stats.held, stats.adds), (self.holding.len(), model.adds));
+        let ages = || model.held.values().map(|since| model.now - since);
+        assert_eq!(stats.unfinished, Duration::from_secs(ages().sum()));
+        assert_eq!(
+            stats.longest,
+            Duration::from_secs(ages().max().unwrap_or(0))
+        );
         let ready_or_held =
-            |key: &u8| model.held.contains(key) || model.line.iter().any(|(k, _, _)| k == key);
+            |key: &u8| model.held.contains_key(key) || model.line.iter().any(|(k, _)| k == key);
         let mut delayed: BTreeSet<u8> = model.delayed.keys().map(|(key, _, _)| *key).collect();
         delayed.extend(&model.aside);
         delayed.retain(|key| !ready_or_held(key));
@@ -286,20 +318,32 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
+fn run(mut pair: Pair, steps: &[Step], shut_down: Option<(usize, bool)>) {
+    for (at, step) in steps.iter().enumerate() {
+        if let Some((_, now)) = shut_down.filter(|(when, _)| *when == at) {
+            pair.step(&Step::ShutDown { now });
+        }
+        pair.step(step);
+        pair.check_counts();
+    }
+    pair.drain();
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 8 * ProptestConfig::default().cases, ..Default::default() })]
     #[test]
     fn the_queue_does_what_the_naive_reference_does(
-        steps in prop::collection::vec(step(), 1..80), shut_down in prop::option::of(0_usize..80),
+        steps in prop::collection::vec(step(), 1..80),
+        shut_down in prop::option::of((0_usize..80, any::<bool>())),
     ) {
-        let mut pair = Pair::new();
-        for (at, step) in steps.iter().enumerate() {
-            if shut_down == Some(at) {
-                pair.step(&Step::ShutDown);
-            }
-            pair.step(step);
-            pair.check_counts();
-        }
-        pair.drain();
+        run(Pair::new(false), &steps, shut_down);
+    }
+
+    #[test]
+    fn a_fair_queue_does_what_the_naive_reference_does(
+        steps in prop::collection::vec(step(), 1..80),
+        shut_down in prop::option::of((0_usize..80, any::<bool>())),
+    ) {
+        run(Pair::new(true), &steps, shut_down);
     }
 }

@@ -1,3 +1,11 @@
+mod bench;
+
+mod delays;
+mod lanes;
+mod lifecycle;
+mod numbers;
+mod priorities;
+mod queueing;
+
 mod against_model;
 mod model;
-mod rules;

@@ -21,6 +21,8 @@ pub(super) struct Due {
     pub(super) lanes: BTreeSet<Lane>,
     pub(super) payload: Vec<u32>,
     pub(super) priority: Priority,
+    /// Since when something is due.
+    pub(super) since: u64,
 }
 
 #[derive(Debug)]
@@ -36,13 +38,18 @@ pub(super) struct Model {
     pub(super) now: u64,
     /// Due and not handed out, of keys in line and of held ones.
     pub(super) due: BTreeMap<u8, Due>,
-    /// Keys in line with their level and since when, in order of arrival at that level.
-    pub(super) line: Vec<(u8, Priority, u64)>,
+    /// Keys in line with their level, in order of arrival at that level.
+    pub(super) line: Vec<(u8, Priority)>,
+    /// Groups in the order of their turns, if the queue is fair; then it has one level.
+    pub(super) turns: Option<Vec<u8>>,
+    /// Times a key became due.
+    pub(super) adds: u64,
     /// By key, lane and whether it is kept.
     pub(super) delayed: BTreeMap<Delay, Delayed>,
     pub(super) arrivals: u64,
     pub(super) failures: BTreeMap<(u8, Lane), u32>,
-    pub(super) held: BTreeSet<u8>,
+    /// Held keys, and since when.
+    pub(super) held: BTreeMap<u8, u64>,
     /// Keys due after the drain, in the order in which they became so.
     pub(super) aside: Vec<u8>,
     /// Held keys that were added before the drain.
@@ -50,6 +57,11 @@ pub(super) struct Model {
     pub(super) draining: bool,
     pub(super) passed_over: u32,
     pub(super) shutting_down: bool,
+}
+
+/// The group of a key in a fair queue.
+pub(super) fn group(key: u8) -> u8 {
+    key % 2
 }
 
 impl Model {
@@ -65,7 +77,7 @@ impl Model {
         }
         if after == 0 {
             self.make_due(key, lanes, what);
-            self.line_up(key, self.now);
+            self.line_up(key);
         } else {
             for lane in lanes {
                 self.park((key, *lane, kept), self.now + after, what.clone());
@@ -97,17 +109,27 @@ impl Model {
     }
 
     pub(super) fn make_due(&mut self, key: u8, lanes: &BTreeSet<Lane>, what: Parcel) {
+        self.due(key, what.0, self.now);
         self.absorb(key, |lane, kept, _| {
             !kept && (lanes.contains(&None) || lanes.contains(&lane))
         });
         self.merge(key, lanes, what);
     }
 
+    /// Returns what is due of a key; if nothing was, something is from now on.
+    fn due(&mut self, key: u8, priority: Priority, since: u64) -> &mut Due {
+        self.due.entry(key).or_insert_with(|| {
+            self.adds += 1;
+            Due {
+                priority,
+                since,
+                ..Due::default()
+            }
+        })
+    }
+
     pub(super) fn merge(&mut self, key: u8, lanes: &BTreeSet<Lane>, (priority, payload): Parcel) {
-        let due = self.due.entry(key).or_insert(Due {
-            priority,
-            ..Due::default()
-        });
+        let due = self.due(key, priority, self.now);
         due.lanes.extend(lanes);
         due.priority = due.priority.max(priority);
         due.payload.extend(payload);
@@ -126,8 +148,9 @@ impl Model {
             .due
             .get_mut(&key)
             .map(|due| std::mem::take(&mut due.payload));
-        for (_, which) in &moved {
+        for ((at, _), which) in &moved {
             let delayed = self.delayed.remove(which).unwrap();
+            self.due(key, delayed.priority, (*at).min(self.now));
             self.merge(key, &[which.1].into(), (delayed.priority, delayed.payload));
         }
         if let Some(due) = self.due.get_mut(&key) {
@@ -139,34 +162,38 @@ impl Model {
         self.delayed.keys().any(|(k, _, _)| *k == key)
     }
 
-    pub(super) fn line_up(&mut self, key: u8, since: u64) {
-        if self.held.contains(&key) || self.aside.contains(&key) {
+    pub(super) fn line_up(&mut self, key: u8) {
+        if self.held.contains_key(&key) || self.aside.contains(&key) {
             return;
         }
-        let in_line = self.line.iter().any(|(k, _, _)| *k == key);
-        if self.draining && !in_line && !self.promised.contains(&key) {
+        let place = self.line.iter().position(|(k, _)| *k == key);
+        if self.draining && place.is_none() && !self.promised.contains(&key) {
             self.aside.push(key);
             return;
         }
         let priority = self.due[&key].priority;
-        match self.line.iter().position(|(k, _, _)| *k == key) {
-            None => self.line.push((key, priority, since)),
-            Some(at) if self.line[at].1 < priority => {
-                let (_, _, since) = self.line.remove(at);
-                self.line.push((key, priority, since));
-            }
-            Some(_) => {}
+        match place {
+            Some(at) if self.line[at].1 >= priority => return,
+            Some(at) => drop(self.line.remove(at)),
+            None => {}
+        }
+        self.line.push((key, priority));
+        if let Some(turns) = &mut self.turns
+            && !turns.contains(&group(key))
+        {
+            turns.push(group(key));
         }
     }
 
     pub(super) fn expire(&mut self) {
-        while let Some((at, key)) = self.next_deadline().filter(|(at, _)| *at <= self.now) {
+        while let Some((_, key)) = self.next_deadline().filter(|(at, _)| *at <= self.now) {
             let now = self.now;
             self.absorb(key, |_, _, at| at <= now);
-            if self.due[&key].lanes.contains(&None) {
-                self.absorb(key, |_, kept, _| !kept);
-            }
-            self.line_up(key, at);
+            let due = self.due[&key].lanes.clone();
+            self.absorb(key, |lane, kept, _| {
+                !kept && (due.contains(&None) || due.contains(&lane))
+            });
+            self.line_up(key);
         }
     }
 
@@ -178,16 +205,35 @@ impl Model {
         Some((delayed.at.0, key.0))
     }
 
+    /// Takes the key whose turn it is out of the line.
+    pub(super) fn next(&mut self) -> Option<u8> {
+        let at = self.turn()?;
+        let (key, _) = self.line.remove(at);
+        let line = &self.line;
+        if let Some(turns) = &mut self.turns {
+            turns.retain(|each| *each != group(key));
+            if line.iter().any(|(other, _)| group(*other) == group(key)) {
+                turns.push(group(key));
+            }
+        }
+        Some(key)
+    }
+
     /// Returns the position in line whose turn it is.
-    pub(super) fn turn(&mut self) -> Option<usize> {
-        let first = |level: Priority| self.line.iter().position(|(_, p, _)| *p == level);
-        let highest = self.line.iter().map(|(_, priority, _)| *priority).max()?;
+    fn turn(&mut self) -> Option<usize> {
+        if let Some(turns) = &self.turns {
+            let turn = turns.first()?;
+            return self.line.iter().position(|(key, _)| group(*key) == *turn);
+        }
+        let first = |level: Priority| self.line.iter().position(|(_, p)| *p == level);
+        let since = |at: usize| self.due[&self.line[at].0].since;
+        let highest = self.line.iter().map(|(_, priority)| *priority).max()?;
         let aged = [Priority::Low, Priority::Normal]
             .into_iter()
             .filter(|level| *level < highest)
             .filter_map(first)
-            .filter(|at| self.now - self.line[*at].2 > PATIENCE)
-            .min_by_key(|at| (self.line[*at].2, std::cmp::Reverse(self.line[*at].1)));
+            .filter(|at| self.now - since(*at) > PATIENCE)
+            .min_by_key(|at| (since(*at), std::cmp::Reverse(self.line[*at].1)));
         if aged.is_none() {
             self.passed_over = 0;
             return first(highest);
@@ -202,7 +248,7 @@ impl Model {
 
     pub(super) fn settle(&mut self, key: u8) {
         if self.due.contains_key(&key) {
-            self.line_up(key, self.now);
+            self.line_up(key);
         } else if !self.is_delayed(key) {
             self.failures.retain(|(k, _), _| *k != key);
         }
@@ -213,21 +259,26 @@ impl Model {
             self.expire();
             self.draining = true;
             let due = |key: &&u8| self.due.contains_key(*key);
-            self.promised = self.held.iter().filter(due).copied().collect();
+            self.promised = self.held.keys().filter(due).copied().collect();
         }
     }
 
     pub(super) fn resume(&mut self) {
         self.draining = false;
         for key in std::mem::take(&mut self.aside) {
-            self.line_up(key, self.now);
+            self.line_up(key);
         }
     }
 
-    pub(super) fn shut_down(&mut self) {
+    pub(super) fn shut_down(&mut self, drops_line: bool) {
         self.shutting_down = true;
         self.delayed.clear();
-        for key in std::mem::take(&mut self.aside) {
+        let mut dropped = std::mem::take(&mut self.aside);
+        if drops_line {
+            dropped.extend(self.line.drain(..).map(|(key, _)| key));
+            self.turns = self.turns.as_ref().map(|_| Vec::new());
+        }
+        for key in dropped {
             self.due.remove(&key);
             self.failures.retain(|(k, _), _| *k != key);
         }
@@ -239,10 +290,7 @@ impl Model {
         lanes: BTreeSet<Lane>,
         (priority, payload): Parcel,
     ) {
-        let due = self.due.entry(key).or_insert(Due {
-            priority,
-            ..Due::default()
-        });
+        let due = self.due(key, priority, self.now);
         due.lanes.extend(lanes);
         due.payload.splice(0..0, payload);
         due.priority = due.priority.max(priority);

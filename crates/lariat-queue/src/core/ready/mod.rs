@@ -1,19 +1,22 @@
 //! The line of keys that are ready: one queue per priority, and the rule that none of them starves.
 
-use std::collections::VecDeque;
-use std::hash::Hash;
-use std::time::{Duration, Instant};
+mod line;
 
+use std::hash::Hash;
+use std::time::Duration;
+
+use super::clock::Stamp;
 use super::entry::{Entry, Phase};
 use super::index::Index;
 use crate::Priority;
+use line::{Line, Place};
 
 /// The rule by which a waiting low priority rises.
 ///
 /// Higher levels leave first. Once the first key of a lower level has waited longer than `patience`,
 /// every `share`-th hand-out goes to the longest waiting such key. So a key that becomes ready with
 /// `n` keys of lower levels ahead of it is handed out after at most `patience` and then
-/// `share × (n + 1)` further hand-outs, whatever is added above it.
+/// `share × (n + 1)` further hand-outs, whatever is added above it. No key waits for ever.
 ///
 /// The default is a patience of one second and a share of four.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,33 +66,46 @@ pub(super) struct Ready {
     passed_over: u32,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Level {
-    /// Slots in line with the number of their ticket, valid and stale.
-    line: VecDeque<(u32, u32)>,
+    /// Those in line, valid and stale.
+    line: Line,
     /// How many of them are valid.
     valid: usize,
 }
 
 impl Ready {
-    pub(super) fn new(ageing: Ageing) -> Self {
+    /// Makes an empty line in which, where it is fair, groups take turns.
+    pub(super) fn new(ageing: Ageing, is_fair: bool) -> Self {
+        let level = |_| Level {
+            line: Line::new(is_fair),
+            valid: 0,
+        };
         Self {
             ageing,
-            levels: Default::default(),
+            levels: std::array::from_fn(level),
             next_number: 0,
             passed_over: 0,
         }
     }
 
-    pub(super) fn push(&mut self, slot: u32, priority: Priority) -> Ticket {
+    pub(super) fn push(&mut self, slot: u32, priority: Priority, group: u64) -> Ticket {
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         let level = &mut self.levels[priority.level()];
-        level.line.push_back((slot, number));
+        level.line.push((slot, number), group);
         level.valid += 1;
         Ticket {
             level: priority.level() as u8,
             number,
+        }
+    }
+
+    /// Makes every ticket stale.
+    pub(super) fn clear(&mut self) {
+        for level in &mut self.levels {
+            level.line.retain(|_| false);
+            level.valid = 0;
         }
     }
 
@@ -102,12 +118,12 @@ impl Ready {
     pub(super) fn pop<K: Eq + Hash, P>(
         &mut self,
         entries: &Index<K, Entry<P>>,
-        now: Instant,
+        now: Stamp,
     ) -> Option<u32> {
         let highest = self.levels.iter().position(|level| level.valid > 0)?;
         let level = self.aged_level(highest, entries, now).unwrap_or(highest);
         let (slot, _) = self.first(level, entries)?;
-        self.levels[level].line.pop_front();
+        self.levels[level].line.pop_front(false);
         self.levels[level].valid -= 1;
         Some(slot)
     }
@@ -117,12 +133,12 @@ impl Ready {
         &mut self,
         highest: usize,
         entries: &Index<K, Entry<P>>,
-        now: Instant,
+        now: Stamp,
     ) -> Option<usize> {
         let patience = self.ageing.patience;
         let aged = (highest + 1..Priority::LEVELS)
             .filter_map(|level| Some((self.first(level, entries)?.1, level)))
-            .filter(|(since, _)| now.saturating_duration_since(*since) > patience)
+            .filter(|(since, _)| now.since(*since) > patience)
             .min();
         let Some((_, level)) = aged else {
             self.passed_over = 0;
@@ -141,17 +157,13 @@ impl Ready {
         &mut self,
         level: usize,
         entries: &Index<K, Entry<P>>,
-    ) -> Option<(u32, Instant)> {
+    ) -> Option<(u32, Stamp)> {
         let line = &mut self.levels[level].line;
-        while let Some(&(slot, number)) = line.front() {
-            let ticket = Ticket {
-                level: level as u8,
-                number,
-            };
-            match entry_with(entries, slot, ticket) {
-                Some(entry) => return Some((slot, entry.since?)),
-                None => line.pop_front(),
-            };
+        while let Some(place) = line.front() {
+            match entry_at(entries, level as u8, place) {
+                Some(entry) => return Some((place.0, entry.since)),
+                None => line.pop_front(true),
+            }
         }
         None
     }
@@ -160,9 +172,8 @@ impl Ready {
     pub(super) fn compact<K: Eq + Hash, P>(&mut self, entries: &Index<K, Entry<P>>) {
         for (level, line) in (0..).zip(&mut self.levels) {
             if line.line.len() > 2 * line.valid + 64 {
-                line.line.retain(|&(slot, number)| {
-                    entry_with(entries, slot, Ticket { level, number }).is_some()
-                });
+                line.line
+                    .retain(|place| entry_at(entries, level, place).is_some());
             }
         }
     }
@@ -181,18 +192,22 @@ impl Ready {
     }
 }
 
-/// Returns the entry of a slot if this is the ticket it holds.
-fn entry_with<K: Eq + Hash, P>(
+/// Returns the entry of a place in line if it holds that place.
+fn entry_at<K: Eq + Hash, P>(
     entries: &Index<K, Entry<P>>,
-    slot: u32,
-    ticket: Ticket,
+    level: u8,
+    (slot, number): Place,
 ) -> Option<&Entry<P>> {
     let entry = &entries.get(slot)?.value;
-    (entry.phase == Phase::Ready(ticket)).then_some(entry)
+    (entry.phase == Phase::Ready(Ticket { level, number })).then_some(entry)
 }
 
 #[cfg(test)]
 impl Ready {
+    pub(super) fn room(&self) -> usize {
+        self.levels.iter().map(|level| level.line.room()).sum()
+    }
+
     /// Counts tickets, stale ones included.
     pub(super) fn tickets(&self) -> usize {
         self.levels.iter().map(|level| level.line.len()).sum()

@@ -1,6 +1,5 @@
-//! The async shell through its public API, on paused time unless said otherwise.
+//! Workers that wait: who is woken, when, and what a cancelled one leaves behind.
 
-use std::collections::HashSet;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -8,25 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use lariat_queue::{Add, LaneId, Verdict, Work, WorkQueue};
+use lariat_queue::{Add, LaneId};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
-const SECOND: Duration = Duration::from_secs(1);
-
-type Queue = WorkQueue<u32>;
+use crate::{Queue, SECOND, take_and_finish};
 
 /// Polls a future once with a waker that does nothing.
 fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
     future.poll(&mut Context::from_waker(Waker::noop()))
-}
-
-async fn take_and_finish(queue: &Queue) -> u32 {
-    let work = queue.take().await.expect("the queue is open");
-    let key = *work.key();
-    work.done();
-    key
 }
 
 #[tokio::test(start_paused = true)]
@@ -211,53 +201,62 @@ async fn a_worker_with_nothing_to_do_is_not_woken() {
     assert_eq!(wakes.0.load(Ordering::Relaxed), before);
 }
 
-/// Real time and threads: nothing is lost and nothing handed out twice at once.
-#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn fifty_producers_and_ten_workers_handle_every_key() {
-    const PRODUCERS: u32 = 50;
-    const KEYS: u32 = 200;
+#[tokio::test(start_paused = true)]
+async fn one_add_wakes_one_worker() {
     let queue = Queue::default();
-    let mut producers = JoinSet::new();
-    for producer in 0..PRODUCERS {
-        let queue = queue.clone();
-        producers.spawn(async move {
-            for key in 0..KEYS {
-                let delay = Duration::from_micros(u64::from(key % 3) * 500);
-                queue.add((producer % 10) * KEYS + key, Add::after(delay));
-                tokio::task::yield_now().await;
-            }
-        });
+    let wakes: Vec<Arc<Wakes>> = (0..5).map(|_| Arc::default()).collect();
+    let mut takes: Vec<_> = wakes.iter().map(|_| Box::pin(queue.take())).collect();
+    for (take, wakes) in takes.iter_mut().zip(&wakes) {
+        let waker = Waker::from(Arc::clone(wakes));
+        assert!(
+            take.as_mut()
+                .poll(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
     }
-    let mut workers = JoinSet::new();
-    let held = Arc::new(Mutex::new(HashSet::new()));
-    for _ in 0..10 {
-        let (queue, held) = (queue.clone(), Arc::clone(&held));
-        workers.spawn(async move {
-            let mut seen = HashSet::new();
-            while let Some(work) = queue.take().await {
-                seen.insert(*work.key());
-                assert!(held.lock().insert(*work.key()), "one holder per key");
-                tokio::task::yield_now().await;
-                assert!(held.lock().remove(work.key()));
-                work.done();
-            }
-            seen
-        });
-    }
-    producers.join_all().await;
-    while queue.stats().delayed + queue.stats().depth() + queue.stats().held > 0 {
-        tokio::task::yield_now().await;
-    }
-    queue.shut_down();
-    let seen: HashSet<u32> = workers.join_all().await.into_iter().flatten().collect();
-    assert_eq!(seen.len() as u32, 10 * KEYS);
+    let woken = || {
+        wakes
+            .iter()
+            .filter(|wakes| wakes.0.load(Ordering::Relaxed) > 0)
+            .count()
+    };
+    queue.add(1, Add::now());
+    assert_eq!(woken(), 1);
+    queue.add(2, Add::now());
+    assert_eq!(woken(), 1, "the one on its way passes the word on");
+    let place = wakes
+        .iter()
+        .position(|wakes| wakes.0.load(Ordering::Relaxed) > 0);
+    let Poll::Ready(Some(work)) = poll_once(takes[place.unwrap()].as_mut()) else {
+        panic!("the woken worker gets the key");
+    };
+    assert_eq!((*work.key(), woken()), (1, 2));
 }
 
-#[test]
-fn public_types_are_send_and_sync() {
-    fn check<T: Send + Sync + 'static>() {}
-    check::<WorkQueue<String>>();
-    check::<Work<String>>();
-    check::<Add>();
-    check::<Verdict<()>>();
+#[tokio::test(start_paused = true)]
+async fn workers_end_with_a_drain_and_take_again_after_it() {
+    let queue = Queue::default();
+    let mut workers = JoinSet::new();
+    for _ in 0..2 {
+        let queue = queue.clone();
+        workers.spawn(async move { queue.take().await.is_none() });
+    }
+    time::sleep(SECOND).await;
+    queue.drain();
+    assert_eq!(workers.join_all().await, [true; 2]);
+    queue.add(1, Add::now());
+    queue.add(2, Add::after(SECOND));
+    assert!(queue.take().await.is_none());
+    time::sleep(10 * SECOND).await;
+
+    let start = Instant::now();
+    queue.add(3, Add::after(5 * SECOND));
+    queue.resume();
+    let mut keys = vec![take_and_finish(&queue).await, take_and_finish(&queue).await];
+    keys.sort_unstable();
+    assert_eq!((keys, start.elapsed()), (vec![1, 2], Duration::ZERO));
+    assert_eq!(
+        (take_and_finish(&queue).await, start.elapsed()),
+        (3, 5 * SECOND)
+    );
 }

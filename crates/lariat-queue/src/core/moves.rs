@@ -1,0 +1,145 @@
+//! How entries move between their phases.
+
+use std::hash::Hash;
+
+use super::QueueCore;
+use super::clock::{Clock, Stamp};
+use super::entry::{Delayed, Phase};
+use super::hand_out::Verdict;
+use crate::{LaneId, Payload, Priority};
+
+impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
+    /// Notes that something of an entry becomes due, if nothing was.
+    pub(super) fn note_due(&mut self, slot: u32, at: Stamp) {
+        let entry = &mut self.entries[slot].value;
+        if entry.due.is_empty() {
+            entry.since = at;
+            self.counters.adds += 1;
+            if matches!(entry.phase, Phase::Held(_)) {
+                self.counters.due_again += 1;
+            }
+        }
+    }
+
+    /// Puts an entry in line, or moves it up when its priority rose; a held one waits for its return.
+    pub(super) fn line_up(&mut self, slot: u32) {
+        let slotted = &mut self.entries[slot];
+        let entry = &mut slotted.value;
+        match entry.phase {
+            Phase::Held(_) | Phase::Aside => return,
+            Phase::Parked if self.draining && !entry.promised => {
+                entry.phase = Phase::Aside;
+                self.aside.push(slot);
+                return;
+            }
+            Phase::Parked => {}
+            Phase::Ready(ticket) if ticket.level() > entry.priority.level() => {
+                self.ready.discard(ticket);
+            }
+            Phase::Ready(_) => return,
+        }
+        let group = self.group.as_ref().map_or(0, |group| group(&slotted.key));
+        let was_ready = entry.phase != Phase::Parked;
+        entry.phase = Phase::Ready(self.ready.push(slot, entry.priority, group));
+        if was_ready {
+            self.ready.compact(&self.entries);
+        }
+    }
+
+    /// Delays one lane, unless it is due already and the delay is not to be kept.
+    pub(super) fn park(&mut self, slot: u32, delayed: Delayed<P>) {
+        let entry = &mut self.entries[slot].value;
+        if !delayed.kept && entry.due.contains(delayed.lane) {
+            entry.payload.merge(delayed.payload);
+            return;
+        }
+        let deadline = delayed.deadline;
+        if entry.delay(delayed) {
+            self.waiting.push(deadline, slot);
+            let entries = &self.entries;
+            self.waiting.compact(|slot, deadline| {
+                entries
+                    .get(slot)
+                    .is_some_and(|slotted| slotted.value.has_delay(deadline))
+            });
+        }
+    }
+
+    /// Makes every lane due whose time has come, in the order of their times.
+    pub(super) fn release_expired(&mut self, now: Stamp) {
+        if self.draining {
+            return;
+        }
+        while let Some((deadline, slot)) = self.waiting.pop_expired(now) {
+            // The deadline may be stale: its lane ran early, or the slot serves another key by now.
+            let slotted = self.entries.get(slot);
+            if slotted.is_some_and(|slotted| slotted.value.has_delay(deadline)) {
+                self.note_due(slot, deadline.at);
+                self.entries[slot].value.expire(now);
+                self.line_up(slot);
+            }
+        }
+    }
+
+    /// Takes an entry from its worker.
+    pub(super) fn release(&mut self, slot: u32, now: Stamp) {
+        let entry = &mut self.entries[slot].value;
+        let Phase::Held(since) = entry.phase else {
+            panic!("slot {slot} is not with a worker");
+        };
+        entry.phase = Phase::Parked;
+        self.counters.due_again -= usize::from(!entry.due.is_empty());
+        self.counters.worked(now.since(since));
+        self.held.end(since, &self.entries);
+    }
+
+    /// Carries out the verdict on one lane of a returned entry.
+    pub(super) fn judge(
+        &mut self,
+        slot: u32,
+        lane: LaneId,
+        verdict: Verdict<P>,
+        (priority, now): (Priority, Stamp),
+    ) {
+        let entry = &mut self.entries[slot].value;
+        let (after, payload, counter) = match verdict {
+            Verdict::Done => return entry.forget(lane),
+            Verdict::Again { after, payload } => {
+                entry.forget(lane);
+                (after, payload, &mut self.counters.requeues)
+            }
+            Verdict::Failed { after, payload } => {
+                entry.count_failure(lane);
+                (after, payload, &mut self.counters.retries)
+            }
+        };
+        if self.shutting_down {
+            return;
+        }
+        *counter += 1;
+        if after.is_zero() {
+            self.note_due(slot, now);
+            let entry = &mut self.entries[slot].value;
+            entry.make_due(&lane.into(), priority, payload);
+        } else {
+            let delayed = Delayed {
+                lane,
+                kept: false,
+                deadline: self.waiting.deadline(Clock::later(now, after)),
+                priority,
+                payload,
+            };
+            self.park(slot, delayed);
+        }
+    }
+
+    /// Puts a returned entry where it belongs now.
+    pub(super) fn settle(&mut self, slot: u32) {
+        let entry = &self.entries[slot].value;
+        if !entry.due.is_empty() {
+            self.line_up(slot);
+        } else if entry.is_idle() {
+            self.entries.remove(slot);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! A queue whose clock is moved by hand.
+
+use std::time::{Duration, Instant};
+
+use super::super::*;
+
+/// A queue of numbered lanes over letters, with a clock that is moved by hand.
+pub(super) struct Bench {
+    pub(super) queue: QueueCore<char, Vec<u32>>,
+    pub(super) now: Instant,
+}
+
+impl Payload for Vec<u32> {
+    fn merge(&mut self, later: Self) {
+        self.extend(later);
+    }
+}
+
+pub(super) const SECOND: Duration = Duration::from_secs(1);
+
+pub(super) fn lane(number: u32) -> LaneId {
+    LaneId::new(number)
+}
+
+pub(super) fn now_add() -> Add<Vec<u32>> {
+    Add::now()
+}
+
+impl Bench {
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "an arbitrary origin of virtual time"
+    )]
+    pub(super) fn new() -> Self {
+        Self {
+            queue: QueueCore::new(Ageing::new(10 * SECOND, 4)),
+            now: Instant::now(),
+        }
+    }
+
+    pub(super) fn add(&mut self, keys: &str) {
+        for key in keys.chars() {
+            self.queue.add(key, now_add(), self.now);
+        }
+    }
+
+    pub(super) fn add_with(&mut self, key: char, add: Add<Vec<u32>>) {
+        self.queue.add(key, add, self.now);
+    }
+
+    pub(super) fn advance(&mut self, by: Duration) {
+        self.now += by;
+    }
+
+    pub(super) fn take(&mut self) -> Option<Taken<char, Vec<u32>>> {
+        self.queue.take(self.now)
+    }
+
+    pub(super) fn finish(
+        &mut self,
+        taken: &Taken<char, Vec<u32>>,
+        verdicts: &[(LaneId, Verdict<Vec<u32>>)],
+    ) {
+        self.queue.finish(
+            taken.slot,
+            taken.priority,
+            verdicts.iter().cloned(),
+            self.now,
+        );
+    }
+
+    pub(super) fn done(&mut self, taken: &Taken<char, Vec<u32>>) {
+        self.finish(taken, &[(LaneId::WHOLE, Verdict::Done)]);
+    }
+
+    /// Takes and finishes everything that is ready.
+    pub(super) fn drain(&mut self) -> String {
+        let mut keys = String::new();
+        while let Some(taken) = self.take() {
+            keys.push(taken.key);
+            self.done(&taken);
+        }
+        keys
+    }
+}

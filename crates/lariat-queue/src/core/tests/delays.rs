@@ -1,0 +1,123 @@
+//! Delayed adds.
+
+use std::time::Duration;
+
+use super::super::*;
+use super::bench::{Bench, SECOND, lane, now_add};
+
+#[test]
+fn a_delayed_key_comes_not_before_its_time_and_never_twice() {
+    let mut bench = Bench::new();
+    bench.add_with('a', Add::after(5 * SECOND));
+    bench.advance(5 * SECOND - Duration::from_nanos(1));
+    assert_eq!(bench.drain(), "");
+    bench.advance(Duration::from_nanos(1));
+    assert_eq!(bench.drain(), "a");
+    bench.advance(100 * SECOND);
+    assert_eq!(bench.drain(), "");
+}
+
+#[test]
+fn the_earlier_of_two_deadlines_wins_in_both_orders() {
+    for delays in [[2, 9], [9, 2]] {
+        let mut bench = Bench::new();
+        for delay in delays {
+            bench.add_with('a', Add::after(delay * SECOND));
+        }
+        bench.advance(2 * SECOND);
+        assert_eq!(bench.drain(), "a", "{delays:?}");
+        bench.advance(100 * SECOND);
+        assert_eq!(bench.drain(), "", "{delays:?}");
+    }
+}
+
+#[test]
+fn expired_keys_come_in_the_order_of_their_times() {
+    let mut bench = Bench::new();
+    for (key, delay) in [('a', 3), ('b', 1), ('c', 2)] {
+        bench.add_with(key, Add::after(delay * SECOND));
+    }
+    bench.advance(5 * SECOND);
+    assert_eq!(bench.drain(), "bca");
+}
+
+#[test]
+fn what_is_ready_beats_what_waits() {
+    let mut bench = Bench::new();
+    bench.add_with('a', Add::after(5 * SECOND).payload(vec![1]));
+    bench.add_with('a', now_add().payload(vec![2]));
+    let taken = bench.take().unwrap();
+    assert_eq!(taken.payload, [1, 2]);
+    bench.done(&taken);
+    bench.advance(10 * SECOND);
+    assert_eq!(bench.drain(), "");
+
+    bench.add("a");
+    bench.add_with('a', Add::after(5 * SECOND));
+    assert_eq!(bench.drain(), "a");
+    bench.advance(10 * SECOND);
+    assert_eq!(bench.drain(), "");
+}
+
+#[test]
+fn a_kept_delay_ends_at_its_time_whatever_happened_before() {
+    let mut bench = Bench::new();
+    bench.add_with('a', Add::after(5 * SECOND).kept());
+    bench.add("a");
+    bench.add_with('a', Add::after(7 * SECOND).kept());
+    assert_eq!(bench.drain(), "a");
+    bench.advance(5 * SECOND);
+    assert_eq!(bench.drain(), "a");
+    bench.advance(5 * SECOND);
+    assert_eq!(bench.drain(), "");
+}
+
+#[test]
+fn a_delay_no_clock_can_hold_means_never() {
+    let mut bench = Bench::new();
+    bench.add_with('a', Add::after(Duration::MAX));
+    bench.add("b");
+    let taken = bench.take().unwrap();
+    let again = Verdict::Again {
+        after: Duration::MAX,
+        payload: vec![],
+    };
+    bench.finish(&taken, &[(LaneId::WHOLE, again)]);
+    bench.advance(1_000_000 * SECOND);
+    assert_eq!(bench.drain(), "");
+    bench.add("ab");
+    assert_eq!(bench.drain(), "ab");
+}
+
+#[test]
+fn a_key_added_later_for_an_earlier_time_comes_first() {
+    let mut bench = Bench::new();
+    bench.add_with('a', Add::after(5 * SECOND));
+    bench.add_with('b', Add::after(3 * SECOND));
+    bench.advance(4 * SECOND);
+    assert_eq!(bench.drain(), "b");
+    bench.advance(SECOND);
+    assert_eq!(bench.drain(), "a");
+}
+
+#[test]
+fn a_delayed_key_counts_as_waiting_only_once_it_is_ready() {
+    let mut bench = Bench::new();
+    bench.add_with('a', Add::after(SECOND));
+    let stats = bench.queue.stats(bench.now);
+    assert_eq!((bench.queue.len(), stats.depth(), stats.delayed), (0, 0, 1));
+    bench.advance(SECOND);
+    let stats = bench.queue.stats(bench.now);
+    assert_eq!((bench.queue.len(), stats.depth(), stats.delayed), (1, 1, 0));
+}
+
+#[test]
+fn a_delay_takes_the_place_of_a_later_one_of_its_lane_however_they_were_asked_for() {
+    let mut bench = Bench::new();
+    bench.add_with('a', Add::after(10 * SECOND).lanes(lane(1)));
+    bench.add_with('a', Add::after(5 * SECOND).lanes(lane(1)).kept());
+    bench.advance(5 * SECOND);
+    assert_eq!(bench.drain(), "a");
+    bench.advance(5 * SECOND);
+    assert_eq!(bench.drain(), "");
+}

@@ -1,0 +1,81 @@
+//! Lanes: the independent work of one key.
+
+use super::super::*;
+use super::bench::{Bench, SECOND, lane, now_add};
+
+#[test]
+fn only_the_lanes_that_failed_come_again_each_at_its_own_time() {
+    let mut bench = Bench::new();
+    bench.add("a");
+    let taken = bench.take().unwrap();
+    assert!(taken.lanes.is_all());
+    let failed = |seconds: u32| Verdict::Failed {
+        after: seconds * SECOND,
+        payload: vec![seconds],
+    };
+    let verdicts = [
+        (lane(1), failed(5)),
+        (lane(2), Verdict::Done),
+        (lane(3), failed(2)),
+    ];
+    bench.finish(&taken, &verdicts);
+
+    bench.advance(2 * SECOND);
+    let taken = bench.take().unwrap();
+    assert_eq!(
+        (taken.lanes.clone(), &*taken.payload),
+        (lane(3).into(), &[2][..])
+    );
+    assert_eq!(taken.failures[..], [(lane(1), 1), (lane(3), 1)]);
+    bench.finish(&taken, &[(lane(3), failed(4))]);
+
+    bench.advance(3 * SECOND);
+    let taken = bench.take().unwrap();
+    assert_eq!(taken.lanes, lane(1).into());
+    bench.finish(&taken, &[(lane(1), Verdict::Done)]);
+
+    bench.advance(SECOND);
+    let taken = bench.take().unwrap();
+    assert_eq!(
+        (taken.lanes.clone(), &taken.failures[..]),
+        (lane(3).into(), &[(lane(3), 2)][..])
+    );
+    bench.finish(&taken, &[(lane(3), Verdict::Done)]);
+    assert_eq!(bench.queue.entries.len(), 0);
+}
+
+#[test]
+fn a_change_makes_delayed_lanes_due_at_once() {
+    let mut bench = Bench::new();
+    bench.add_with('a', Add::after(5 * SECOND).lanes(lane(1)).payload(vec![1]));
+    bench.add_with('a', now_add().payload(vec![2]));
+    let taken = bench.take().unwrap();
+    assert!(taken.lanes.is_all());
+    bench.done(&taken);
+    bench.advance(10 * SECOND);
+    assert_eq!(bench.drain(), "");
+}
+
+#[test]
+fn a_lane_added_alone_does_not_bring_the_others() {
+    let mut bench = Bench::new();
+    bench.add_with('a', Add::after(5 * SECOND).lanes(lane(1)));
+    bench.add_with('a', now_add().lanes(lane(2)));
+    let taken = bench.take().unwrap();
+    assert_eq!(taken.lanes, lane(2).into());
+    bench.done(&taken);
+    bench.advance(5 * SECOND);
+    assert_eq!(bench.take().unwrap().lanes, lane(1).into());
+}
+
+#[test]
+fn a_lane_that_comes_due_while_the_key_is_held_runs_after_it_is_given_back() {
+    let mut bench = Bench::new();
+    bench.add("a");
+    let taken = bench.take().unwrap();
+    bench.add_with('a', Add::after(SECOND).lanes(lane(7)));
+    bench.advance(2 * SECOND);
+    assert!(bench.take().is_none());
+    bench.done(&taken);
+    assert_eq!(bench.take().unwrap().lanes, lane(7).into());
+}

@@ -1,0 +1,129 @@
+//! Draining and shutting down, and what is left in memory.
+
+use std::time::Duration;
+
+use super::super::*;
+use super::bench::{Bench, SECOND, lane, now_add};
+
+#[test]
+fn a_drain_hands_out_what_was_due_before_it_and_the_rest_after_it() {
+    let mut bench = Bench::new();
+    bench.add("abc");
+    bench.add_with('d', Add::after(SECOND));
+    let (a, b) = (bench.take().unwrap(), bench.take().unwrap());
+    bench.add("a");
+    bench.queue.drain(bench.now);
+    bench.add("bef");
+    let again = Verdict::Again {
+        after: Duration::ZERO,
+        payload: vec![],
+    };
+    bench.finish(&b, &[(lane(1), again.clone())]);
+    bench.finish(&a, &[(lane(1), again)]);
+    bench.advance(5 * SECOND);
+    assert_eq!(bench.queue.next_deadline(), None);
+    assert!(!bench.queue.is_finished());
+    assert_eq!(bench.drain(), "ca");
+    assert!(bench.queue.is_finished());
+
+    bench.queue.resume();
+    assert_eq!(bench.drain(), "efbd");
+}
+
+#[test]
+fn shutdown_refuses_adds_drops_delays_and_drains_what_is_ready() {
+    let mut bench = Bench::new();
+    bench.add("ab");
+    bench.add_with('d', Add::after(SECOND));
+    let taken = bench.take().unwrap();
+    bench.queue.add('a', now_add(), bench.now);
+    bench.queue.shut_down();
+    bench.add("c");
+    assert!(!bench.queue.is_finished());
+    assert_eq!(bench.drain(), "b");
+    assert!(!bench.queue.is_finished());
+    // The key was dirtied before the shutdown, so it is drained too; its failure is not retried.
+    bench.done(&taken);
+    let taken = bench.take().unwrap();
+    let failed = Verdict::Failed {
+        after: SECOND,
+        payload: vec![],
+    };
+    bench.finish(&taken, &[(LaneId::WHOLE, failed)]);
+    assert!(bench.queue.is_finished());
+    bench.advance(5 * SECOND);
+    assert!(bench.take().is_none());
+    assert_eq!(bench.queue.entries.len(), 0);
+
+    bench.queue.reopen();
+    bench.add("e");
+    assert_eq!(bench.drain(), "e");
+}
+
+#[test]
+fn superseded_deadlines_and_tickets_do_not_pile_up() {
+    let mut bench = Bench::new();
+    for round in 0..100_000 {
+        bench.add_with(
+            'a',
+            Add::after(1_000_000 * SECOND - Duration::from_nanos(round)),
+        );
+    }
+    assert!(
+        bench.queue.waiting.len() < 3_000,
+        "{}",
+        bench.queue.waiting.len()
+    );
+
+    bench.add_with('z', now_add().priority(Priority::Low));
+    for _ in 0..100_000 {
+        bench.add_with('b', now_add().priority(Priority::Low));
+        bench.add("b");
+        let taken = bench.take().unwrap();
+        bench.done(&taken);
+    }
+    assert!(
+        bench.queue.ready.tickets() < 300,
+        "{}",
+        bench.queue.ready.tickets()
+    );
+}
+
+#[test]
+fn a_shutdown_without_drain_drops_what_is_ready() {
+    let mut bench = Bench::new();
+    bench.add("abc");
+    bench.add_with('d', Add::after(SECOND));
+    let taken = bench.take().unwrap();
+    bench.queue.shut_down_now();
+    assert!(bench.take().is_none());
+    assert!(!bench.queue.is_finished(), "a key is with a worker");
+    bench.done(&taken);
+    assert!(bench.queue.is_finished());
+    assert_eq!(bench.queue.entries.len(), 0);
+    bench.queue.reopen();
+    bench.add("e");
+    assert_eq!(bench.drain(), "e");
+}
+
+#[test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "an arbitrary origin of virtual time"
+)]
+fn a_crowd_that_has_left_leaves_no_memory_behind() {
+    let mut now = Instant::now();
+    let mut queue: QueueCore<u32, ()> = QueueCore::new(Ageing::default());
+    for key in 0..200_000 {
+        queue.add(key, Add::now(), now);
+        queue.add(key + 200_000, Add::after(SECOND), now);
+    }
+    assert!(queue.entries.room() >= 400_000);
+    now += SECOND;
+    while let Some(taken) = queue.take(now) {
+        queue.finish(taken.slot, taken.priority, [], now);
+    }
+    assert_eq!(queue.entries.len(), 0);
+    assert!(queue.entries.room() < 32_000, "{}", queue.entries.room());
+    assert!(queue.ready.room() < 32_000 && queue.waiting.room() < 32_000);
+}

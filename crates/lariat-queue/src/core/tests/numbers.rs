@@ -1,0 +1,119 @@
+//! What the queue counts, as client-go's metrics do.
+
+use super::super::*;
+use super::bench::{Bench, SECOND, now_add};
+
+const MICRO: Duration = Duration::from_micros(1);
+
+#[test]
+fn one_add_is_counted_and_its_wait_measured() {
+    let mut bench = Bench::new();
+    bench.add("a");
+    let stats = bench.queue.stats(bench.now);
+    assert_eq!((stats.adds, stats.depth(), stats.waits.count()), (1, 1, 0));
+    bench.advance(50 * MICRO);
+    let taken = bench.take().unwrap();
+    assert_eq!(taken.waited, 50 * MICRO);
+    let stats = bench.queue.stats(bench.now);
+    assert_eq!((stats.depth(), stats.held, stats.handed_out), (0, 1, 1));
+    assert_eq!(
+        (stats.waits.count(), stats.waits.sum(), stats.waits.max()),
+        (1, 50 * MICRO, 50 * MICRO)
+    );
+    bench.advance(25 * MICRO);
+    bench.done(&taken);
+    let stats = bench.queue.stats(bench.now);
+    assert_eq!(
+        (stats.works.count(), stats.works.sum(), stats.held),
+        (1, 25 * MICRO, 0)
+    );
+}
+
+#[test]
+fn five_adds_of_a_held_key_are_one_and_wait_from_the_first_on() {
+    let mut bench = Bench::new();
+    bench.add("a");
+    let taken = bench.take().unwrap();
+    for _ in 0..5 {
+        bench.add("a");
+        bench.advance(MICRO);
+    }
+    let stats = bench.queue.stats(bench.now);
+    assert_eq!((stats.adds, stats.depth(), stats.due_again), (2, 1, 1));
+    assert_eq!(bench.queue.len(), 0, "it is not in line yet");
+    bench.done(&taken);
+    assert_eq!(bench.queue.stats(bench.now).depth(), 1);
+    assert_eq!(bench.take().unwrap().waited, 5 * MICRO);
+}
+
+#[test]
+fn unfinished_work_and_the_longest_of_it_grow_while_keys_are_held() {
+    let mut bench = Bench::new();
+    bench.add("ab");
+    let first = bench.take().unwrap();
+    bench.advance(1000 * MICRO);
+    let stats = bench.queue.stats(bench.now);
+    assert_eq!(
+        (stats.unfinished, stats.longest),
+        (1000 * MICRO, 1000 * MICRO)
+    );
+    let second = bench.take().unwrap();
+    bench.advance(500 * MICRO);
+    let stats = bench.queue.stats(bench.now);
+    assert_eq!(
+        (stats.unfinished, stats.longest),
+        (2000 * MICRO, 1500 * MICRO)
+    );
+    bench.done(&first);
+    let stats = bench.queue.stats(bench.now);
+    assert_eq!(
+        (stats.unfinished, stats.longest),
+        (500 * MICRO, 500 * MICRO)
+    );
+    bench.done(&second);
+    let stats = bench.queue.stats(bench.now);
+    assert_eq!(
+        (stats.unfinished, stats.longest),
+        (Duration::ZERO, Duration::ZERO)
+    );
+}
+
+#[test]
+fn nothing_is_counted_after_a_shutdown() {
+    let mut bench = Bench::new();
+    bench.queue.shut_down();
+    bench.add("a");
+    bench
+        .queue
+        .add_failed('b', now_add(), |_| SECOND, bench.now);
+    let stats = bench.queue.stats(bench.now);
+    assert_eq!(
+        (stats.adds, stats.retries, stats.depth(), stats.delayed),
+        (0, 0, 0, 0)
+    );
+}
+
+#[test]
+fn retries_and_requeues_are_counted_apart_and_depths_by_priority() {
+    let mut bench = Bench::new();
+    bench.add("ab");
+    let (a, b) = (bench.take().unwrap(), bench.take().unwrap());
+    let (after, payload) = (SECOND, Vec::new());
+    let failed = Verdict::Failed {
+        after,
+        payload: Vec::clone(&payload),
+    };
+    bench.finish(&a, &[(LaneId::WHOLE, failed)]);
+    bench.finish(&b, &[(LaneId::WHOLE, Verdict::Again { after, payload })]);
+    let stats = bench.queue.stats(bench.now);
+    assert_eq!((stats.retries, stats.requeues, stats.delayed), (1, 1, 2));
+    bench.add_with('c', now_add().priority(Priority::High));
+    let stats = bench.queue.stats(bench.now);
+    assert_eq!(
+        (
+            stats.depth_of(Priority::High),
+            stats.depth_of(Priority::Normal)
+        ),
+        (1, 0)
+    );
+}

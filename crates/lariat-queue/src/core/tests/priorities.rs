@@ -1,0 +1,133 @@
+//! Priorities, ageing and fairness.
+
+use super::super::*;
+use super::bench::{Bench, SECOND, now_add};
+
+#[test]
+fn higher_priorities_leave_first_and_levels_are_fifo() {
+    let mut bench = Bench::new();
+    for (key, priority) in [
+        ('a', Priority::Low),
+        ('b', Priority::Normal),
+        ('c', Priority::High),
+        ('d', Priority::Low),
+        ('e', Priority::Normal),
+    ] {
+        bench.add_with(key, now_add().priority(priority));
+    }
+    assert_eq!(bench.queue.stats(bench.now).depth_of(Priority::Low), 2);
+    assert_eq!(bench.drain(), "cbead");
+}
+
+#[test]
+fn a_priority_rises_but_never_falls_and_a_risen_key_stands_behind_its_new_level() {
+    let mut bench = Bench::new();
+    bench.add_with('a', now_add().priority(Priority::Low));
+    bench.add_with('b', now_add().priority(Priority::Low));
+    bench.add("c");
+    bench.add("b");
+    bench.add_with('c', now_add().priority(Priority::Low));
+    assert_eq!(bench.drain(), "cba");
+}
+
+#[test]
+fn a_low_key_leaves_within_its_bound_under_any_load_of_higher_keys() {
+    let mut bench = Bench::new();
+    bench.add_with('z', now_add().priority(Priority::Low));
+    let mut hand_outs = 0;
+    loop {
+        bench.add("a");
+        let taken = bench.take().unwrap();
+        bench.done(&taken);
+        hand_outs += 1;
+        if taken.key == 'z' {
+            break;
+        }
+        bench.advance(SECOND);
+    }
+    // Ten seconds of patience at a hand-out per second, then the fourth hand-out after it.
+    assert_eq!(hand_outs, 11 + 4);
+}
+
+#[test]
+fn a_low_key_that_is_given_back_stays_low() {
+    let mut bench = Bench::new();
+    bench.add_with('a', now_add().priority(Priority::Low));
+    let taken = bench.take().unwrap();
+    bench.queue.give_back(taken, bench.now);
+    bench.add("b");
+    assert_eq!(bench.drain(), "ba");
+}
+
+#[test]
+fn what_becomes_ready_first_does_not_overtake_a_higher_priority() {
+    let mut bench = Bench::new();
+    bench.add_with('a', Add::after(SECOND).priority(Priority::Low));
+    bench.add_with('b', Add::after(2 * SECOND).priority(Priority::High));
+    bench.advance(3 * SECOND);
+    assert_eq!(bench.drain(), "ba");
+}
+
+#[test]
+fn a_busy_level_never_starves_the_one_below() {
+    // controller-runtime #3496: with a level that is never empty, the initial list is never handled.
+    let mut bench = Bench::new();
+    for key in 'A'..='Z' {
+        bench.add_with(key, now_add().priority(Priority::Low));
+    }
+    let (mut low, mut hand_outs) = (String::new(), 0);
+    while low.len() < 26 {
+        bench.add("ab");
+        let taken = bench.take().unwrap();
+        bench.done(&taken);
+        bench.advance(SECOND / 10);
+        hand_outs += 1;
+        low.extend(Some(taken.key).filter(char::is_ascii_uppercase));
+    }
+    assert_eq!(low, ('A'..='Z').collect::<String>());
+    // Ten seconds of patience at ten hand-outs a second, then every fourth.
+    assert!(hand_outs <= 101 + 4 * 26, "{hand_outs}");
+}
+
+/// A queue whose keys belong to the group of their case.
+fn fair() -> Bench {
+    let mut bench = Bench::new();
+    let group = |key: &char| u64::from(key.is_ascii_uppercase());
+    bench.queue = QueueCore::fair(Ageing::new(10 * SECOND, 4), group);
+    bench
+}
+
+#[test]
+fn groups_take_turns_however_many_keys_one_of_them_has() {
+    let mut bench = fair();
+    bench.add("abcdefgh");
+    bench.add("AB");
+    assert_eq!(bench.drain(), "aAbBcdefgh");
+    // One that comes later has the next turn but one.
+    bench.add("abcd");
+    let taken = bench.take().unwrap();
+    bench.done(&taken);
+    bench.add("A");
+    assert_eq!(bench.drain(), "bAcd");
+}
+
+#[test]
+fn groups_take_turns_within_a_priority() {
+    let mut bench = fair();
+    for (keys, priority) in [
+        ("abc", Priority::Low),
+        ("ABC", Priority::High),
+        ("d", Priority::High),
+    ] {
+        for key in keys.chars() {
+            bench.add_with(key, now_add().priority(priority));
+        }
+    }
+    assert_eq!(bench.drain(), "AdBCabc");
+    // A key that rises leaves its turn to the others of its group.
+    bench.add_with('a', now_add().priority(Priority::Low));
+    bench.add_with('b', now_add().priority(Priority::Low));
+    bench.add_with('A', now_add().priority(Priority::Low));
+    bench.add("a");
+    assert_eq!(bench.drain(), "abA");
+}

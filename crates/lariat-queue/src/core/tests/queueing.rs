@@ -1,0 +1,148 @@
+//! The rules of client-go's work queue.
+
+use std::time::Duration;
+
+use super::super::*;
+use super::bench::{Bench, SECOND, lane, now_add};
+
+#[test]
+fn keys_leave_in_the_order_in_which_they_came() {
+    let mut bench = Bench::new();
+    bench.add("cabd");
+    assert_eq!(bench.drain(), "cabd");
+}
+
+#[test]
+fn a_key_added_twice_is_handed_out_once_with_both_payloads() {
+    let mut bench = Bench::new();
+    bench.add_with('a', now_add().payload(vec![1]));
+    bench.add_with('a', now_add().payload(vec![2]));
+    assert_eq!(bench.queue.stats(bench.now).depth(), 1);
+    assert_eq!(bench.queue.stats(bench.now).adds, 1);
+    let taken = bench.take().unwrap();
+    assert_eq!(taken.payload, [1, 2]);
+    assert!(bench.take().is_none());
+}
+
+#[test]
+fn a_held_key_is_not_handed_out_twice_and_comes_again_at_the_end() {
+    let mut bench = Bench::new();
+    bench.add("a");
+    let taken = bench.take().unwrap();
+    bench.add("aaaaab");
+    assert_eq!(bench.queue.stats(bench.now).adds, 3);
+    let other = bench.take().unwrap();
+    assert_eq!(other.key, 'b');
+    assert!(bench.take().is_none());
+    bench.add("c");
+    bench.done(&taken);
+    assert_eq!(bench.drain(), "ca");
+}
+
+#[test]
+fn finished_keys_are_forgotten() {
+    let mut bench = Bench::new();
+    bench.add("abc");
+    bench.drain();
+    assert_eq!(bench.queue.entries.len(), 0);
+}
+
+#[test]
+fn payloads_merge_the_older_before_the_later() {
+    let mut bench = Bench::new();
+    bench.add_with('a', now_add().payload(vec![1]));
+    let taken = bench.take().unwrap();
+    bench.add_with('a', now_add().payload(vec![2]));
+    let failed = Verdict::Failed {
+        after: Duration::ZERO,
+        payload: vec![1],
+    };
+    bench.finish(&taken, &[(lane(1), failed)]);
+    let taken = bench.take().unwrap();
+    assert_eq!(taken.payload, [1, 2]);
+
+    bench.add_with('a', now_add().payload(vec![3]));
+    let failed = Verdict::Failed {
+        after: SECOND,
+        payload: vec![2],
+    };
+    bench.finish(&taken, &[(lane(1), failed)]);
+    assert_eq!(bench.take().unwrap().payload, [2, 3]);
+}
+
+#[test]
+fn work_given_back_is_due_as_before_and_without_a_failure() {
+    let mut bench = Bench::new();
+    bench.add_with('a', now_add().lanes(lane(1)).payload(vec![1]));
+    let taken = bench.take().unwrap();
+    bench.add_with('a', now_add().lanes(lane(2)).payload(vec![2]));
+    bench.queue.give_back(taken, bench.now);
+    let again = bench.take().unwrap();
+    assert_eq!(again.lanes, [lane(1), lane(2)].into_iter().collect());
+    assert_eq!(again.payload, [1, 2]);
+    assert!(again.failures.is_empty());
+}
+
+#[test]
+fn a_duplicate_does_not_make_the_line_longer() {
+    let mut bench = Bench::new();
+    bench.add("a");
+    assert_eq!(bench.queue.len(), 1);
+    bench.add("b");
+    bench.add("a");
+    assert_eq!(bench.queue.len(), 2);
+}
+
+#[test]
+fn a_key_can_be_added_again_while_it_is_held_and_after() {
+    let mut bench = Bench::new();
+    bench.add("a");
+    let taken = bench.take().unwrap();
+    bench.add("a");
+    bench.done(&taken);
+    let taken = bench.take().unwrap();
+    bench.done(&taken);
+    assert!(bench.take().is_none());
+    bench.add("a");
+    assert_eq!(bench.drain(), "a");
+}
+
+#[test]
+fn a_held_key_is_skipped_and_handed_out_right_after_it_is_back() {
+    let mut bench = Bench::new();
+    bench.add_with('a', now_add().priority(Priority::High));
+    let taken = bench.take().unwrap();
+    bench.add_with('a', now_add().priority(Priority::High));
+    bench.add("b");
+    assert_eq!(bench.take().unwrap().key, 'b');
+    assert!(bench.take().is_none());
+    bench.done(&taken);
+    assert_eq!(bench.take().unwrap().key, 'a');
+}
+
+#[test]
+fn failures_of_keys_and_lanes_are_counted_apart_and_forgotten_when_told() {
+    let mut bench = Bench::new();
+    let fails = |bench: &mut Bench, key, lanes: LaneId, expected| {
+        let add = now_add().lanes(lanes);
+        let delay = |failures| {
+            assert_eq!(failures, expected);
+            SECOND
+        };
+        bench.queue.add_failed(key, add, delay, bench.now);
+    };
+    fails(&mut bench, 'a', lane(1), 1);
+    fails(&mut bench, 'a', lane(1), 2);
+    fails(&mut bench, 'a', lane(2), 1);
+    fails(&mut bench, 'b', lane(1), 1);
+    assert_eq!(bench.queue.failures(&'a', lane(1)), 2);
+    bench.queue.forget(&'a', lane(1));
+    fails(&mut bench, 'a', lane(1), 1);
+    bench.queue.forget(&'a', LaneId::WHOLE);
+    assert_eq!(bench.queue.failures(&'a', lane(2)), 0);
+    assert_eq!(bench.queue.failures(&'b', lane(1)), 1);
+    assert_eq!(bench.queue.failures(&'c', lane(1)), 0);
+    // Forgetting is about the history only: what waits still comes.
+    bench.advance(SECOND);
+    assert_eq!(bench.drain(), "ab");
+}

@@ -1,0 +1,100 @@
+//! Delays that depend on the failures alone.
+
+use std::time::{Duration, Instant};
+
+use super::RateLimiter;
+
+/// Doubles from `base` up to `max`: client-go's `ItemExponentialFailureRateLimiter`.
+#[derive(Debug, Clone, Copy)]
+pub struct Exponential {
+    base: Duration,
+    max: Duration,
+}
+
+impl Exponential {
+    /// Waits `base` after the first failure and never longer than `max`. A `base` of zero always is.
+    #[must_use]
+    pub fn new(base: Duration, max: Duration) -> Self {
+        Self { base, max }
+    }
+}
+
+impl RateLimiter for Exponential {
+    fn delay(&mut self, failures: u32, _: Instant) -> Duration {
+        let doublings = failures.saturating_sub(1);
+        let factor = 2_u32.checked_pow(doublings).unwrap_or(u32::MAX);
+        self.base.saturating_mul(factor).min(self.max)
+    }
+}
+
+/// Waits `fast` for the first failures and `slow` after: client-go's `ItemFastSlowRateLimiter`.
+#[derive(Debug, Clone, Copy)]
+pub struct FastSlow {
+    fast: Duration,
+    slow: Duration,
+    fast_failures: u32,
+}
+
+impl FastSlow {
+    /// Waits `fast` after each of the first `fast_failures` failures, `slow` after later ones.
+    #[must_use]
+    pub fn new(fast: Duration, slow: Duration, fast_failures: u32) -> Self {
+        Self {
+            fast,
+            slow,
+            fast_failures,
+        }
+    }
+}
+
+impl RateLimiter for FastSlow {
+    fn delay(&mut self, failures: u32, _: Instant) -> Duration {
+        if failures <= self.fast_failures {
+            self.fast
+        } else {
+            self.slow
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "an arbitrary origin of virtual time"
+)]
+mod tests {
+    use super::*;
+
+    fn delays(mut limiter: impl RateLimiter, failures: impl IntoIterator<Item = u32>) -> Vec<u128> {
+        let now = Instant::now();
+        let delay = |failures| limiter.delay(failures, now).as_millis();
+        failures.into_iter().map(delay).collect()
+    }
+
+    #[test]
+    fn exponential_delays_double() {
+        let limiter = Exponential::new(Duration::from_millis(1), Duration::from_secs(1));
+        assert_eq!(delays(limiter, 1..=5), [1, 2, 4, 8, 16]);
+    }
+
+    #[test]
+    fn exponential_delays_never_overflow() {
+        let limiter = Exponential::new(Duration::from_millis(1), Duration::from_secs(1));
+        assert_eq!(delays(limiter, [11, 1000, u32::MAX]), [1000, 1000, 1000]);
+        let hours = Duration::from_secs(1_000_000);
+        let limiter = Exponential::new(hours, Duration::MAX);
+        assert!(delays(limiter, [1000]) >= delays(limiter, [30]));
+        let limiter = Exponential::new(Duration::from_secs(5), Duration::from_secs(1));
+        assert_eq!(
+            delays(limiter, [1]),
+            [1000],
+            "a base above the cap is the cap"
+        );
+    }
+
+    #[test]
+    fn fast_delays_turn_slow_after_so_many() {
+        let limiter = FastSlow::new(Duration::from_millis(5), Duration::from_secs(10), 3);
+        assert_eq!(delays(limiter, 1..=5), [5, 5, 5, 10_000, 10_000]);
+    }
+}
