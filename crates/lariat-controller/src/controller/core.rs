@@ -9,6 +9,7 @@ use lariat_cache::{Change, Informer, Subscriber, Subscription};
 use lariat_core::{Cause, Gvk, ObjectKey};
 use lariat_queue::{Add, Priority, WorkQueue};
 
+use super::options::ControllerOptions;
 use super::registration::Registration;
 use crate::error::RegisterError;
 use crate::handler::AnyHandler;
@@ -29,8 +30,8 @@ pub(crate) struct ControllerCore {
 }
 
 impl ControllerCore {
-    pub(crate) fn new(informer: Arc<Informer>, handler_timeout: Option<Duration>) -> Self {
-        let queue = Queue::default();
+    pub(crate) fn new(informer: Arc<Informer>, options: &ControllerOptions) -> Self {
+        let queue = options.queue();
         let feed = informer.subscribe(Arc::new(Feeder {
             queue: queue.clone(),
             deletions: AtomicU64::new(0),
@@ -39,7 +40,7 @@ impl ControllerCore {
             informer,
             queue,
             lanes: Lanes::default(),
-            handler_timeout,
+            handler_timeout: options.handler_timeout,
             _feed: feed,
         }
     }

@@ -1,12 +1,12 @@
 //! A kind somebody asked for, in use or not.
 
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
 
 use lariat_cache::SharedCacheFactory;
 use lariat_core::{Gvk, ResourceKind};
 
 use super::core::ControllerCore;
+use super::options::ControllerOptions;
 use crate::factory::Shared;
 
 /// The place of a kind's controller, which comes into being when it is first needed.
@@ -15,7 +15,7 @@ pub(crate) struct Slot {
     /// Where the kind is served, if that was told.
     resource: OnceLock<ResourceKind>,
     caches: SharedCacheFactory,
-    handler_timeout: Option<Duration>,
+    options: ControllerOptions,
     core: OnceLock<Arc<ControllerCore>>,
     factory: Weak<Shared>,
 }
@@ -24,14 +24,14 @@ impl Slot {
     pub(crate) fn new(
         gvk: Gvk,
         caches: SharedCacheFactory,
-        handler_timeout: Option<Duration>,
+        options: ControllerOptions,
         factory: Weak<Shared>,
     ) -> Self {
         Self {
             gvk,
             resource: OnceLock::new(),
             caches,
-            handler_timeout,
+            options,
             core: OnceLock::new(),
             factory,
         }
@@ -65,7 +65,7 @@ impl Slot {
                 Some(resource) => self.caches.for_resource_kind(resource),
                 None => self.caches.for_kind(&self.gvk),
             };
-            Arc::new(ControllerCore::new(informer, self.handler_timeout))
+            Arc::new(ControllerCore::new(informer, &self.options))
         });
         if let Some(factory) = self.factory.upgrade() {
             factory.start_late(core);

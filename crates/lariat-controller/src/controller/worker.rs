@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::ObjectKey;
-use tokio::task::{self, JoinSet};
+use tokio::task::JoinSet;
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
@@ -81,7 +81,5 @@ async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
             tracing::warn!(kind = %core.gvk(), %key, "handlers were dropped: the grace period is over");
             return;
         }
-        // Handlers that never wait would otherwise keep the thread from everybody else.
-        task::consume_budget().await;
     }
 }

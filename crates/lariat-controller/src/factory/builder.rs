@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use kube::Client;
 use lariat_cache::MissingKind;
+use lariat_queue::RateLimiter;
 
 use super::SharedControllerFactory;
+use crate::controller::ControllerOptions;
 
 /// How long a start waits for caches: controller-runtime's `CacheSyncTimeout`.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(120);
@@ -18,8 +20,8 @@ const GRACE_PERIOD: Duration = Duration::from_secs(30);
 pub(super) struct Options {
     pub(super) sync_timeout: Duration,
     pub(super) grace_period: Duration,
-    pub(super) handler_timeout: Option<Duration>,
     pub(super) missing_kind: MissingKind,
+    pub(super) controller: ControllerOptions,
 }
 
 /// Configures a [`SharedControllerFactory`].
@@ -36,8 +38,8 @@ impl FactoryBuilder {
             options: Options {
                 sync_timeout: SYNC_TIMEOUT,
                 grace_period: GRACE_PERIOD,
-                handler_timeout: None,
                 missing_kind: MissingKind::default(),
+                controller: ControllerOptions::default(),
             },
         }
     }
@@ -61,7 +63,27 @@ impl FactoryBuilder {
     ///
     /// A call that takes longer is dropped at its next await and counts as a failure.
     pub fn handler_timeout(mut self, timeout: Duration) -> Self {
-        self.options.handler_timeout = Some(timeout);
+        self.options.controller.handler_timeout = Some(timeout);
+        self
+    }
+
+    /// Sets how long failed handlers wait (default:
+    /// [`lasso_default`](lariat_queue::lasso_default), 5 ms doubling up to 30 s, and 2 minutes from the
+    /// 31st failure on).
+    ///
+    /// `limiter` is called once for each kind, so that kinds never share one by accident.
+    pub fn rate_limiter<L: RateLimiter>(
+        mut self,
+        limiter: impl Fn() -> L + Send + Sync + 'static,
+    ) -> Self {
+        self.options.controller.set_limiter(limiter);
+        self
+    }
+
+    /// Lets the namespaces of a kind take turns, so that one in which much happens does not hold back
+    /// the others (default: first come first served over all namespaces).
+    pub fn fair_namespaces(mut self) -> Self {
+        self.options.controller.fair_namespaces = true;
         self
     }
 

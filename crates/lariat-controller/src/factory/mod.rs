@@ -148,13 +148,9 @@ impl SharedControllerFactory {
         let mut state = shared.state.lock();
         let slot = state.slots.entry(gvk).or_insert_with_key(|gvk| {
             let caches = shared.caches.clone();
-            let timeout = shared.options.handler_timeout;
-            Arc::new(Slot::new(
-                gvk.clone(),
-                caches,
-                timeout,
-                Arc::downgrade(shared),
-            ))
+            let options = shared.options.controller.clone();
+            let factory = Arc::downgrade(shared);
+            Arc::new(Slot::new(gvk.clone(), caches, options, factory))
         });
         Arc::clone(slot)
     }

@@ -1,8 +1,12 @@
 //! Keys that are enqueued, and the order in which they are handled.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use k8s_openapi::api::core::v1::Secret;
 use lariat_controller::Outcome;
+use lariat_core::ObjectKey;
 use tokio::time::{self, Instant};
 
 use crate::bench::{Bench, SECOND, key, settle};
@@ -183,4 +187,48 @@ async fn every_handler_sees_the_last_state_of_every_object() {
             assert_eq!(last, truth, "seed {seed}");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_limiter_of_the_factory_is_made_once_for_each_kind() {
+    let made = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&made);
+    let limiter = move || {
+        count.fetch_add(1, Ordering::Relaxed);
+        |failures: u32| Duration::from_secs(u64::from(failures))
+    };
+    let bench = Bench::with(|builder| builder.rate_limiter(limiter)).await;
+    let fails = bench.on("fails", |_| async { Err("no".into()) });
+    bench.factory.for_object::<Secret>().enqueue(&key("a"));
+    assert_eq!(made.load(Ordering::Relaxed), 2);
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(7 * SECOND).await;
+    let calls = fails.all();
+    let gaps: Vec<u64> = calls
+        .windows(2)
+        .map(|pair| (pair[1].at - pair[0].at).as_secs())
+        .collect();
+    assert_eq!(gaps, [1, 2, 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn fair_namespaces_take_turns() {
+    let bench = Bench::with(|builder| builder.fair_namespaces()).await;
+    let calls = bench.record("log");
+    for number in 0..50 {
+        let noisy = ObjectKey::namespaced("noisy", &format!("noisy-{number}"));
+        bench.config_maps.enqueue(&noisy);
+    }
+    for number in 0..3 {
+        bench.config_maps.enqueue(&key(&format!("quiet-{number}")));
+    }
+    bench.factory.start(1).await.unwrap();
+    settle().await;
+    let names = calls.names();
+    let last = names
+        .iter()
+        .rposition(|name| name.starts_with("quiet"))
+        .unwrap();
+    assert_eq!((names.len(), last), (53, 5), "{names:?}");
 }
