@@ -1,0 +1,61 @@
+//! What a run costs: time, CPU, memory.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Measures from its making on.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    begun: Instant,
+    cpu: Duration,
+}
+
+impl Meter {
+    pub(crate) fn begin() -> Self {
+        Self {
+            begun: now(),
+            cpu: cpu(),
+        }
+    }
+
+    /// Returns the seconds that passed, and those the process computed.
+    pub(crate) fn seconds(&self) -> (f64, f64) {
+        let wall = now() - self.begun;
+        (wall.as_secs_f64(), (cpu() - self.cpu).as_secs_f64())
+    }
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a benchmark measures what the clock on the wall says"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+fn cpu() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
+}
+
+/// Returns the memory the process holds now, in MB; 0 where the system does not say.
+pub(crate) fn resident_mb() -> f64 {
+    status_mb("VmRSS:")
+}
+
+/// Returns the most memory the process has held, in MB; 0 where the system does not say.
+pub(crate) fn peak_mb() -> f64 {
+    status_mb("VmHWM:")
+}
+
+fn status_mb(name: &str) -> f64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok());
+    kilobytes.unwrap_or(0.0) * 1024.0 / 1e6
+}

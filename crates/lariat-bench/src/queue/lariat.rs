@@ -1,0 +1,94 @@
+//! Lariat's queue, with priorities, ageing and lanes as they are by default.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use lariat_queue::{Add, WorkQueue};
+use tokio::task::JoinSet;
+
+use super::{Delayed, Key, TASKS, one_thread as one_thread_runtime, share, two_threads};
+
+/// Adds all keys, then takes and finishes them.
+pub(super) fn one_thread(keys: Vec<Key>) -> impl FnOnce() {
+    let runtime = one_thread_runtime();
+    move || {
+        runtime.block_on(async {
+            let queue: WorkQueue<Key> = WorkQueue::default();
+            for key in &keys {
+                queue.add(Key::clone(key), Add::now());
+            }
+            for _ in &keys {
+                queue.take().await.expect("there are more").done();
+            }
+        });
+    }
+}
+
+/// Producers add while workers take, until every add was followed by a hand-out of its key.
+pub(super) fn many(keys: Vec<Key>, n: usize) -> impl FnOnce() {
+    let runtime = two_threads();
+    let keys = Arc::new(keys);
+    move || {
+        runtime.block_on(async {
+            let queue: WorkQueue<Key> = WorkQueue::default();
+            let mut workers = JoinSet::new();
+            let taken = Arc::new(AtomicUsize::new(0));
+            for _ in 0..TASKS {
+                let (queue, taken) = (queue.clone(), Arc::clone(&taken));
+                workers.spawn(async move {
+                    while let Some(work) = queue.take().await {
+                        taken.fetch_add(1, Ordering::Relaxed);
+                        work.done();
+                    }
+                });
+            }
+            let mut producers = JoinSet::new();
+            for producer in 0..TASKS {
+                let (queue, adds) = (queue.clone(), share(&keys, n, producer));
+                producers.spawn(async move {
+                    for (at, key) in adds.enumerate() {
+                        queue.add(key, Add::now());
+                        // A producer in a program waits for its watch now and then.
+                        if at % 1024 == 0 {
+                            tokio::task::yield_now().await;
+                        }
+                    }
+                });
+            }
+            producers.join_all().await;
+            queue.shut_down_with_drain().await;
+            workers.join_all().await;
+            assert!(taken.load(Ordering::Relaxed) >= keys.len().min(n));
+        });
+    }
+}
+
+/// Adds all keys delayed, and notes when each was handed out.
+pub(super) fn delayed(delayed: &Arc<Delayed>) {
+    let runtime = two_threads();
+    runtime.block_on(async {
+        let queue: WorkQueue<Key> = WorkQueue::default();
+        let mut worker = JoinSet::new();
+        let (taken, noted) = (queue.clone(), Arc::clone(delayed));
+        worker.spawn(async move {
+            for _ in &noted.adds {
+                let work = taken.take().await.expect("it is open");
+                noted.came(work.key());
+                work.done();
+            }
+        });
+        for (key, delay) in delayed.adds() {
+            queue.add(key, Add::after(delay));
+        }
+        worker.join_all().await;
+    });
+}
+
+/// Lets keys wait in the queue.
+pub(super) fn wait(keys: Vec<Key>) -> WorkQueue<Key> {
+    let queue = WorkQueue::default();
+    for key in keys {
+        queue.add(key, Add::now());
+    }
+    queue
+}

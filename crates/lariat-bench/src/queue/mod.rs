@@ -1,0 +1,206 @@
+//! The work queue, case by case.
+//!
+//! An operation is one add. Keys are `Arc<str>` of the form `namespace/name` and are made before the
+//! clock runs. Every add is followed until its key was taken and finished.
+
+mod kube_rs;
+mod lariat;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::meter::{self, Meter};
+use crate::report::Row;
+
+pub(crate) type Key = Arc<str>;
+
+pub(crate) const CASES: [&str; 5] = [
+    "distinct-1x1",
+    "distinct-4x4",
+    "hot-4x4",
+    "delayed",
+    "memory",
+];
+
+pub(crate) const SUBJECTS: [&str; 3] = ["lariat", "kube-rs", "kube-rs-applier"];
+
+/// Producers and workers of the cases that have several.
+const TASKS: usize = 4;
+
+/// Keys of the hot case.
+const HOT_KEYS: usize = 1000;
+
+/// Delays are spread over this time.
+const DELAYS: Duration = Duration::from_millis(100);
+
+/// Returns who takes part in a case: kube-rs' scheduler is its queue, its applier has retries too.
+pub(crate) fn subjects(case: &str) -> &'static [&'static str] {
+    match case {
+        "distinct-1x1" | "hot-4x4" => &SUBJECTS,
+        _ => &SUBJECTS[..2],
+    }
+}
+
+/// Runs one subject once.
+pub(crate) fn run(case: &str, subject: &str, n: Option<usize>) -> Result<Row> {
+    let n = n.unwrap_or(default_n(case, subject));
+    let mut row = Row {
+        bench: "queue".to_owned(),
+        case: case.to_owned(),
+        subject: subject.to_owned(),
+        n,
+        ..Row::default()
+    };
+    match (case, subject) {
+        ("distinct-1x1", "lariat") => row.time(|| lariat::one_thread(keys(n))),
+        ("distinct-1x1", "kube-rs") => row.time(|| kube_rs::one_thread(keys(n))),
+        ("distinct-1x1", "kube-rs-applier") => row.time(|| kube_rs::applier(&keys(n), n)),
+        ("distinct-4x4", "lariat") => row.time(|| lariat::many(keys(n), n)),
+        ("distinct-4x4", "kube-rs") => row.time(|| kube_rs::many(keys(n), n)),
+        ("hot-4x4", "lariat") => row.time(|| lariat::many(keys(HOT_KEYS), n)),
+        ("hot-4x4", "kube-rs") => row.time(|| kube_rs::many(keys(HOT_KEYS), n)),
+        ("hot-4x4", "kube-rs-applier") => row.time(|| kube_rs::applier(&keys(HOT_KEYS), n)),
+        ("delayed", "lariat") => row.lateness(lariat::delayed, n),
+        ("delayed", "kube-rs") => row.lateness(kube_rs::delayed, n),
+        ("memory", "lariat") => row.memory(lariat::wait, n),
+        ("memory", "kube-rs") => row.memory(kube_rs::wait, n),
+        _ => bail!("no case {case:?} of {subject:?}; --help lists them"),
+    }
+    row.peak_rss_mb = Some(meter::peak_mb());
+    Ok(row)
+}
+
+fn default_n(case: &str, subject: &str) -> usize {
+    match (case, subject) {
+        // Its cost per key grows with the number of keys that wait.
+        ("distinct-1x1", "kube-rs-applier") => 50_000,
+        ("hot-4x4", _) => 2_000_000,
+        ("delayed", _) => 100_000,
+        _ => 1_000_000,
+    }
+}
+
+impl Row {
+    fn finish(&mut self, meter: &Meter) {
+        (self.wall_s, self.cpu_s) = meter.seconds();
+        self.ops_per_s = self.n as f64 / self.wall_s;
+    }
+
+    /// Measures a run, whose preparation is not counted.
+    fn time<R: FnOnce()>(&mut self, prepare: impl FnOnce() -> R) {
+        let run = prepare();
+        let meter = Meter::begin();
+        run();
+        self.finish(&meter);
+    }
+
+    /// Measures how late delayed keys come.
+    fn lateness(&mut self, run: impl FnOnce(&Arc<Delayed>), n: usize) {
+        let delayed = Arc::new(Delayed::new(n));
+        let meter = Meter::begin();
+        run(&delayed);
+        self.finish(&meter);
+        let mut late = delayed.lateness();
+        late.sort_unstable();
+        let at = |share: f64| late[((late.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6;
+        self.p50_us = Some(at(0.5));
+        self.p99_us = Some(at(0.99));
+    }
+
+    /// Measures what waiting keys hold beyond themselves.
+    fn memory<Q>(&mut self, fill: impl FnOnce(Vec<Key>) -> Q, n: usize) {
+        let keys = keys(n);
+        // The queue holds clones of these, so that the texts are not counted.
+        let copies = keys.clone();
+        let before = meter::resident_mb();
+        let meter = Meter::begin();
+        let queue = fill(copies);
+        self.finish(&meter);
+        let held = (meter::resident_mb() - before).max(0.0);
+        // The vector of copies is gone by now; it was 16 bytes a key, and so is the key in the queue.
+        self.bytes_per_key = Some(held * 1e6 / n as f64);
+        drop((queue, keys));
+    }
+}
+
+/// Delayed adds, and when their keys came.
+struct Delayed {
+    begun: Instant,
+    adds: Vec<(Key, Duration)>,
+    /// When each key was to come, and when it came, in nanoseconds since the beginning.
+    times: Vec<(AtomicU64, AtomicU64)>,
+}
+
+impl Delayed {
+    fn new(n: usize) -> Self {
+        let delays = (0..).map(|at: u32| DELAYS * (at.wrapping_mul(2_654_435_761) >> 16) / 65_536);
+        Self {
+            begun: meter::now(),
+            adds: keys(n).into_iter().zip(delays).collect(),
+            times: (0..n).map(|_| Default::default()).collect(),
+        }
+    }
+
+    /// Iterates over the adds; each is noted as due after its delay from now.
+    fn adds(&self) -> impl Iterator<Item = (Key, Duration)> {
+        let noted = self.adds.iter().zip(&self.times);
+        noted.map(|((key, delay), (due, _))| {
+            due.store(self.nanos(*delay), Ordering::Relaxed);
+            (Key::clone(key), *delay)
+        })
+    }
+
+    fn came(&self, key: &Key) {
+        let number = key
+            .rsplit('-')
+            .next()
+            .and_then(|number| number.parse::<usize>().ok());
+        let (_, came) = &self.times[number.expect("keys end with their number")];
+        came.store(self.nanos(Duration::ZERO), Ordering::Relaxed);
+    }
+
+    fn nanos(&self, after: Duration) -> u64 {
+        (meter::now() - self.begun + after).as_nanos() as u64
+    }
+
+    fn lateness(&self) -> Vec<Duration> {
+        let late = |(due, came): &(AtomicU64, AtomicU64)| {
+            let (due, came) = (due.load(Ordering::Relaxed), came.load(Ordering::Relaxed));
+            assert!(came > 0, "every key came");
+            Duration::from_nanos(came.saturating_sub(due))
+        };
+        self.times.iter().map(late).collect()
+    }
+}
+
+/// Makes keys as a cluster has them.
+fn keys(n: usize) -> Vec<Key> {
+    (0..n)
+        .map(|number| format!("namespace-{}/pod-{number:07}", number % 100).into())
+        .collect()
+}
+
+fn one_thread() -> Runtime {
+    let runtime = Builder::new_current_thread().enable_time().build();
+    runtime.expect("a runtime without I/O can be made")
+}
+
+fn two_threads() -> Runtime {
+    let runtime = Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build();
+    runtime.expect("a runtime without I/O can be made")
+}
+
+/// Returns which keys a producer adds: its share of `n` adds, over all keys in turn.
+fn share(keys: &Arc<Vec<Key>>, n: usize, producer: usize) -> impl Iterator<Item = Key> + use<> {
+    let keys = Arc::clone(keys);
+    (producer..n)
+        .step_by(TASKS)
+        .map(move |at| Key::clone(&keys[at % keys.len()]))
+}
