@@ -7,6 +7,7 @@ use lariat_queue::{Add, Verdict, Work, WorkQueue};
 mod client_go;
 mod crowds;
 mod waiting;
+mod wakeups;
 
 const SECOND: Duration = Duration::from_secs(1);
 

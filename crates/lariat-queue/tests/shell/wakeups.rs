@@ -1,0 +1,168 @@
+//! Whatever is polled, woken, cancelled and added in whatever order: as long as something is ready and
+//! somebody waits, somebody who waits has been woken.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use lariat_queue::{Add, Work};
+use proptest::prelude::*;
+use tokio::time;
+
+use crate::Queue;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Add {
+        key: u32,
+        after: u64,
+    },
+    Wait,
+    /// Polls a waiting worker, woken or not.
+    Poll(usize),
+    Cancel(usize),
+    Finish(usize),
+    GiveBack(usize),
+    Advance(u64),
+    Drain,
+    Resume,
+}
+
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A call of `take` that was polled at least once and got nothing.
+struct Waiting<'a> {
+    take: Pin<Box<dyn Future<Output = Option<Work<u32>>> + 'a>>,
+    woken: Arc<Flag>,
+}
+
+impl Waiting<'_> {
+    fn poll(&mut self) -> Poll<Option<Work<u32>>> {
+        self.woken.0.store(false, Ordering::Relaxed);
+        let waker = Waker::from(Arc::clone(&self.woken));
+        self.take.as_mut().poll(&mut Context::from_waker(&waker))
+    }
+}
+
+struct Crowd<'a> {
+    queue: &'a Queue,
+    waiting: Vec<Waiting<'a>>,
+    holding: Vec<Work<u32>>,
+}
+
+impl Crowd<'_> {
+    async fn step(&mut self, step: &Step) {
+        match *step {
+            Step::Add { key, after } => {
+                self.queue.add(key, Add::after(Duration::from_secs(after)));
+            }
+            Step::Wait => {
+                let queue = self.queue;
+                self.waiting.push(Waiting {
+                    take: Box::pin(queue.take()),
+                    woken: Arc::default(),
+                });
+                self.poll(self.waiting.len() - 1);
+            }
+            Step::Poll(which) if !self.waiting.is_empty() => self.poll(which % self.waiting.len()),
+            Step::Cancel(which) if !self.waiting.is_empty() => {
+                drop(self.waiting.swap_remove(which % self.waiting.len()));
+            }
+            Step::Finish(which) if !self.holding.is_empty() => {
+                self.holding.swap_remove(which % self.holding.len()).done();
+            }
+            Step::GiveBack(which) if !self.holding.is_empty() => {
+                drop(self.holding.swap_remove(which % self.holding.len()));
+            }
+            Step::Advance(seconds) => time::advance(Duration::from_secs(seconds)).await,
+            Step::Drain => self.queue.drain(),
+            Step::Resume => self.queue.resume(),
+            _ => {}
+        }
+        // Timers have a granularity of a millisecond.
+        time::advance(Duration::from_millis(2)).await;
+    }
+
+    fn poll(&mut self, which: usize) {
+        if let Poll::Ready(taken) = self.waiting[which].poll() {
+            drop(self.waiting.swap_remove(which));
+            self.holding.extend(taken);
+        }
+    }
+
+    fn check(&self) {
+        let stats = self.queue.stats();
+        let in_line = stats.depth() - stats.due_again;
+        let woken = |waiting: &Waiting<'_>| waiting.woken.0.load(Ordering::Relaxed);
+        if in_line > 0 && !self.waiting.is_empty() {
+            assert!(
+                self.waiting.iter().any(woken),
+                "{in_line} keys, nobody woken"
+            );
+        }
+    }
+
+    /// Polls who is woken, and nobody else, until all that was added has come.
+    async fn finish(mut self) {
+        self.queue.resume();
+        if self.waiting.is_empty() {
+            self.step(&Step::Wait).await;
+        }
+        for _ in 0..200 {
+            time::advance(Duration::from_secs(1)).await;
+            self.holding.drain(..).for_each(Work::done);
+            let woken = |waiting: &Waiting<'_>| waiting.woken.0.load(Ordering::Relaxed);
+            while let Some(which) = self.waiting.iter().position(woken) {
+                self.poll(which);
+            }
+            if self.waiting.is_empty() {
+                self.step(&Step::Wait).await;
+            }
+        }
+        self.holding.drain(..).for_each(Work::done);
+        let stats = self.queue.stats();
+        assert_eq!((stats.depth(), stats.held, stats.delayed), (0, 0, 0));
+    }
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0_u32..4, prop_oneof![Just(0), 1_u64..6]).prop_map(|(key, after)| Step::Add { key, after }),
+        4 => Just(Step::Wait),
+        4 => any::<usize>().prop_map(Step::Poll),
+        3 => any::<usize>().prop_map(Step::Cancel),
+        3 => any::<usize>().prop_map(Step::Finish),
+        1 => any::<usize>().prop_map(Step::GiveBack),
+        3 => (1_u64..4).prop_map(Step::Advance),
+        1 => Just(Step::Drain),
+        2 => Just(Step::Resume),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_wake_up_is_lost(steps in prop::collection::vec(step(), 1..60)) {
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let queue = Queue::default();
+            let (waiting, holding) = (Vec::new(), Vec::new());
+            let mut crowd = Crowd { queue: &queue, waiting, holding };
+            for step in &steps {
+                crowd.step(step).await;
+                crowd.check();
+            }
+            crowd.finish().await;
+        });
+    }
+}
