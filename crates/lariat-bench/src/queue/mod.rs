@@ -34,6 +34,9 @@ const TASKS: usize = 4;
 /// Keys of the hot case.
 const HOT_KEYS: usize = 1000;
 
+/// How many distinct keys the applier is given at most.
+const MOST_APPLIED: usize = 50_000;
+
 /// Delays are spread over this time.
 const DELAYS: Duration = Duration::from_millis(100);
 
@@ -47,7 +50,11 @@ pub(crate) fn subjects(case: &str) -> &'static [&'static str] {
 
 /// Runs one subject once.
 pub(crate) fn run(case: &str, subject: &str, n: Option<usize>) -> Result<Row> {
-    let n = n.unwrap_or(default_n(case, subject));
+    let n = match (case, subject) {
+        // Its cost per key grows with the number of keys that wait.
+        ("distinct-1x1", "kube-rs-applier") => n.unwrap_or(MOST_APPLIED).min(MOST_APPLIED),
+        _ => n.unwrap_or(default_n(case)),
+    };
     let mut row = Row {
         bench: "queue".to_owned(),
         case: case.to_owned(),
@@ -74,12 +81,10 @@ pub(crate) fn run(case: &str, subject: &str, n: Option<usize>) -> Result<Row> {
     Ok(row)
 }
 
-fn default_n(case: &str, subject: &str) -> usize {
-    match (case, subject) {
-        // Its cost per key grows with the number of keys that wait.
-        ("distinct-1x1", "kube-rs-applier") => 50_000,
-        ("hot-4x4", _) => 2_000_000,
-        ("delayed", _) => 100_000,
+fn default_n(case: &str) -> usize {
+    match case {
+        "hot-4x4" => 2_000_000,
+        "delayed" => 100_000,
         _ => 1_000_000,
     }
 }
