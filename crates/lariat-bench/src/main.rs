@@ -53,18 +53,17 @@ fn run(options: &Options) -> Result<()> {
     }
     let mut report = report::Report::begin(options.json);
     for (case, subject) in runs {
-        report.row(&median(options, case, subject)?);
+        let mut rows = (0..options.runs)
+            .map(|_| in_a_process_of_its_own(options, case, subject))
+            .collect::<Result<Vec<Row>>>()?;
+        // As JSON every run is told, as a table the one in the middle.
+        if !options.json {
+            rows.sort_by(|a, b| a.ops_per_s.total_cmp(&b.ops_per_s));
+            rows = vec![rows.swap_remove(rows.len() / 2)];
+        }
+        rows.iter().for_each(|row| report.row(row));
     }
     Ok(())
-}
-
-/// Runs one subject several times and returns the run in the middle, by operations a second.
-fn median(options: &Options, case: &str, subject: &str) -> Result<Row> {
-    let mut rows = (0..options.runs)
-        .map(|_| in_a_process_of_its_own(options, case, subject))
-        .collect::<Result<Vec<Row>>>()?;
-    rows.sort_by(|a, b| a.ops_per_s.total_cmp(&b.ops_per_s));
-    Ok(rows.swap_remove(rows.len() / 2))
 }
 
 fn in_a_process_of_its_own(options: &Options, case: &str, subject: &str) -> Result<Row> {

@@ -42,6 +42,8 @@ impl Options {
                 "--case" => options.case = Some(value()?),
                 "--subject" => options.subject = Some(value()?),
                 "--n" => options.n = Some(number(&value()?)?),
+                // Part of every benchmark's command line; a queue has none.
+                "--handlers" => drop(number(&value()?)?),
                 "--runs" => options.runs = number(&value()?)?,
                 "--json" => options.json = true,
                 "--child" => options.child = true,
@@ -69,5 +71,5 @@ pub(crate) fn print_usage() {
     );
     println!("  --n N              keys or adds, instead of the case's own number");
     println!("  --runs N           runs of each, of which the median counts (3)");
-    println!("  --json             one JSON object per line");
+    println!("  --json             one JSON object per line and run");
 }

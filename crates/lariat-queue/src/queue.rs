@@ -8,6 +8,7 @@ use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
+use smallvec::SmallVec;
 use tokio::sync::Notify;
 use tokio::{task, time};
 
@@ -78,6 +79,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
 
     /// Adds many keys under one lock.
     pub fn add_all(&self, adds: impl IntoIterator<Item = (K, Add<P>)>) {
+        // Collected before, because what makes them may use the queue.
+        let adds: Vec<(K, Add<P>)> = adds.into_iter().collect();
         self.shared.change(|state, now| {
             for (key, add) in adds {
                 state.core.add(key, add, now);
@@ -180,9 +183,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         }
     }
 
-    /// Accepts adds again after a shutdown.
+    /// Accepts adds again after a shutdown; whoever waits for its drain waits no longer.
     pub fn reopen(&self) {
-        self.shared.change(|state, _| state.core.reopen());
+        self.shared.shut_down(QueueCore::reopen);
     }
 
     /// Returns how many keys are in line.
@@ -274,6 +277,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
         priority: Priority,
         verdicts: impl IntoIterator<Item = (LaneId, Verdict<P>)>,
     ) {
+        // Collected before, because what makes them may panic or use the queue.
+        let verdicts: SmallVec<[_; 2]> = verdicts.into_iter().collect();
         self.change(|state, now| state.core.finish(slot, priority, verdicts, now));
     }
 
@@ -291,7 +296,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
         state.core.is_finished() || state.shutdowns != shutdown
     }
 
-    /// Shuts down in some way; returns the number of this shutdown.
+    /// Shuts down in some way, or takes that back; returns the number of this step.
     fn shut_down(&self, how: impl FnOnce(&mut QueueCore<K, P>)) -> u64 {
         let number = self.change(|state, _| {
             how(&mut state.core);
@@ -345,12 +350,13 @@ fn call<K: Eq + Hash + Clone, P: Payload + Clone>(
 ) {
     let watcher = state.timer.map(|(_, seat)| seat);
     let waker = if state.core.has_ready(now) {
-        state.sleepers.call(watcher)
+        let keys = state.core.len();
+        state.sleepers.call(keys, watcher)
     } else if state.unwatched_deadline().is_some() {
         match watcher {
             // Whoever sleeps until a later time sits down again until this one.
             Some(watcher) => state.sleepers.call_seat(watcher),
-            None => state.sleepers.call(None),
+            None => state.sleepers.call(1, None),
         }
     } else {
         None

@@ -71,10 +71,13 @@ impl Sleepers {
         false
     }
 
-    /// Calls one worker to a key, if all who are on their way are not enough: it will look at the
-    /// queue, and call another if there is more to do. Spares `last` as long as there are others.
-    pub(crate) fn call(&mut self, last: Option<u32>) -> Option<Waker> {
-        if self.called > 0 {
+    /// Calls one worker to `keys` keys, if those who are on their way are not enough: it will look at
+    /// the queue, and call another if there is more to do. Spares `last` as long as there are others.
+    ///
+    /// One that was called may not come for long, if what polls it has something else to do; so nobody
+    /// relies on one call for more than one key.
+    pub(crate) fn call(&mut self, keys: usize, last: Option<u32>) -> Option<Waker> {
+        if self.called >= keys {
             return None;
         }
         let mut seat = *self.idle.last()?;

@@ -79,7 +79,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
 
     /// Gives the key back with what became of each lane.
     ///
-    /// Lanes without a verdict are done, with their failures left as they are.
+    /// Lanes without a verdict are done, with their failures left as they are, as long as something of
+    /// the key is left in the queue: a key of which nothing is has no memory.
     pub fn finish(mut self, verdicts: impl IntoIterator<Item = (LaneId, Verdict<P>)>) {
         if let Some(taken) = self.taken.take() {
             self.queue.finish(taken.slot, taken.priority, verdicts);

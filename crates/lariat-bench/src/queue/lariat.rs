@@ -3,17 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lariat_queue::{Add, WorkQueue};
+use lariat_queue::{Add, Payload, WorkQueue};
 use tokio::task::JoinSet;
 
 use super::{Delayed, Key, TASKS, one_thread as one_thread_runtime, share, two_threads};
 
 /// Adds all keys, then takes and finishes them.
-pub(super) fn one_thread(keys: Vec<Key>) -> impl FnOnce() {
+pub(super) fn one_thread<P: Payload + Clone>(keys: Vec<Key>) -> impl FnOnce() {
     let runtime = one_thread_runtime();
     move || {
         runtime.block_on(async {
-            let queue: WorkQueue<Key> = WorkQueue::default();
+            let queue: WorkQueue<Key, P> = WorkQueue::default();
             for key in &keys {
                 queue.add(Key::clone(key), Add::now());
             }
@@ -84,8 +84,20 @@ pub(super) fn delayed(delayed: &Arc<Delayed>) {
     });
 }
 
+/// As large as what a controller lets travel with a key: why it is here.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Causes([u64; 6]);
+
+impl Payload for Causes {
+    fn merge(&mut self, later: Self) {
+        for (mine, theirs) in self.0.iter_mut().zip(later.0) {
+            *mine = mine.wrapping_add(theirs);
+        }
+    }
+}
+
 /// Lets keys wait in the queue.
-pub(super) fn wait(keys: Vec<Key>) -> WorkQueue<Key> {
+pub(super) fn wait<P: Payload + Clone>(keys: Vec<Key>) -> WorkQueue<Key, P> {
     let queue = WorkQueue::default();
     for key in keys {
         queue.add(key, Add::now());

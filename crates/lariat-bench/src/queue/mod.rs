@@ -26,7 +26,7 @@ pub(crate) const CASES: [&str; 5] = [
     "memory",
 ];
 
-pub(crate) const SUBJECTS: [&str; 3] = ["lariat", "kube-rs", "kube-rs-applier"];
+pub(crate) const SUBJECTS: [&str; 4] = ["lariat", "lariat-causes", "kube-rs", "kube-rs-applier"];
 
 /// Producers and workers of the cases that have several.
 const TASKS: usize = 4;
@@ -43,8 +43,10 @@ const DELAYS: Duration = Duration::from_millis(100);
 /// Returns who takes part in a case: kube-rs' scheduler is its queue, its applier has retries too.
 pub(crate) fn subjects(case: &str) -> &'static [&'static str] {
     match case {
-        "distinct-1x1" | "hot-4x4" => &SUBJECTS,
-        _ => &SUBJECTS[..2],
+        "distinct-1x1" => &SUBJECTS,
+        "memory" => &SUBJECTS[..3],
+        "hot-4x4" => &["lariat", "kube-rs", "kube-rs-applier"],
+        _ => &["lariat", "kube-rs"],
     }
 }
 
@@ -63,7 +65,10 @@ pub(crate) fn run(case: &str, subject: &str, n: Option<usize>) -> Result<Row> {
         ..Row::default()
     };
     match (case, subject) {
-        ("distinct-1x1", "lariat") => row.time(|| lariat::one_thread(keys(n))),
+        ("distinct-1x1", "lariat") => row.time(|| lariat::one_thread::<()>(keys(n))),
+        ("distinct-1x1", "lariat-causes") => {
+            row.time(|| lariat::one_thread::<lariat::Causes>(keys(n)));
+        }
         ("distinct-1x1", "kube-rs") => row.time(|| kube_rs::one_thread(keys(n))),
         ("distinct-1x1", "kube-rs-applier") => row.time(|| kube_rs::applier(&keys(n), n)),
         ("distinct-4x4", "lariat") => row.time(|| lariat::many(keys(n), n)),
@@ -73,7 +78,8 @@ pub(crate) fn run(case: &str, subject: &str, n: Option<usize>) -> Result<Row> {
         ("hot-4x4", "kube-rs-applier") => row.time(|| kube_rs::applier(&keys(HOT_KEYS), n)),
         ("delayed", "lariat") => row.lateness(lariat::delayed, n),
         ("delayed", "kube-rs") => row.lateness(kube_rs::delayed, n),
-        ("memory", "lariat") => row.memory(lariat::wait, n),
+        ("memory", "lariat") => row.memory(lariat::wait::<()>, n),
+        ("memory", "lariat-causes") => row.memory(lariat::wait::<lariat::Causes>, n),
         ("memory", "kube-rs") => row.memory(kube_rs::wait, n),
         _ => bail!("no case {case:?} of {subject:?}; --help lists them"),
     }
@@ -126,7 +132,7 @@ impl Row {
         let queue = fill(copies);
         self.finish(&meter);
         let held = (meter::resident_mb() - before).max(0.0);
-        // The vector of copies is gone by now; it was 16 bytes a key, and so is the key in the queue.
+        // The vector of copies is gone by now: its 16 bytes a key make up for the key in the queue.
         self.bytes_per_key = Some(held * 1e6 / n as f64);
         drop((queue, keys));
     }

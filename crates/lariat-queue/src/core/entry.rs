@@ -73,7 +73,9 @@ impl<P: Payload> Default for Entry<P> {
 impl<P: Payload> Entry<P> {
     /// Returns whether an add for now changes nothing but the payload.
     pub(super) fn covers(&self, add: &Add<P>) -> bool {
-        !self.has_delays()
+        // Something due of a parked entry is what a panic in a user's code has left; it gets in line.
+        self.phase != Phase::Parked
+            && !self.has_delays()
             && !self.due.is_empty()
             && self.priority >= add.priority
             && self.due.includes(&add.lanes)
@@ -84,30 +86,36 @@ impl<P: Payload> Entry<P> {
         extra.is_some_and(|extra| !extra.delayed.is_empty())
     }
 
-    /// Makes lanes due now; delayed lanes among them come early, unless their delay is kept.
-    pub(super) fn make_due(&mut self, lanes: &Lanes, priority: Priority, payload: P) {
-        self.absorb(|delayed| !delayed.kept && lanes.contains(delayed.lane));
+    /// Makes lanes due now; delayed lanes among them come early, unless their delay is kept. Returns
+    /// how many did.
+    pub(super) fn make_due(&mut self, lanes: &Lanes, priority: Priority, payload: P) -> usize {
+        let early = self.absorb(|delayed| !delayed.kept && lanes.contains(delayed.lane));
         self.priority = self.urgency().max(priority);
         self.due.merge(lanes);
         self.payload.merge(payload);
+        early
     }
 
-    /// Makes the lanes due whose time has come.
-    pub(super) fn expire(&mut self, now: Stamp) {
+    /// Makes the lanes due whose time has come, and delayed ones of the same lanes; returns how many
+    /// of these come early.
+    pub(super) fn expire(&mut self, now: Stamp) -> usize {
         self.absorb(|delayed| delayed.deadline.at <= now);
-        if self.has_delays() {
-            let due = self.due.clone();
-            self.absorb(|delayed| !delayed.kept && due.contains(delayed.lane));
+        if !self.has_delays() {
+            return 0;
         }
+        let due = self.due.clone();
+        self.absorb(|delayed| !delayed.kept && due.contains(delayed.lane))
     }
 
-    /// Moves delayed lanes to the due ones; what travels with them is the older.
-    fn absorb(&mut self, chosen: impl Fn(&Delayed<P>) -> bool) {
+    /// Moves delayed lanes to the due ones; what travels with them is the older. Returns how many.
+    fn absorb(&mut self, chosen: impl Fn(&Delayed<P>) -> bool) -> usize {
         let Some(mut next) = self.extract_earliest(&chosen) else {
-            return;
+            return 0;
         };
         let newer = std::mem::take(&mut self.payload);
+        let mut count = 0;
         loop {
+            count += 1;
             self.priority = self.urgency().max(next.priority);
             self.due.insert(next.lane);
             self.payload.merge(next.payload);
@@ -117,6 +125,7 @@ impl<P: Payload> Entry<P> {
             }
         }
         self.payload.merge(newer);
+        count
     }
 
     /// Takes out the chosen delay that ends first. An entry has a handful of them at most.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::QueueCore;
 use super::entry::Phase;
-use crate::Payload;
+use crate::{Lanes, Payload};
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Keeps what comes due from now on for later: until [`resume`](Self::resume), only what is due at
@@ -37,27 +37,33 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Refuses further adds and drops what is delayed or kept for after a drain; what is ready can
-    /// still be taken: client-go's `ShutDown`.
+    /// Refuses further adds and drops what is delayed or kept for after a drain, which ends; what is
+    /// ready can still be taken: client-go's `ShutDown`.
     pub fn shut_down(&mut self) {
         self.shut_down_and_drop(|phase| matches!(phase, Phase::Parked | Phase::Aside));
     }
 
-    /// Refuses further adds and drops everything that is not with a worker: controller-runtime's
-    /// `ShutDown`.
+    /// Refuses further adds and drops everything; what is with workers is forgotten when it comes back:
+    /// controller-runtime's `ShutDown`.
     pub fn shut_down_now(&mut self) {
+        self.dropping = true;
         self.shut_down_and_drop(|phase| !matches!(phase, Phase::Held(_)));
         self.ready.clear();
+        self.counters.due_again = 0;
     }
 
     fn shut_down_and_drop(&mut self, drops: impl Fn(Phase) -> bool) {
         self.shutting_down = true;
+        self.draining = false;
         self.waiting.clear();
         self.aside.clear();
         let slots: Vec<u32> = self.entries.slots().collect();
         for slot in slots {
             let entry = &mut self.entries[slot].value;
             entry.drop_delayed();
+            if self.dropping {
+                (entry.due, entry.payload) = (Lanes::none(), P::default());
+            }
             if drops(entry.phase) {
                 self.entries.remove(slot);
             }
@@ -67,6 +73,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Accepts adds again after [`shut_down`](Self::shut_down).
     pub fn reopen(&mut self) {
         self.shutting_down = false;
+        self.dropping = false;
     }
 
     /// Returns whether the queue drains or shuts down, nothing is ready and no key is with a worker.

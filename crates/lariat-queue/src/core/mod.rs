@@ -66,6 +66,8 @@ pub struct QueueCore<K, P> {
     group: Option<Group<K>>,
     draining: bool,
     shutting_down: bool,
+    /// A shutdown without drain: what comes back from workers is forgotten too.
+    dropping: bool,
     counters: Counters,
 }
 
@@ -86,6 +88,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             group: None,
             draining: false,
             shutting_down: false,
+            dropping: false,
             counters: Counters::default(),
         }
     }
@@ -145,7 +148,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         if add.after.is_zero() {
             self.note_due(slot, now);
             let entry = &mut self.entries[slot].value;
-            entry.make_due(&add.lanes, add.priority, add.payload);
+            let early = entry.make_due(&add.lanes, add.priority, add.payload);
+            self.note_early(early);
             return self.line_up(slot);
         }
         for lane in add.lanes.ids() {
@@ -254,6 +258,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     pub fn give_back(&mut self, taken: Taken<K, P>, now: Instant) {
         let (slot, now) = (taken.slot, self.clock.stamp(now));
         self.release(slot, now);
+        if self.dropping {
+            return self.settle(slot);
+        }
         self.note_due(slot, now);
         let entry = &mut self.entries[slot].value;
         let meanwhile = std::mem::replace(&mut entry.payload, taken.payload);

@@ -25,43 +25,52 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     pub(super) fn line_up(&mut self, slot: u32) {
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
-        match entry.phase {
+        let old = match entry.phase {
             Phase::Held(_) | Phase::Aside => return,
             Phase::Parked if self.draining && !entry.promised => {
                 entry.phase = Phase::Aside;
                 self.aside.push(slot);
                 return;
             }
-            Phase::Parked => {}
-            Phase::Ready(ticket) if ticket.level() > entry.priority.level() => {
-                self.ready.discard(ticket);
-            }
+            Phase::Parked => None,
+            Phase::Ready(ticket) if ticket.level() > entry.priority.level() => Some(ticket),
             Phase::Ready(_) => return,
-        }
+        };
+        // Before anything changes: it is the user's, and may panic.
         let group = self.group.as_ref().map_or(0, |group| group(&slotted.key));
-        let was_ready = entry.phase != Phase::Parked;
         entry.phase = Phase::Ready(self.ready.push(slot, entry.priority, group));
-        if was_ready {
+        if let Some(old) = old {
+            self.ready.discard(old);
             self.ready.compact(&self.entries);
         }
+    }
+
+    /// Notes that deadlines have become stale, and clears them away when they are the majority.
+    pub(super) fn note_early(&mut self, count: usize) {
+        self.waiting.note_stale(count);
+        self.compact_waiting();
+    }
+
+    fn compact_waiting(&mut self) {
+        let entries = &self.entries;
+        self.waiting.compact(|slot, deadline| {
+            let slotted = entries.get(slot);
+            slotted.is_some_and(|slotted| slotted.value.has_delay(deadline))
+        });
     }
 
     /// Delays one lane, unless it is due already and the delay is not to be kept.
     pub(super) fn park(&mut self, slot: u32, delayed: Delayed<P>) {
         let entry = &mut self.entries[slot].value;
         if !delayed.kept && entry.due.contains(delayed.lane) {
+            entry.priority = entry.priority.max(delayed.priority);
             entry.payload.merge(delayed.payload);
-            return;
+            return self.line_up(slot);
         }
         let deadline = delayed.deadline;
         if entry.delay(delayed) {
             self.waiting.push(deadline, slot);
-            let entries = &self.entries;
-            self.waiting.compact(|slot, deadline| {
-                entries
-                    .get(slot)
-                    .is_some_and(|slotted| slotted.value.has_delay(deadline))
-            });
+            self.compact_waiting();
         }
     }
 
@@ -75,8 +84,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             let slotted = self.entries.get(slot);
             if slotted.is_some_and(|slotted| slotted.value.has_delay(deadline)) {
                 self.note_due(slot, deadline.at);
-                self.entries[slot].value.expire(now);
+                let early = self.entries[slot].value.expire(now);
+                self.waiting.note_stale(early);
                 self.line_up(slot);
+            } else {
+                self.waiting.forget_stale();
             }
         }
     }
@@ -120,7 +132,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         if after.is_zero() {
             self.note_due(slot, now);
             let entry = &mut self.entries[slot].value;
-            entry.make_due(&lane.into(), priority, payload);
+            let early = entry.make_due(&lane.into(), priority, payload);
+            self.note_early(early);
         } else {
             let delayed = Delayed {
                 lane,
@@ -136,7 +149,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Puts a returned entry where it belongs now.
     pub(super) fn settle(&mut self, slot: u32) {
         let entry = &self.entries[slot].value;
-        if !entry.due.is_empty() {
+        if self.dropping {
+            self.entries.remove(slot);
+        } else if !entry.due.is_empty() {
             self.line_up(slot);
         } else if entry.is_idle() {
             self.entries.remove(slot);

@@ -21,6 +21,8 @@ pub(super) struct Waiting {
     arrivals: u32,
     /// The size at which stale deadlines are looked for.
     compact_at: usize,
+    /// How many are known to be stale.
+    stale: usize,
 }
 
 const COMPACT_FROM: usize = 1024;
@@ -34,6 +36,7 @@ impl Waiting {
             heap: BinaryHeap::new(),
             arrivals: 0,
             compact_at: COMPACT_FROM,
+            stale: 0,
         }
     }
 
@@ -54,9 +57,7 @@ impl Waiting {
     pub(super) fn pop_expired(&mut self, now: Stamp) -> Option<(Deadline, u32)> {
         self.next().filter(|at| *at <= now)?;
         let expired = self.heap.pop().map(|Reverse(packed)| unpack(packed));
-        if self.heap.capacity() > SHRINK_FROM && self.heap.len() < self.heap.capacity() / 8 {
-            self.heap.shrink_to(self.heap.capacity() / 4);
-        }
+        self.shrink();
         expired
     }
 
@@ -66,17 +67,37 @@ impl Waiting {
     }
 
     pub(super) fn clear(&mut self) {
-        self.heap = BinaryHeap::new();
+        *self = Self::new();
     }
 
-    /// Drops stale deadlines once the heap has doubled since the last time.
+    /// Notes that some deadlines are stale: their lanes ran early.
+    pub(super) fn note_stale(&mut self, count: usize) {
+        self.stale += count;
+    }
+
+    /// Notes that one that was stale has been taken out.
+    pub(super) fn forget_stale(&mut self) {
+        self.stale = self.stale.saturating_sub(1);
+    }
+
+    /// Drops stale deadlines once they are the majority, or once the heap has doubled.
     pub(super) fn compact(&mut self, is_live: impl Fn(u32, Deadline) -> bool) {
-        if self.heap.len() >= self.compact_at {
-            self.heap.retain(|Reverse(packed)| {
-                let (deadline, slot) = unpack(*packed);
-                is_live(slot, deadline)
-            });
-            self.compact_at = (2 * self.heap.len()).max(COMPACT_FROM);
+        let mostly_stale = self.stale > COMPACT_FROM.max(self.heap.len() / 2);
+        if self.heap.len() < self.compact_at && !mostly_stale {
+            return;
+        }
+        self.heap.retain(|Reverse(packed)| {
+            let (deadline, slot) = unpack(*packed);
+            is_live(slot, deadline)
+        });
+        self.stale = 0;
+        self.compact_at = (2 * self.heap.len()).max(COMPACT_FROM);
+        self.shrink();
+    }
+
+    fn shrink(&mut self) {
+        if self.heap.capacity() > SHRINK_FROM && self.heap.len() < self.heap.capacity() / 8 {
+            self.heap.shrink_to(self.heap.capacity() / 4);
         }
     }
 }

@@ -22,7 +22,7 @@ pub struct TokenBucket {
 impl TokenBucket {
     /// Makes a full bucket of `burst` tokens, into which `per_second` tokens fall.
     ///
-    /// With a rate of zero, what exceeds the burst waits for ever.
+    /// With a rate of zero, what exceeds the burst waits for ever; with a burst of zero, everything.
     ///
     /// # Panics
     ///
@@ -44,6 +44,9 @@ impl TokenBucket {
 
 impl RateLimiter for TokenBucket {
     fn delay(&mut self, _: u32, now: Instant) -> Duration {
+        if self.burst < 1.0 && self.per_second.is_finite() {
+            return Duration::MAX;
+        }
         let since = self
             .at
             .map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
@@ -101,8 +104,12 @@ mod tests {
             [always.delay(1, now), always.delay(1, now)],
             [Duration::ZERO; 2]
         );
-        let mut slow = TokenBucket::new(f64::MIN_POSITIVE, 0);
-        assert_eq!(slow.delay(1, now), Duration::MAX);
+        let mut slow = TokenBucket::new(f64::MIN_POSITIVE, 1);
+        assert_eq!(
+            [slow.delay(1, now), slow.delay(1, now)],
+            [Duration::ZERO, Duration::MAX]
+        );
+        assert_eq!(TokenBucket::new(10.0, 0).delay(1, now), Duration::MAX);
     }
 
     #[test]

@@ -22,8 +22,15 @@ impl Exponential {
 impl RateLimiter for Exponential {
     fn delay(&mut self, failures: u32, _: Instant) -> Duration {
         let doublings = failures.saturating_sub(1);
-        let factor = 2_u32.checked_pow(doublings).unwrap_or(u32::MAX);
-        self.base.saturating_mul(factor).min(self.max)
+        let nanos = self.base.as_nanos();
+        // Far beyond the longest duration there is.
+        if doublings > 100 {
+            return if nanos == 0 { Duration::ZERO } else { self.max };
+        }
+        match u64::try_from(nanos.saturating_mul(1 << doublings)) {
+            Ok(nanos) => Duration::from_nanos(nanos).min(self.max),
+            Err(_) => self.max,
+        }
     }
 }
 
@@ -81,9 +88,21 @@ mod tests {
     fn exponential_delays_never_overflow() {
         let limiter = Exponential::new(Duration::from_millis(1), Duration::from_secs(1));
         assert_eq!(delays(limiter, [11, 1000, u32::MAX]), [1000, 1000, 1000]);
-        let hours = Duration::from_secs(1_000_000);
-        let limiter = Exponential::new(hours, Duration::MAX);
-        assert!(delays(limiter, [1000]) >= delays(limiter, [30]));
+        let limiter = Exponential::new(Duration::from_nanos(1), Duration::from_secs(1000));
+        assert_eq!(
+            delays(limiter, [41, 60, 1000]),
+            [1_000_000; 3],
+            "whatever the base"
+        );
+        assert_eq!(
+            delays(
+                Exponential::new(Duration::ZERO, Duration::MAX),
+                [1, 50, 1000]
+            ),
+            [0, 0, 0]
+        );
+        let limiter = Exponential::new(Duration::from_secs(1_000_000), Duration::MAX);
+        assert_eq!(delays(limiter, [1000]), [Duration::MAX.as_millis()]);
         let limiter = Exponential::new(Duration::from_secs(5), Duration::from_secs(1));
         assert_eq!(
             delays(limiter, [1]),

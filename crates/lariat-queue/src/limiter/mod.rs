@@ -13,7 +13,8 @@ pub use curves::{Exponential, FastSlow};
 /// Turns the failures of a lane into a delay.
 ///
 /// The queue counts failures in a row per key and lane and forgets them on success, so a limiter needs
-/// no state per key. Each queue has a limiter of its own. Every `FnMut(u32) -> Duration` is one.
+/// no state per key. Each queue has a limiter of its own, and asks it under its lock: it must be quick
+/// and must not use the queue. Every `FnMut(u32) -> Duration` is one.
 ///
 /// ```
 /// use std::time::Duration;

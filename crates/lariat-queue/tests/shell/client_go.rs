@@ -96,3 +96,31 @@ async fn a_rate_limited_add_comes_after_the_delay_of_its_key() {
     assert_eq!(take_and_finish(&queue).await, 1);
     assert_eq!(start.elapsed().as_millis(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn reopening_ends_the_wait_of_a_drain() {
+    let queue = Queue::default();
+    queue.add(1, Add::now());
+    let held = queue.take().await.unwrap();
+    let mut drain = JoinSet::new();
+    let draining = queue.clone();
+    drain.spawn(async move { draining.shut_down_with_drain().await });
+    time::sleep(SECOND).await;
+    held.done();
+    queue.reopen();
+    drain.join_all().await;
+    queue.add(2, Add::now());
+    assert_eq!(take_and_finish(&queue).await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_may_be_dropped_and_the_queue_be_asked_while_keys_are_collected() {
+    let queue = Queue::default();
+    queue.add_all((0..3).map(|key| (key, Add::now())));
+    let works = [queue.try_take(), queue.try_take()];
+    queue.add_all(works.into_iter().flatten().map(|work| {
+        assert!(queue.len() <= 3);
+        (work.key() + 10, Add::now())
+    }));
+    assert_eq!(queue.len(), 5);
+}

@@ -103,9 +103,9 @@ async fn cancelling_a_woken_take_loses_nothing() {
     assert!(poll_once(first.as_mut()).is_pending());
     assert!(poll_once(second.as_mut()).is_pending());
     queue.add(1, Add::now());
-    // The wake-up went to the first, which is dropped before it looks.
-    drop(first);
-    let work = time::timeout(SECOND, second)
+    // The call went to the one who sat down last, who is dropped before it looks.
+    drop(second);
+    let work = time::timeout(SECOND, first)
         .await
         .expect("the wake-up was passed on")
         .unwrap();
@@ -188,21 +188,15 @@ async fn a_worker_with_nothing_to_do_is_not_woken() {
     let wakes = Arc::new(Wakes::default());
     let waker = Waker::from(Arc::clone(&wakes));
     let mut take = pin!(queue.take());
-    // The adds left one permit at most; after it is used up the worker sleeps.
-    for _ in 0..2 {
-        assert!(
-            take.as_mut()
-                .poll(&mut Context::from_waker(&waker))
-                .is_pending()
-        );
-    }
+    let poll = take.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(poll.is_pending());
     let before = wakes.0.load(Ordering::Relaxed);
     time::sleep(1800 * SECOND).await;
     assert_eq!(wakes.0.load(Ordering::Relaxed), before);
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_add_wakes_one_worker() {
+async fn each_key_wakes_one_worker() {
     let queue = Queue::default();
     let wakes: Vec<Arc<Wakes>> = (0..5).map(|_| Arc::default()).collect();
     let mut takes: Vec<_> = wakes.iter().map(|_| Box::pin(queue.take())).collect();
@@ -222,15 +216,11 @@ async fn one_add_wakes_one_worker() {
     };
     queue.add(1, Add::now());
     assert_eq!(woken(), 1);
+    queue.add(1, Add::now());
+    assert_eq!(woken(), 1, "nothing new is due");
+    // The one who was called may not come for long, so others are called to other keys.
     queue.add(2, Add::now());
-    assert_eq!(woken(), 1, "the one on its way passes the word on");
-    let place = wakes
-        .iter()
-        .position(|wakes| wakes.0.load(Ordering::Relaxed) > 0);
-    let Poll::Ready(Some(work)) = poll_once(takes[place.unwrap()].as_mut()) else {
-        panic!("the woken worker gets the key");
-    };
-    assert_eq!((*work.key(), woken()), (1, 2));
+    assert_eq!(woken(), 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -69,7 +69,10 @@ impl Line {
 
     pub(super) fn retain(&mut self, mut stays: impl FnMut(Place) -> bool) {
         match self {
-            Self::Fifo(line) => line.retain(|place| stays(*place)),
+            Self::Fifo(line) => {
+                line.retain(|place| stays(*place));
+                shrink(line);
+            }
             Self::Fair(groups) => groups.retain(stays),
         }
     }
@@ -106,6 +109,7 @@ impl Groups {
     fn retain(&mut self, mut stays: impl FnMut(Place) -> bool) {
         for line in self.lines.values_mut() {
             line.retain(|place| stays(*place));
+            shrink(line);
         }
         self.lines.retain(|_, line| !line.is_empty());
         self.turns.retain(|group| self.lines.contains_key(group));

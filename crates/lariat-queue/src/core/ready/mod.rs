@@ -16,7 +16,11 @@ use line::{Line, Place};
 /// Higher levels leave first. Once the first key of a lower level has waited longer than `patience`,
 /// every `share`-th hand-out goes to the longest waiting such key. So a key that becomes ready with
 /// `n` keys of lower levels ahead of it is handed out after at most `patience` and then
-/// `share × (n + 1)` further hand-outs, whatever is added above it. No key waits for ever.
+/// `share × (n + 1)` further hand-outs, whatever is added above it, unless an add raises its priority
+/// and puts it at the end of the higher level. In a queue whose groups take turns, a level counts as
+/// waiting as long as the key whose turn it is: with `g` groups in line and `k` keys of its group ahead,
+/// a key is handed out after at most `(k + 1) × g` times the patience and the share. No key waits for
+/// ever.
 ///
 /// The default is a patience of one second and a share of four.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

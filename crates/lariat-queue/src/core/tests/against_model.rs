@@ -1,7 +1,7 @@
 //! The core against a naive reference that keeps everything in lists.
 //!
 //! Invariants, after every step: one holder per key; nothing added is lost and nothing is invented
-//! (the payload of every add arrives exactly once, the older before the later); no lane is handed out
+//! (the payload of every add arrives, once for each of its lanes that was delayed, the older first); no lane is handed out
 //! before its time; the earliest deadline of a lane wins; a kept delay is not cut short; keys leave by
 //! priority, first come first served or, in a fair queue, group by group, with the share that ageing
 //! grants; a drain hands out what was due before it and nothing else; a shutdown empties the queue;

@@ -95,6 +95,7 @@ fn a_shutdown_without_drain_drops_what_is_ready() {
     bench.add("abc");
     bench.add_with('d', Add::after(SECOND));
     let taken = bench.take().unwrap();
+    bench.add("a");
     bench.queue.shut_down_now();
     assert!(bench.take().is_none());
     assert!(!bench.queue.is_finished(), "a key is with a worker");
@@ -126,4 +127,67 @@ fn a_crowd_that_has_left_leaves_no_memory_behind() {
     assert_eq!(queue.entries.len(), 0);
     assert!(queue.entries.room() < 32_000, "{}", queue.entries.room());
     assert!(queue.ready.room() < 32_000 && queue.waiting.room() < 32_000);
+}
+
+#[test]
+fn deadlines_of_lanes_that_ran_early_leave_no_memory_behind() {
+    let mut bench = Bench::new();
+    for _ in 0..20 {
+        for key in ' '..='~' {
+            bench.add_with(key, Add::after(1_000_000 * SECOND));
+        }
+    }
+    for round in 0..10_000_u32 {
+        let key = char::from_u32(0x1_0000 + round).unwrap();
+        bench.add_with(key, Add::after(Duration::MAX));
+    }
+    for round in 0..10_000_u32 {
+        let key = char::from_u32(0x1_0000 + round).unwrap();
+        bench.add_with(key, now_add());
+        let taken = bench.take().unwrap();
+        bench.done(&taken);
+    }
+    assert!(
+        bench.queue.waiting.len() < 3_000,
+        "{}",
+        bench.queue.waiting.len()
+    );
+}
+
+/// Panics in a merge, as a user's payload may.
+#[derive(Debug, Clone, Default)]
+struct Mine(bool);
+
+impl Payload for Mine {
+    fn merge(&mut self, later: Self) {
+        assert!(!later.0, "the payload is mined");
+    }
+}
+
+#[test]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "an arbitrary origin of virtual time"
+)]
+fn a_panic_in_a_merge_does_not_lose_the_key_for_good() {
+    let now = Instant::now();
+    let mut queue: QueueCore<char, Mine> = QueueCore::new(Ageing::default());
+    let mined = || Add::now().payload(Mine(true));
+    let panics = |step: &mut dyn FnMut()| {
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(step)).is_err());
+    };
+    panics(&mut || queue.add('a', mined(), now));
+    queue.add('a', Add::now(), now);
+    let taken = queue.take(now).expect("the next add puts it in line");
+    queue.add('a', Add::now(), now);
+    let failed = Verdict::Failed {
+        after: Duration::ZERO,
+        payload: Mine(true),
+    };
+    panics(&mut || {
+        let verdicts = [(LaneId::WHOLE, failed.clone())];
+        queue.finish(taken.slot, taken.priority, verdicts, now);
+    });
+    queue.add('a', Add::now(), now);
+    assert!(queue.take(now).is_some());
 }

@@ -57,6 +57,8 @@ pub(super) struct Model {
     pub(super) draining: bool,
     pub(super) passed_over: u32,
     pub(super) shutting_down: bool,
+    /// A shutdown that drops everything.
+    pub(super) dropping: bool,
 }
 
 /// The group of a key in a fair queue.
@@ -91,8 +93,9 @@ impl Model {
             && let Some(due) = self.due.get_mut(&key)
             && (due.lanes.contains(&None) || due.lanes.contains(&lane))
         {
+            due.priority = due.priority.max(priority);
             due.payload.extend(payload);
-            return;
+            return self.line_up(key);
         }
         self.arrivals += 1;
         let never = Delayed {
@@ -247,6 +250,9 @@ impl Model {
     }
 
     pub(super) fn settle(&mut self, key: u8) {
+        if self.dropping {
+            self.due.remove(&key);
+        }
         if self.due.contains_key(&key) {
             self.line_up(key);
         } else if !self.is_delayed(key) {
@@ -272,9 +278,12 @@ impl Model {
 
     pub(super) fn shut_down(&mut self, drops_line: bool) {
         self.shutting_down = true;
+        self.draining = false;
         self.delayed.clear();
         let mut dropped = std::mem::take(&mut self.aside);
         if drops_line {
+            self.dropping = true;
+            self.due.retain(|key, _| !self.held.contains_key(key));
             dropped.extend(self.line.drain(..).map(|(key, _)| key));
             self.turns = self.turns.as_ref().map(|_| Vec::new());
         }
@@ -290,6 +299,10 @@ impl Model {
         lanes: BTreeSet<Lane>,
         (priority, payload): Parcel,
     ) {
+        if self.dropping {
+            self.held.remove(&key);
+            return self.settle(key);
+        }
         let due = self.due(key, priority, self.now);
         due.lanes.extend(lanes);
         due.payload.splice(0..0, payload);

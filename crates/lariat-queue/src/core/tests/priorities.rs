@@ -131,3 +131,12 @@ fn groups_take_turns_within_a_priority() {
     bench.add("a");
     assert_eq!(bench.drain(), "abA");
 }
+
+#[test]
+fn a_delayed_add_raises_the_priority_of_what_is_ready() {
+    let mut bench = Bench::new();
+    bench.add_with('a', now_add().priority(Priority::Low));
+    bench.add("b");
+    bench.add_with('a', Add::after(SECOND).priority(Priority::High));
+    assert_eq!(bench.drain(), "ab");
+}
