@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::ObjectKey;
-use lariat_queue::{QueueBuilder, RateLimiter, WorkQueue, group};
+use lariat_queue::{Ageing, QueueBuilder, RateLimiter, WorkQueue, group};
 
 use super::core::Queue;
 
@@ -16,6 +16,7 @@ pub(crate) struct ControllerOptions {
     /// Makes the limiter of one controller; lasso's curve without it.
     limiter: Option<Arc<SetLimiter>>,
     pub(crate) fair_namespaces: bool,
+    pub(crate) ageing: Ageing,
 }
 
 type SetLimiter = dyn Fn(QueueBuilder<ObjectKey>) -> QueueBuilder<ObjectKey> + Send + Sync;
@@ -30,7 +31,7 @@ impl ControllerOptions {
 
     /// Makes the queue of one controller.
     pub(super) fn queue(&self) -> Queue {
-        let mut builder = WorkQueue::<ObjectKey>::builder();
+        let mut builder = WorkQueue::<ObjectKey>::builder().ageing(self.ageing);
         if let Some(limiter) = &self.limiter {
             builder = limiter(builder);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kube::Client;
 use lariat_cache::MissingKind;
-use lariat_queue::RateLimiter;
+use lariat_queue::{Ageing, RateLimiter};
 
 use super::SharedControllerFactory;
 use crate::controller::ControllerOptions;
@@ -77,6 +77,13 @@ impl FactoryBuilder {
         limiter: impl Fn() -> L + Send + Sync + 'static,
     ) -> Self {
         self.options.controller.set_limiter(limiter);
+        self
+    }
+
+    /// Sets how long initial lists and other low priorities wait behind fresh changes (default: a second,
+    /// then every fourth hand-out; see [`Ageing`]).
+    pub fn ageing(mut self, ageing: Ageing) -> Self {
+        self.options.controller.ageing = ageing;
         self
     }
 

@@ -232,3 +232,31 @@ async fn fair_namespaces_take_turns() {
         .unwrap();
     assert_eq!((names.len(), last), (53, 5), "{names:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_factory_decides_how_long_an_initial_list_waits() {
+    for (share, expected) in [(1, 0), (10, 9)] {
+        let ageing = lariat_queue::Ageing::new(Duration::ZERO, share);
+        let bench = Bench::with(|builder| builder.ageing(ageing)).await;
+        let calls = bench.on("slow", |_| async {
+            time::sleep(SECOND).await;
+            Ok(Outcome::done())
+        });
+        bench.create("old").await;
+        for number in 0..30 {
+            bench.config_maps.enqueue(&key(&format!("new-{number}")));
+        }
+        bench.factory.start(1).await.unwrap();
+        time::sleep(40 * SECOND).await;
+        let names = calls.names();
+        let place = names.iter().position(|name| name == "old");
+        assert!(
+            place.is_some_and(|place| place <= expected + 1),
+            "{share}: {place:?}"
+        );
+        assert!(
+            place.is_some_and(|place| place >= expected),
+            "{share}: {place:?}"
+        );
+    }
+}

@@ -167,7 +167,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Adds a key after a delay that grows with its failures, which go up by one.
     ///
     /// `delay` is asked for the delay after so many failures in a row of the lanes; of several lanes
-    /// the most counts. A queue that is shutting down ignores it.
+    /// the most counts. If the add has a delay of its own, the shorter of the two counts
+    /// (controller-runtime's rule). A queue that is shutting down ignores it.
     pub fn add_failed(
         &mut self,
         key: K,
@@ -182,7 +183,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let slot = self.entries.find_or_insert((key, hash), Entry::default);
         let entry = &mut self.entries[slot].value;
         let counts = add.lanes.ids().map(|lane| entry.count_failure(lane));
-        let after = delay(counts.max().unwrap_or(1));
+        let delay = delay(counts.max().unwrap_or(1));
+        let after = match add.after.is_zero() {
+            true => delay,
+            false => delay.min(add.after),
+        };
         self.counters.retries += 1;
         self.put(slot, Add { after, ..add }, now);
     }

@@ -121,3 +121,18 @@ fn a_delay_takes_the_place_of_a_later_one_of_its_lane_however_they_were_asked_fo
     bench.advance(5 * SECOND);
     assert_eq!(bench.drain(), "");
 }
+
+#[test]
+fn of_a_delay_and_the_limiter_s_the_shorter_counts() {
+    for (asked, limited, expected) in [(2, 5, 2), (5, 2, 2), (0, 3, 3)] {
+        let mut bench = Bench::new();
+        let add = Add::after(asked * SECOND);
+        bench
+            .queue
+            .add_failed('a', add, |_| limited * SECOND, bench.now);
+        assert_eq!(
+            bench.queue.next_deadline(),
+            Some(bench.now + expected * SECOND)
+        );
+    }
+}
