@@ -38,7 +38,7 @@ struct State<K, P> {
     sleepers: Sleepers,
     /// The deadline some waiting worker sleeps until, and its seat; the others sleep without a timer.
     timer: Option<(Instant, u32)>,
-    /// Counts shutdowns, so that a later one ends the wait of an earlier.
+    /// Counts shutdowns and reopenings, so that a later one ends the wait of an earlier.
     shutdowns: u64,
 }
 
@@ -161,7 +161,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         self.shared.shut_down(QueueCore::shut_down);
     }
 
-    /// Refuses further adds and drops what is delayed or ready; workers end.
+    /// Refuses further adds and drops what is delayed or ready; what is with workers is forgotten when
+    /// it comes back, and then they end.
     pub fn shut_down_now(&self) {
         self.shared.shut_down(QueueCore::shut_down_now);
     }

@@ -5,7 +5,7 @@
 
 use std::task::Waker;
 
-/// Seats of waiting workers. One that was called most recently idle is called first: its caches are
+/// Seats of waiting workers. The one that sat down last is called first, as a rule: its caches are
 /// warm, and those that are not needed sleep on.
 #[derive(Debug, Default)]
 pub(crate) struct Sleepers {

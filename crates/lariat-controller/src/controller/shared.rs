@@ -47,9 +47,10 @@ impl<K: View> SharedController<K> {
     /// Registers a handler under a name of its own.
     ///
     /// Handlers are called in the order of their registration, each with its own retries: after 5 ms,
-    /// twice as long after each further failure up to 30 s, and after 2 minutes from the 31st on. Failures
-    /// are logged through `tracing`. A handler reads the kind as the `K` of this handle; for another type,
-    /// register it on [`view`](Self::view).
+    /// twice as long after each further failure up to 30 s, and after 2 minutes from the 31st on, unless
+    /// the factory has another [`rate_limiter`](crate::FactoryBuilder::rate_limiter). Failures are logged
+    /// through `tracing`. A handler reads the kind as the `K` of this handle; for another type, register
+    /// it on [`view`](Self::view).
     ///
     /// A handler that is registered while the controller runs is called, alone, for every object there
     /// is, and for every change from then on.
