@@ -1,8 +1,11 @@
 //! The labels of an object, packed.
 
 use std::fmt;
+use std::sync::Arc;
 
-/// The labels of one object in a single allocation.
+use crate::Interner;
+
+/// The labels of one object in a single allocation, which objects with equal labels can share.
 ///
 /// Objects have a handful of labels and there are many objects, so the pairs are packed one behind
 /// the other and a lookup walks them. A NUL, which Kubernetes allows in neither keys nor values, ends
@@ -17,7 +20,7 @@ use std::fmt;
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Labels {
     /// `key NUL value NUL`, repeated.
-    packed: Box<str>,
+    packed: Arc<str>,
 }
 
 impl Labels {
@@ -37,6 +40,23 @@ impl Labels {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.packed.is_empty()
+    }
+
+    /// Shares the allocation with equal labels of other objects.
+    #[must_use]
+    pub(crate) fn intern(self, interner: &mut Interner) -> Self {
+        if self.is_empty() {
+            return Self::default();
+        }
+        Self {
+            packed: interner.intern(&self.packed),
+        }
+    }
+
+    /// Returns whether these labels are the same allocation as others, and so surely equal.
+    #[must_use]
+    pub fn is_shared_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.packed, &other.packed)
     }
 
     /// Returns the bytes held on the heap.
@@ -117,7 +137,7 @@ impl<K: AsRef<str>, V: AsRef<str>> FromIterator<(K, V)> for Labels {
             packed.push('\0');
         }
         Self {
-            packed: packed.into_boxed_str(),
+            packed: packed.into(),
         }
     }
 }

@@ -22,6 +22,7 @@ mod key;
 mod kind;
 mod version;
 
+mod intern;
 mod labels;
 mod raw;
 mod selector;
@@ -30,10 +31,11 @@ mod cause;
 mod text;
 
 pub use cause::{Cause, Causes};
+pub use intern::Interner;
 pub use key::{ObjectKey, ParseKeyError};
 pub use kind::{Gvk, ParseGvkError, ResourceKind, Scope};
 pub use labels::Labels;
-pub use raw::{OwnerRef, RawObject, RawObjectError, Uid};
+pub use raw::{ManagedFields, ObjectMetadata, OwnerRef, RawObject, RawObjectError, Scan, Uid};
 pub use selector::{FieldSelector, LabelSelector, SelectorError};
 pub use text::{describe, without_values};
 pub use version::ResourceVersion;

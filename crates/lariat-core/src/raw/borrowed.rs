@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::OwnerRef;
-use crate::{Labels, Uid};
+use super::metadata::OwnerRef;
+use crate::{Interner, Labels, Uid};
 
 /// The top level of an object; `spec`, `status` and the rest are skipped.
 #[derive(Deserialize)]
@@ -37,6 +37,7 @@ pub(super) struct Name<'a> {
     pub(super) namespace: Cow<'a, str>,
 }
 
+/// The metadata. What needs memory of its own is read only once the object turns out to be news.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Metadata<'a> {
@@ -52,12 +53,12 @@ pub(super) struct Metadata<'a> {
     pub(super) generation: Option<i64>,
     #[serde(borrow, default)]
     pub(super) deletion_timestamp: Option<Text<'a>>,
-    #[serde(default, deserialize_with = "labels")]
-    pub(super) labels: Labels,
-    #[serde(borrow, default, deserialize_with = "null_as_empty")]
-    pub(super) owner_references: Vec<Owner<'a>>,
-    #[serde(borrow, default, deserialize_with = "null_as_empty")]
-    pub(super) finalizers: Vec<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(super) labels: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) owner_references: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(super) finalizers: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(super) managed_fields: Option<&'a RawValue>,
 }
@@ -77,57 +78,63 @@ pub(super) struct Owner<'a> {
     controller: Option<bool>,
 }
 
-impl From<Owner<'_>> for OwnerRef {
-    fn from(owner: Owner<'_>) -> Self {
-        Self {
-            api_version: owner.api_version.into(),
-            kind: owner.kind.into(),
-            name: owner.name.into(),
-            uid: Uid::new(&owner.uid),
-            controller: owner.controller.unwrap_or(false),
+impl Owner<'_> {
+    pub(super) fn intern(&self, interner: &mut Interner) -> OwnerRef {
+        OwnerRef {
+            api_version: interner.intern(&self.api_version),
+            kind: interner.intern(&self.kind),
+            name: interner.intern(&self.name),
+            uid: Uid::new(&self.uid),
+            controller: self.controller.unwrap_or(false),
         }
     }
 }
 
-/// Reads a list in which Go's `null` stands for none.
-fn null_as_empty<'de, D, T>(deserializer: D) -> Result<Vec<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+/// Reads a list; none, and Go's `null`, are the empty one.
+pub(super) fn list<'a, T: Deserialize<'a>>(
+    json: Option<&'a RawValue>,
+) -> Result<Vec<T>, serde_json::Error> {
+    let Some(json) = json else {
+        return Ok(Vec::new());
+    };
+    let list: Option<Vec<T>> = serde_json::from_str(json.get())?;
+    Ok(list.unwrap_or_default())
 }
 
 /// Packs a JSON object of strings as labels.
-fn labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Labels, D::Error> {
-    struct Pairs;
+pub(super) struct PackedLabels(pub(super) Labels);
 
-    impl<'de> Visitor<'de> for Pairs {
-        type Value = Labels;
+impl<'de> Deserialize<'de> for PackedLabels {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Pairs).map(Self)
+    }
+}
 
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a map of labels")
-        }
+struct Pairs;
 
-        fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
-            let mut failure = None;
-            let pairs = std::iter::from_fn(|| {
-                map.next_entry::<Text<'de>, Text<'de>>()
-                    .unwrap_or_else(|error| {
-                        failure = Some(error);
-                        None
-                    })
-            });
-            let labels = pairs.map(|(key, value)| (key.0, value.0)).collect();
-            failure.map_or(Ok(labels), Err)
-        }
+impl<'de> Visitor<'de> for Pairs {
+    type Value = Labels;
 
-        fn visit_unit<E>(self) -> Result<Labels, E> {
-            Ok(Labels::default())
-        }
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a map of labels")
     }
 
-    deserializer.deserialize_any(Pairs)
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Labels, A::Error> {
+        let mut failure = None;
+        let pairs = std::iter::from_fn(|| {
+            map.next_entry::<Text<'de>, Text<'de>>()
+                .unwrap_or_else(|error| {
+                    failure = Some(error);
+                    None
+                })
+        });
+        let labels = pairs.map(|(key, value)| (key.0, value.0)).collect();
+        failure.map_or(Ok(labels), Err)
+    }
+
+    fn visit_unit<E>(self) -> Result<Labels, E> {
+        Ok(Labels::default())
+    }
 }
 
 /// A string borrowed from the input where it has no escapes.

@@ -2,6 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::ResourceVersion;
 
 fn pod() -> Gvk {
     Gvk::new("", "v1", "Pod")

@@ -1,5 +1,6 @@
 //! Field selectors.
 
+use std::fmt;
 use std::str::FromStr;
 
 use super::SelectorError;
@@ -56,6 +57,23 @@ impl FieldSelector {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
+    }
+}
+
+impl fmt::Display for FieldSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, term) in self.terms.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            let sign = if term.equal { "=" } else { "!=" };
+            write!(f, "{comma}{}{sign}", term.path)?;
+            for c in term.value.chars() {
+                if matches!(c, '\\' | ',' | '=') {
+                    f.write_str("\\")?;
+                }
+                write!(f, "{c}")?;
+            }
+        }
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Label selectors.
 
+use std::fmt;
 use std::str::FromStr;
 
 use super::SelectorError;
@@ -8,8 +9,8 @@ use crate::Labels;
 
 /// A label selector: every requirement must hold.
 ///
-/// Parses the query form (`app=web,tier in (front,back),!canary,weight>3`) and prints nothing else
-/// than the parsed text. The empty selector matches everything.
+/// Parses the query form (`app=web,tier in (front,back),!canary,weight>3`), and prints it. The empty
+/// selector matches everything.
 ///
 /// ```
 /// use lariat_core::{LabelSelector, Labels};
@@ -53,6 +54,46 @@ impl LabelSelector {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.requirements.is_empty()
+    }
+
+    /// Iterates over the labels that must have one of several values, for whoever keeps an index of them.
+    pub fn required(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.requirements
+            .iter()
+            .filter_map(|requirement| match &requirement.test {
+                Test::In(values) => Some((&*requirement.key, &**values)),
+                _ => None,
+            })
+    }
+}
+
+impl fmt::Display for LabelSelector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, requirement) in self.requirements.iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            write!(f, "{comma}{requirement}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = &self.key;
+        match &self.test {
+            Test::Exists => write!(f, "{key}"),
+            Test::DoesNotExist => write!(f, "!{key}"),
+            Test::In(values) => match &values[..] {
+                [value] => write!(f, "{key}={value}"),
+                values => write!(f, "{key} in ({})", values.join(",")),
+            },
+            Test::NotIn(values) => match &values[..] {
+                [value] => write!(f, "{key}!={value}"),
+                values => write!(f, "{key} notin ({})", values.join(",")),
+            },
+            Test::GreaterThan(bound) => write!(f, "{key}>{bound}"),
+            Test::LessThan(bound) => write!(f, "{key}<{bound}"),
+        }
     }
 }
 

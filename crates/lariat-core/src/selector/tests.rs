@@ -126,3 +126,34 @@ proptest! {
         let _ = text.parse::<FieldSelector>();
     }
 }
+
+#[test]
+fn a_label_selector_prints_what_it_parses() {
+    for text in [
+        "",
+        "app=web",
+        "app!=web,tier in (a,b),tier notin (c,d),x,!y,n>3,n<2",
+        "empty=",
+    ] {
+        let selector: LabelSelector = text.parse().unwrap();
+        assert_eq!(selector.to_string(), text);
+    }
+    let spaced: LabelSelector = "app == web , x in ( a )".parse().unwrap();
+    assert_eq!(spaced.to_string(), "app=web,x=a");
+    let required: Vec<_> = spaced.required().collect();
+    assert_eq!(
+        required,
+        [
+            ("app", &["web".to_owned()][..]),
+            ("x", &["a".to_owned()][..])
+        ]
+    );
+}
+
+#[test]
+fn a_field_selector_prints_what_it_parses() {
+    for text in ["", "a=b", r"a.b!=c,d=x\\y\,z\=w"] {
+        let selector: FieldSelector = text.parse().unwrap();
+        assert_eq!(selector.to_string(), text);
+    }
+}

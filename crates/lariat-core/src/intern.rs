@@ -1,0 +1,74 @@
+//! Keeping equal texts once.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::Arc;
+
+/// Texts that many objects have in common, such as label sets and the kinds of owners.
+///
+/// A text that nobody else holds any more is forgotten when the collection has doubled since it was last
+/// looked through, so it holds at most twice what is in use.
+pub struct Interner {
+    known: HashSet<Arc<str>>,
+    /// How many texts there are when it is looked through next.
+    sweep_at: usize,
+}
+
+/// Below this many texts looking through them is not worth the time.
+const SMALL: usize = 256;
+
+impl Interner {
+    /// Makes an empty interner.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            known: HashSet::new(),
+            sweep_at: SMALL,
+        }
+    }
+
+    /// Returns a text, shared with everybody who asked for an equal one and still has it.
+    pub fn intern(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.known.get(text) {
+            return Arc::clone(known);
+        }
+        if self.known.len() >= self.sweep_at {
+            self.known.retain(|known| Arc::strong_count(known) > 1);
+            self.known.shrink_to(SMALL);
+            self.sweep_at = (2 * self.known.len()).max(SMALL);
+        }
+        let text: Arc<str> = text.into();
+        self.known.insert(Arc::clone(&text));
+        text
+    }
+}
+
+impl Default for Interner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Interner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Interner")
+            .field("texts", &self.known.len())
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_texts_are_one_and_unused_ones_are_forgotten() {
+        let mut interner = Interner::new();
+        let kept = interner.intern("kept");
+        for number in 0..10_000 {
+            interner.intern(&number.to_string());
+        }
+        assert!(interner.known.len() <= SMALL, "{interner:?}");
+        assert!(Arc::ptr_eq(&kept, &interner.intern("kept")));
+    }
+}

@@ -1,0 +1,134 @@
+//! The metadata of an object, in compact form.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::Uid;
+use crate::{Labels, ObjectKey, ResourceVersion};
+
+/// What a controller needs to know of an object without reading its content.
+#[derive(Clone)]
+pub struct ObjectMetadata {
+    pub(super) key: ObjectKey,
+    pub(super) uid: Uid,
+    pub(super) version: ResourceVersion,
+    pub(super) generation: Option<i64>,
+    pub(super) deleting: bool,
+    pub(super) labels: Labels,
+    pub(super) owners: Box<[OwnerRef]>,
+    pub(super) finalizers: Box<[Arc<str>]>,
+}
+
+impl ObjectMetadata {
+    /// Returns namespace and name.
+    #[must_use]
+    pub fn key(&self) -> &ObjectKey {
+        &self.key
+    }
+
+    /// Returns the uid: two objects of one key and different uids are different objects.
+    #[must_use]
+    pub fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
+    /// Returns the version of this state.
+    #[must_use]
+    pub fn version(&self) -> &ResourceVersion {
+        &self.version
+    }
+
+    /// Returns `metadata.generation`, for kinds that count changes of their spec.
+    #[must_use]
+    pub fn generation(&self) -> Option<i64> {
+        self.generation
+    }
+
+    /// Returns whether deletion was asked for and the object waits for finalizers or grace.
+    #[must_use]
+    pub fn is_deleting(&self) -> bool {
+        self.deleting
+    }
+
+    /// Returns the labels.
+    #[must_use]
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// Returns the owners.
+    #[must_use]
+    pub fn owners(&self) -> &[OwnerRef] {
+        &self.owners
+    }
+
+    /// Returns the finalizers.
+    pub fn finalizers(&self) -> impl Iterator<Item = &str> {
+        self.finalizers.iter().map(|name| &**name)
+    }
+
+    /// Returns the bytes held on the heap. What is shared with other objects (labels, the kinds of owners)
+    /// counts for each of them.
+    #[must_use]
+    pub fn heap_bytes(&self) -> usize {
+        let owners: usize = self.owners.iter().map(OwnerRef::bytes).sum();
+        let finalizers: usize = self.finalizers.iter().map(|name| name.len() + 16).sum();
+        self.key.as_str().len() + self.labels.heap_bytes() + owners + finalizers
+    }
+}
+
+impl fmt::Debug for ObjectMetadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectMetadata")
+            .field("key", &self.key)
+            .field("uid", &self.uid)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A reference to an owner of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnerRef {
+    pub(super) api_version: Arc<str>,
+    pub(super) kind: Arc<str>,
+    pub(super) name: Arc<str>,
+    pub(super) uid: Uid,
+    pub(super) controller: bool,
+}
+
+impl OwnerRef {
+    /// Returns the owner's `apiVersion`.
+    #[must_use]
+    pub fn api_version(&self) -> &str {
+        &self.api_version
+    }
+
+    /// Returns the owner's kind.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Returns the owner's name; its namespace is the object's own, or none.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the owner's uid.
+    #[must_use]
+    pub fn uid(&self) -> &Uid {
+        &self.uid
+    }
+
+    /// Returns whether this owner is the managing controller.
+    #[must_use]
+    pub fn is_controller(&self) -> bool {
+        self.controller
+    }
+
+    fn bytes(&self) -> usize {
+        size_of::<Self>() + self.api_version.len() + self.kind.len() + self.name.len()
+    }
+}

@@ -1,0 +1,69 @@
+//! Uids of objects.
+
+use std::fmt;
+
+/// The uid of an object: sixteen bytes where it is a UUID, as the API server makes them.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Uid(UidRepr);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum UidRepr {
+    /// A UUID in its canonical lower-case text form.
+    Uuid([u8; 16]),
+    Text(Box<str>),
+}
+
+impl Uid {
+    /// Keeps the text of a uid.
+    #[must_use]
+    pub fn new(text: &str) -> Self {
+        match parse_uuid(text) {
+            Some(bytes) => Self(UidRepr::Uuid(bytes)),
+            None => Self(UidRepr::Text(text.into())),
+        }
+    }
+}
+
+/// Reads `8-4-4-4-12` lower-case hex digits; anything else is not canonical.
+fn parse_uuid(text: &str) -> Option<[u8; 16]> {
+    let mut digits = text
+        .bytes()
+        .enumerate()
+        .filter_map(|(at, byte)| match (at, byte) {
+            (8 | 13 | 18 | 23, b'-') => None,
+            (_, b'0'..=b'9') => Some(Some(byte - b'0')),
+            (_, b'a'..=b'f') => Some(Some(byte - b'a' + 10)),
+            _ => Some(None),
+        });
+    if text.len() != 36 {
+        return None;
+    }
+    let mut bytes = [0; 16];
+    for byte in &mut bytes {
+        *byte = (digits.next()?? << 4) | digits.next()??;
+    }
+    digits.next().is_none().then_some(bytes)
+}
+
+impl fmt::Display for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            UidRepr::Text(text) => f.pad(text),
+            UidRepr::Uuid(bytes) => {
+                for (at, byte) in bytes.iter().enumerate() {
+                    if matches!(at, 4 | 6 | 8 | 10) {
+                        f.write_str("-")?;
+                    }
+                    write!(f, "{byte:02x}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Uid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Uid({self})")
+    }
+}
