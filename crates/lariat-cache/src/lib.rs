@@ -12,11 +12,11 @@
 //! ```no_run
 //! use std::time::Duration;
 //! use k8s_openapi::api::core::v1::Pod;
-//! use lariat_cache::{MissingKind, SharedCacheFactory};
+//! use lariat_cache::SharedCacheFactory;
 //! use lariat_core::{Gvk, ObjectKey};
 //!
 //! # async fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
-//! let factory = SharedCacheFactory::new(client, MissingKind::Refuse);
+//! let factory = SharedCacheFactory::new(client);
 //! let pods = factory.for_kind(Gvk::new("", "v1", "Pod")).cache::<Pod>();
 //! factory.start();
 //! factory.wait_for_sync(Duration::from_secs(30)).await?;
@@ -27,20 +27,32 @@
 mod client;
 mod mapper;
 
+mod selection;
+mod transform;
+
 mod reflector;
 mod store;
-mod view;
 
+mod cache;
 mod informer;
+mod view;
 
 mod error;
 mod factory;
+mod options;
 
-pub use client::{ConnectError, KindClient, SharedClientFactory, connect, from_kubeconfig};
+pub use cache::Cache;
+pub use client::{
+    ClientIdentity, ConnectError, Http2, IdentityError, KindClient, SharedClientFactory, connect,
+    from_config, from_kubeconfig,
+};
 pub use error::{SyncError, Unsynced};
-pub use factory::SharedCacheFactory;
-pub use informer::{Informer, KindStatus, MissingKind, Phase, Subscriber, Subscription};
+pub use factory::{CacheFactoryBuilder, SharedCacheFactory};
+pub use informer::{Changes, Informer, KindStatus, LoadError, Phase, Subscriber, Subscription};
 pub use mapper::{MapperError, RestMapper};
-pub use reflector::{ReflectorError, Source, SourceBody, SourceError};
-pub use store::{CachedObject, Change, DecodeError, Store};
-pub use view::{Cache, Metadata, View};
+pub use options::{Filling, KindOptions, MissingKind};
+pub use reflector::{ReflectorError, Source, SourceBody, SourceError, SourceRequest};
+pub use selection::Selection;
+pub use store::{CachedObject, Change, DecodeError, IndexError, Query, Snapshot, Storage, Store};
+pub use transform::Transform;
+pub use view::{Metadata, View};

@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use super::multiplex::{self, Http2};
 use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use lariat_core::{debug_as_description, describe, without_values};
@@ -64,11 +65,10 @@ pub async fn connect() -> Result<Client, ConnectError> {
     if let Some(path) = default_kubeconfig().filter(|path| path.is_file()) {
         return from_kubeconfig(path).await;
     }
-    client(
-        Config::incluster().map_err(|source| ConnectError::NoCluster {
-            source: Box::new(source),
-        })?,
-    )
+    let config = Config::incluster().map_err(|source| ConnectError::NoCluster {
+        source: Box::new(source),
+    })?;
+    from_config(config, Http2::default())
 }
 
 /// Returns where kubectl keeps its configuration.
@@ -108,7 +108,8 @@ pub async fn from_kubeconfig(paths: impl AsRef<OsStr>) -> Result<Client, Connect
     }
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(merged, &options).await;
-    client(config.map_err(|error| unusable(Path::new(paths), &error))?)
+    let config = config.map_err(|error| unusable(Path::new(paths), &error))?;
+    from_config(config, Http2::default())
 }
 
 /// Says what is wrong with a kubeconfig. Its parser shows lines of the file; they stay out of this.
@@ -126,16 +127,29 @@ fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
     }
 }
 
-fn client(mut config: Config) -> Result<Client, ConnectError> {
-    // kube would try a refused request again for minutes without a word; reflectors have a backoff of
-    // their own, which can be seen.
+/// Makes a client from a configuration of kube's.
+///
+/// Requests share one connection where the API server speaks HTTP/2; through a proxy, and for exec, attach
+/// and port-forward, HTTP/1.1 is spoken.
+///
+/// kube's own retries are turned off: they would try a refused request again for minutes without a word, and
+/// reflectors have a backoff of their own, which can be seen.
+///
+/// # Errors
+///
+/// The server is no URL, or what is said about TLS or authentication cannot be used.
+///
+/// # Panics
+///
+/// Outside a tokio runtime.
+pub fn from_config(mut config: Config, http2: Http2) -> Result<Client, ConnectError> {
     config.default_retry = false;
     let url = config.cluster_url.to_string();
     // kube would panic.
     if config.cluster_url.scheme().is_none() || config.cluster_url.host().is_none() {
         return Err(ConnectError::NoUrl { url });
     }
-    Client::try_from(config).map_err(|source| ConnectError::Client {
+    multiplex::client(config, http2).map_err(|source| ConnectError::Client {
         url,
         source: Box::new(source),
     })

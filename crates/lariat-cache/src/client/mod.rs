@@ -1,7 +1,13 @@
 //! Clients: connecting to a cluster, and one handle per kind.
 
 mod connect;
+mod identity;
+mod multiplex;
+mod observed;
 mod shared;
 
-pub use connect::{ConnectError, connect, from_kubeconfig};
+pub use connect::{ConnectError, connect, from_config, from_kubeconfig};
+pub use identity::{ClientIdentity, IdentityError};
+pub use multiplex::Http2;
+pub(crate) use observed::{Write, WriteObserver};
 pub use shared::{KindClient, SharedClientFactory};

@@ -4,19 +4,36 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
+use http::HeaderMap;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
 use lariat_core::{Gvk, ResourceKind, Scope};
 use parking_lot::Mutex;
 
+use super::identity::{ClientIdentity, IdentityError};
+use super::observed::{Observed, Write, WriteObserver};
 use crate::mapper::{MapperError, RestMapper};
 
-/// Gives out one [`KindClient`] per kind; a clone is the same factory.
+/// Gives out one [`KindClient`] per kind and identity; a clone is the same factory.
 #[derive(Clone)]
 pub struct SharedClientFactory {
-    client: Client,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    /// The client that was given; reflectors read through it.
+    base: Client,
     mapper: RestMapper,
-    kinds: Arc<Mutex<HashMap<Gvk, Arc<KindClient>>>>,
+    state: Mutex<State>,
+    /// Is told of every write.
+    observer: Arc<OnceLock<Arc<dyn WriteObserver>>>,
+}
+
+#[derive(Default)]
+struct State {
+    kinds: HashMap<(Gvk, ClientIdentity), Arc<KindClient>>,
+    /// One client for each identity, so that they are made once.
+    clients: HashMap<ClientIdentity, Client>,
 }
 
 impl SharedClientFactory {
@@ -24,37 +41,88 @@ impl SharedClientFactory {
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self {
-            mapper: RestMapper::new(client.clone()),
-            client,
-            kinds: Arc::default(),
+            shared: Arc::new(Shared {
+                mapper: RestMapper::new(client.clone()),
+                base: client,
+                state: Mutex::default(),
+                observer: Arc::default(),
+            }),
         }
     }
 
-    /// Returns the client everything goes through.
+    /// Makes somebody be told of every write; the first who asks is.
+    pub(crate) fn observe(&self, observer: Arc<dyn WriteObserver>) {
+        let _ = self.shared.observer.set(observer);
+    }
+
+    /// Returns the client everything is written through.
+    ///
+    /// Caches show what is written through it at once, without waiting for their watch.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime, if it is asked for the first time.
     #[must_use]
-    pub fn client(&self) -> &Client {
-        &self.client
+    pub fn client(&self) -> Client {
+        self.client_of(ClientIdentity::default(), HeaderMap::new())
+    }
+
+    fn client_of(&self, identity: ClientIdentity, headers: HeaderMap) -> Client {
+        let mut state = self.shared.state.lock();
+        let client = state.clients.entry(identity.clone()).or_insert_with(|| {
+            let base = self.shared.base.clone();
+            let namespace = base.default_namespace().to_owned();
+            let observed = Observed {
+                client: base,
+                identity,
+                headers,
+                observer: Arc::new(Late(Arc::clone(&self.shared.observer))),
+            };
+            Client::new(observed, namespace)
+        });
+        client.clone()
     }
 
     /// Returns the mapper of kinds to resources.
     #[must_use]
     pub fn mapper(&self) -> &RestMapper {
-        &self.mapper
+        &self.shared.mapper
     }
 
     /// Returns the handle of a kind; asking twice returns the same. Nothing is sent.
     #[must_use]
     pub fn for_kind(&self, gvk: impl Into<Gvk>) -> Arc<KindClient> {
-        let gvk = gvk.into();
-        let mut kinds = self.kinds.lock();
-        let kind = kinds.entry(gvk).or_insert_with_key(|gvk| {
-            Arc::new(KindClient {
-                gvk: gvk.clone(),
-                client: self.client.clone(),
-                mapper: self.mapper.clone(),
-                resource: OnceLock::new(),
-            })
-        });
+        self.kind(gvk.into(), ClientIdentity::default(), HeaderMap::new())
+    }
+
+    /// Returns the handle of a kind for requests under an identity; asking twice returns the same.
+    ///
+    /// # Errors
+    ///
+    /// The identity cannot be sent.
+    pub fn for_kind_as(
+        &self,
+        gvk: impl Into<Gvk>,
+        identity: ClientIdentity,
+    ) -> Result<Arc<KindClient>, IdentityError> {
+        let headers = identity.headers()?;
+        Ok(self.kind(gvk.into(), identity, headers))
+    }
+
+    fn kind(&self, gvk: Gvk, identity: ClientIdentity, headers: HeaderMap) -> Arc<KindClient> {
+        let plain = (!identity.is_empty()).then(|| self.for_kind(&gvk));
+        let mut state = self.shared.state.lock();
+        let kind = state
+            .kinds
+            .entry((gvk, identity))
+            .or_insert_with_key(|(gvk, identity)| {
+                Arc::new(KindClient {
+                    gvk: gvk.clone(),
+                    factory: self.clone(),
+                    identity: (identity.clone(), headers),
+                    place: plain.map_or_else(Arc::default, |plain| Arc::clone(&plain.place)),
+                })
+            });
         Arc::clone(kind)
     }
 
@@ -63,15 +131,28 @@ impl SharedClientFactory {
     pub fn for_resource_kind(&self, resource: &ResourceKind) -> Arc<KindClient> {
         let kind = self.for_kind(resource.gvk());
         // Whoever told the resource first is believed; all of them describe the same kind.
-        let _ = kind.resource.set(resource.clone());
+        kind.place
+            .lock()
+            .get_or_insert(Place::Told(resource.clone()));
         kind
+    }
+}
+
+/// Tells an observer that comes later than the client.
+struct Late(Arc<OnceLock<Arc<dyn WriteObserver>>>);
+
+impl WriteObserver for Late {
+    fn wrote(&self, write: &Write, answer: &[u8]) {
+        if let Some(observer) = self.0.get() {
+            observer.wrote(write, answer);
+        }
     }
 }
 
 impl fmt::Debug for SharedClientFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedClientFactory")
-            .field("kinds", &self.kinds.lock().len())
+            .field("kinds", &self.shared.state.lock().kinds.len())
             .finish_non_exhaustive()
     }
 }
@@ -79,9 +160,16 @@ impl fmt::Debug for SharedClientFactory {
 /// The client of one kind: knows where it is served, and asks discovery at most once.
 pub struct KindClient {
     gvk: Gvk,
-    client: Client,
-    mapper: RestMapper,
-    resource: OnceLock<ResourceKind>,
+    factory: SharedClientFactory,
+    identity: (ClientIdentity, HeaderMap),
+    /// Where the kind is served; the same for all identities.
+    place: Arc<Mutex<Option<Place>>>,
+}
+
+/// Where a kind is served, and who says so.
+enum Place {
+    Told(ResourceKind),
+    Discovered(ResourceKind),
 }
 
 impl KindClient {
@@ -91,10 +179,36 @@ impl KindClient {
         &self.gvk
     }
 
-    /// Returns the client underneath.
+    /// Returns the client underneath, for requests of any kind under the same identity.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime, if the identity is used for the first time.
     #[must_use]
-    pub fn client(&self) -> &Client {
-        &self.client
+    pub fn client(&self) -> Client {
+        let (identity, headers) = self.identity.clone();
+        self.factory.client_of(identity, headers)
+    }
+
+    /// Returns the client caches are filled through.
+    pub(crate) fn reading_client(&self) -> &Client {
+        &self.factory.shared.base
+    }
+
+    /// Returns where the kind is served, if that is known.
+    pub(crate) fn known_resource(&self) -> Option<ResourceKind> {
+        match &*self.place.lock() {
+            Some(Place::Told(resource) | Place::Discovered(resource)) => Some(resource.clone()),
+            None => None,
+        }
+    }
+
+    /// Forgets where the kind was served, unless somebody told.
+    pub(crate) fn forget_resource(&self) {
+        let mut place = self.place.lock();
+        if matches!(&*place, Some(Place::Discovered(_))) {
+            *place = None;
+        }
     }
 
     /// Returns where the kind is served.
@@ -106,12 +220,15 @@ impl KindClient {
     /// # Cancel safety
     ///
     /// Dropping the future loses nothing but the request under way.
-    pub async fn resource(&self) -> Result<&ResourceKind, MapperError> {
-        if let Some(resource) = self.resource.get() {
+    pub async fn resource(&self) -> Result<ResourceKind, MapperError> {
+        if let Some(resource) = self.known_resource() {
             return Ok(resource);
         }
-        let resource = self.mapper.kind(&self.gvk).await?;
-        Ok(self.resource.get_or_init(|| resource))
+        let resource = self.factory.mapper().kind(&self.gvk).await?;
+        self.place
+            .lock()
+            .get_or_insert(Place::Discovered(resource.clone()));
+        Ok(resource)
     }
 
     /// Returns kube's `Api` for the kind, in one namespace or, for `None`, over all.
@@ -127,9 +244,9 @@ impl KindClient {
     /// Dropping the future loses nothing but the request under way.
     pub async fn api(&self, namespace: Option<&str>) -> Result<Api<DynamicObject>, MapperError> {
         let resource = self.resource().await?;
-        let described = ApiResource::from(resource);
+        let described = ApiResource::from(&resource);
         let namespace = namespace.filter(|_| resource.scope() == Scope::Namespaced);
-        let client = self.client.clone();
+        let client = self.client();
         Ok(match namespace {
             Some(namespace) => Api::namespaced_with(client, namespace, &described),
             None => Api::all_with(client, &described),
@@ -141,7 +258,7 @@ impl fmt::Debug for KindClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KindClient")
             .field("gvk", &self.gvk)
-            .field("resource", &self.resource.get())
+            .field("resource", &self.known_resource())
             .finish_non_exhaustive()
     }
 }

@@ -1,76 +1,18 @@
-//! How the reflector of a kind is doing.
+//! How the reflectors of a kind are doing.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_core::Gvk;
+use lariat_core::{Gvk, ResourceVersion};
 use parking_lot::Mutex;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
-/// What the reflector of a kind is at.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Phase {
-    /// Nothing runs: not started, or stopped.
-    #[default]
-    Idle,
-    /// The kind is looked up at the API server.
-    Resolving,
-    /// The first list is being read.
-    Listing {
-        /// How many objects have been read.
-        loaded: usize,
-        /// How many there are, if the API server says so.
-        total: Option<usize>,
-    },
-    /// The cache is filled, and the watch keeps it so.
-    Synced,
-    /// The API server does not serve the kind; it is asked again every few seconds.
-    Missing,
-}
+use super::status::{KindStatus, Phase};
+use crate::store::Store;
 
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Idle => f.write_str("idle"),
-            Self::Resolving => f.write_str("resolving"),
-            Self::Listing {
-                loaded,
-                total: None,
-            } => write!(f, "listing, {loaded} so far"),
-            Self::Listing {
-                loaded,
-                total: Some(total),
-            } => write!(f, "listing, {loaded} of {total}"),
-            Self::Synced => f.write_str("synced"),
-            Self::Missing => f.write_str("not served"),
-        }
-    }
-}
-
-/// The state and the totals of one kind's cache.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct KindStatus {
-    /// The kind.
-    pub gvk: Gvk,
-    /// What its reflector is at.
-    pub phase: Phase,
-    /// How many objects are cached.
-    pub objects: usize,
-    /// How many bytes they hold.
-    pub bytes: usize,
-    /// Lists begun, pages not counted.
-    pub lists: u64,
-    /// Watches opened.
-    pub watches: u64,
-    /// Objects and events that could not be read, and were passed over.
-    pub unreadable: u64,
-    /// What went wrong last, if anything has since the last success.
-    pub last_error: Option<String>,
-}
-
-/// Written by the reflector, read by everybody.
+/// Written by the reflectors of a kind, read by everybody.
 #[derive(Debug)]
 pub(crate) struct Progress {
     gvk: Gvk,
@@ -80,10 +22,26 @@ pub(crate) struct Progress {
 
 #[derive(Debug, Default)]
 struct Totals {
+    /// What each reflector of the kind is at; one for each namespace, if they are restricted.
+    segments: Vec<Phase>,
+    /// Counts beginnings, so that reflectors of an earlier one are not listened to.
+    generation: u64,
     lists: u64,
     watches: u64,
     unreadable: u64,
     last_error: Option<String>,
+    last_heard: Option<Instant>,
+    version: Option<ResourceVersion>,
+    /// Since when the kind has not been served.
+    missing_since: Option<Instant>,
+}
+
+/// One reflector's part of the progress.
+#[derive(Debug, Clone)]
+pub(crate) struct Segment {
+    progress: Arc<Progress>,
+    number: usize,
+    generation: u64,
 }
 
 impl Progress {
@@ -93,10 +51,6 @@ impl Progress {
             phase: watch::Sender::new(Phase::Idle),
             totals: Mutex::default(),
         }
-    }
-
-    pub(crate) fn gvk(&self) -> &Gvk {
-        &self.gvk
     }
 
     pub(crate) fn enter(&self, phase: Phase) {
@@ -111,38 +65,154 @@ impl Progress {
         self.phase.subscribe()
     }
 
-    pub(crate) fn list_begun(&self) {
-        self.totals.lock().lists += 1;
-    }
-
-    pub(crate) fn watch_opened(&self) {
+    /// Begins with so many reflectors, whose predecessors have ended.
+    pub(crate) fn begin(self: &Arc<Self>, segments: usize) -> Vec<Segment> {
         let mut totals = self.totals.lock();
-        totals.watches += 1;
-        totals.last_error = None;
+        totals.segments = vec![Phase::Resolving; segments];
+        totals.generation += 1;
+        let generation = totals.generation;
+        drop(totals);
+        self.enter(Phase::Resolving);
+        let segment = |number| Segment {
+            progress: Arc::clone(self),
+            number,
+            generation,
+        };
+        (0..segments).map(segment).collect()
     }
 
-    pub(crate) fn failed(&self, error: String, retry_in: Duration) {
-        tracing::warn!(kind = %self.gvk, %error, ?retry_in, "cache is behind");
-        self.totals.lock().last_error = Some(error);
+    /// Notes that something else is to be read, so that the cache is not filled any more.
+    pub(crate) fn behind(&self) {
+        let mut totals = self.totals.lock();
+        totals.generation += 1;
+        drop(totals);
+        self.phase.send_if_modified(|phase| {
+            let was_filled = matches!(phase, Phase::Synced | Phase::Listing { .. });
+            if was_filled {
+                *phase = Phase::Resolving;
+            }
+            was_filled
+        });
     }
 
-    /// Counts what could not be read, and says so.
-    pub(crate) fn unreadable(&self, error: &dyn fmt::Display) {
-        tracing::warn!(kind = %self.gvk, %error, "passed over what cannot be read");
-        self.totals.lock().unreadable += 1;
+    pub(crate) fn failed(&self, error: &str, retry_in: Option<Duration>) {
+        match retry_in {
+            Some(retry_in) => {
+                tracing::warn!(kind = %self.gvk, %error, ?retry_in, "cache is behind");
+            }
+            None => tracing::warn!(kind = %self.gvk, %error, "cache is behind"),
+        }
+        self.totals.lock().last_error = Some(error.to_owned());
     }
 
-    pub(crate) fn status(&self, objects: usize, bytes: usize) -> KindStatus {
+    /// Notes that the kind is not served, and returns since when.
+    pub(crate) fn missing_since(&self, now: Instant) -> Instant {
+        *self.totals.lock().missing_since.get_or_insert(now)
+    }
+
+    pub(crate) fn status(&self, store: &Store) -> KindStatus {
+        // Asked first: reflectors report while they hold locks of the store.
+        let (objects, bytes, storage) = (store.len(), store.bytes(), store.storage());
         let totals = self.totals.lock();
         KindStatus {
             gvk: self.gvk.clone(),
             phase: self.phase(),
             objects,
             bytes,
+            storage,
+            version: totals.version.clone(),
             lists: totals.lists,
             watches: totals.watches,
             unreadable: totals.unreadable,
+            last_heard: totals.last_heard.map(|at| at.elapsed()),
             last_error: totals.last_error.clone(),
         }
+    }
+}
+
+impl Segment {
+    pub(crate) fn gvk(&self) -> &Gvk {
+        &self.progress.gvk
+    }
+
+    pub(crate) fn is_synced(&self) -> bool {
+        let totals = self.progress.totals.lock();
+        totals.segments.get(self.number) == Some(&Phase::Synced)
+    }
+
+    /// Says what this reflector is at; the kind is where the last of its reflectors is.
+    pub(crate) fn enter(&self, phase: Phase) {
+        let mut totals = self.progress.totals.lock();
+        if totals.generation != self.generation {
+            return;
+        }
+        if phase == Phase::Synced {
+            totals.missing_since = None;
+        }
+        if let Some(segment) = totals.segments.get_mut(self.number) {
+            *segment = phase;
+        }
+        let together = together(&totals.segments);
+        drop(totals);
+        self.progress.enter(together);
+    }
+
+    pub(crate) fn list_begun(&self) {
+        self.progress.totals.lock().lists += 1;
+    }
+
+    pub(crate) fn watch_opened(&self) {
+        let mut totals = self.progress.totals.lock();
+        totals.watches += 1;
+        totals.last_error = None;
+        totals.last_heard = Some(Instant::now());
+    }
+
+    /// Notes that the server said something.
+    pub(crate) fn heard(&self) {
+        self.progress.totals.lock().last_heard = Some(Instant::now());
+    }
+
+    /// Notes up to which version the store is.
+    pub(crate) fn reached(&self, version: &ResourceVersion) {
+        let mut totals = self.progress.totals.lock();
+        if totals.version.as_ref() != Some(version) {
+            totals.version = Some(version.clone());
+        }
+    }
+
+    pub(crate) fn failed(&self, error: &str, retry_in: Option<Duration>) {
+        self.progress.failed(error, retry_in);
+    }
+
+    /// Counts what could not be read, and says so.
+    pub(crate) fn unreadable(&self, error: &dyn fmt::Display) {
+        tracing::warn!(kind = %self.gvk(), %error, "passed over what cannot be read");
+        self.progress.totals.lock().unreadable += 1;
+    }
+}
+
+/// Says where all reflectors of a kind are together.
+fn together(segments: &[Phase]) -> Phase {
+    if segments.iter().all(|phase| *phase == Phase::Synced) {
+        return Phase::Synced;
+    }
+    let mut sums = (0, Some(0));
+    let mut listing = false;
+    for phase in segments {
+        if let Phase::Listing { loaded, total } = phase {
+            listing = true;
+            sums.0 += loaded;
+            sums.1 = sums.1.zip(*total).map(|(sum, total)| sum + total);
+        } else if *phase != Phase::Synced {
+            sums.1 = None;
+        }
+    }
+    match listing {
+        true => Phase::Listing {
+            loaded: sums.0,
+            total: sums.1,
+        },
+        false => Phase::Resolving,
     }
 }

@@ -5,10 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
-use lariat_core::Gvk;
+use lariat_core::{Gvk, ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Uid};
 use parking_lot::{Mutex, ReentrantMutex};
 
-use crate::store::{CachedObject, Change, Delta, Listing, Store};
+use super::budget::Budget;
+use super::user::User;
+use crate::store::{Change, Content, Delta, Listing, Store};
 
 /// Somebody who is told of every change of a kind.
 ///
@@ -27,6 +29,7 @@ pub trait Subscriber: Send + Sync + 'static {
 pub struct Subscription {
     publisher: Weak<Publisher>,
     subscriber: Arc<dyn Subscriber>,
+    _user: Arc<User>,
 }
 
 /// The one writer of a store and its subscribers.
@@ -39,18 +42,23 @@ pub(crate) struct Publisher {
     /// and sees nothing twice. Reentrant, for subscribers that subscribe another.
     order: ReentrantMutex<()>,
     subscribers: Mutex<Subscribers>,
+    budget: Budget,
 }
+
+/// How many objects a resync tells at a time.
+const RESYNC_CHUNK: usize = 256;
 
 type Subscribers = Arc<[Arc<dyn Subscriber>]>;
 
 impl Publisher {
-    pub(crate) fn new(kind: Gvk, store: Arc<Store>) -> Self {
+    pub(crate) fn new(kind: Gvk, store: Arc<Store>, budget: Budget) -> Self {
         Self {
             kind,
             store,
             lists: AtomicU32::new(0),
             order: ReentrantMutex::new(()),
             subscribers: Mutex::new(Arc::default()),
+            budget,
         }
     }
 
@@ -59,37 +67,73 @@ impl Publisher {
     }
 
     /// Tells a new subscriber what there is, and from then on what changes.
-    pub(crate) fn subscribe(self: &Arc<Self>, subscriber: Arc<dyn Subscriber>) -> Subscription {
+    pub(crate) fn subscribe(
+        self: &Arc<Self>,
+        subscriber: Arc<dyn Subscriber>,
+        user: Arc<User>,
+    ) -> Subscription {
         let _order = self.order.lock();
         let present = |object| Change::Added {
             object,
             initial: true,
         };
-        let changes: Vec<Change> = self.store.snapshot().into_iter().map(present).collect();
+        let snapshot = self.store.snapshot();
+        let changes: Vec<Change> = snapshot.iter().cloned().map(present).collect();
         self.tell(&*subscriber, &changes);
         let mut subscribers = self.subscribers.lock();
         *subscribers = subscribers.iter().chain([&subscriber]).cloned().collect();
         Subscription {
             publisher: Arc::downgrade(self),
             subscriber,
+            _user: user,
         }
     }
 
     /// Begins a list; one that is given up is simply never ended.
-    pub(crate) fn begin_listing(&self, initial: bool) -> Listing {
-        Listing::after(self.lists.fetch_add(1, Ordering::Relaxed), initial)
+    pub(crate) fn begin_listing(&self, initial: bool, content: Content) -> Listing {
+        Listing::after(self.lists.fetch_add(1, Ordering::Relaxed), initial, content)
     }
 
-    pub(crate) fn list_page(&self, listing: Listing, page: Vec<CachedObject>) {
-        self.publish(|store| store.list_page(listing, page));
+    pub(crate) fn list_page(&self, listing: &Listing, page: Vec<RawObject>) {
+        if !page.is_empty() {
+            self.publish(|store| store.list_page(listing, page));
+        }
     }
 
-    pub(crate) fn end_listing(&self, listing: Listing) {
-        self.publish(|store| store.end_listing(listing));
+    pub(crate) fn end_listing(&self, listing: &Listing, version: &ResourceVersion) {
+        self.publish(|store| store.end_listing(listing, version));
     }
 
-    pub(crate) fn apply(&self, deltas: Vec<Delta>) {
-        self.publish(|store| store.apply(deltas));
+    pub(crate) fn apply(&self, deltas: Vec<Delta>, content: Content) {
+        if !deltas.is_empty() {
+            self.publish(|store| store.apply(deltas, content));
+        }
+    }
+
+    /// Takes in the answer to a write of this process.
+    pub(crate) fn wrote(&self, object: RawObject) {
+        self.publish(|store| store.wrote(object));
+    }
+
+    /// Takes in that this process deleted an object.
+    pub(crate) fn deleted(&self, key: &ObjectKey, uid: Option<&Uid>) {
+        self.publish(|store| store.deleted(key, uid));
+    }
+
+    /// Removes what a restriction leaves out, and tells that it is gone.
+    pub(crate) fn retain(&self, keeps: impl Fn(&ObjectMetadata) -> bool) {
+        self.publish(|store| store.retain(keeps));
+    }
+
+    /// Tells every object again, without a request.
+    pub(crate) fn resync(&self) {
+        // In pieces, so that what happens meanwhile is not kept waiting.
+        for keys in self.store.keys().chunks(RESYNC_CHUNK) {
+            self.publish(|store| {
+                let present = keys.iter().filter_map(|key| store.get(key));
+                present.map(|object| Change::Resynced { object }).collect()
+            });
+        }
     }
 
     fn publish(&self, change: impl FnOnce(&Store) -> Vec<Change>) {
@@ -102,6 +146,7 @@ impl Publisher {
                 self.tell(&**subscriber, &changes);
             }
         }
+        self.budget.enforce(&self.kind, &self.store);
     }
 
     /// Returns whether one of those who were subscribed at some time still is.

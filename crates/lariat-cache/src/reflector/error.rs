@@ -37,6 +37,8 @@ pub enum ReflectorError {
     Expired {
         /// `list` or `watch`.
         verb: &'static str,
+        /// A token with which a list can go on all the same, at a newer version.
+        continue_token: Option<String>,
     },
     /// The answer broke off.
     #[error("{verb}: the answer broke off")]
@@ -76,6 +78,9 @@ pub enum ReflectorError {
         /// For how long.
         after: Duration,
     },
+    /// A watch that was to begin with everything there is, and did not say when that was.
+    #[error("watch: the end of what there is was not told; lists are used instead")]
+    NoEndMarker,
     /// A watch that ended at once and told nothing.
     #[error("watch: ended at once")]
     EndedAtOnce,
@@ -106,6 +111,15 @@ impl ReflectorError {
         }
     }
 
+    /// Returns whether the API server cannot begin a watch with everything there is.
+    pub(super) fn refuses_streaming(&self) -> bool {
+        match self {
+            Self::NoEndMarker => true,
+            Self::Refused { code, .. } => matches!(code, 400 | 405 | 406 | 415 | 422 | 501),
+            _ => false,
+        }
+    }
+
     /// Returns whether a watch simply stopped, without anybody refusing anything.
     pub(super) fn is_interruption(&self) -> bool {
         matches!(self, Self::Cut { .. } | Self::Silent { .. })
@@ -117,7 +131,8 @@ impl ReflectorError {
             Self::Unreachable { .. } | Self::Unanswered { .. } => true,
             Self::Cut { .. } | Self::Silent { .. } | Self::EndedAtOnce => true,
             Self::Refused { code, .. } => *code == 429 || *code >= 500,
-            Self::Expired { .. } | Self::Malformed { .. } | Self::NotServed => false,
+            Self::Expired { .. } | Self::Malformed { .. } => false,
+            Self::NotServed | Self::NoEndMarker => false,
         }
     }
 }
@@ -130,6 +145,7 @@ pub(super) struct Status {
     reason: String,
     message: String,
     details: Details,
+    metadata: ListMetadata,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -138,11 +154,21 @@ struct Details {
     retry_after_seconds: u64,
 }
 
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct ListMetadata {
+    r#continue: String,
+}
+
 impl Status {
     pub(super) fn into_error(self, verb: &'static str) -> ReflectorError {
         let seconds = self.details.retry_after_seconds;
         if self.code == 410 || matches!(self.reason.as_str(), "Expired" | "Gone") {
-            return ReflectorError::Expired { verb };
+            let continue_token = Some(self.metadata.r#continue).filter(|token| !token.is_empty());
+            return ReflectorError::Expired {
+                verb,
+                continue_token,
+            };
         }
         // A collection is found even when it is empty.
         if self.code == 404 {

@@ -5,10 +5,13 @@
 //! outage never slows another. The semantics are those of client-go's reflector.
 
 mod backoff;
+mod body;
 mod error;
 mod event;
+mod intake;
 mod lines;
 mod list;
+mod loading;
 mod page;
 mod query;
 mod source;
@@ -23,30 +26,70 @@ use lariat_core::{ResourceVersion, describe};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
-use crate::informer::{MISSING_KIND_PERIOD, Phase, Progress, Publisher};
+use crate::informer::{Publisher, Segment};
+use crate::selection::Selection;
 use backoff::Backoff;
+use query::Queries;
 
 pub use error::ReflectorError;
+pub(crate) use intake::Intake;
 pub(crate) use source::Endpoint;
-pub use source::{Source, SourceBody, SourceError};
+pub use source::{Source, SourceBody, SourceError, SourceRequest};
 
 /// How long an answer may take to begin or, in a list, to go on. The API server itself gives a request
 /// that is no watch a minute.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(65);
 
-/// Keeps one kind's store up to date.
+/// What a reflector reads, and how.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Reading {
+    pub(crate) selection: Selection,
+    /// One of the selection's namespaces; none for all.
+    pub(crate) namespace: Option<Arc<str>>,
+    /// Whether a watch is asked to begin with everything there is.
+    pub(crate) streams: bool,
+    /// Whether lists may be compressed.
+    pub(crate) gzip: bool,
+    /// The version the store is at already.
+    pub(crate) resume: Option<ResourceVersion>,
+}
+
+/// Keeps one kind's store up to date, or one namespace of it.
 pub(crate) struct Reflector {
     source: Arc<dyn Source>,
     publisher: Arc<Publisher>,
-    progress: Arc<Progress>,
+    progress: Segment,
+    intake: Intake,
+    queries: Queries,
+    reading: Reading,
     backoff: Backoff,
+    /// Whether the next list is read in one piece, because pages expire before they are read.
+    in_one_piece: bool,
+    /// Whether this server has shown bookmarks, so that silence means something.
+    bookmarks: bool,
+    /// How many initial streams in a row broke off.
+    broken_streams: u32,
+    /// How many watches in a row were silent.
+    silent_watches: u32,
+}
+
+/// Why a reflector has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// It was told to stop.
+    Stopped,
+    /// The API server does not serve the collection.
+    NotServed,
 }
 
 /// What the reflector does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Step {
-    List,
-    Watch { since: ResourceVersion },
+    /// Read everything there is.
+    Load,
+    Watch {
+        since: ResourceVersion,
+    },
 }
 
 /// A step that failed, and what to do after a delay.
@@ -60,49 +103,59 @@ impl Reflector {
     pub(crate) fn new(
         source: Arc<dyn Source>,
         publisher: Arc<Publisher>,
-        progress: Arc<Progress>,
+        progress: Segment,
+        (intake, reading): (Intake, Reading),
     ) -> Self {
         Self {
             source,
             publisher,
             progress,
+            intake,
+            queries: Queries::new(&reading.selection),
+            reading,
             backoff: Backoff::default(),
+            in_one_piece: false,
+            bookmarks: false,
+            broken_streams: 0,
+            silent_watches: 0,
         }
     }
 
-    /// Runs until it is told to stop.
-    pub(crate) async fn run(mut self, stop: CancellationToken) {
-        let mut step = Step::List;
+    /// Runs until it is told to stop, or until there is nothing to read.
+    pub(crate) async fn run(mut self, stop: CancellationToken) -> Exit {
+        let mut step = match self.reading.resume.take() {
+            Some(since) => Step::Watch { since },
+            None => Step::Load,
+        };
         while let Some(outcome) = stop.run_until_cancelled(self.take(step)).await {
             step = match outcome {
                 Ok(next) => next,
+                Err(Failure { error, .. }) if error.is_not_served() => {
+                    self.progress.failed(&describe(&error), None);
+                    return Exit::NotServed;
+                }
                 Err(Failure { error, next }) => {
-                    let delay = if error.is_not_served() {
-                        MISSING_KIND_PERIOD
-                    } else {
-                        self.backoff.fail(error.retry_after())
-                    };
-                    self.progress.failed(describe(&error), delay);
-                    if error.is_not_served() {
-                        self.progress.enter(Phase::Missing);
-                    }
+                    let delay = self.backoff.fail(error.retry_after());
+                    self.progress.failed(&describe(&error), Some(delay));
                     if stop.run_until_cancelled(time::sleep(delay)).await.is_none() {
-                        return;
+                        break;
                     }
                     next
                 }
             };
         }
+        Exit::Stopped
     }
 
     async fn take(&mut self, step: Step) -> Result<Step, Failure> {
         match step {
-            Step::List => match self.list().await {
+            Step::Load if self.reading.streams => self.stream().await,
+            Step::Load => match self.list().await {
                 Ok(since) => Ok(Step::Watch { since }),
-                Err(error) => Err(Failure {
-                    error,
-                    next: Step::List,
-                }),
+                Err(error) => {
+                    let next = Step::Load;
+                    Err(Failure { error, next })
+                }
             },
             Step::Watch { since } => self.watch(since).await,
         }
@@ -111,11 +164,19 @@ impl Reflector {
     /// Sends a request and waits for the beginning of its answer.
     async fn open(
         &self,
-        verb: &'static str,
-        query: &str,
+        query: String,
+        watch: bool,
     ) -> Result<Response<SourceBody>, ReflectorError> {
+        let request = SourceRequest {
+            watch,
+            namespace: self.reading.namespace.clone(),
+            query,
+            metadata_only: self.intake.content() == crate::store::Content::MetadataOnly,
+            gzip: self.reading.gzip && !watch,
+        };
+        let verb = if watch { "watch" } else { "list" };
         let answer = async {
-            let answer = self.source.get(query).await;
+            let answer = self.source.get(&request).await;
             let response = answer.map_err(|source| ReflectorError::Unreachable { verb, source })?;
             if response.status().is_success() {
                 Ok(response)

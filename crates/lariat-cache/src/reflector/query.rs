@@ -1,42 +1,78 @@
 //! The queries of lists and watches.
 
+use std::fmt::Write;
 use std::time::Duration;
 
 use lariat_core::ResourceVersion;
 
+use crate::selection::Selection;
+
 /// How many objects a page of a list has: small beside the store, large beside a request.
 const PAGE_SIZE: usize = 500;
 
-/// Asks for the first page, or the one a token names.
-pub(super) fn page(continue_token: Option<&str>) -> String {
-    match continue_token {
-        None => format!("limit={PAGE_SIZE}"),
-        Some(token) => format!("limit={PAGE_SIZE}&continue={}", encode(token)),
+/// Makes queries that ask for the same objects.
+#[derive(Debug, Default)]
+pub(super) struct Queries {
+    /// The selectors, encoded, each with an ampersand in front.
+    selectors: String,
+}
+
+impl Queries {
+    pub(super) fn new(selection: &Selection) -> Self {
+        let mut selectors = String::new();
+        let mut add = |name: &str, selector: String| {
+            if !selector.is_empty() {
+                selectors.push_str(&format!("&{name}={}", encode(&selector)));
+            }
+        };
+        add("labelSelector", selection.labels().to_string());
+        add("fieldSelector", selection.fields().to_string());
+        Self { selectors }
+    }
+
+    /// Asks for the first page, or the one a token names.
+    pub(super) fn page(&self, continue_token: Option<&str>) -> String {
+        let mut query = format!("limit={PAGE_SIZE}{}", self.selectors);
+        if let Some(token) = continue_token {
+            query.push_str(&format!("&continue={}", encode(token)));
+        }
+        query
+    }
+
+    /// Asks for everything at once; not for version 0, which may be older than what was seen already.
+    pub(super) fn whole(&self) -> String {
+        format!("limit=0{}", self.selectors)
+    }
+
+    /// Asks for what happened since a version.
+    pub(super) fn watch(&self, since: &ResourceVersion, timeout: Duration) -> String {
+        format!(
+            "watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}{}",
+            encode(&since.to_string()),
+            timeout.as_secs(),
+            self.selectors
+        )
+    }
+
+    /// Asks for everything there is, then for what happens.
+    pub(super) fn stream(&self, timeout: Duration) -> String {
+        format!(
+            "watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersion=\
+             &resourceVersionMatch=NotOlderThan&timeoutSeconds={}{}",
+            timeout.as_secs(),
+            self.selectors
+        )
     }
 }
 
-/// Asks for everything at once; not for version 0, which may be older than what was seen already.
-pub(super) fn whole() -> &'static str {
-    "limit=0"
-}
-
-/// Asks for what happened since a version.
-pub(super) fn watch(since: &ResourceVersion, timeout: Duration) -> String {
-    format!(
-        "watch=true&allowWatchBookmarks=true&resourceVersion={}&timeoutSeconds={}",
-        encode(&since.to_string()),
-        timeout.as_secs()
-    )
-}
-
-/// Escapes what has a meaning in a query; tokens and versions are base64 and digits as a rule.
+/// Escapes what has a meaning in a query.
 fn encode(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte) {
             encoded.push(char::from(byte));
         } else {
-            encoded.push_str(&format!("%{byte:02X}"));
+            let _ = write!(encoded, "%{byte:02X}");
         }
     }
     encoded
@@ -48,8 +84,31 @@ mod tests {
 
     #[test]
     fn tokens_are_escaped() {
-        assert_eq!(page(Some("a+/=&b")), "limit=500&continue=a%2B%2F%3D%26b");
-        let watch = watch(&ResourceVersion::new("42"), Duration::from_secs(300));
+        let queries = Queries::default();
+        assert_eq!(
+            queries.page(Some("a+/=&b")),
+            "limit=500&continue=a%2B%2F%3D%26b"
+        );
+        let watch = queries.watch(&ResourceVersion::new("42"), Duration::from_secs(300));
         assert!(watch.contains("resourceVersion=42&timeoutSeconds=300"));
+    }
+
+    #[test]
+    fn selectors_are_in_every_query() {
+        let selection = Selection::all()
+            .with_labels("app in (a,b)".parse().unwrap())
+            .with_fields("metadata.name!=x".parse().unwrap());
+        let queries = Queries::new(&selection);
+        let expected = "&labelSelector=app%20in%20%28a%2Cb%29&fieldSelector=metadata.name%21%3Dx";
+        let minute = Duration::from_secs(60);
+        for query in [
+            queries.page(None),
+            queries.page(Some("t")),
+            queries.whole(),
+            queries.watch(&5.into(), minute),
+            queries.stream(minute),
+        ] {
+            assert!(query.contains(expected), "{query}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! Where a reflector reads a kind from.
 
 use std::error::Error;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -18,45 +19,81 @@ pub type SourceError = Box<dyn Error + Send + Sync>;
 /// The body of a source's answer.
 pub type SourceBody = UnsyncBoxBody<Bytes, SourceError>;
 
+/// What a reflector asks its source for: a GET of the collection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SourceRequest {
+    /// Whether this is a watch rather than a list; the query says so too.
+    pub watch: bool,
+    /// The namespace that is read; `None` for all.
+    pub namespace: Option<Arc<str>>,
+    /// The query, encoded, without the question mark.
+    pub query: String,
+    /// Whether metadata is enough. Answers may hold whole objects all the same.
+    pub metadata_only: bool,
+    /// Whether the answer may be compressed with gzip; it must say so in `Content-Encoding` then.
+    pub gzip: bool,
+}
+
 /// The collection a reflector lists and watches.
 ///
 /// The default is the kind's endpoint on the API server. A source of your own can wrap, restrict or
 /// replace it, as long as it answers as the API server does.
 pub trait Source: Send + Sync + 'static {
-    /// Sends a GET for the collection with a query: a list, or with `watch=true` a watch.
+    /// Sends a request.
     ///
     /// An answer with an error status is an answer; an error is for when there is none.
-    fn get(&self, query: &str) -> BoxFuture<'_, Result<Response<SourceBody>, SourceError>>;
+    fn get<'a>(
+        &'a self,
+        request: &'a SourceRequest,
+    ) -> BoxFuture<'a, Result<Response<SourceBody>, SourceError>>;
 }
 
-/// A kind's endpoint on the API server, over all namespaces.
+/// A kind's endpoint on the API server.
 pub(crate) struct Endpoint {
     client: Client,
-    path: String,
+    resource: ResourceKind,
 }
 
 impl Endpoint {
     pub(crate) fn new(client: Client, resource: &ResourceKind) -> Self {
         Self {
             client,
-            path: resource.collection_path(None),
+            resource: resource.clone(),
         }
     }
 }
 
+/// What is accepted where metadata is enough. Servers that cannot cut the rest off send whole objects.
+const PARTIAL_LIST: &str = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,\
+    application/json";
+const PARTIAL_OBJECT: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
+    application/json";
+
+fn accept(request: &SourceRequest) -> HeaderValue {
+    HeaderValue::from_static(match (request.metadata_only, request.watch) {
+        (false, _) => "application/json",
+        (true, false) => PARTIAL_LIST,
+        (true, true) => PARTIAL_OBJECT,
+    })
+}
+
 impl Source for Endpoint {
-    fn get(&self, query: &str) -> BoxFuture<'_, Result<Response<SourceBody>, SourceError>> {
-        let mut request = Request::get(format!("{}?{query}", self.path));
-        if let Some(headers) = request.headers_mut() {
-            headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+    fn get<'a>(
+        &'a self,
+        request: &'a SourceRequest,
+    ) -> BoxFuture<'a, Result<Response<SourceBody>, SourceError>> {
+        let path = self.resource.collection_path(request.namespace.as_deref());
+        let mut get = Request::get(format!("{path}?{}", request.query));
+        if let Some(headers) = get.headers_mut() {
+            headers.insert(ACCEPT, accept(request));
             // A compressed watch is one gzip member per event, which decoders stop after the first of.
-            if query.contains("watch=true") {
-                headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-            }
+            let encoding = if request.gzip { "gzip" } else { "identity" };
+            headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(encoding));
         }
-        let request = request.body(Body::empty());
+        let get = get.body(Body::empty());
         Box::pin(async move {
-            let response = self.client.send(request?).await?;
+            let response = self.client.send(get?).await?;
             Ok(response.map(|body| body.map_err(SourceError::from).boxed_unsync()))
         })
     }

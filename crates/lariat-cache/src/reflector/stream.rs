@@ -35,25 +35,36 @@ pub(super) struct WatchStream {
 pub(super) type End = Result<(), ReflectorError>;
 
 impl WatchStream {
-    pub(super) fn new(body: SourceBody, timeout: Duration) -> Self {
-        Self {
+    /// Reads a watch; `bookmarks` says whether its server is known to send them.
+    pub(super) fn new(body: SourceBody, timeout: Duration, bookmarks: bool) -> Self {
+        let mut stream = Self {
             body,
             lines: Lines::default(),
             patience: timeout + SLACK,
             end: None,
+        };
+        if bookmarks {
+            stream.bookmarked();
         }
+        stream
     }
 
     /// Waits for bytes and takes in what has come by then, or tells how the watch ended.
+    ///
+    /// Dropping the future loses nothing.
     pub(super) async fn read(&mut self) -> Option<End> {
+        self.read_within(None).await
+    }
+
+    /// The same, with less patience than usual.
+    pub(super) async fn read_within(&mut self, patience: Option<Duration>) -> Option<End> {
         if let Some(end) = self.end.take() {
             return Some(end);
         }
-        let Ok(first) = time::timeout(self.patience, self.body.frame()).await else {
-            return Some(Err(ReflectorError::Silent {
-                verb: "watch",
-                after: self.patience,
-            }));
+        let after = patience.unwrap_or(self.patience).min(self.patience);
+        let Ok(first) = time::timeout(after, self.body.frame()).await else {
+            let verb = "watch";
+            return Some(Err(ReflectorError::Silent { verb, after }));
         };
         self.take_in(first);
         while self.end.is_none()

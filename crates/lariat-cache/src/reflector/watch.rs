@@ -1,14 +1,16 @@
-//! Watches: following what happens since a version.
+//! Watches: following what happens since a version, or since the beginning.
 
 use std::time::Duration;
 
-use lariat_core::{ResourceVersion, describe};
+use lariat_core::{RawObject, ResourceVersion, describe};
 use tokio::time::{self, Instant};
 
 use super::error::ReflectorError;
 use super::event::WatchEvent;
-use super::stream::WatchStream;
-use super::{Failure, Reflector, Step, query};
+use super::loading::Loading;
+use super::stream::{End, WatchStream};
+use super::{Failure, Reflector, Step};
+use crate::informer::Phase;
 use crate::store::Delta;
 
 /// How long a watch is asked to last, at least; up to as much again is added at random.
@@ -23,31 +25,99 @@ const REOPEN_PAUSE: Duration = Duration::from_millis(100);
 /// How many watches in a row may fail before a new list is tried instead.
 const WATCH_ATTEMPTS: u32 = 5;
 
+/// How many watches in a row may be silent before a new list is tried instead.
+const SILENT_WATCHES: u32 = 2;
+
+/// How long a watch that begins with everything there is may show nothing new, before it is taken for
+/// one that never says where that ends.
+const INITIAL_SILENCE: Duration = Duration::from_secs(10);
+
+/// How many such watches may break off before lists are used.
+const STREAM_ATTEMPTS: u32 = 3;
+
+/// How long a watch that goes on from an earlier run has to be open before it counts as one that works.
+const CONFIRMATION: Duration = Duration::from_secs(1);
+
+/// How far a watch has come.
+#[derive(Debug, Default)]
+struct Cursor {
+    version: ResourceVersion,
+    /// Whether it has told anything.
+    told: bool,
+    /// What there is, until all of it has been told.
+    loading: Option<Loading>,
+    /// When something new was told last while loading.
+    news: Option<Instant>,
+}
+
 impl Reflector {
     /// Watches from a version on, until the watch ends.
     pub(super) async fn watch(&mut self, since: ResourceVersion) -> Result<Step, Failure> {
-        let timeout = WATCH_TIMEOUT.mul_f64(1.0 + fastrand::f64());
-        let response = match self.open("watch", &query::watch(&since, timeout)).await {
+        let timeout = watch_timeout();
+        let response = match self.open(self.queries.watch(&since, timeout), true).await {
             Ok(response) => response,
             Err(error) => return Err(self.failure(error, since)),
         };
         self.progress.watch_opened();
-        let opened = Instant::now();
-        let mut stream = WatchStream::new(response.into_body(), timeout);
-        let mut cursor = Cursor {
+        let stream = WatchStream::new(response.into_body(), timeout, self.bookmarks);
+        let cursor = Cursor {
             version: since,
-            told: false,
+            ..Cursor::default()
         };
-        let end = loop {
-            if let Some(end) = stream.read().await {
-                break end;
-            }
-            if let Err(error) = self.follow(&mut stream, &mut cursor) {
-                break Err(error);
-            }
+        self.follow(stream, cursor).await
+    }
+
+    /// Watches from the beginning: everything there is, then what happens.
+    ///
+    /// Where the server refuses that, or never says where the beginning ends, lists are used from then on.
+    pub(super) async fn stream(&mut self) -> Result<Step, Failure> {
+        let timeout = watch_timeout();
+        let response = match self.open(self.queries.stream(timeout), true).await {
+            Ok(response) => response,
+            Err(error) => return self.without_streaming(error),
         };
+        self.progress.watch_opened();
+        let stream = WatchStream::new(response.into_body(), timeout, self.bookmarks);
+        let cursor = Cursor {
+            loading: Some(self.begin_loading()),
+            news: Some(Instant::now()),
+            ..Cursor::default()
+        };
+        self.follow(stream, cursor).await
+    }
+
+    /// Says what follows a stream that did not get as far as its marker.
+    fn without_streaming(&mut self, error: ReflectorError) -> Result<Step, Failure> {
+        let kind = self.progress.gvk();
+        if error.refuses_streaming() || self.broken_streams >= STREAM_ATTEMPTS {
+            tracing::debug!(%kind, error = %describe(&error), "lists are used instead of streams");
+            self.reading.streams = false;
+        }
+        if error.refuses_streaming() {
+            return Ok(Step::Load);
+        }
+        let next = Step::Load;
+        Err(Failure { error, next })
+    }
+
+    async fn follow(
+        &mut self,
+        mut stream: WatchStream,
+        mut cursor: Cursor,
+    ) -> Result<Step, Failure> {
+        let opened = Instant::now();
+        let end = self.until_end(&mut stream, &mut cursor).await;
+        if cursor.loading.is_some() {
+            let error = match end {
+                Ok(()) => ReflectorError::EndedAtOnce,
+                Err(error) => error,
+            };
+            self.broken_streams += 1;
+            return self.without_streaming(error);
+        }
         if cursor.told && !matches!(end, Err(ReflectorError::Malformed { .. })) {
             self.backoff.reset();
+            self.silent_watches = 0;
         }
         let brief = opened.elapsed() < SHORTEST_WATCH;
         match end {
@@ -72,72 +142,156 @@ impl Reflector {
         })
     }
 
+    /// Takes in what a watch tells until it ends.
+    async fn until_end(&mut self, stream: &mut WatchStream, cursor: &mut Cursor) -> End {
+        if cursor.loading.is_none() && !self.progress.is_synced() {
+            // The store was filled by an earlier run, and this watch shows whether that still holds.
+            if let Ok(Some(end)) = time::timeout(CONFIRMATION, stream.read()).await {
+                return end;
+            }
+            self.take_in(stream, cursor)?;
+            self.progress.enter(Phase::Synced);
+        }
+        loop {
+            let patience = cursor.loading.is_some().then_some(INITIAL_SILENCE);
+            match stream.read_within(patience).await {
+                None => {}
+                Some(Err(ReflectorError::Silent { .. })) if patience.is_some() => {
+                    return Err(ReflectorError::NoEndMarker);
+                }
+                Some(end) => return end,
+            }
+            self.take_in(stream, cursor)?;
+            let is_stale = |news: Instant| news.elapsed() >= INITIAL_SILENCE;
+            if cursor.loading.is_some() && cursor.news.is_some_and(is_stale) {
+                return Err(ReflectorError::NoEndMarker);
+            }
+        }
+    }
+
     /// Takes in the whole lines a watch has delivered.
-    fn follow(&self, stream: &mut WatchStream, cursor: &mut Cursor) -> Result<(), ReflectorError> {
+    fn take_in(
+        &mut self,
+        stream: &mut WatchStream,
+        cursor: &mut Cursor,
+    ) -> Result<(), ReflectorError> {
+        self.progress.heard();
         let mut deltas: Vec<Delta> = Vec::new();
         let mut outcome = Ok(());
-        while let Some(line) = stream.next_line() {
+        while outcome.is_ok()
+            && let Some(line) = stream.next_line()
+        {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            match WatchEvent::parse(&line, self.progress.gvk()) {
-                Ok(WatchEvent::Delta(delta, version)) => {
-                    deltas.push(delta);
-                    cursor.move_to(version);
-                }
-                Ok(WatchEvent::Unreadable(error)) => {
-                    cursor.told = true;
-                    self.progress.unreadable(&error);
-                }
-                Ok(WatchEvent::Bookmark(version)) => {
-                    stream.bookmarked();
-                    cursor.move_to(version);
-                }
-                Ok(WatchEvent::Error(error)) => {
-                    outcome = Err(error);
-                    break;
-                }
-                // What it would have told is lost, so only a list makes the store right again.
-                Err(detail) => {
-                    self.progress.unreadable(&detail);
-                    outcome = Err(ReflectorError::Malformed {
-                        verb: "watch",
-                        detail,
-                    });
-                    break;
-                }
-            }
+            let event = WatchEvent::parse(&line);
+            outcome = event
+                .map_err(|detail| self.malformed(detail))
+                .and_then(|event| self.event(event, stream, cursor, &mut deltas));
         }
-        if !deltas.is_empty() {
-            self.publisher.apply(deltas);
+        self.publisher.apply(deltas, self.intake.content());
+        if let Some(loading) = &mut cursor.loading {
+            self.show(loading, None);
+        } else if cursor.told {
+            self.progress.reached(&cursor.version);
         }
         outcome
     }
 
+    fn event(
+        &mut self,
+        event: WatchEvent<'_>,
+        stream: &mut WatchStream,
+        cursor: &mut Cursor,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), ReflectorError> {
+        match event {
+            WatchEvent::Added(json) if cursor.loading.is_some() => {
+                cursor.news = Some(Instant::now());
+                self.load_from(cursor, json);
+            }
+            WatchEvent::Modified(json) if cursor.loading.is_some() => self.load_from(cursor, json),
+            WatchEvent::Added(json) | WatchEvent::Modified(json) => match self.intake.read(json) {
+                Ok(object) => {
+                    cursor.move_to(object.version());
+                    deltas.push(Delta::Present(object));
+                }
+                // It is there, so its last readable state is better than none.
+                Err(error) if RawObject::key_of(json).is_some() => {
+                    cursor.told = true;
+                    self.progress.unreadable(&error);
+                }
+                Err(error) => return Err(self.malformed(error.to_string())),
+            },
+            WatchEvent::Deleted(json) => {
+                let read = self.intake.read(json);
+                let last = read.map_err(|error| self.malformed(error.to_string()))?;
+                if let Some(loading) = &mut cursor.loading {
+                    self.show(loading, None);
+                }
+                cursor.move_to(last.version());
+                deltas.push(Delta::Gone(last));
+            }
+            WatchEvent::Bookmark {
+                version,
+                ends_initial,
+            } => {
+                self.bookmarks = true;
+                stream.bookmarked();
+                cursor.move_to(&version);
+                if ends_initial && let Some(loading) = cursor.loading.take() {
+                    self.broken_streams = 0;
+                    self.publisher
+                        .apply(std::mem::take(deltas), self.intake.content());
+                    self.end_loading(loading, &version);
+                }
+            }
+            WatchEvent::Error(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn load_from(&mut self, cursor: &mut Cursor, json: &[u8]) {
+        if let Some(loading) = &mut cursor.loading {
+            cursor.told = true;
+            self.load(loading, json);
+        }
+    }
+
+    /// Reports a line that is not understood. What it would have told is lost, so only a list makes the
+    /// store right again.
+    fn malformed(&self, detail: String) -> ReflectorError {
+        self.progress.unreadable(&detail);
+        let verb = "watch";
+        ReflectorError::Malformed { verb, detail }
+    }
+
     /// Says what follows a watch that failed: another from the same version, or a new list.
-    fn failure(&self, error: ReflectorError, since: ResourceVersion) -> Failure {
-        let next = if error.keeps_version() && self.backoff.failures() < WATCH_ATTEMPTS {
-            Step::Watch { since }
-        } else {
-            Step::List
+    fn failure(&mut self, error: ReflectorError, since: ResourceVersion) -> Failure {
+        // A server that went back in time is silent until it has caught up; a list shows where it is.
+        if matches!(error, ReflectorError::Silent { .. }) {
+            self.silent_watches += 1;
+        }
+        let goes_on = error.keeps_version()
+            && self.silent_watches < SILENT_WATCHES
+            && self.backoff.failures() < WATCH_ATTEMPTS;
+        let next = match goes_on {
+            true => Step::Watch { since },
+            false => Step::Load,
         };
         Failure { error, next }
     }
 }
 
-/// How far a watch has come.
-#[derive(Debug)]
-struct Cursor {
-    version: ResourceVersion,
-    /// Whether it has told anything.
-    told: bool,
+fn watch_timeout() -> Duration {
+    WATCH_TIMEOUT.mul_f64(1.0 + fastrand::f64())
 }
 
 impl Cursor {
-    fn move_to(&mut self, version: ResourceVersion) {
+    fn move_to(&mut self, version: &ResourceVersion) {
         self.told = true;
         if !version.is_empty() {
-            self.version = version;
+            self.version = version.clone();
         }
     }
 }

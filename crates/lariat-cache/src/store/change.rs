@@ -29,6 +29,11 @@ pub enum Change {
         /// Its last known state.
         last: Arc<CachedObject>,
     },
+    /// Nothing happened: the object is told again by schedule.
+    Resynced {
+        /// The object.
+        object: Arc<CachedObject>,
+    },
 }
 
 impl Change {
@@ -36,7 +41,7 @@ impl Change {
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
         match self {
-            Self::Added { object, .. } => object.key(),
+            Self::Added { object, .. } | Self::Resynced { object } => object.key(),
             Self::Updated { new, .. } => new.key(),
             Self::Deleted { last } => last.key(),
         }
@@ -57,6 +62,7 @@ impl Change {
                 uid: last.uid().clone(),
                 version: last.version().clone(),
             },
+            Self::Resynced { .. } => Cause::Resync,
         }
     }
 }

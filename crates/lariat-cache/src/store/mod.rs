@@ -1,126 +1,213 @@
 //! The raw store of one kind: the only place where its objects are kept.
 
+mod body;
 mod change;
 mod error;
+mod index;
 mod object;
+mod own;
+mod query;
+mod table;
 #[cfg(test)]
 mod tests;
+mod tree;
+mod writer;
 
-use std::cmp::Ordering;
-use std::collections::BTreeMap;
-use std::ops::Bound;
+use std::fmt;
 use std::sync::Arc;
 
-use lariat_core::ObjectKey;
-use parking_lot::RwLock;
+use lariat_core::{Gvk, ObjectKey};
+use parking_lot::{Mutex, RwLock};
 
+pub use body::Storage;
 pub use change::Change;
-pub use error::DecodeError;
+pub use error::{DecodeError, IndexError};
+pub(crate) use index::IndexFn;
+use index::{CustomIndex, Indexes, LabelIndex};
 pub use object::CachedObject;
+pub use query::Query;
+use table::Table;
+use tree::Tree;
+use writer::Writer;
+pub(crate) use writer::{Content, Delta, Listing};
 
-/// The objects of one kind in key order.
+/// The objects of one kind.
 ///
-/// Readers see each of them as it was at some moment, in the order in which the server changed it.
-/// Only the reflector of the kind writes.
-#[derive(Debug, Default)]
+/// Readers see each of them as it was at some moment, in the order in which the server changed it, and
+/// never wait for a list or a watch: reads by key go to one of sixteen hash tables, lists to a snapshot.
+/// What a handler was called for is in both. Only the reflector of the kind writes, and the overlay of this
+/// process' own writes.
+#[derive(Default)]
 pub struct Store {
-    objects: RwLock<Objects>,
+    /// By key.
+    table: Table,
+    /// In order, and by other things than the key.
+    state: RwLock<State>,
+    /// Held while something is written.
+    writer: Mutex<Writer>,
 }
 
+/// What readers of lists see.
 #[derive(Debug, Default)]
-struct Objects {
-    by_key: BTreeMap<ObjectKey, Entry>,
-    /// The sum of [`RawObject::bytes`](lariat_core::RawObject::bytes) over all entries.
+struct State {
+    tree: Tree,
+    indexes: Indexes,
+    /// The sum of [`CachedObject::bytes`] over all objects.
     bytes: usize,
 }
 
-#[derive(Debug)]
-struct Entry {
-    object: Arc<CachedObject>,
-    /// The number of the list that mentioned the object last.
-    seen_by: u32,
+/// The objects of a kind as they are at one moment; a clone is the same moment.
+///
+/// Holding one costs nothing until objects change, and then what has changed since.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    tree: Tree,
 }
 
-/// The number of no list.
-const NOT_LISTED: u32 = 0;
-
-/// What the reflector learned about one object from a watch.
-#[derive(Debug)]
-pub(crate) enum Delta {
-    /// The object is there, in this state.
-    Present(CachedObject),
-    /// The object is gone; this was its last state.
-    Gone(CachedObject),
-}
-
-/// A list in progress: what it does not mention by its end is gone.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Listing {
-    number: u32,
-    initial: bool,
-}
-
-impl Listing {
-    /// Begins a list after `earlier` others of the same store, whoever read them.
-    pub(crate) fn after(earlier: u32, initial: bool) -> Self {
-        // Never `NOT_LISTED`, and never the number of the list before.
-        let number = earlier % (u32::MAX - 1) + 1;
-        Self { number, initial }
-    }
-}
+/// Below this many objects looking at each is as fast as an index.
+const WORTH_AN_INDEX: usize = 256;
 
 impl Store {
     /// Returns an object.
     #[must_use]
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<CachedObject>> {
-        let objects = self.objects.read();
-        objects
-            .by_key
-            .get(key)
-            .map(|entry| Arc::clone(&entry.object))
+        self.table.get(key.as_str())
     }
 
     /// Returns whether there is an object.
     #[must_use]
     pub fn contains(&self, key: &ObjectKey) -> bool {
-        self.objects.read().by_key.contains_key(key)
+        self.table.get(key.as_str()).is_some()
     }
 
-    /// Returns all objects, in key order, as they are at one moment.
+    /// Returns all objects as they are at this moment, without copying any.
     #[must_use]
-    pub fn snapshot(&self) -> Vec<Arc<CachedObject>> {
-        let objects = self.objects.read();
-        objects
-            .by_key
-            .values()
-            .map(|entry| Arc::clone(&entry.object))
-            .collect()
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { tree: self.tree() }
     }
 
-    /// Returns the objects of one namespace, in key order, as they are at one moment.
+    fn tree(&self) -> Tree {
+        self.state.read().tree.clone()
+    }
+
+    /// Returns the objects that are wanted, in key order, as they are at one moment.
     #[must_use]
-    pub fn snapshot_in(&self, namespace: &str) -> Vec<Arc<CachedObject>> {
-        // "0" is the character behind "/".
-        let (start, end) = (format!("{namespace}/"), format!("{namespace}0"));
-        let objects = self.objects.read();
-        let bounds = (
-            Bound::Included(start.as_str()),
-            Bound::Excluded(end.as_str()),
-        );
-        let range = objects.by_key.range::<str, _>(bounds);
-        range.map(|(_, entry)| Arc::clone(&entry.object)).collect()
+    pub fn select(&self, query: &Query) -> Vec<Arc<CachedObject>> {
+        self.prepare(query);
+        let mut found = Vec::new();
+        let state = self.state.read();
+        state.select(query, |object| found.push(Arc::clone(object)));
+        found
+    }
+
+    /// Returns how many objects are wanted; nothing is decoded.
+    #[must_use]
+    pub fn count(&self, query: &Query) -> usize {
+        self.prepare(query);
+        let mut count = 0;
+        self.state.read().select(query, |_| count += 1);
+        count
+    }
+
+    /// Makes the indexes that help with a query.
+    fn prepare(&self, query: &Query) {
+        if self.len() >= WORTH_AN_INDEX {
+            self.index_for(query);
+        }
+    }
+
+    fn index_for(&self, query: &Query) {
+        let (owners, label) = {
+            let state = self.state.read();
+            let owners = query.owner.is_some() && !state.indexes.has_owners();
+            let mut required = query.labels.required().map(|(label, _)| label);
+            let indexed = query
+                .labels
+                .required()
+                .any(|(label, _)| state.indexes.labels.has(label));
+            let label = required
+                .next()
+                .filter(|_| !indexed && query.owner.is_none());
+            (owners, label)
+        };
+        if !owners && label.is_none() {
+            return;
+        }
+        // Writers wait until the new index can be kept up to date; readers do not.
+        let _writer = self.writer.lock();
+        let tree = self.tree();
+        if owners {
+            let mut fresh = Indexes::default();
+            fresh.index_owners(tree.iter().map(|object| &**object));
+            self.state.write().indexes.adopt_owners(fresh);
+        }
+        if let Some(label) = label {
+            let index = LabelIndex::over(label, tree.iter());
+            self.state.write().indexes.labels.add(label, index);
+        }
+    }
+
+    /// Returns the objects that a custom index finds under a value, in key order.
+    pub(crate) fn by_index(
+        &self,
+        gvk: &Gvk,
+        name: &str,
+        value: &str,
+    ) -> Result<Vec<Arc<CachedObject>>, IndexError> {
+        let state = self.state.read();
+        let index = state.index(gvk, name)?;
+        let keys = index.keys(value);
+        Ok(keys
+            .filter_map(|key| state.tree.get(key.as_str()).cloned())
+            .collect())
+    }
+
+    /// Returns how many objects a custom index finds under a value.
+    pub(crate) fn count_by_index(
+        &self,
+        gvk: &Gvk,
+        name: &str,
+        value: &str,
+    ) -> Result<usize, IndexError> {
+        Ok(self.state.read().index(gvk, name)?.count(value))
+    }
+
+    /// Adds an index; it holds what there is, and follows from now on.
+    pub(crate) fn add_index(
+        &self,
+        gvk: &Gvk,
+        name: &str,
+        function: Arc<IndexFn>,
+    ) -> Result<(), IndexError> {
+        let mut writer = self.writer.lock();
+        if self.state.read().index(gvk, name).is_ok() {
+            return Err(IndexError::NameTaken {
+                gvk: gvk.clone(),
+                name: name.to_owned(),
+            });
+        }
+        let mut index = CustomIndex::new(name);
+        for object in self.tree().iter() {
+            index.put(object.key(), index::values(name, &*function, object));
+        }
+        writer.functions.push((name.into(), function));
+        self.state.write().indexes.custom.push(index);
+        Ok(())
     }
 
     /// Returns all keys in order, as they are at one moment.
     #[must_use]
     pub fn keys(&self) -> Vec<ObjectKey> {
-        self.objects.read().by_key.keys().cloned().collect()
+        self.tree()
+            .iter()
+            .map(|object| object.key().clone())
+            .collect()
     }
 
     /// Returns how many objects there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.objects.read().by_key.len()
+        self.state.read().tree.len()
     }
 
     /// Returns whether there is no object.
@@ -130,140 +217,90 @@ impl Store {
     }
 
     /// Returns the bytes the objects hold; values decoded by users are theirs and not counted.
+    ///
+    /// The sum is kept up to date with every change, so asking costs nothing. It is what was asked of the
+    /// allocator for objects, exactly; [`overhead`](Self::overhead) is the rest.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.objects.read().bytes
+        self.state.read().bytes
     }
 
-    /// Takes in a page of a list; what has the version that is known already stays as it is.
-    pub(crate) fn list_page(&self, listing: Listing, page: Vec<CachedObject>) -> Vec<Change> {
-        let mut changes = Vec::new();
-        let mut objects = self.objects.write();
-        for object in page {
-            objects.put_listed(listing, object, &mut changes);
-        }
-        changes
+    /// Estimates the bytes of what finds the objects: order, tables, indexes, dictionary.
+    #[must_use]
+    pub fn overhead(&self) -> usize {
+        let dictionary = self.writer.lock().codec.bytes();
+        let state = self.state.read();
+        dictionary + state.tree.bytes() + state.indexes.bytes() + self.table.bytes()
     }
 
-    /// Notes that a list mentions an object in a state that cannot be read: the last one that could be
-    /// stays.
-    pub(crate) fn list_unreadable(&self, listing: Listing, key: &ObjectKey) {
-        if let Some(known) = self.objects.write().by_key.get_mut(key) {
-            known.seen_by = listing.number;
-        }
+    /// Counts the decoded values that are kept, which is all that were asked for in kinds that are kept
+    /// [`Decoded`](Storage::Decoded), and none in others.
+    #[must_use]
+    pub fn retained(&self) -> usize {
+        self.tree().iter().map(|object| object.retained()).sum()
     }
 
-    /// Ends a list: what it did not mention is gone.
-    pub(crate) fn end_listing(&self, listing: Listing) -> Vec<Change> {
-        let mut objects = self.objects.write();
-        let is_gone = |_: &ObjectKey, entry: &mut Entry| entry.seen_by != listing.number;
-        let gone: Vec<_> = objects
-            .by_key
-            .extract_if(.., is_gone)
-            .map(|(_, entry)| entry)
-            .collect();
-        for entry in &gone {
-            objects.bytes -= entry.object.bytes();
-        }
-        drop(objects);
-        let deleted = |entry: Entry| Change::Deleted { last: entry.object };
-        gone.into_iter().map(deleted).collect()
+    /// Returns whether a dictionary was made, so that what comes is compressed.
+    pub(crate) fn is_packed(&self) -> bool {
+        self.writer.lock().codec.bytes() > 0
     }
 
-    /// Takes in what a watch told, in its order.
-    pub(crate) fn apply(&self, deltas: Vec<Delta>) -> Vec<Change> {
-        let mut changes = Vec::with_capacity(deltas.len());
-        // Values that no change holds are dropped behind the lock: freeing takes longer than replacing.
-        let mut dropped = Vec::new();
-        let mut objects = self.objects.write();
-        for delta in deltas {
-            match delta {
-                Delta::Present(object) => objects.put_watched(object, &mut changes),
-                Delta::Gone(last) => dropped.extend(objects.remove(last, &mut changes)),
-            }
-        }
-        drop(objects);
-        changes
+    /// Returns in which form objects are kept.
+    #[must_use]
+    pub fn storage(&self) -> Storage {
+        self.writer.lock().codec.storage()
     }
 }
 
-impl Objects {
-    fn put_listed(&mut self, listing: Listing, object: CachedObject, changes: &mut Vec<Change>) {
-        if let Some(known) = self.by_key.get_mut(object.key())
-            && is_same_state(&known.object, &object)
-        {
-            known.seen_by = listing.number;
-            return;
-        }
-        let entry = Entry {
-            object: Arc::new(object),
-            seen_by: listing.number,
-        };
-        self.put(entry, listing.initial, changes);
-    }
-
-    fn put_watched(&mut self, object: CachedObject, changes: &mut Vec<Change>) {
-        let mut seen_by = NOT_LISTED;
-        if let Some(known) = self.by_key.get(object.key()) {
-            if is_stale(&known.object, &object) {
-                return;
-            }
-            seen_by = known.seen_by;
-        }
-        let entry = Entry {
-            object: Arc::new(object),
-            seen_by,
-        };
-        self.put(entry, false, changes);
-    }
-
-    fn put(&mut self, entry: Entry, initial: bool, changes: &mut Vec<Change>) {
-        let new = Arc::clone(&entry.object);
-        self.bytes += new.bytes();
-        let Some(old) = self.by_key.insert(new.key().clone(), entry) else {
-            changes.push(Change::Added {
-                object: new,
-                initial,
-            });
-            return;
-        };
-        let old = old.object;
-        self.bytes -= old.bytes();
-        if old.uid() == new.uid() {
-            changes.push(Change::Updated { old, new });
-            return;
-        }
-        // Another object under the same name: its predecessor's end was not seen.
-        changes.push(Change::Deleted { last: old });
-        changes.push(Change::Added {
-            object: new,
-            initial: false,
-        });
-    }
-
-    /// Removes an object; returns what was known of it, to be dropped.
-    fn remove(&mut self, last: CachedObject, changes: &mut Vec<Change>) -> Option<Entry> {
-        let known = self.by_key.get(last.key())?;
-        // A deletion that is told again must not remove the object's successor.
-        if known.object.uid() != last.uid() {
-            return None;
-        }
-        let entry = self.by_key.remove(last.key())?;
-        self.bytes -= entry.object.bytes();
-        changes.push(Change::Deleted {
-            last: Arc::new(last),
-        });
-        Some(entry)
+impl State {
+    fn index(&self, gvk: &Gvk, name: &str) -> Result<&CustomIndex, IndexError> {
+        let mut custom = self.indexes.custom.iter();
+        custom
+            .find(|index| index.name() == name)
+            .ok_or_else(|| IndexError::Unknown {
+                gvk: gvk.clone(),
+                name: name.to_owned(),
+            })
     }
 }
 
-/// Returns whether nothing happened between two states.
-fn is_same_state(known: &CachedObject, object: &CachedObject) -> bool {
-    known.uid() == object.uid() && known.version() == object.version()
+impl Snapshot {
+    /// Returns an object.
+    #[must_use]
+    pub fn get(&self, key: &ObjectKey) -> Option<&Arc<CachedObject>> {
+        self.tree.get(key.as_str())
+    }
+
+    /// Iterates over the objects in key order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<CachedObject>> {
+        self.tree.iter()
+    }
+
+    /// Iterates over the objects of a namespace, in key order.
+    pub fn in_namespace(&self, namespace: &str) -> impl Iterator<Item = &Arc<CachedObject>> {
+        let prefix = format!("{namespace}/");
+        let objects = self.tree.from(&prefix);
+        objects.take_while(move |object| object.key().as_str().starts_with(&prefix))
+    }
+
+    /// Returns how many objects there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.tree.len()
+    }
+
+    /// Returns whether there is no object.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
-/// Returns whether a watch tells something that is known already, as after a reconnection.
-fn is_stale(known: &CachedObject, object: &CachedObject) -> bool {
-    let order = object.version().compare(known.version());
-    known.uid() == object.uid() && matches!(order, Some(Ordering::Less | Ordering::Equal))
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("objects", &self.len())
+            .field("bytes", &self.bytes())
+            .finish_non_exhaustive()
+    }
 }

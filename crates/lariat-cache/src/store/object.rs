@@ -1,56 +1,152 @@
 //! One cached state of an object, and the values decoded from it.
 
 use std::any::{Any, TypeId};
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
-use lariat_core::{Gvk, RawObject};
+use lariat_core::{Gvk, ObjectMetadata, RawObject};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
+use super::body::{Body, Codec};
 use super::error::DecodeError;
 
-/// A state of an object as the cache holds it: the raw object, and weak links to what was decoded.
+/// A state of an object as the cache holds it: metadata, content as bytes, and links to what was decoded.
 ///
 /// A value is decoded on demand, straight to the wanted type, and shared by everybody who asks while
-/// somebody still has it: all handlers of one run see one decode.
+/// somebody still has it: all handlers of one run see one decode. It dereferences to its
+/// [`ObjectMetadata`].
 pub struct CachedObject {
-    raw: RawObject,
-    /// At most one value of each type; empty for most objects, which nobody looks into.
-    decoded: Mutex<Vec<Decoded>>,
+    metadata: ObjectMetadata,
+    body: Body,
+    /// Whether decoded values are kept even if nobody has them.
+    retains: AtomicBool,
+    /// The number of the list that mentioned the object last.
+    seen_by: AtomicU32,
+    /// At most one value of each type; none for most objects, which nobody looks into. Boxed, because
+    /// there are many objects.
+    #[allow(
+        clippy::box_collection,
+        reason = "a Vec of its own is three words in every object"
+    )]
+    decoded: Mutex<Option<Box<Vec<Decoded>>>>,
 }
 
-/// A value decoded to some type, while anybody has it.
-type Decoded = (TypeId, Weak<dyn Any + Send + Sync>);
+/// A value decoded to some type.
+struct Decoded {
+    as_type: TypeId,
+    value: Weak<dyn Any + Send + Sync>,
+    /// Keeps the value, if the kind is kept decoded.
+    kept: Option<Arc<dyn Any + Send + Sync>>,
+}
 
 impl CachedObject {
     /// Wraps a raw object.
     #[must_use]
     pub fn new(raw: RawObject) -> Self {
-        Self {
-            raw,
-            decoded: Mutex::default(),
-        }
+        let (metadata, json) = raw.into_parts();
+        Self::from_parts(metadata, Body::plain(json, false))
     }
 
     /// Wraps a raw object and the value it was made from.
     #[must_use]
     pub fn with_value<K: Send + Sync + 'static>(raw: RawObject, value: &Arc<K>) -> Self {
         let object = Self::new(raw);
-        let shared: Arc<dyn Any + Send + Sync> = Arc::<K>::clone(value);
+        object.remember(&mut object.decoded.lock(), value);
         object
-            .decoded
-            .lock()
-            .push((TypeId::of::<K>(), Arc::downgrade(&shared)));
+    }
+
+    fn from_parts(metadata: ObjectMetadata, body: Body) -> Self {
+        Self {
+            metadata,
+            body,
+            retains: AtomicBool::new(false),
+            seen_by: AtomicU32::new(0),
+            decoded: Mutex::default(),
+        }
+    }
+
+    /// Keeps an object in the form that was chosen for its kind.
+    pub(super) fn packed(raw: RawObject, partial: bool, codec: &Codec) -> Self {
+        let (metadata, json) = raw.into_parts();
+        let object = Self::from_parts(metadata, codec.body(json, partial));
+        object.retains.store(codec.retains(), Ordering::Relaxed);
         object
+    }
+
+    /// Returns the same state in the form that is chosen for the kind by now, unless it has it already.
+    pub(super) fn repacked(&self, codec: &Codec) -> Option<Self> {
+        let body = codec.body(self.json()?.into_owned().into(), self.body.is_partial());
+        if body.is_packed() == self.body.is_packed() {
+            return None;
+        }
+        let object = Self::from_parts(self.metadata.clone(), body);
+        object.retains.store(codec.retains(), Ordering::Relaxed);
+        object.see(self.seen_by());
+        Some(object)
+    }
+
+    /// Returns whether the content is here, rather than the metadata alone.
+    #[must_use]
+    pub fn has_content(&self) -> bool {
+        !self.body.is_partial()
+    }
+
+    /// Returns the JSON: of the object, or of its metadata if that is all there is.
+    ///
+    /// It is without `metadata.managedFields`, unless the kind keeps them. `None` only if memory was
+    /// damaged.
+    #[must_use]
+    pub fn json(&self) -> Option<Cow<'_, [u8]>> {
+        self.body.json()
+    }
+
+    /// Returns the bytes this object holds: itself, and everything it owns on the heap but values decoded
+    /// from it, which are their users'.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        // An `Arc` has two counters in front.
+        16 + size_of::<Self>() + self.metadata.heap_bytes() + self.body.len()
+    }
+
+    /// Returns how long the content is as JSON.
+    #[must_use]
+    pub fn json_bytes(&self) -> usize {
+        self.body.json_len()
+    }
+
+    /// Returns how many decoded values are kept for it.
+    pub(super) fn retained(&self) -> usize {
+        let decoded = self.decoded.lock();
+        let kept = decoded.iter().flat_map(|all| all.iter());
+        kept.filter(|each| each.kept.is_some()).count()
+    }
+
+    /// Says whether decoded values are kept from now on.
+    pub(super) fn retain(&self, retains: bool) {
+        self.retains.store(retains, Ordering::Relaxed);
+        if !retains && let Some(decoded) = &mut *self.decoded.lock() {
+            decoded.iter_mut().for_each(|each| each.kept = None);
+        }
+    }
+
+    pub(super) fn see(&self, list: u32) {
+        self.seen_by.store(list, Ordering::Relaxed);
+    }
+
+    pub(super) fn seen_by(&self) -> u32 {
+        self.seen_by.load(Ordering::Relaxed)
     }
 
     /// Returns the object as a type, decoded unless somebody has it already.
     ///
     /// # Errors
     ///
-    /// The object does not fit the type; the error names the kind, the key and the field.
+    /// The object does not fit the type; the error names the kind, the key and the field. Or its content
+    /// is not here: see [`has_content`](Self::has_content).
     pub fn decode<K>(&self, gvk: &Gvk) -> Result<Arc<K>, DecodeError>
     where
         K: DeserializeOwned + Send + Sync + 'static,
@@ -58,40 +154,65 @@ impl CachedObject {
         // Held while decoding, so that two who ask at once do not both decode.
         let mut decoded = self.decoded.lock();
         let wanted = TypeId::of::<K>();
-        let known = decoded
-            .iter()
-            .find(|(id, _)| *id == wanted)
-            .and_then(|(_, weak)| weak.upgrade());
+        let known = decoded.iter().flat_map(|all| all.iter());
+        let known = known
+            .filter(|each| each.as_type == wanted)
+            .find_map(|each| each.value.upgrade());
         if let Some(Ok(value)) = known.map(Arc::downcast::<K>) {
             return Ok(value);
         }
         let value = Arc::new(self.decode_anew::<K>(gvk)?);
-        let shared: Arc<dyn Any + Send + Sync> = Arc::<K>::clone(&value);
-        decoded.retain(|(id, weak)| *id != wanted && weak.strong_count() > 0);
-        decoded.push((wanted, Arc::downgrade(&shared)));
+        self.remember(&mut decoded, &value);
         Ok(value)
     }
 
+    #[allow(clippy::box_collection, reason = "as above")]
+    fn remember<K: Send + Sync + 'static>(
+        &self,
+        decoded: &mut Option<Box<Vec<Decoded>>>,
+        value: &Arc<K>,
+    ) {
+        let shared: Arc<dyn Any + Send + Sync> = Arc::<K>::clone(value);
+        let as_type = TypeId::of::<K>();
+        let all = decoded.get_or_insert_default();
+        all.retain(|each| each.as_type != as_type && each.value.strong_count() > 0);
+        all.push(Decoded {
+            as_type,
+            value: Arc::downgrade(&shared),
+            kept: self.retains.load(Ordering::Relaxed).then_some(shared),
+        });
+    }
+
     fn decode_anew<K: DeserializeOwned>(&self, gvk: &Gvk) -> Result<K, DecodeError> {
+        if self.body.is_partial() {
+            return Err(DecodeError::no_content(gvk, self.key()));
+        }
+        let json = self.json().unwrap_or_default();
         // The path costs time, so it is looked for only once decoding has failed.
-        serde_json::from_slice(self.raw.json()).map_err(|_| {
-            let mut json = serde_json::Deserializer::from_slice(self.raw.json());
+        serde_json::from_slice(&json).map_err(|_| {
+            let mut json = serde_json::Deserializer::from_slice(&json);
             let located: Result<K, _> = serde_path_to_error::deserialize(&mut json);
-            DecodeError::new(gvk, self.raw.key(), located.err())
+            DecodeError::new(gvk, self.key(), located.err())
         })
     }
 }
 
 impl Deref for CachedObject {
-    type Target = RawObject;
+    type Target = ObjectMetadata;
 
-    fn deref(&self) -> &RawObject {
-        &self.raw
+    fn deref(&self) -> &ObjectMetadata {
+        &self.metadata
     }
 }
 
 impl fmt::Debug for CachedObject {
+    /// Names the state; the content stays out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.raw.fmt(f)
+        f.debug_struct("CachedObject")
+            .field("key", self.key())
+            .field("uid", self.uid())
+            .field("version", self.version())
+            .field("has_content", &self.has_content())
+            .finish_non_exhaustive()
     }
 }

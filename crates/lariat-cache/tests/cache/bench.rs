@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use lariat_cache::{Change, Informer, MissingKind, SharedCacheFactory, Subscriber};
+use lariat_cache::{Change, Filling, Informer, KindOptions, SharedCacheFactory, Subscriber};
 use lariat_cluster::Cluster;
 use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
@@ -28,7 +28,14 @@ pub(crate) async fn cluster() -> Cluster {
 }
 
 pub(crate) fn factory(client: Client) -> SharedCacheFactory {
-    SharedCacheFactory::new(client, MissingKind::Refuse)
+    SharedCacheFactory::new(client)
+}
+
+/// A factory whose caches are filled by lists.
+pub(crate) fn listing(client: Client) -> SharedCacheFactory {
+    SharedCacheFactory::builder(client)
+        .default_options(KindOptions::default().filling(Filling::Lists))
+        .build()
 }
 
 /// A client that reaches nothing, for informers with a source of their own.
@@ -82,7 +89,7 @@ impl Writer {
 pub(crate) fn cached(informer: &Informer) -> BTreeMap<String, String> {
     let objects = informer
         .cache::<lariat_cache::Metadata>()
-        .list_in("default");
+        .select(&lariat_cache::Query::in_namespace("default"));
     let pair = |object: Arc<lariat_cache::Metadata>| {
         (object.key().name().to_owned(), object.version().to_string())
     };
@@ -141,6 +148,7 @@ impl Subscriber for Recorder {
                     assert_eq!(before, Some(old.version().to_string()));
                 }
                 Change::Deleted { .. } => assert!(known.remove(&key).is_some()),
+                Change::Resynced { .. } => assert!(known.contains_key(&key)),
                 other => panic!("unexpected {other:?}"),
             }
         }

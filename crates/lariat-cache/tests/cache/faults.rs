@@ -6,7 +6,7 @@ use std::time::Duration;
 use lariat_cache::Phase;
 use tokio::time::{self, Instant};
 
-use crate::bench::{MINUTE, config_maps, factory, no_client};
+use crate::bench::{MINUTE, config_maps, listing, no_client};
 use crate::script::{Answer, Ending, Script, Scripted, event, list, quiet, status};
 
 #[tokio::test(start_paused = true)]
@@ -238,7 +238,7 @@ async fn a_server_that_comes_and_goes_costs_one_request_per_delay() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unknown_kind_is_told_at_once_beside_one_that_does_not_answer() {
-    let factory = factory(no_client());
+    let factory = listing(no_client());
     let slow = factory.for_source(config_maps(), Arc::new(Script::new(|_| Answer::Never)));
     let unknown = Script::new(|_| status(404, "NotFound"));
     let secrets = lariat_core::Gvk::new("", "v1", "Secret");
@@ -257,7 +257,7 @@ async fn an_unknown_kind_is_told_at_once_beside_one_that_does_not_answer() {
 
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_is_down_does_not_slow_another() {
-    let factory = factory(no_client());
+    let factory = listing(no_client());
     let down = Script::new(|_| Answer::Nothing);
     let up = Script::new(|ask| {
         if ask.watch {

@@ -12,9 +12,10 @@ use tokio::time;
 
 use crate::bench::{MINUTE, Recorder, Writer, cached, cluster, config_maps, eventually, factory};
 
-async fn started(cluster: &Cluster) -> (SharedCacheFactory, Arc<Informer>, Writer) {
+async fn started(cluster: &Cluster) -> (SharedCacheFactory, Informer, Writer) {
     let factory = factory(cluster.client());
     let informer = factory.for_kind(config_maps());
+    informer.need::<ConfigMap>();
     factory.start();
     factory.wait_for_sync(MINUTE).await.expect("synced");
     (factory, informer, Writer::new(cluster.client()))

@@ -9,17 +9,20 @@ use http::Response;
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use lariat_cache::{
-    Informer, KindStatus, SharedCacheFactory, Source, SourceBody, SourceError, Subscription,
+    Informer, KindStatus, SharedCacheFactory, Source, SourceBody, SourceError, SourceRequest,
+    Subscription,
 };
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-use crate::bench::{Recorder, config_maps, factory, no_client};
+use crate::bench::{Recorder, config_maps, listing, no_client};
 
 /// A request, as the script sees it.
 pub(crate) struct Ask {
     pub(crate) watch: bool,
     pub(crate) query: String,
+    pub(crate) namespace: Option<Arc<str>>,
+    pub(crate) metadata_only: bool,
     /// Counts requests of the same verb, from 0.
     pub(crate) number: usize,
 }
@@ -103,12 +106,17 @@ impl Script {
 }
 
 impl Source for Script {
-    fn get(&self, query: &str) -> BoxFuture<'_, Result<Response<SourceBody>, SourceError>> {
-        let watch = query.contains("watch=true");
+    fn get<'a>(
+        &'a self,
+        request: &'a SourceRequest,
+    ) -> BoxFuture<'a, Result<Response<SourceBody>, SourceError>> {
+        let (watch, query) = (request.watch, request.query.as_str());
         let number = if watch { self.watches() } else { self.lists() };
         let ask = Ask {
             watch,
             query: query.to_owned(),
+            namespace: request.namespace.clone(),
+            metadata_only: request.metadata_only,
             number,
         };
         self.asked
@@ -145,7 +153,7 @@ fn body(pieces: Vec<String>, ending: Ending) -> SourceBody {
 /// An informer that reads from a script.
 pub(crate) struct Scripted {
     pub(crate) script: Script,
-    pub(crate) informer: Arc<Informer>,
+    pub(crate) informer: Informer,
     pub(crate) recorder: Arc<Recorder>,
     // Dropping the factory would stop the informer.
     pub(crate) factory: SharedCacheFactory,
@@ -155,7 +163,7 @@ pub(crate) struct Scripted {
 impl Scripted {
     pub(crate) fn start(play: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Self {
         let script = Script::new(play);
-        let factory = factory(no_client());
+        let factory = listing(no_client());
         let informer = factory.for_source(config_maps(), Arc::new(script.clone()));
         let recorder = Arc::new(Recorder::default());
         let subscription = informer.subscribe(Arc::clone(&recorder) as _);

@@ -49,12 +49,12 @@ async fn a_subscriber_that_panics_silences_nobody() {
 async fn a_call_may_subscribe_another_and_end_its_own_subscription() {
     let cluster = cluster().await;
     let factory = factory(cluster.client());
-    let informer: Arc<Informer> = factory.for_kind(config_maps());
+    let informer: Informer = factory.for_kind(config_maps());
     let recorder = Arc::new(Recorder::default());
     let own: Arc<Mutex<Option<Subscription>>> = Arc::default();
     let other: Arc<Mutex<Option<Subscription>>> = Arc::default();
     let act = {
-        let (informer, recorder) = (Arc::clone(&informer), Arc::clone(&recorder));
+        let (informer, recorder) = (informer.clone(), Arc::clone(&recorder));
         let (own, other) = (Arc::clone(&own), Arc::clone(&other));
         move || {
             *other.lock() = Some(informer.subscribe(recorder));

@@ -21,7 +21,7 @@ pub(crate) type Queue = WorkQueue<ObjectKey, Payload>;
 
 /// A controller that is in use.
 pub(crate) struct ControllerCore {
-    informer: Arc<Informer>,
+    informer: Informer,
     queue: Queue,
     lanes: Lanes,
     handler_timeout: Option<Duration>,
@@ -30,7 +30,7 @@ pub(crate) struct ControllerCore {
 }
 
 impl ControllerCore {
-    pub(crate) fn new(informer: Arc<Informer>, options: &ControllerOptions) -> Self {
+    pub(crate) fn new(informer: Informer, options: &ControllerOptions) -> Self {
         let queue = options.queue();
         let feed = informer.subscribe(Arc::new(Feeder {
             queue: queue.clone(),
@@ -49,7 +49,7 @@ impl ControllerCore {
         self.informer.gvk()
     }
 
-    pub(crate) fn informer(&self) -> &Arc<Informer> {
+    pub(crate) fn informer(&self) -> &Informer {
         &self.informer
     }
 
@@ -118,10 +118,10 @@ impl Subscriber for Feeder {
     }
 }
 
-/// What was there when the cache was filled can wait for what happens now.
+/// What was there when the cache was filled can wait for what happens now, and so can what is told again.
 fn priority(change: &Change) -> Priority {
     match change {
-        Change::Added { initial: true, .. } => Priority::Low,
+        Change::Added { initial: true, .. } | Change::Resynced { .. } => Priority::Low,
         _ => Priority::Normal,
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use lariat_cache::CachedObject;
+use lariat_cache::{CachedObject, LoadError};
 use lariat_core::{Cause, ObjectKey};
 use lariat_queue::{Verdict, Work};
 use tokio::time::{self, Instant};
@@ -57,11 +57,15 @@ impl Runner<'_> {
     /// Calls one handler.
     async fn call(&mut self, lane: &Lane) -> Verdict<Payload> {
         let failures = self.work.failures(lane.id());
+        let object = match self.object_for(lane).await {
+            Ok(object) => object,
+            Err(error) => return self.failed(lane, failures.saturating_add(1), &error.into()),
+        };
         let run = Run {
             core: Arc::clone(self.core),
             handler: Arc::clone(lane.name()),
             key: self.work.key().clone(),
-            object: self.newest(),
+            object,
             deleted: self.work.payload().deleted(lane.id()).cloned(),
             causes: Arc::clone(&self.causes),
             failures,
@@ -94,6 +98,19 @@ impl Runner<'_> {
             Some(cached) if is_at_least_as_new(&cached, returned) => Some(cached),
             _ => Some(Arc::clone(returned)),
         }
+    }
+
+    /// Returns the newest state as a handler needs it: with its content, even if only metadata is cached.
+    async fn object_for(&mut self, lane: &Lane) -> Result<Option<Arc<CachedObject>>, LoadError> {
+        let newest = self.newest();
+        let lacks_content = |object: &Arc<CachedObject>| !object.has_content();
+        if !lane.handler().needs_content() || !newest.as_ref().is_some_and(lacks_content) {
+            return Ok(newest);
+        }
+        let loaded = self.core.informer().load(self.work.key()).await?;
+        // The handlers after it need not fetch it again.
+        self.returned.clone_from(&loaded);
+        Ok(loaded)
     }
 
     fn failed(&self, lane: &Lane, failures: u32, error: &HandlerError) -> Verdict<Payload> {

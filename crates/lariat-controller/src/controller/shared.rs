@@ -67,9 +67,9 @@ impl<K: View> SharedController<K> {
         name: &str,
         handler: impl Handler<K>,
     ) -> Result<Registration, RegisterError> {
-        self.slot
-            .core()
-            .register(name, Box::new(Viewed::<K, _>::new(handler)))
+        let core = self.slot.core();
+        core.informer().need::<K>();
+        core.register(name, Box::new(Viewed::<K, _>::new(handler)))
     }
 
     /// Enqueues a key for all handlers, now, whether or not there is such an object.

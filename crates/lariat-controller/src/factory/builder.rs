@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use kube::Client;
-use lariat_cache::MissingKind;
+use lariat_cache::{CacheFactoryBuilder, MissingKind, SharedCacheFactory};
 use lariat_queue::{Ageing, RateLimiter};
 
 use super::SharedControllerFactory;
@@ -20,25 +20,23 @@ const GRACE_PERIOD: Duration = Duration::from_secs(30);
 pub(super) struct Options {
     pub(super) sync_timeout: Duration,
     pub(super) grace_period: Duration,
-    pub(super) missing_kind: MissingKind,
     pub(super) controller: ControllerOptions,
 }
 
 /// Configures a [`SharedControllerFactory`].
 #[must_use = "a builder does nothing until it is built"]
 pub struct FactoryBuilder {
-    client: Client,
+    caches: CacheFactoryBuilder,
     options: Options,
 }
 
 impl FactoryBuilder {
     pub(super) fn new(client: Client) -> Self {
         Self {
-            client,
+            caches: SharedCacheFactory::builder(client),
             options: Options {
                 sync_timeout: SYNC_TIMEOUT,
                 grace_period: GRACE_PERIOD,
-                missing_kind: MissingKind::default(),
                 controller: ControllerOptions::default(),
             },
         }
@@ -95,15 +93,37 @@ impl FactoryBuilder {
     }
 
     /// Sets what a start does about a kind the API server does not serve (default: it fails at once).
-    pub fn missing_kind(mut self, missing: MissingKind) -> Self {
-        self.options.missing_kind = missing;
+    pub fn missing_kind(self, missing: MissingKind) -> Self {
+        self.caches(|caches| caches.missing_kind(missing))
+    }
+
+    /// Configures the caches: which objects of a kind they hold and in which form, how often they resync,
+    /// how much memory they may hold.
+    ///
+    /// ```no_run
+    /// use lariat_cache::{KindOptions, Storage};
+    /// use lariat_controller::SharedControllerFactory;
+    /// use lariat_core::Gvk;
+    ///
+    /// # fn example(client: kube::Client) {
+    /// let secrets = KindOptions::default().storage(Storage::OnDemand);
+    /// let factory = SharedControllerFactory::builder(client)
+    ///     .caches(|caches| caches.kind_options(Gvk::new("", "v1", "Secret"), secrets))
+    ///     .build();
+    /// # let _ = factory; }
+    /// ```
+    pub fn caches(
+        mut self,
+        configure: impl FnOnce(CacheFactoryBuilder) -> CacheFactoryBuilder,
+    ) -> Self {
+        self.caches = configure(self.caches);
         self
     }
 
     /// Makes the factory; nothing is sent.
     #[must_use]
     pub fn build(self) -> SharedControllerFactory {
-        SharedControllerFactory::new(self.client, self.options)
+        SharedControllerFactory::new(self.caches, self.options)
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use kube::Client;
 use kube::api::DynamicObject;
 use kube::core::ClusterResourceScope;
-use lariat_cache::{MapperError, SharedCacheFactory, View};
+use lariat_cache::{CacheFactoryBuilder, MapperError, SharedCacheFactory, View};
 use lariat_core::{Gvk, ResourceKind, Scope};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -79,10 +79,10 @@ impl SharedControllerFactory {
         FactoryBuilder::new(client)
     }
 
-    fn new(client: Client, options: Options) -> Self {
+    fn new(caches: CacheFactoryBuilder, options: Options) -> Self {
         Self {
             shared: Arc::new(Shared {
-                caches: SharedCacheFactory::new(client, options.missing_kind),
+                caches: caches.build(),
                 options,
                 state: Mutex::default(),
                 lifecycle: tokio::sync::Mutex::default(),
@@ -162,9 +162,15 @@ impl SharedControllerFactory {
         &self.shared.caches
     }
 
-    /// Returns the client everything goes through.
+    /// Returns the client to write through.
+    ///
+    /// Caches and handlers see at once what is written through it, without waiting for a watch.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime, if it is asked for the first time.
     #[must_use]
-    pub fn client(&self) -> &Client {
+    pub fn client(&self) -> Client {
         self.shared.caches.clients().client()
     }
 

@@ -62,6 +62,9 @@ where
 
 /// A handler whose view is forgotten, as lanes keep it.
 pub(crate) trait AnyHandler: Send + Sync {
+    /// Whether it reads objects, rather than their metadata alone.
+    fn needs_content(&self) -> bool;
+
     fn handle(&self, run: Run) -> BoxFuture<'_, HandlerResult>;
 }
 
@@ -81,6 +84,10 @@ impl<K: View, H: Handler<K>> Viewed<K, H> {
 }
 
 impl<K: View, H: Handler<K>> AnyHandler for Viewed<K, H> {
+    fn needs_content(&self) -> bool {
+        K::NEEDS_CONTENT
+    }
+
     fn handle(&self, run: Run) -> BoxFuture<'_, HandlerResult> {
         // Inside the future, so that a handler that panics before its first await is caught too.
         Box::pin(async move { self.handler.handle(Context::new(run)).await })

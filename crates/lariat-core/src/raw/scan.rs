@@ -13,6 +13,8 @@ pub struct Scan<'a> {
     metadata: Metadata<'a>,
     /// Whether the object says of which kind it is.
     typed: bool,
+    /// Whether it is a `PartialObjectMetadata`.
+    partial: bool,
 }
 
 /// What is kept of an object beside its content.
@@ -46,6 +48,9 @@ impl<'a> Scan<'a> {
         Ok(Self {
             json,
             typed: envelope.kind.is_some() && envelope.api_version.is_some(),
+            partial: envelope
+                .kind
+                .is_some_and(|kind| kind.0 == "PartialObjectMetadata"),
             metadata: envelope.metadata,
         })
     }
@@ -60,6 +65,12 @@ impl<'a> Scan<'a> {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.metadata.name
+    }
+
+    /// Returns whether this is the metadata of an object rather than the object.
+    #[must_use]
+    pub fn is_partial(&self) -> bool {
+        self.partial
     }
 
     /// Returns whether this is the state somebody knows.

@@ -67,3 +67,9 @@ impl fmt::Debug for Uid {
         write!(f, "Uid({self})")
     }
 }
+
+impl From<&Uid> for Uid {
+    fn from(uid: &Uid) -> Self {
+        uid.clone()
+    }
+}

@@ -1,30 +1,56 @@
 //! The REST mapper: which resource serves a kind.
 
-use std::collections::HashMap;
+mod aggregated;
+mod legacy;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::Request;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
+use http::header::ACCEPT;
 use kube::Client;
-use lariat_core::{Gvk, ResourceKind, Scope, debug_as_description};
-use tokio::sync::Mutex;
-use tokio::time;
+use lariat_core::{Gvk, ResourceKind, debug_as_description};
+use parking_lot::Mutex;
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::{self, Instant};
 
-/// Looks kinds up in the API server's discovery, one request for a group and version.
+/// Looks kinds up in the API server's discovery.
 ///
-/// Answers are kept; a kind that is missing in what is kept is looked up again, so a kind that was
-/// defined since is found. Groups are looked up apart: one that does not answer affects only its own
-/// kinds.
+/// The first question about a core kind, or about another, is answered for all of them by one request
+/// where the server aggregates its discovery; further questions ask for one group and version. Answers are
+/// kept for ten minutes; a kind that is missing in what is kept is looked up again, at most once a second,
+/// so a kind that was defined since is found. Groups are looked up apart: one that does not answer affects
+/// only its own kinds, and what was known of it before is believed.
 #[derive(Clone)]
 pub struct RestMapper {
-    client: Client,
-    /// By group and version. Locked while a request is under way, so that many who ask at once cause
-    /// one request.
-    known: Arc<Mutex<HashMap<String, Known>>>,
+    shared: Arc<Shared>,
 }
 
-type Known = Arc<Mutex<Option<Arc<Vec<ResourceKind>>>>>;
+struct Shared {
+    client: Client,
+    /// By the path of group and version.
+    known: Mutex<HashMap<String, Entry>>,
+    /// Which of `/api` and `/apis` were asked for everything. Locked meanwhile, so that many who ask at
+    /// once cause one request.
+    asked: AsyncMutex<HashSet<&'static str>>,
+}
+
+/// Locked while a request is under way.
+type Entry = Arc<AsyncMutex<Option<Known>>>;
+
+/// What is served under a group and version.
+#[derive(Clone)]
+struct Known {
+    resources: Arc<Vec<ResourceKind>>,
+    at: Instant,
+}
+
+/// How long what is known is believed.
+const BELIEVED: Duration = Duration::from_secs(600);
+
+/// How long it is believed that a kind is missing.
+const MISSING_BELIEVED: Duration = Duration::from_secs(1);
 
 /// A kind that could not be looked up.
 #[derive(thiserror::Error)]
@@ -86,8 +112,11 @@ impl RestMapper {
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self {
-            client,
-            known: Arc::default(),
+            shared: Arc::new(Shared {
+                client,
+                known: Mutex::default(),
+                asked: AsyncMutex::default(),
+            }),
         }
     }
 
@@ -137,21 +166,59 @@ impl RestMapper {
         api_path: &str,
         matches: impl Fn(&ResourceKind) -> bool,
     ) -> Result<Option<ResourceKind>, MapperError> {
-        let entry = Arc::clone(
-            self.known
-                .lock()
-                .await
-                .entry(api_path.to_owned())
-                .or_default(),
-        );
+        let search = |known: &Known| known.resources.iter().find(|r| matches(r)).cloned();
+        self.ask_everything(api_path).await;
+        let entry = self.entry(api_path);
         let mut known = entry.lock().await;
-        let search = |resources: &[ResourceKind]| resources.iter().find(|r| matches(r)).cloned();
-        if let Some(found) = known.as_ref().and_then(|resources| search(resources)) {
-            return Ok(Some(found));
+        if let Some(known) = &*known {
+            let age = known.at.elapsed();
+            let found = search(known);
+            if age < MISSING_BELIEVED || (found.is_some() && age < BELIEVED) {
+                return Ok(found);
+            }
         }
-        let resources = Arc::new(self.discover(api_path).await?);
-        *known = Some(Arc::clone(&resources));
-        Ok(search(&resources))
+        let resources = match self.discover(api_path).await {
+            Ok(resources) => Arc::new(resources),
+            // What was known is better than nothing.
+            Err(error) => return known.as_ref().and_then(search).map(Some).ok_or(error),
+        };
+        let at = Instant::now();
+        let fresh = Known { resources, at };
+        let found = search(&fresh);
+        *known = Some(fresh);
+        Ok(found)
+    }
+
+    fn entry(&self, api_path: &str) -> Entry {
+        let mut known = self.shared.known.lock();
+        Arc::clone(known.entry(api_path.to_owned()).or_default())
+    }
+
+    /// Asks for all groups at once, if that has not been tried.
+    async fn ask_everything(&self, api_path: &str) {
+        let root = if api_path.starts_with("/apis/") {
+            "/apis"
+        } else {
+            "/api"
+        };
+        let mut asked = self.shared.asked.lock().await;
+        if asked.contains(root) {
+            return;
+        }
+        let request = Request::get(root)
+            .header(ACCEPT, aggregated::ACCEPTED)
+            .body(Vec::new());
+        let Ok(request) = request else { return };
+        let answer = time::timeout(ANSWER_TIMEOUT, self.shared.client.request_text(request)).await;
+        // A server that is not there yet is asked again; one that does not aggregate is not.
+        let Ok(Ok(text)) = answer else { return };
+        asked.insert(root);
+        let at = Instant::now();
+        for (api_path, resources) in aggregated::read(&text) {
+            let resources = Arc::new(resources);
+            let entry = self.entry(&api_path);
+            *entry.lock().await = Some(Known { resources, at });
+        }
     }
 
     /// Asks the API server for the resources of a group and version; none if it does not serve them.
@@ -162,7 +229,7 @@ impl RestMapper {
         };
         let request = Request::get(api_path).body(Vec::new());
         let request = request.map_err(|error| failed(kube::Error::HttpError(error)))?;
-        let answer = time::timeout(ANSWER_TIMEOUT, self.client.request_text(request));
+        let answer = time::timeout(ANSWER_TIMEOUT, self.shared.client.request_text(request));
         let answer = answer.await.map_err(|_| MapperError::Unanswered {
             api_path: api_path.to_owned(),
             after: ANSWER_TIMEOUT,
@@ -173,35 +240,8 @@ impl RestMapper {
             }
             answer => answer.map_err(failed)?,
         };
-        let list: APIResourceList =
-            serde_json::from_str(&text).map_err(|error| failed(kube::Error::SerdeError(error)))?;
-        Ok(resources_of(&list))
+        legacy::read(&text).map_err(|error| failed(kube::Error::SerdeError(error)))
     }
-}
-
-/// Returns the resources of a discovery document that are not subresources.
-fn resources_of(list: &APIResourceList) -> Vec<ResourceKind> {
-    let (group, version) = list
-        .group_version
-        .split_once('/')
-        .unwrap_or(("", &list.group_version));
-    let resources = list
-        .resources
-        .iter()
-        .filter(|resource| !resource.name.contains('/'));
-    let resource = |resource: &k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResource| {
-        let scope = if resource.namespaced {
-            Scope::Namespaced
-        } else {
-            Scope::Cluster
-        };
-        ResourceKind::new(
-            Gvk::new(group, version, &resource.kind),
-            &resource.name,
-            scope,
-        )
-    };
-    resources.map(resource).collect()
 }
 
 impl std::fmt::Debug for RestMapper {

@@ -1,5 +1,9 @@
 //! The factory of caches: one informer per kind.
 
+mod builder;
+mod own_writes;
+mod running;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -9,56 +13,58 @@ use futures::future::try_join_all;
 use kube::Client;
 use lariat_core::{Gvk, ResourceKind};
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 use tokio::time;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use crate::client::SharedClientFactory;
 use crate::error::{SyncError, Unsynced};
-use crate::informer::{Informer, KindStatus, MissingKind, Phase};
+use crate::informer::{Core, Informer, KindStatus, Phase, SharedBudget, Surroundings};
 use crate::reflector::Source;
+
+pub use builder::CacheFactoryBuilder;
+use builder::Options;
+use running::{Kind, Running};
 
 /// Gives out one [`Informer`] per kind; a clone is the same factory.
 ///
 /// Nothing is sent before [`start`](Self::start); a kind that is asked for afterwards starts by itself.
 /// A factory that was stopped can be started again: caches keep what they had, and catch up.
+///
+/// A kind that nobody uses any more, no informer, cache, subscription or stream of changes, goes on for a
+/// grace time; then its watch ends and its memory is freed.
 #[derive(Clone)]
 pub struct SharedCacheFactory {
     shared: Arc<Shared>,
 }
 
-struct Shared {
+pub(crate) struct Shared {
     clients: SharedClientFactory,
-    missing: MissingKind,
+    options: Options,
+    budget: SharedBudget,
+    /// Told when a kind is not used any more.
+    idle: Arc<Notify>,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    informers: BTreeMap<Gvk, Arc<Informer>>,
+    kinds: BTreeMap<Gvk, Kind>,
     running: Option<Running>,
 }
 
-/// What runs between a start and a stop.
-struct Running {
-    stop: CancellationToken,
-    tasks: TaskTracker,
-}
-
 impl SharedCacheFactory {
-    /// Makes a factory whose caches read through a client.
+    /// Makes a factory with default options, whose caches read through a client.
     #[must_use]
-    pub fn new(client: Client, missing: MissingKind) -> Self {
-        Self {
-            shared: Arc::new(Shared {
-                clients: SharedClientFactory::new(client),
-                missing,
-                state: Mutex::default(),
-            }),
-        }
+    pub fn new(client: Client) -> Self {
+        Self::builder(client).build()
     }
 
-    /// Returns the factory of clients.
+    /// Begins to configure a factory whose caches read through a client.
+    pub fn builder(client: Client) -> CacheFactoryBuilder {
+        CacheFactoryBuilder::new(client)
+    }
+
+    /// Returns the factory of clients. The caches show at once what is written through them.
     #[must_use]
     pub fn clients(&self) -> &SharedClientFactory {
         &self.shared.clients
@@ -66,7 +72,7 @@ impl SharedCacheFactory {
 
     /// Returns the informer of a kind; asking twice returns the same.
     #[must_use]
-    pub fn for_kind(&self, gvk: impl Into<Gvk>) -> Arc<Informer> {
+    pub fn for_kind(&self, gvk: impl Into<Gvk>) -> Informer {
         self.informer(gvk.into(), None)
     }
 
@@ -74,27 +80,36 @@ impl SharedCacheFactory {
     ///
     /// Whoever asks for a kind first decides: if there is an informer already, it is returned.
     #[must_use]
-    pub fn for_source(&self, gvk: impl Into<Gvk>, source: Arc<dyn Source>) -> Arc<Informer> {
+    pub fn for_source(&self, gvk: impl Into<Gvk>, source: Arc<dyn Source>) -> Informer {
         self.informer(gvk.into(), Some(source))
     }
 
-    fn informer(&self, gvk: Gvk, source: Option<Arc<dyn Source>>) -> Arc<Informer> {
-        let mut state = self.shared.state.lock();
-        if let Some(informer) = state.informers.get(&gvk) {
-            return Arc::clone(informer);
+    fn informer(&self, gvk: Gvk, source: Option<Arc<dyn Source>>) -> Informer {
+        let shared = &self.shared;
+        let mut state = shared.state.lock();
+        if let Some(kind) = state.kinds.get(&gvk) {
+            return Informer::new(Arc::clone(&kind.core));
         }
-        let client = self.shared.clients.for_kind(&gvk);
-        let informer = Arc::new(Informer::new(client, self.shared.missing, source));
-        state.informers.insert(gvk, Arc::clone(&informer));
+        let surroundings = Surroundings {
+            missing: shared.options.missing,
+            budget: shared.budget.clone(),
+            idle: Arc::clone(&shared.idle),
+        };
+        let client = shared.clients.for_kind(&gvk);
+        let options = shared.options.of(&gvk);
+        let core = Arc::new(Core::new(client, source, options, surroundings));
+        let informer = Informer::new(Arc::clone(&core));
+        let mut kind = Kind::new(core);
         if let Some(running) = &state.running {
-            running.spawn(&informer);
+            running.spawn(&mut kind);
         }
+        state.kinds.insert(gvk, kind);
         informer
     }
 
     /// Returns the informer of a kind whose resource is known, so that discovery is not needed.
     #[must_use]
-    pub fn for_resource_kind(&self, resource: &ResourceKind) -> Arc<Informer> {
+    pub fn for_resource_kind(&self, resource: &ResourceKind) -> Informer {
         let _ = self.shared.clients.for_resource_kind(resource);
         self.for_kind(resource.gvk())
     }
@@ -109,13 +124,11 @@ impl SharedCacheFactory {
         if state.running.is_some() {
             return;
         }
-        let running = Running {
-            stop: CancellationToken::new(),
-            tasks: TaskTracker::new(),
-        };
-        for informer in state.informers.values() {
-            running.spawn(informer);
+        let running = Running::new();
+        for kind in state.kinds.values_mut() {
+            running.spawn(kind);
         }
+        running.watch_use(&self.shared);
         state.running = Some(running);
     }
 
@@ -127,16 +140,14 @@ impl SharedCacheFactory {
     pub async fn stop(&self) {
         let running = self.shared.state.lock().running.take();
         if let Some(running) = running {
-            running.stop.cancel();
-            running.tasks.close();
-            running.tasks.wait().await;
+            running.stop().await;
         }
     }
 
     /// Stops every kind without waiting for its tasks; what is cached can still be read.
     pub fn abort(&self) {
         if let Some(running) = self.shared.state.lock().running.take() {
-            running.stop.cancel();
+            running.abort();
         }
     }
 
@@ -151,10 +162,10 @@ impl SharedCacheFactory {
     ///
     /// Dropping the future loses nothing.
     pub async fn wait_for_sync(&self, timeout: Duration) -> Result<(), SyncError> {
-        let informers: Vec<Arc<Informer>> = self.informers();
-        let (kinds, after) = match time::timeout(timeout, refused(&informers)).await {
+        let cores = self.cores();
+        let (kinds, after) = match time::timeout(timeout, refused(&cores)).await {
             Ok(missing) => (missing, None),
-            Err(_) => (unsynced(&informers), Some(timeout)),
+            Err(_) => (unsynced(&cores), Some(timeout)),
         };
         if kinds.is_empty() {
             return Ok(());
@@ -162,46 +173,34 @@ impl SharedCacheFactory {
         Err(SyncError { kinds, after })
     }
 
-    /// Returns state and totals of every kind that was asked for, by kind.
+    /// Returns state and totals of every kind that is in use, by kind.
     #[must_use]
     pub fn status(&self) -> Vec<KindStatus> {
-        self.informers()
-            .iter()
-            .map(|informer| informer.status())
-            .collect()
+        self.cores().iter().map(|core| core.status()).collect()
     }
 
-    fn informers(&self) -> Vec<Arc<Informer>> {
-        self.shared
-            .state
-            .lock()
-            .informers
+    fn cores(&self) -> Vec<Arc<Core>> {
+        let state = self.shared.state.lock();
+        state
+            .kinds
             .values()
-            .cloned()
+            .map(|kind| Arc::clone(&kind.core))
             .collect()
-    }
-}
-
-impl Running {
-    fn spawn(&self, informer: &Arc<Informer>) {
-        informer.begin();
-        self.tasks
-            .spawn(Arc::clone(informer).run(self.stop.clone()));
     }
 }
 
 /// Waits until all kinds are filled, or until one is not served: that decides, and the others need not
 /// be waited for. Returns the kinds that are not served.
-async fn refused(informers: &[Arc<Informer>]) -> Vec<Unsynced> {
+async fn refused(cores: &[Arc<Core>]) -> Vec<Unsynced> {
     loop {
-        let filled = informers.iter().map(|informer| async {
-            let filled = informer.synced().await;
+        let filled = cores.iter().map(|core| async {
+            let filled = core.synced().await;
             filled.then_some(()).ok_or(())
         });
         if try_join_all(filled).await.is_ok() {
             return Vec::new();
         }
-        let mut missing = unsynced(informers);
+        let mut missing = unsynced(cores);
         missing.retain(|kind| kind.phase == Phase::Missing);
         // None, if the kind came to be served at this very moment.
         if !missing.is_empty() {
@@ -210,8 +209,8 @@ async fn refused(informers: &[Arc<Informer>]) -> Vec<Unsynced> {
     }
 }
 
-fn unsynced(informers: &[Arc<Informer>]) -> Vec<Unsynced> {
-    let statuses = informers.iter().map(|informer| informer.status());
+fn unsynced(cores: &[Arc<Core>]) -> Vec<Unsynced> {
+    let statuses = cores.iter().map(|core| core.status());
     statuses
         .filter(|status| status.phase != Phase::Synced)
         .map(|status| Unsynced {
@@ -224,8 +223,8 @@ fn unsynced(informers: &[Arc<Informer>]) -> Vec<Unsynced> {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let Some(running) = &self.state.lock().running {
-            running.stop.cancel();
+        if let Some(running) = self.state.get_mut().running.take() {
+            running.abort();
         }
     }
 }

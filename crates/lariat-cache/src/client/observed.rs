@@ -1,0 +1,189 @@
+//! A client that tells what was written through it.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{HeaderMap, Method, Request, Response, header};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use tower::{BoxError, Service};
+
+use super::identity::ClientIdentity;
+
+/// Is told of writes that succeeded.
+pub(crate) trait WriteObserver: Send + Sync + 'static {
+    fn wrote(&self, write: &Write, answer: &[u8]);
+}
+
+/// A write that succeeded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Write {
+    pub(crate) method: Method,
+    /// `/api/v1`, or `/apis/group/version`.
+    pub(crate) api_path: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) plural: String,
+    /// Empty for a creation.
+    pub(crate) name: String,
+    pub(crate) subresource: Option<String>,
+}
+
+/// Adds an identity to requests, and tells of writes.
+#[derive(Clone)]
+pub(super) struct Observed {
+    pub(super) client: Client,
+    pub(super) identity: ClientIdentity,
+    pub(super) headers: HeaderMap,
+    pub(super) observer: Arc<dyn WriteObserver>,
+}
+
+impl Service<Request<Body>> for Observed {
+    type Response = Response<Body>;
+    type Error = BoxError;
+    type Future = BoxFuture<'static, Result<Response<Body>, BoxError>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        for (name, value) in &self.headers {
+            request.headers_mut().append(name, value.clone());
+        }
+        self.identity.sign(&mut request);
+        let write = Write::of(&request);
+        let (client, observer) = (self.client.clone(), Arc::clone(&self.observer));
+        Box::pin(async move {
+            let response = client.send(request).await?;
+            match write {
+                Some(write) if response.status().is_success() && is_json(&response) => {
+                    let (parts, body) = response.into_parts();
+                    let answer: Bytes = body.collect().await?.to_bytes();
+                    observer.wrote(&write, &answer);
+                    Ok(Response::from_parts(parts, Body::from(answer)))
+                }
+                _ => Ok(response),
+            }
+        })
+    }
+}
+
+fn is_json(response: &Response<Body>) -> bool {
+    let headers = response.headers();
+    let json = headers
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|value| value.as_bytes().starts_with(b"application/json"));
+    json && !headers.contains_key(header::CONTENT_ENCODING)
+}
+
+impl Write {
+    /// Reads what a request writes; `None` for reads, rehearsals, and writes of whole collections.
+    fn of<B>(request: &Request<B>) -> Option<Self> {
+        let method = request.method();
+        let is_write = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE].contains(method);
+        let query = request.uri().query().unwrap_or_default();
+        if !is_write || query.split('&').any(|pair| pair.starts_with("dryRun=")) {
+            return None;
+        }
+        let mut parts = request.uri().path().trim_matches('/').split('/').peekable();
+        let api_path = match parts.next()? {
+            "api" => format!("/api/{}", parts.next()?),
+            "apis" => format!("/apis/{}/{}", parts.next()?, parts.next()?),
+            _ => return None,
+        };
+        let mut namespace = None;
+        let mut plural = parts.next()?;
+        // `namespaces/NAME` and its subresources are about the namespace itself.
+        let rest: Vec<&str> = parts.collect();
+        let mut rest = &rest[..];
+        if plural == "namespaces" && rest.len() >= 2 && !is_namespace_part(rest[1]) {
+            namespace = Some(rest[0].to_owned());
+            plural = rest[1];
+            rest = &rest[2..];
+        }
+        let name = rest.first().copied().unwrap_or_default();
+        if name.is_empty() && *method != Method::POST {
+            return None;
+        }
+        Some(Self {
+            method: method.clone(),
+            api_path,
+            namespace,
+            plural: plural.to_owned(),
+            name: name.to_owned(),
+            subresource: rest.get(1).map(|part| (*part).to_owned()),
+        })
+    }
+}
+
+/// Returns whether this is a subresource of a namespace rather than a resource in it.
+fn is_namespace_part(part: &str) -> bool {
+    matches!(part, "status" | "finalize")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(method: Method, uri: &str) -> Option<String> {
+        let request = Request::builder().method(method).uri(uri).body(()).unwrap();
+        let write = Write::of(&request)?;
+        let namespace = write.namespace.unwrap_or("-".to_owned());
+        let subresource = write.subresource.unwrap_or("-".to_owned());
+        let (path, plural, name) = (write.api_path, write.plural, write.name);
+        Some(format!("{path} {namespace} {plural} {name} {subresource}"))
+    }
+
+    #[test]
+    fn writes_are_read_from_their_paths() {
+        for (method, uri, expected) in [
+            (
+                Method::POST,
+                "/api/v1/namespaces/a/pods",
+                "/api/v1 a pods  -",
+            ),
+            (
+                Method::POST,
+                "/api/v1/namespaces",
+                "/api/v1 - namespaces  -",
+            ),
+            (
+                Method::PATCH,
+                "/api/v1/namespaces/a",
+                "/api/v1 - namespaces a -",
+            ),
+            (
+                Method::PUT,
+                "/api/v1/namespaces/a/status",
+                "/api/v1 - namespaces a status",
+            ),
+            (
+                Method::PATCH,
+                "/apis/apps/v1/namespaces/a/deployments/b/scale?x=y",
+                "/apis/apps/v1 a deployments b scale",
+            ),
+            (
+                Method::DELETE,
+                "/apis/g/v1/things/b",
+                "/apis/g/v1 - things b -",
+            ),
+        ] {
+            assert_eq!(read(method, uri).as_deref(), Some(expected), "{uri}");
+        }
+    }
+
+    #[test]
+    fn reads_rehearsals_and_collections_are_no_writes() {
+        for (method, uri) in [
+            (Method::GET, "/api/v1/namespaces/a/pods"),
+            (Method::POST, "/api/v1/namespaces/a/pods?dryRun=All"),
+            (Method::DELETE, "/api/v1/namespaces/a/pods"),
+            (Method::POST, "/healthz"),
+        ] {
+            assert_eq!(read(method, uri), None, "{uri}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The options of a factory.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use lariat_core::Gvk;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::own_writes::OwnWrites;
+use super::{Shared, SharedCacheFactory, State};
+use crate::client::SharedClientFactory;
+use crate::informer::SharedBudget;
+use crate::options::{KindOptions, MissingKind};
+
+/// How long a kind nobody uses goes on.
+const IDLE_GRACE: Duration = Duration::from_secs(60);
+
+/// What was chosen for a factory.
+#[derive(Debug, Clone)]
+pub(super) struct Options {
+    pub(super) missing: MissingKind,
+    pub(super) idle_grace: Duration,
+    default: KindOptions,
+    kinds: HashMap<Gvk, KindOptions>,
+    budget: Option<usize>,
+}
+
+impl Options {
+    /// Returns the options of a kind.
+    pub(super) fn of(&self, gvk: &Gvk) -> KindOptions {
+        self.kinds.get(gvk).unwrap_or(&self.default).clone()
+    }
+}
+
+/// Configures a [`SharedCacheFactory`].
+#[must_use = "a builder does nothing until it is built"]
+pub struct CacheFactoryBuilder {
+    client: Client,
+    options: Options,
+}
+
+impl CacheFactoryBuilder {
+    pub(super) fn new(client: Client) -> Self {
+        Self {
+            client,
+            options: Options {
+                missing: MissingKind::default(),
+                idle_grace: IDLE_GRACE,
+                default: KindOptions::default(),
+                kinds: HashMap::new(),
+                budget: None,
+            },
+        }
+    }
+
+    /// Sets what happens to a start if a kind is not served (default [`MissingKind::Refuse`]).
+    pub fn missing_kind(mut self, missing: MissingKind) -> Self {
+        self.options.missing = missing;
+        self
+    }
+
+    /// Sets the options of all kinds that have none of their own.
+    pub fn default_options(mut self, options: KindOptions) -> Self {
+        self.options.default = options;
+        self
+    }
+
+    /// Sets the options of a kind, instead of the default ones.
+    pub fn kind_options(mut self, gvk: impl Into<Gvk>, options: KindOptions) -> Self {
+        self.options.kinds.insert(gvk.into(), options);
+        self
+    }
+
+    /// Sets how many bytes all kinds may hold together (default: any number).
+    ///
+    /// When they hold more, the kind that holds most steps down; see
+    /// [`KindOptions::memory_budget`].
+    pub fn memory_budget(mut self, bytes: usize) -> Self {
+        self.options.budget = Some(bytes);
+        self
+    }
+
+    /// Sets how long a kind that nobody uses any more goes on (default one minute; zero ends it at once).
+    pub fn idle_grace(mut self, grace: Duration) -> Self {
+        self.options.idle_grace = grace;
+        self
+    }
+
+    /// Makes the factory. Nothing is sent.
+    #[must_use]
+    pub fn build(self) -> SharedCacheFactory {
+        let clients = SharedClientFactory::new(self.client);
+        let shared = Arc::new(Shared {
+            clients,
+            budget: SharedBudget::new(self.options.budget),
+            options: self.options,
+            idle: Arc::new(Notify::new()),
+            state: Mutex::new(State::default()),
+        });
+        shared.clients.observe(Arc::new(OwnWrites {
+            factory: Arc::downgrade(&shared),
+        }));
+        SharedCacheFactory { shared }
+    }
+}
+
+impl fmt::Debug for CacheFactoryBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CacheFactoryBuilder")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,103 @@
+//! What runs between a start and a stop.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures::future::OptionFuture;
+use tokio::sync::Notify;
+use tokio::time::{self, Instant};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::Shared;
+use crate::informer::Core;
+
+/// A kind somebody asked for.
+pub(super) struct Kind {
+    pub(super) core: Arc<Core>,
+    /// Stops its informer, if that runs.
+    stop: Option<CancellationToken>,
+}
+
+/// The running informers.
+pub(super) struct Running {
+    stop: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Kind {
+    pub(super) fn new(core: Arc<Core>) -> Self {
+        Self { core, stop: None }
+    }
+}
+
+impl Running {
+    pub(super) fn new() -> Self {
+        Self {
+            stop: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    pub(super) fn spawn(&self, kind: &mut Kind) {
+        kind.core.begin();
+        let stop = self.stop.child_token();
+        kind.stop = Some(stop.clone());
+        self.tasks.spawn(Arc::clone(&kind.core).run(stop));
+    }
+
+    /// Ends kinds that nobody uses any more.
+    pub(super) fn watch_use(&self, shared: &Arc<Shared>) {
+        let idle = Arc::clone(&shared.idle);
+        let ending = end_unused(Arc::downgrade(shared), idle);
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move {
+            stop.run_until_cancelled(ending).await;
+        });
+    }
+
+    pub(super) async fn stop(self) {
+        self.stop.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    pub(super) fn abort(self) {
+        self.stop.cancel();
+    }
+}
+
+/// Waits until kinds have not been used for the grace time, and ends them.
+async fn end_unused(factory: Weak<Shared>, idle: Arc<Notify>) {
+    let mut next = None;
+    loop {
+        let timer: OptionFuture<_> = next.map(time::sleep_until).into();
+        tokio::select! {
+            () = idle.notified() => {}
+            Some(()) = timer => {}
+        }
+        match factory.upgrade() {
+            Some(shared) => next = shared.end_unused(Instant::now()),
+            None => return,
+        }
+    }
+}
+
+impl Shared {
+    /// Ends what has not been used for the grace time; returns when to look again.
+    fn end_unused(&self, now: Instant) -> Option<Instant> {
+        let grace: Duration = self.options.idle_grace;
+        let mut state = self.state.lock();
+        let ends = |kind: &Kind| Some(kind.core.usage().idle_since()? + grace);
+        let ended = state
+            .kinds
+            .extract_if(.., |_, kind| ends(kind).is_some_and(|at| at <= now));
+        for (kind, ended) in ended {
+            tracing::info!(%kind, objects = ended.core.objects(), "nobody uses it, its watch ends");
+            if let Some(stop) = ended.stop {
+                stop.cancel();
+            }
+        }
+        state.kinds.values().filter_map(ends).min()
+    }
+}

@@ -1,0 +1,167 @@
+//! Changes as a stream, for those who take their time.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use futures::Stream;
+use lariat_core::ObjectKey;
+use parking_lot::Mutex;
+
+use super::publisher::{Subscriber, Subscription};
+use crate::store::Change;
+
+/// The changes of a kind, one after the other, for a reader of any speed.
+///
+/// It begins with what there was at the time of subscribing. Nobody waits for the reader: what it has not
+/// read yet is merged object by object, so that it holds at most one state of each (two for an object that
+/// was deleted and made again). What came and went unseen is not told. Nothing else is left out, and the
+/// last state of every object is told.
+///
+/// Dropping it ends the subscription. It never ends by itself.
+#[must_use = "dropping a stream of changes ends it"]
+pub struct Changes {
+    unread: Arc<Unread>,
+    _subscription: Subscription,
+}
+
+#[derive(Default)]
+pub(crate) struct Unread {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Keys with unread changes, in the order of the first of them; each once.
+    order: VecDeque<ObjectKey>,
+    by_key: HashMap<ObjectKey, Pending>,
+    reader: Option<Waker>,
+}
+
+/// The unread changes of an object: none that cancel each other out.
+#[derive(Default)]
+struct Pending {
+    /// The end of an object that has a successor.
+    first: Option<Change>,
+    last: Option<Change>,
+}
+
+impl Changes {
+    pub(crate) fn new(unread: Arc<Unread>, subscription: Subscription) -> Self {
+        Self {
+            unread,
+            _subscription: subscription,
+        }
+    }
+
+    /// Waits for the next change.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn next(&mut self) -> Change {
+        std::future::poll_fn(|cx| self.poll_change(cx)).await
+    }
+
+    /// Returns the next change if there is one already.
+    pub fn try_next(&mut self) -> Option<Change> {
+        self.unread.state.lock().take()
+    }
+
+    fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<Change> {
+        let mut state = self.unread.state.lock();
+        match state.take() {
+            Some(change) => Poll::Ready(change),
+            None => {
+                state.reader = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Stream for Changes {
+    type Item = Change;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Change>> {
+        self.poll_change(cx).map(Some)
+    }
+}
+
+impl Subscriber for Unread {
+    fn changed(&self, changes: &[Change]) {
+        let mut state = self.state.lock();
+        for change in changes {
+            state.put(change.clone());
+        }
+        let reader = state.reader.take();
+        drop(state);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+    }
+}
+
+impl State {
+    fn put(&mut self, change: Change) {
+        let key = change.key().clone();
+        let pending = self.by_key.entry(key.clone()).or_insert_with(|| {
+            self.order.push_back(key);
+            Pending::default()
+        });
+        pending.put(change);
+    }
+
+    fn take(&mut self) -> Option<Change> {
+        loop {
+            let key = self.order.front()?;
+            if let Some(pending) = self.by_key.get_mut(key) {
+                let next = pending.first.take().or_else(|| pending.last.take());
+                if next.is_some() && pending.last.is_some() {
+                    return next;
+                }
+                self.by_key.remove(key);
+                self.order.pop_front();
+                if next.is_some() {
+                    return next;
+                }
+            } else {
+                self.order.pop_front();
+            }
+        }
+    }
+}
+
+impl Pending {
+    fn put(&mut self, change: Change) {
+        self.last = match (self.last.take(), change) {
+            (None, change) => Some(change),
+            (Some(unread), Change::Resynced { .. }) => Some(unread),
+            (Some(Change::Added { initial, .. }), Change::Updated { new, .. }) => {
+                let object = new;
+                Some(Change::Added { object, initial })
+            }
+            (Some(Change::Updated { old, .. }), Change::Updated { new, .. }) => {
+                Some(Change::Updated { old, new })
+            }
+            // It came and went unseen.
+            (Some(Change::Added { .. }), Change::Deleted { .. }) => self.first.take(),
+            (Some(gone @ Change::Deleted { .. }), added @ Change::Added { .. }) => {
+                self.first = Some(gone);
+                Some(added)
+            }
+            (Some(_), change) => Some(change),
+        };
+    }
+}
+
+impl fmt::Debug for Changes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unread = self.unread.state.lock().order.len();
+        f.debug_struct("Changes")
+            .field("unread", &unread)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,92 @@
+//! Fetching the content of objects whose metadata alone is cached.
+
+use std::sync::Arc;
+
+use http::Request;
+use lariat_core::{Gvk, ObjectKey};
+
+use super::Core;
+use crate::mapper::MapperError;
+use crate::reflector::Intake;
+use crate::store::{CachedObject, Content};
+
+/// Content that could not be fetched.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// Where the kind is served is not known.
+    #[error("the content of {gvk} {key} cannot be fetched")]
+    Mapper {
+        /// The kind.
+        gvk: Gvk,
+        /// The object.
+        key: ObjectKey,
+        /// Why not.
+        source: MapperError,
+    },
+    /// The API server did not answer as it should.
+    #[error("the content of {gvk} {key} cannot be fetched")]
+    Request {
+        /// The kind.
+        gvk: Gvk,
+        /// The object.
+        key: ObjectKey,
+        /// What the client says.
+        source: kube::Error,
+    },
+    /// The answer is no object of the kind.
+    #[error("the content of {gvk} {key} was fetched and is not understood: {detail}")]
+    Malformed {
+        /// The kind.
+        gvk: Gvk,
+        /// The object.
+        key: ObjectKey,
+        /// What is wrong, without values.
+        detail: String,
+    },
+}
+
+impl Core {
+    /// Returns an object with its content, fetched if only metadata is cached.
+    pub(super) async fn load(
+        &self,
+        key: &ObjectKey,
+    ) -> Result<Option<Arc<CachedObject>>, LoadError> {
+        let Some(cached) = self.store.get(key) else {
+            return Ok(None);
+        };
+        if cached.has_content() {
+            return Ok(Some(cached));
+        }
+        let gvk = self.gvk();
+        let resource = self.client.resource().await;
+        let resource = resource.map_err(|source| LoadError::Mapper {
+            gvk: gvk.clone(),
+            key: key.clone(),
+            source,
+        })?;
+        let failed = |source| LoadError::Request {
+            gvk: gvk.clone(),
+            key: key.clone(),
+            source,
+        };
+        let request = Request::get(resource.object_path(key)).body(Vec::new());
+        let request = request.map_err(|error| failed(kube::Error::HttpError(error)))?;
+        let json = match self.client.client().request_text(request).await {
+            Ok(json) => json,
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let options = &self.options;
+        let (managed_fields, transform) = (options.managed_fields, options.transform.clone());
+        let mut intake = Intake::new(gvk.clone(), Content::Whole, managed_fields, transform);
+        let object = intake
+            .read(json.as_bytes())
+            .map_err(|error| LoadError::Malformed {
+                gvk: gvk.clone(),
+                key: key.clone(),
+                detail: error.to_string(),
+            })?;
+        Ok(Some(Arc::new(CachedObject::new(object))))
+    }
+}

@@ -1,0 +1,221 @@
+//! Running the reflectors of a kind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::OptionFuture;
+use lariat_core::{ResourceKind, Scope, describe};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{self, Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::status::Phase;
+use super::{Core, Wanted};
+use crate::options::Filling;
+use crate::reflector::{Endpoint, Exit, Intake, Reading, Reflector, Source};
+use crate::store::{Content, Storage};
+
+/// How often a kind that is not served is asked for.
+const MISSING_KIND_PERIOD: Duration = Duration::from_secs(2);
+
+/// How long a kind has to be missing before its objects are taken for gone. While an API server starts, it
+/// may not know its custom resources for some seconds.
+const VANISHED_AFTER: Duration = Duration::from_secs(30);
+
+/// How often discovery is asked again that did not answer, doubling up to ten times as long.
+const DISCOVERY_PERIOD: Duration = Duration::from_secs(1);
+
+/// Why reading has ended.
+enum Round {
+    Stopped,
+    /// Something else is to be read.
+    Changed,
+    NotServed,
+}
+
+/// Where the kind is read from.
+struct Place {
+    source: Arc<dyn Source>,
+    namespaced: bool,
+}
+
+impl Core {
+    /// Keeps the cache up to date until told to stop.
+    pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
+        let _alone = self.run.lock().await;
+        let (mut wanted, mut storage) = (self.wanted.subscribe(), self.storage.subscribe());
+        while let Some(place) = self.place(&stop).await {
+            match self.round(&place, (&mut wanted, &mut storage), &stop).await {
+                Round::Stopped => break,
+                Round::Changed => {}
+                Round::NotServed => {
+                    self.client.forget_resource();
+                    self.missing();
+                    let pause = time::sleep(MISSING_KIND_PERIOD);
+                    if stop.run_until_cancelled(pause).await.is_none() {
+                        break;
+                    }
+                }
+            }
+        }
+        self.progress.begin(0);
+        self.progress.enter(Phase::Idle);
+    }
+
+    /// Reads until there is a reason to do something else.
+    async fn round(
+        self: &Arc<Self>,
+        place: &Place,
+        (wanted, storage): (&mut watch::Receiver<Wanted>, &mut watch::Receiver<Storage>),
+        stop: &CancellationToken,
+    ) -> Round {
+        let now = wanted.borrow_and_update().clone();
+        let content = self.content(&now, *storage.borrow_and_update());
+        self.publisher
+            .retain(|object| now.selection.may_hold(object));
+        let stop_reading = stop.child_token();
+        let mut reflectors = self.spawn_reflectors(place, &now, content, &stop_reading);
+        let mut resync = self.resync_timer();
+        let round = loop {
+            tokio::select! {
+                exit = reflectors.join_next() => match exit {
+                    Some(Ok(Exit::NotServed)) => break Round::NotServed,
+                    Some(Ok(Exit::Stopped)) => break Round::Stopped,
+                    exit => {
+                        let panic = exit.is_some_and(|exit| exit.is_err());
+                        tracing::error!(kind = %self.gvk(), panic, "a reflector ended, it begins again");
+                        time::sleep(DISCOVERY_PERIOD).await;
+                        break Round::Changed;
+                    }
+                },
+                _ = wanted.changed() => break Round::Changed,
+                _ = storage.changed() => {
+                    if self.content(&now, *storage.borrow_and_update()) != content {
+                        break Round::Changed;
+                    }
+                }
+                Some(()) = &mut resync => {
+                    self.publisher.resync();
+                    resync = self.resync_timer();
+                }
+            }
+        };
+        stop_reading.cancel();
+        while reflectors.join_next().await.is_some() {}
+        if stop.is_cancelled() {
+            Round::Stopped
+        } else {
+            round
+        }
+    }
+
+    fn content(&self, wanted: &Wanted, storage: Storage) -> Content {
+        match wanted.content && storage != Storage::OnDemand {
+            true => Content::Whole,
+            false => Content::MetadataOnly,
+        }
+    }
+
+    fn spawn_reflectors(
+        self: &Arc<Self>,
+        place: &Place,
+        wanted: &Wanted,
+        content: Content,
+        stop: &CancellationToken,
+    ) -> JoinSet<Exit> {
+        let namespaces = match wanted.selection.namespaces() {
+            [] => vec![None],
+            _ if !place.namespaced => vec![None],
+            some => some.iter().cloned().map(Some).collect(),
+        };
+        let mut reflectors = JoinSet::new();
+        let segments = self.progress.begin(namespaces.len());
+        let options = &self.options;
+        let resume = self.resume.lock().take();
+        for (namespace, segment) in namespaces.into_iter().zip(segments) {
+            let intake = Intake::new(
+                self.gvk().clone(),
+                content,
+                options.managed_fields,
+                options.transform.clone(),
+            );
+            let reading = Reading {
+                resume: resume.clone().filter(|_| namespace.is_none()),
+                selection: wanted.selection.clone(),
+                namespace,
+                streams: options.filling == Filling::Stream,
+                gzip: !options.uncompressed,
+            };
+            let source = Arc::clone(&place.source);
+            let publisher = Arc::clone(&self.publisher);
+            let reflector = Reflector::new(source, publisher, segment, (intake, reading));
+            reflectors.spawn(reflector.run(stop.clone()));
+        }
+        reflectors
+    }
+
+    /// Returns what ends when it is time to resync; nothing, if that is never.
+    fn resync_timer(&self) -> OptionFuture<std::pin::Pin<Box<time::Sleep>>> {
+        let jittered = |period: Duration| period.mul_f64(0.9 + 0.2 * fastrand::f64());
+        self.options
+            .resync
+            .map(|period| Box::pin(time::sleep(jittered(period))))
+            .into()
+    }
+
+    /// Finds out where the kind is read from, however long that takes; `None` if the informer stops.
+    async fn place(&self, stop: &CancellationToken) -> Option<Place> {
+        if stop.is_cancelled() {
+            return None;
+        }
+        if let Some(source) = &self.source {
+            let source = Arc::clone(source);
+            let namespaced = true;
+            return Some(Place { source, namespaced });
+        }
+        let resource = self.resolve(stop).await?;
+        Some(Place {
+            namespaced: resource.scope() == Scope::Namespaced,
+            source: Arc::new(Endpoint::new(
+                self.client.reading_client().clone(),
+                &resource,
+            )),
+        })
+    }
+
+    async fn resolve(&self, stop: &CancellationToken) -> Option<ResourceKind> {
+        let mut retry = DISCOVERY_PERIOD;
+        if self.progress.phase() != Phase::Missing {
+            self.progress.enter(Phase::Resolving);
+        }
+        loop {
+            let error = match stop.run_until_cancelled(self.client.resource()).await? {
+                Ok(resource) => return Some(resource),
+                Err(error) => error,
+            };
+            let delay = match error.is_unknown() {
+                true => MISSING_KIND_PERIOD,
+                false => retry,
+            };
+            retry = (retry * 2).min(10 * DISCOVERY_PERIOD);
+            self.progress.failed(&describe(&error), Some(delay));
+            if error.is_unknown() {
+                self.missing();
+            }
+            stop.run_until_cancelled(time::sleep(delay)).await?;
+        }
+    }
+
+    /// Notes that the kind is not served. If it stays so, its objects are gone.
+    fn missing(&self) {
+        let now = Instant::now();
+        let since = self.progress.missing_since(now);
+        self.progress.enter(Phase::Missing);
+        if now - since >= VANISHED_AFTER && !self.store.is_empty() {
+            let objects = self.store.len();
+            tracing::warn!(kind = %self.gvk(), objects, "the kind is gone, and its objects with it");
+            self.publisher.retain(|_| false);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What is told about a kind.
+
+use std::fmt;
+use std::time::Duration;
+
+use lariat_core::{Gvk, ResourceVersion};
+
+use crate::store::Storage;
+
+/// What the reflector of a kind is at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Phase {
+    /// Nothing runs: not started, or stopped.
+    #[default]
+    Idle,
+    /// The kind is looked up at the API server.
+    Resolving,
+    /// Everything there is is being read.
+    Listing {
+        /// How many objects have been read.
+        loaded: usize,
+        /// How many there are, if the API server says so.
+        total: Option<usize>,
+    },
+    /// The cache is filled, and the watch keeps it so.
+    Synced,
+    /// The API server does not serve the kind; it is asked again every few seconds.
+    Missing,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Idle => f.write_str("idle"),
+            Self::Resolving => f.write_str("resolving"),
+            Self::Listing {
+                loaded,
+                total: None,
+            } => write!(f, "listing, {loaded} so far"),
+            Self::Listing {
+                loaded,
+                total: Some(total),
+            } => write!(f, "listing, {loaded} of {total}"),
+            Self::Synced => f.write_str("synced"),
+            Self::Missing => f.write_str("not served"),
+        }
+    }
+}
+
+/// The state and the totals of one kind's cache.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct KindStatus {
+    /// The kind.
+    pub gvk: Gvk,
+    /// What its reflector is at.
+    pub phase: Phase,
+    /// How many objects are cached.
+    pub objects: usize,
+    /// How many bytes they hold; see [`Store::bytes`](crate::Store::bytes).
+    pub bytes: usize,
+    /// In which form they are kept.
+    pub storage: Storage,
+    /// The version up to which the cache is; of several namespaces, the one that was told last.
+    pub version: Option<ResourceVersion>,
+    /// Lists begun, pages not counted.
+    pub lists: u64,
+    /// Watches opened.
+    pub watches: u64,
+    /// Objects and events that could not be read, and were passed over.
+    pub unreadable: u64,
+    /// How long ago the API server said anything, if it ever did.
+    pub last_heard: Option<Duration>,
+    /// What went wrong last, if anything has since the last success.
+    pub last_error: Option<String>,
+}

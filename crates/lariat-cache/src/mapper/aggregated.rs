@@ -1,0 +1,158 @@
+//! Aggregated discovery: all groups in one document.
+//!
+//! Source: `apidiscovery.k8s.io/v2`, served since Kubernetes 1.30.
+
+use lariat_core::{Gvk, ResourceKind, Scope};
+use serde::Deserialize;
+
+/// What to accept; servers that do not aggregate answer with the list of groups they always had.
+pub(super) const ACCEPTED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;\
+    as=APIGroupDiscoveryList,application/json";
+
+#[derive(Deserialize)]
+struct Document {
+    kind: String,
+    #[serde(default)]
+    items: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+struct Group {
+    #[serde(default)]
+    metadata: Name,
+    #[serde(default)]
+    versions: Vec<Version>,
+}
+
+#[derive(Default, Deserialize)]
+struct Name {
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Version {
+    version: String,
+    #[serde(default)]
+    resources: Vec<Resource>,
+    #[serde(default)]
+    freshness: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Resource {
+    resource: String,
+    /// Missing for resources that only have subresources.
+    #[serde(default)]
+    response_kind: Option<Kind>,
+    #[serde(default)]
+    scope: String,
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    #[serde(default)]
+    group: String,
+    #[serde(default)]
+    version: String,
+    kind: String,
+}
+
+/// Returns the resources of each group and version, by their path; none if this is another document.
+///
+/// A version whose server did not answer the aggregator is left out, so that it is asked itself.
+pub(super) fn read(text: &str) -> Vec<(String, Vec<ResourceKind>)> {
+    let Ok(document) = serde_json::from_str::<Document>(text) else {
+        return Vec::new();
+    };
+    if document.kind != "APIGroupDiscoveryList" {
+        return Vec::new();
+    }
+    let versions = document.items.into_iter().flat_map(|group| {
+        let name = group.metadata.name;
+        let fresh = group
+            .versions
+            .into_iter()
+            .filter(|version| version.freshness != "Stale");
+        fresh.map(move |version| (name.clone(), version))
+    });
+    let read = |(group, version): (String, Version)| {
+        let path = Gvk::new(&group, &version.version, "").api_path();
+        let resources = version.resources.iter();
+        let resources = resources.filter_map(|each| resource(&group, &version.version, each));
+        (path, resources.collect())
+    };
+    versions.map(read).collect()
+}
+
+fn resource(group: &str, version: &str, resource: &Resource) -> Option<ResourceKind> {
+    let kind = resource.response_kind.as_ref()?;
+    let or = |text: &str, default: &str| {
+        if text.is_empty() {
+            default.to_owned()
+        } else {
+            text.to_owned()
+        }
+    };
+    let gvk = Gvk::new(
+        &or(&kind.group, group),
+        &or(&kind.version, version),
+        &kind.kind,
+    );
+    let scope = match &*resource.scope {
+        "Cluster" => Scope::Cluster,
+        _ => Scope::Namespaced,
+    };
+    Some(ResourceKind::new(gvk, &resource.resource, scope))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_document_holds_all_groups_but_those_that_did_not_answer() {
+        let resource = |plural: &str, kind: &str, scope: &str| {
+            json!({"resource": plural, "scope": scope, "verbs": ["list"],
+                "responseKind": {"group": "", "version": "", "kind": kind}})
+        };
+        let document = json!({
+            "kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2",
+            "items": [
+                {"metadata": {"name": "demo.dev"}, "versions": [
+                    {"version": "v1", "freshness": "Current", "resources": [
+                        resource("widgets", "Widget", "Namespaced"),
+                        resource("planets", "Planet", "Cluster"),
+                        {"resource": "odd", "scope": "Namespaced"},
+                    ]},
+                    {"version": "v2", "freshness": "Stale"},
+                ]},
+                {"metadata": {}, "versions": [
+                    {"version": "v1", "resources": [resource("pods", "Pod", "Namespaced")]},
+                ]},
+            ],
+        });
+        let read = read(&document.to_string());
+        let paths: Vec<&str> = read.iter().map(|(path, _)| &**path).collect();
+        assert_eq!(paths, ["/apis/demo.dev/v1", "/api/v1"]);
+        let plurals: Vec<&str> = read[0].1.iter().map(|r| r.plural()).collect();
+        assert_eq!(plurals, ["widgets", "planets"]);
+        assert_eq!(read[0].1[1].scope(), Scope::Cluster);
+        assert_eq!(read[0].1[0].gvk(), &Gvk::new("demo.dev", "v1", "Widget"));
+    }
+
+    #[test]
+    fn other_documents_say_nothing() {
+        for text in [
+            "",
+            "{}",
+            r#"{"kind":"APIGroupList","groups":[]}"#,
+            "404 page not found",
+        ] {
+            assert!(read(text).is_empty(), "{text}");
+        }
+    }
+}

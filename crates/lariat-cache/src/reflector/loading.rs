@@ -1,0 +1,106 @@
+//! What is going on while everything there is is read.
+
+use lariat_core::{RawObject, ResourceVersion};
+use std::time::Duration;
+use tokio::time::Instant;
+
+use super::Reflector;
+use super::intake::Listed;
+use crate::informer::Phase;
+use crate::store::Listing;
+
+/// How often a long list says how far it is.
+const PROGRESS_PERIOD: Duration = Duration::from_secs(5);
+
+/// A list in progress, in pages or as the beginning of a watch.
+#[derive(Debug)]
+pub(super) struct Loading {
+    pub(super) listing: Listing,
+    /// Whether the cache is being filled, rather than brought up to date.
+    initial: bool,
+    started: Instant,
+    said: Instant,
+    pub(super) loaded: usize,
+    /// What was read and is not in the store yet.
+    news: Vec<RawObject>,
+}
+
+impl Reflector {
+    pub(super) fn begin_loading(&self) -> Loading {
+        let initial = !self.progress.is_synced();
+        if initial {
+            let (loaded, total) = (0, None);
+            self.progress.enter(Phase::Listing { loaded, total });
+        }
+        Loading {
+            listing: self.begin_listing(initial),
+            initial,
+            started: Instant::now(),
+            said: Instant::now(),
+            loaded: 0,
+            news: Vec::new(),
+        }
+    }
+
+    pub(super) fn begin_listing(&self, initial: bool) -> Listing {
+        self.progress.list_begun();
+        self.publisher
+            .begin_listing(initial, self.intake.content())
+            .of_namespace(self.reading.namespace.clone())
+    }
+
+    /// Begins again: what was mentioned so far may be gone by now.
+    pub(super) fn restart(&self, loading: &mut Loading) {
+        loading.listing = self.begin_listing(loading.initial);
+        loading.loaded = 0;
+        loading.news.clear();
+    }
+
+    /// Reads an object of the list.
+    pub(super) fn load(&mut self, loading: &mut Loading, json: &[u8]) {
+        let store = self.publisher.store();
+        match self.intake.listed(json, store, &loading.listing) {
+            Listed::Known => loading.loaded += 1,
+            Listed::News(object) => {
+                loading.loaded += 1;
+                loading.news.push(object);
+            }
+            Listed::Unreadable(key, error) => {
+                self.progress.unreadable(&error);
+                // It is there, so its last readable state is better than none.
+                if let Some(key) = key {
+                    store.list_unreadable(&loading.listing, &key);
+                }
+            }
+        }
+    }
+
+    /// Shows what was read so far; `remaining` objects are to come, if that is known.
+    pub(super) fn show(&self, loading: &mut Loading, remaining: Option<u64>) {
+        let news = std::mem::take(&mut loading.news);
+        self.publisher.list_page(&loading.listing, news);
+        if !loading.initial {
+            return;
+        }
+        let loaded = loading.loaded;
+        let remaining = remaining.and_then(|count| usize::try_from(count).ok());
+        let total = remaining.map(|count| loaded.saturating_add(count));
+        self.progress.enter(Phase::Listing { loaded, total });
+        if loading.said.elapsed() >= PROGRESS_PERIOD {
+            tracing::info!(kind = %self.progress.gvk(), loaded, total, "filling the cache");
+            loading.said = Instant::now();
+        }
+    }
+
+    /// Ends a list of a version.
+    pub(super) fn end_loading(&self, mut loading: Loading, version: &ResourceVersion) {
+        self.show(&mut loading, None);
+        self.publisher.end_listing(&loading.listing, version);
+        self.progress.reached(version);
+        if loading.initial {
+            let elapsed = loading.started.elapsed();
+            tracing::info!(kind = %self.progress.gvk(), objects = loading.loaded, ?elapsed, "cache is filled");
+        }
+        self.progress.enter(Phase::Synced);
+    }
+}

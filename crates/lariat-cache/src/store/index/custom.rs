@@ -1,0 +1,99 @@
+//! Indexes by functions of the user's.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use lariat_core::ObjectKey;
+
+use super::posting::Postings;
+use crate::store::object::CachedObject;
+
+/// Says under which values an object is found.
+pub(crate) type IndexFn = dyn Fn(&Arc<CachedObject>) -> Vec<String> + Send + Sync;
+
+/// The values of one object in every custom index, in their order.
+pub(in crate::store) type Values = Vec<Box<[Arc<str>]>>;
+
+/// One index.
+pub(in crate::store) struct CustomIndex {
+    name: Arc<str>,
+    by_value: Postings<Arc<str>>,
+    /// What each object is found under; those that are found nowhere are not in it.
+    by_key: HashMap<ObjectKey, Box<[Arc<str>]>>,
+}
+
+impl CustomIndex {
+    pub(in crate::store) fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            by_value: Postings::default(),
+            by_key: HashMap::new(),
+        }
+    }
+
+    pub(in crate::store) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Puts an object under its values, or takes it out with none.
+    pub(in crate::store) fn put(&mut self, key: &ObjectKey, values: Box<[Arc<str>]>) {
+        if self.by_key.get(key).is_some_and(|known| *known == values) {
+            return;
+        }
+        let before = if values.is_empty() {
+            self.by_key.remove(key)
+        } else {
+            for value in &values {
+                self.by_value.add(&**value, key);
+            }
+            self.by_key.insert(key.clone(), values.clone())
+        };
+        for value in before
+            .iter()
+            .flatten()
+            .filter(|value| !values.contains(value))
+        {
+            self.by_value.remove(&**value, key);
+        }
+    }
+
+    pub(in crate::store) fn keys(&self, value: &str) -> impl Iterator<Item = &ObjectKey> {
+        self.by_value.keys(value)
+    }
+
+    pub(in crate::store) fn count(&self, value: &str) -> usize {
+        self.by_value.count(value)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.by_value.bytes() + self.by_key.capacity() * (size_of::<ObjectKey>() + 48)
+    }
+}
+
+impl fmt::Debug for CustomIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CustomIndex")
+            .field("name", &self.name)
+            .field("objects", &self.by_key.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Asks a function of the user's; one that panics finds the object nowhere, and is reported.
+pub(in crate::store) fn values(
+    name: &str,
+    function: &IndexFn,
+    object: &Arc<CachedObject>,
+) -> Box<[Arc<str>]> {
+    let values = catch_unwind(AssertUnwindSafe(|| function(object))).unwrap_or_else(|_| {
+        let key = object.key();
+        tracing::error!(index = name, %key, "the function of an index panicked");
+        Vec::new()
+    });
+    let mut values: Vec<Arc<str>> = values.into_iter().map(Arc::from).collect();
+    values.sort_unstable();
+    values.dedup();
+    values.into()
+}

@@ -1,0 +1,145 @@
+//! Indexes of labels, made for those that are asked for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use lariat_core::{LabelSelector, ObjectKey};
+
+use super::posting::Postings;
+use crate::store::object::CachedObject;
+
+/// For how many labels there is an index at a time. The one that was not used for longest gives way.
+const MOST: usize = 8;
+
+/// Objects by the values of those labels that selectors ask for.
+#[derive(Debug, Default)]
+pub(in crate::store) struct LabelIndexes {
+    by_label: HashMap<Arc<str>, LabelIndex>,
+    /// Counts uses.
+    clock: AtomicU64,
+}
+
+#[derive(Debug)]
+pub(in crate::store) struct LabelIndex {
+    by_value: Postings<Arc<str>>,
+    last_used: AtomicU64,
+}
+
+/// The cheapest way to what a selector wants, where an index helps.
+pub(in crate::store) struct LabelPath<'a> {
+    index: &'a LabelIndex,
+    values: &'a [String],
+    /// How many objects are on the way.
+    pub(in crate::store) count: usize,
+}
+
+impl LabelIndexes {
+    /// Returns the shortest way there is an index for.
+    pub(in crate::store) fn path<'a>(
+        &'a self,
+        selector: &'a LabelSelector,
+    ) -> Option<LabelPath<'a>> {
+        let paths = selector.required().filter_map(|(label, values)| {
+            let index = self.by_label.get(label)?;
+            let now = self.clock.fetch_add(1, Ordering::Relaxed);
+            index.last_used.store(now, Ordering::Relaxed);
+            let count = values
+                .iter()
+                .map(|value| index.by_value.count(&**value))
+                .sum();
+            Some(LabelPath {
+                index,
+                values,
+                count,
+            })
+        });
+        paths.min_by_key(|path| path.count)
+    }
+
+    /// Returns whether there is an index of a label.
+    pub(in crate::store) fn has(&self, label: &str) -> bool {
+        self.by_label.contains_key(label)
+    }
+
+    pub(in crate::store) fn add(&mut self, label: &str, index: LabelIndex) {
+        if self.by_label.len() >= MOST {
+            let used =
+                |(_, index): &(&Arc<str>, &LabelIndex)| index.last_used.load(Ordering::Relaxed);
+            let oldest = self.by_label.iter().min_by_key(used);
+            if let Some(oldest) = oldest.map(|(label, _)| Arc::clone(label)) {
+                self.by_label.remove(&oldest);
+            }
+        }
+        let now = self.clock.fetch_add(1, Ordering::Relaxed);
+        index.last_used.store(now, Ordering::Relaxed);
+        self.by_label.insert(label.into(), index);
+    }
+
+    /// Takes in that an object came, changed or went.
+    pub(super) fn update(&mut self, old: Option<&CachedObject>, new: Option<&CachedObject>) {
+        // Most changes leave labels alone, and equal label sets are one allocation.
+        if let (Some(old), Some(new)) = (old, new)
+            && old.labels().is_shared_with(new.labels())
+        {
+            return;
+        }
+        for (label, index) in &mut self.by_label {
+            let value =
+                |object: Option<&CachedObject>| object?.labels().get(label).map(str::to_owned);
+            let (before, after) = (value(old), value(new));
+            if before == after {
+                continue;
+            }
+            if let (Some(value), Some(old)) = (before, old) {
+                index.by_value.remove(&*value, old.key());
+            }
+            if let (Some(value), Some(new)) = (after, new) {
+                index.by_value.add(&*value, new.key());
+            }
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.by_label
+            .values()
+            .map(|index| index.by_value.bytes())
+            .sum()
+    }
+}
+
+impl LabelIndex {
+    /// Makes the index of a label over what there is.
+    pub(in crate::store) fn over<'a>(
+        label: &str,
+        objects: impl Iterator<Item = &'a Arc<CachedObject>>,
+    ) -> Self {
+        let mut by_value = Postings::default();
+        for object in objects {
+            if let Some(value) = object.labels().get(label) {
+                by_value.add(value, object.key());
+            }
+        }
+        Self {
+            by_value,
+            last_used: AtomicU64::new(0),
+        }
+    }
+}
+
+impl<'a> LabelPath<'a> {
+    /// Returns the keys on the way, in order.
+    pub(in crate::store) fn keys(&self) -> Vec<&'a ObjectKey> {
+        let keys = self
+            .values
+            .iter()
+            .flat_map(|value| self.index.by_value.keys(&**value));
+        let mut keys: Vec<&ObjectKey> = keys.collect();
+        if self.values.len() > 1 {
+            keys.sort_unstable();
+            // `app in (web, web)` is legal.
+            keys.dedup();
+        }
+        keys
+    }
+}

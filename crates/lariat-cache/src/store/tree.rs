@@ -1,0 +1,137 @@
+//! The objects of a kind in key order, with snapshots that cost nothing.
+
+use std::sync::Arc;
+
+use lariat_core::ObjectKey;
+
+use super::object::CachedObject;
+
+/// How many objects a leaf has at most.
+const LEAF: usize = 128;
+
+/// An ordered map whose clones are snapshots.
+///
+/// Two levels: leaves of up to 128 objects, and a list of leaves. A clone shares everything; a change copies
+/// what somebody else still looks at, and nothing otherwise.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tree {
+    leaves: Arc<Vec<Leaf>>,
+    len: usize,
+}
+
+#[derive(Debug, Clone)]
+struct Leaf {
+    /// At most the key of the first object, and more than those of the leaf before.
+    from: ObjectKey,
+    /// In key order; never empty.
+    objects: Arc<Vec<Arc<CachedObject>>>,
+}
+
+impl Tree {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Returns the memory of the order itself.
+    pub(super) fn bytes(&self) -> usize {
+        let slots: usize = self.leaves.iter().map(|leaf| leaf.objects.capacity()).sum();
+        slots * size_of::<Arc<CachedObject>>() + self.leaves.capacity() * (size_of::<Leaf>() + 40)
+    }
+
+    /// Returns an object.
+    pub(super) fn get(&self, key: &str) -> Option<&Arc<CachedObject>> {
+        let leaf = self.leaves.get(self.leaf_of(key))?;
+        Some(&leaf.objects[leaf.find(key).ok()?])
+    }
+
+    /// Iterates in key order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<CachedObject>> {
+        self.leaves.iter().flat_map(|leaf| leaf.objects.iter())
+    }
+
+    /// Iterates over the objects whose key is at least a text, in key order.
+    pub(super) fn from(&self, start: &str) -> impl Iterator<Item = &Arc<CachedObject>> + use<'_> {
+        let first = self.leaf_of(start);
+        let skipped = match self.leaves.get(first) {
+            Some(leaf) => leaf.find(start).unwrap_or_else(|place| place),
+            None => 0,
+        };
+        let leaves = self.leaves.get(first..).unwrap_or_default();
+        leaves
+            .iter()
+            .flat_map(|leaf| leaf.objects.iter())
+            .skip(skipped)
+    }
+
+    /// Puts an object in; returns what was in its place.
+    pub(super) fn insert(&mut self, object: Arc<CachedObject>) -> Option<Arc<CachedObject>> {
+        let at = self.leaf_of(object.key().as_str());
+        let leaves = Arc::make_mut(&mut self.leaves);
+        let Some(leaf) = leaves.get_mut(at) else {
+            let from = object.key().clone();
+            leaves.push(Leaf {
+                from,
+                objects: Arc::new(vec![object]),
+            });
+            self.len = 1;
+            return None;
+        };
+        let place = leaf.find(object.key().as_str());
+        let objects = Arc::make_mut(&mut leaf.objects);
+        match place {
+            Ok(place) => return Some(std::mem::replace(&mut objects[place], object)),
+            Err(place) => objects.insert(place, object),
+        }
+        self.len += 1;
+        if objects.len() > LEAF {
+            // Keys that arrive in order, as in a list, leave full leaves behind.
+            let half = if place == Err(LEAF) { LEAF } else { LEAF / 2 };
+            let right = objects.split_off(half);
+            objects.shrink_to_fit();
+            let from = right[0].key().clone();
+            let objects = Arc::new(right);
+            leaves.insert(at + 1, Leaf { from, objects });
+        }
+        None
+    }
+
+    /// Takes an object out.
+    pub(super) fn remove(&mut self, key: &str) -> Option<Arc<CachedObject>> {
+        let at = self.leaf_of(key);
+        let place = self.leaves.get(at)?.find(key).ok()?;
+        let leaves = Arc::make_mut(&mut self.leaves);
+        let objects = Arc::make_mut(&mut leaves[at].objects);
+        let removed = objects.remove(place);
+        self.len -= 1;
+        if objects.is_empty() {
+            leaves.remove(at);
+        } else if objects.len() < LEAF / 4 {
+            merge_with_next(leaves, at);
+        }
+        Some(removed)
+    }
+
+    /// Returns which leaf a key belongs to.
+    fn leaf_of(&self, key: &str) -> usize {
+        let after = self
+            .leaves
+            .partition_point(|leaf| leaf.from.as_str() <= key);
+        after.saturating_sub(1)
+    }
+}
+
+/// Joins a small leaf with the one behind it, if that is small as well.
+fn merge_with_next(leaves: &mut Vec<Leaf>, at: usize) {
+    let fits = |next: &Leaf| leaves[at].objects.len() + next.objects.len() <= LEAF / 2;
+    if leaves.get(at + 1).is_some_and(fits) {
+        let next = leaves.remove(at + 1);
+        Arc::make_mut(&mut leaves[at].objects).extend(next.objects.iter().cloned());
+    }
+}
+
+impl Leaf {
+    fn find(&self, key: &str) -> Result<usize, usize> {
+        self.objects
+            .binary_search_by(|object| object.key().as_str().cmp(key))
+    }
+}

@@ -1,0 +1,405 @@
+//! Writing: how a store takes in lists, watches and writes of this process.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use lariat_core::{ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Scan};
+
+use super::body::Codec;
+use super::change::Change;
+use super::index::{IndexFn, Values, values};
+use super::object::CachedObject;
+use super::own::OwnWrites;
+use super::{Store, body};
+
+/// How many objects are changed while readers of lists wait.
+const CHUNK: usize = 64;
+
+/// What the reflector learned about one object from a watch.
+#[derive(Debug)]
+pub(crate) enum Delta {
+    /// The object is there, in this state.
+    Present(RawObject),
+    /// The object is gone; this was its last state.
+    Gone(RawObject),
+}
+
+/// How much of each object the reflector reads.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// The whole object.
+    #[default]
+    Whole,
+    /// Its metadata.
+    MetadataOnly,
+}
+
+/// A list in progress: what it does not mention by its end is gone.
+#[derive(Debug, Clone)]
+pub(crate) struct Listing {
+    number: u32,
+    initial: bool,
+    content: Content,
+    /// The namespace that is listed; none for all.
+    namespace: Option<Arc<str>>,
+}
+
+impl Listing {
+    /// Begins a list after `earlier` others of the same store, whoever read them.
+    pub(crate) fn after(earlier: u32, initial: bool, content: Content) -> Self {
+        Self {
+            // Never 0, which is the number of no list, and never the number of the list before.
+            number: earlier % (u32::MAX - 1) + 1,
+            initial,
+            content,
+            namespace: None,
+        }
+    }
+
+    /// Restricts the list to a namespace.
+    pub(crate) fn of_namespace(self, namespace: Option<Arc<str>>) -> Self {
+        Self { namespace, ..self }
+    }
+
+    fn covers(&self, key: &ObjectKey) -> bool {
+        self.namespace
+            .as_deref()
+            .is_none_or(|namespace| key.namespace() == Some(namespace))
+    }
+}
+
+/// What only the one who writes needs.
+#[derive(Default)]
+pub(super) struct Writer {
+    pub(super) codec: Codec,
+    own: OwnWrites,
+    /// The functions of the custom indexes, in their order.
+    pub(super) functions: Vec<(Arc<str>, Arc<IndexFn>)>,
+    /// Changes that readers by key see already, and readers of lists do not yet.
+    pending: Vec<Edit>,
+}
+
+/// A change of the order and the indexes.
+enum Edit {
+    Put(Arc<CachedObject>, Option<Values>),
+    /// The same state in another form.
+    Repack(Arc<CachedObject>),
+    Remove(ObjectKey),
+}
+
+impl Store {
+    /// Returns whether a list shows nothing new about an object, and notes that it was mentioned.
+    pub(crate) fn is_listed(&self, listing: &Listing, scan: &Scan<'_>, key: &str) -> bool {
+        let known = self.table.get(key).filter(|known| {
+            scan.is_state(known.uid(), known.version())
+                && known.has_content() == (listing.content == Content::Whole)
+        });
+        known.inspect(|known| known.see(listing.number)).is_some()
+    }
+
+    /// Takes in a page of a list; what has the version that is known already stays as it is.
+    pub(crate) fn list_page(&self, listing: &Listing, page: Vec<RawObject>) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let mut writer = self.writer.lock();
+        for object in page {
+            self.put_listed(&mut writer, listing, object, &mut changes);
+        }
+        self.flush(&mut writer);
+        self.learn(&mut writer);
+        changes
+    }
+
+    /// Notes that a list mentions an object in a state that cannot be read: the last one that could be
+    /// stays.
+    pub(crate) fn list_unreadable(&self, listing: &Listing, key: &ObjectKey) {
+        if let Some(known) = self.table.get(key.as_str()) {
+            known.see(listing.number);
+        }
+    }
+
+    /// Ends a list of a version: what it did not mention is gone.
+    pub(crate) fn end_listing(&self, listing: &Listing, version: &ResourceVersion) -> Vec<Change> {
+        let mut writer = self.writer.lock();
+        let is_gone = |writer: &Writer, object: &CachedObject| {
+            object.seen_by() != listing.number
+                && listing.covers(object.key())
+                && !writer.own.is_after(object, version)
+        };
+        self.remove_where(&mut writer, is_gone)
+    }
+
+    /// Removes every object that a restriction leaves out.
+    pub(crate) fn retain(&self, keeps: impl Fn(&ObjectMetadata) -> bool) -> Vec<Change> {
+        let mut writer = self.writer.lock();
+        self.remove_where(&mut writer, |_, object| !keeps(object))
+    }
+
+    /// Removes objects. They are looked for in a snapshot, so that readers need not wait.
+    fn remove_where(
+        &self,
+        writer: &mut Writer,
+        is_gone: impl Fn(&Writer, &CachedObject) -> bool,
+    ) -> Vec<Change> {
+        let snapshot = self.tree();
+        let gone: Vec<_> = snapshot
+            .iter()
+            .filter(|object| is_gone(writer, object))
+            .cloned()
+            .collect();
+        drop(snapshot);
+        let mut changes = Vec::with_capacity(gone.len());
+        for last in gone {
+            self.take_out(writer, last.key());
+            changes.push(Change::Deleted { last });
+        }
+        self.flush(writer);
+        changes
+    }
+
+    /// Takes in what a watch told, in its order.
+    pub(crate) fn apply(&self, deltas: Vec<Delta>, content: Content) -> Vec<Change> {
+        let mut changes = Vec::with_capacity(deltas.len());
+        let mut writer = self.writer.lock();
+        for delta in deltas {
+            match delta {
+                Delta::Present(object) => {
+                    self.put_watched(&mut writer, object, content, &mut changes)
+                }
+                Delta::Gone(last) => {
+                    writer.own.ended(&last);
+                    self.remove(&mut writer, last, content, &mut changes);
+                }
+            }
+        }
+        self.flush(&mut writer);
+        self.learn(&mut writer);
+        changes
+    }
+
+    /// Takes in the answer to a write of this process, ahead of the watch.
+    pub(crate) fn wrote(&self, object: RawObject) -> Vec<Change> {
+        let mut changes = Vec::new();
+        let mut writer = self.writer.lock();
+        self.put_watched(&mut writer, object, Content::Whole, &mut changes);
+        for change in &changes {
+            if let Change::Added { object, .. } | Change::Updated { new: object, .. } = change {
+                writer.own.wrote(object);
+            }
+        }
+        self.flush(&mut writer);
+        changes
+    }
+
+    /// Takes in that this process deleted an object, ahead of the watch.
+    ///
+    /// Without a uid the object of that name is meant, whichever it was.
+    pub(crate) fn deleted(&self, key: &ObjectKey, uid: Option<&lariat_core::Uid>) -> Vec<Change> {
+        let mut writer = self.writer.lock();
+        let known = self.table.get(key.as_str());
+        let Some(last) = known.filter(|known| uid.is_none_or(|uid| known.uid() == uid)) else {
+            return Vec::new();
+        };
+        writer.own.deleted(&last);
+        self.take_out(&mut writer, key);
+        self.flush(&mut writer);
+        vec![Change::Deleted { last }]
+    }
+
+    fn put_listed(
+        &self,
+        writer: &mut Writer,
+        listing: &Listing,
+        object: RawObject,
+        changes: &mut Vec<Change>,
+    ) {
+        let known = self.table.get(object.key().as_str());
+        if let Some(known) = &known
+            && writer.own.outdates(&object)
+        {
+            return known.see(listing.number);
+        }
+        if known.is_none() && writer.own.outdates(&object) {
+            return;
+        }
+        let new = self.packed(writer, object, listing.content);
+        new.see(listing.number);
+        match known {
+            Some(known) if is_same_state(&known, &new) => {
+                if known.has_content() == new.has_content() {
+                    return known.see(listing.number);
+                }
+                self.put(writer, Edit::Repack(new));
+            }
+            known => self.replace(writer, known, new, listing.initial, changes),
+        }
+    }
+
+    fn put_watched(
+        &self,
+        writer: &mut Writer,
+        object: RawObject,
+        content: Content,
+        changes: &mut Vec<Change>,
+    ) {
+        let known = self.table.get(object.key().as_str());
+        let stale = known.as_ref().is_some_and(|known| is_stale(known, &object));
+        if writer.own.outdates(&object) || stale {
+            return;
+        }
+        let new = self.packed(writer, object, content);
+        if let Some(known) = &known {
+            new.see(known.seen_by());
+        }
+        self.replace(writer, known, new, false, changes);
+    }
+
+    fn packed(&self, writer: &Writer, object: RawObject, content: Content) -> Arc<CachedObject> {
+        let partial = content == Content::MetadataOnly;
+        Arc::new(CachedObject::packed(object, partial, &writer.codec))
+    }
+
+    fn replace(
+        &self,
+        writer: &mut Writer,
+        known: Option<Arc<CachedObject>>,
+        new: Arc<CachedObject>,
+        initial: bool,
+        changes: &mut Vec<Change>,
+    ) {
+        let functions = writer.functions.iter();
+        let found_under: Values = functions
+            .map(|(name, function)| values(name, &**function, &new))
+            .collect();
+        let object = Arc::clone(&new);
+        match known {
+            None => changes.push(Change::Added { object, initial }),
+            Some(old) if old.uid() == new.uid() => {
+                changes.push(Change::Updated { old, new: object })
+            }
+            // Another object under the same name: its predecessor's end was not seen.
+            Some(last) => {
+                changes.push(Change::Deleted { last });
+                let initial = false;
+                changes.push(Change::Added { object, initial });
+            }
+        }
+        self.put(writer, Edit::Put(new, Some(found_under)));
+    }
+
+    /// Removes an object whose end a watch told.
+    fn remove(
+        &self,
+        writer: &mut Writer,
+        last: RawObject,
+        content: Content,
+        changes: &mut Vec<Change>,
+    ) {
+        let known = self.table.get(last.key().as_str());
+        // A deletion that is told again must not remove the object's successor.
+        if known.is_none_or(|known| known.uid() != last.uid()) {
+            return;
+        }
+        let last = self.packed(writer, last, content);
+        self.take_out(writer, last.key());
+        changes.push(Change::Deleted { last });
+    }
+
+    fn put(&self, writer: &mut Writer, edit: Edit) {
+        if let Edit::Put(object, _) | Edit::Repack(object) = &edit {
+            self.table.insert(Arc::clone(object));
+        }
+        writer.pending.push(edit);
+        if writer.pending.len() >= CHUNK {
+            self.flush(writer);
+        }
+    }
+
+    fn take_out(&self, writer: &mut Writer, key: &ObjectKey) {
+        self.table.remove(key.as_str());
+        self.put(writer, Edit::Remove(key.clone()));
+    }
+
+    /// Shows readers of lists what readers by key see already.
+    fn flush(&self, writer: &mut Writer) {
+        if writer.pending.is_empty() {
+            return;
+        }
+        // Freed behind the lock: freeing takes longer than replacing.
+        let mut dropped = Vec::with_capacity(writer.pending.len());
+        let mut state = self.state.write();
+        for edit in writer.pending.drain(..) {
+            dropped.extend(state.edit(edit));
+        }
+        drop(state);
+    }
+
+    /// Makes a dictionary of a kind once it has grown enough, and packs what is there.
+    fn learn(&self, writer: &mut Writer) {
+        let held = self.state.read().bytes;
+        if !writer.codec.wants_samples(held) {
+            return;
+        }
+        let snapshot = self.tree();
+        let step = snapshot.len().div_ceil(body::SAMPLES).max(1);
+        let samples = snapshot
+            .iter()
+            .step_by(step)
+            .filter_map(|object| object.json());
+        let samples: Vec<Box<[u8]>> = samples.map(|json| json.into_owned().into()).collect();
+        if writer.codec.learn(&samples) {
+            drop(snapshot);
+            self.repack(writer);
+        }
+    }
+
+    /// Brings every object into the form that is chosen by now.
+    pub(super) fn repack(&self, writer: &mut Writer) {
+        let retains = writer.codec.retains();
+        let snapshot = self.tree();
+        for object in snapshot.iter() {
+            object.retain(retains);
+            if let Some(repacked) = object.repacked(&writer.codec) {
+                self.put(writer, Edit::Repack(Arc::new(repacked)));
+            }
+        }
+        self.flush(writer);
+    }
+
+    /// Keeps the kind in another form from now on.
+    pub(crate) fn set_storage(&self, storage: super::Storage) {
+        let mut writer = self.writer.lock();
+        if writer.codec.storage() != storage {
+            writer.codec.set_storage(storage);
+            self.learn(&mut writer);
+            self.repack(&mut writer);
+        }
+    }
+}
+
+impl super::State {
+    /// Makes a change; returns what it replaces, to be dropped.
+    fn edit(&mut self, edit: Edit) -> Option<Arc<CachedObject>> {
+        let (old, new, reindex) = match edit {
+            Edit::Put(new, values) => (self.tree.insert(Arc::clone(&new)), Some(new), Some(values)),
+            Edit::Repack(new) => (self.tree.insert(Arc::clone(&new)), Some(new), None),
+            Edit::Remove(key) => (self.tree.remove(key.as_str()), None, Some(None)),
+        };
+        if let Some(values) = reindex {
+            self.indexes.update(old.as_deref(), new.as_deref(), values);
+        }
+        self.bytes += new.map_or(0, |new| new.bytes());
+        self.bytes -= old.as_ref().map_or(0, |old| old.bytes());
+        old
+    }
+}
+
+/// Returns whether nothing happened between two states.
+fn is_same_state(known: &CachedObject, object: &CachedObject) -> bool {
+    known.uid() == object.uid() && known.version() == object.version()
+}
+
+/// Returns whether a watch tells something that is known already, as after a reconnection.
+fn is_stale(known: &CachedObject, object: &RawObject) -> bool {
+    let order = object.version().compare(known.version());
+    known.uid() == object.uid() && matches!(order, Some(Ordering::Less | Ordering::Equal))
+}
