@@ -3,6 +3,7 @@
 pub(crate) mod body;
 pub(crate) mod discovery;
 pub(crate) mod listener;
+pub(crate) mod negotiate;
 pub(crate) mod query;
 pub(crate) mod reply;
 pub(crate) mod route;

@@ -14,6 +14,7 @@ use http_body::Body;
 
 use super::body::{self, ResponseBody};
 use super::discovery;
+use super::negotiate::Shape;
 use super::query::Query;
 use super::reply::Reply;
 use super::route::{Route, Target};
@@ -74,8 +75,11 @@ where
     if server.stopped.is_cancelled() {
         return Err(ApiError::shut_down());
     }
-    check_accept(&parts.headers)?;
+    let shape = Shape::negotiate(header(&parts.headers, &ACCEPT))?;
     let catalog = server.kinds.catalog();
+    if !matches!(route, Route::Objects(_)) && shape != Shape::Whole {
+        return Err(ApiError::not_acceptable());
+    }
     let target = match route {
         Route::Version => return Ok(discovery::version()),
         Route::Health => return Ok(Reply::text(StatusCode::OK, "ok")),
@@ -104,6 +108,7 @@ where
         resource,
         target,
         query,
+        shape,
     };
     call.run(verb).await
 }
@@ -122,21 +127,6 @@ fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> &'a str {
         .get(name)
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
-}
-
-/// Refuses clients that do not take JSON; the shapes this server does not offer fall back to it.
-fn check_accept(headers: &HeaderMap) -> Result<(), ApiError> {
-    let accept = header(headers, &ACCEPT);
-    let takes_json = |range: &str| {
-        let mut parts = range.split(';').map(str::trim);
-        let media_type = parts.next().unwrap_or_default();
-        let plain = !parts.any(|parameter| parameter.starts_with("as="));
-        plain && matches!(media_type, "application/json" | "application/*" | "*/*")
-    };
-    if accept.trim().is_empty() || accept.split(',').any(takes_json) {
-        return Ok(());
-    }
-    Err(ApiError::not_acceptable())
 }
 
 fn entry(parts: &Parts, route: &Route, query: &Query) -> journal::Request {

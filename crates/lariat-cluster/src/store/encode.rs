@@ -28,7 +28,7 @@ pub(super) fn draft(object: &Object) -> Draft {
         .flatten()
         .map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
         .collect();
-    let (before, metadata_end) = metadata_json(metadata);
+    let (before, metadata_after) = metadata_json(metadata);
     Draft {
         key: ObjectKey::namespaced(text("namespace"), text("name")),
         uid: Arc::from(text("uid")),
@@ -36,7 +36,8 @@ pub(super) fn draft(object: &Object) -> Draft {
         deleting: metadata.contains_key("deletionTimestamp"),
         head: head_json(object),
         before,
-        after: after_json(object, &metadata_end),
+        after: after_json(object, &metadata_after),
+        metadata_after: metadata_after.len(),
     }
 }
 
@@ -72,8 +73,8 @@ fn metadata_json(metadata: &Object) -> (Vec<u8>, Vec<u8>) {
     (before, after)
 }
 
-fn after_json(object: &Object, metadata_end: &[u8]) -> Vec<u8> {
-    let mut json = metadata_end.to_vec();
+fn after_json(object: &Object, metadata_after: &[u8]) -> Vec<u8> {
+    let mut json = metadata_after.to_vec();
     for (name, value) in object {
         if !matches!(name.as_str(), "kind" | "apiVersion" | "metadata") {
             member(&mut json, name, value);

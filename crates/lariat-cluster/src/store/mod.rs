@@ -22,7 +22,7 @@ use tokio::sync::{Notify, watch};
 use history::History;
 
 pub(crate) use history::Event;
-pub(crate) use object::{Draft, EventType, Object, Stored};
+pub(crate) use object::{Draft, EventType, METADATA_HEAD, Object, Stored};
 
 /// Revisions below this are older than any history, as on a server that has been up for a while.
 const FIRST_REVISION: u64 = 500;

@@ -1,7 +1,7 @@
 //! One stored state of one object, already encoded.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
 use lariat_core::{Labels, ObjectKey};
@@ -30,6 +30,10 @@ impl EventType {
     }
 }
 
+/// The type of an object of which only the metadata is shown, in JSON.
+pub(crate) const METADATA_HEAD: &str =
+    r#""kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1""#;
+
 /// An immutable state, kept once: as the watch event that announced it.
 ///
 /// The bytes are `{"type":"ADDED","object":{"kind":…,"apiVersion":…,"metadata":{…},…}}` and a line
@@ -42,12 +46,22 @@ pub(crate) struct Stored {
     labels: Labels,
     revision: u64,
     deleting: bool,
-    frame: Bytes,
     event: EventType,
+    encoded: Encoded,
+    /// The same event about the metadata only, made when the first watcher asks for it.
+    metadata_frame: OnceLock<Bytes>,
+}
+
+/// A line of a watch, and where its parts are.
+#[derive(Debug)]
+struct Encoded {
+    frame: Bytes,
     /// Where `,"metadata"` begins, behind the type of the object.
     content: usize,
     /// Where the digits of the resource version are.
     version: Range<usize>,
+    /// Where the metadata is over.
+    metadata_end: usize,
 }
 
 /// An encoded object that waits for its revision.
@@ -63,6 +77,8 @@ pub(crate) struct Draft {
     pub(super) before: Vec<u8>,
     /// `"…}`
     pub(super) after: Vec<u8>,
+    /// How much of `after` is metadata.
+    pub(super) metadata_after: usize,
 }
 
 impl Draft {
@@ -77,18 +93,17 @@ impl Draft {
             head: &self.head,
             before: &self.before,
             after: &self.after,
+            metadata_after: self.metadata_after,
         };
-        let (frame, content, version) = parts.assemble(revision, event);
         Stored {
+            encoded: parts.assemble(revision, event),
             key: self.key,
             uid: self.uid,
             labels: self.labels,
             revision,
             deleting: self.deleting,
-            frame,
             event,
-            content,
-            version,
+            metadata_frame: OnceLock::new(),
         }
     }
 }
@@ -97,10 +112,11 @@ struct Parts<'a> {
     head: &'a [u8],
     before: &'a [u8],
     after: &'a [u8],
+    metadata_after: usize,
 }
 
 impl Parts<'_> {
-    fn assemble(&self, revision: u64, event: EventType) -> (Bytes, usize, Range<usize>) {
+    fn assemble(&self, revision: u64, event: EventType) -> Encoded {
         let opening = opening(event);
         let digits = revision.to_string();
         let length = opening.len() + self.head.len() + self.before.len() + digits.len();
@@ -113,7 +129,12 @@ impl Parts<'_> {
         frame.extend_from_slice(digits.as_bytes());
         frame.extend_from_slice(self.after);
         frame.extend_from_slice(CLOSING.as_bytes());
-        (frame.into(), content, version)
+        Encoded {
+            frame: frame.into(),
+            content,
+            metadata_end: version.end + self.metadata_after,
+            version,
+        }
     }
 }
 
@@ -150,18 +171,24 @@ impl Stored {
 
     /// Returns the object's JSON.
     pub(crate) fn json(&self) -> Bytes {
-        self.frame
-            .slice(opening(self.event).len()..self.frame.len() - CLOSING.len())
+        let frame = &self.encoded.frame;
+        frame.slice(opening(self.event).len()..frame.len() - CLOSING.len())
     }
 
     /// Returns the object's JSON behind its type, from the comma on.
     pub(crate) fn content(&self) -> &[u8] {
-        &self.frame[self.content..self.frame.len() - CLOSING.len()]
+        let frame = &self.encoded.frame;
+        &frame[self.encoded.content..frame.len() - CLOSING.len()]
+    }
+
+    /// Returns the same without what follows the metadata: `,"metadata":{…}`.
+    pub(crate) fn metadata(&self) -> &[u8] {
+        &self.encoded.frame[self.encoded.content..self.encoded.metadata_end]
     }
 
     /// Returns the object's JSON up to the comma behind its type, without the opening brace.
     pub(crate) fn head(&self) -> &[u8] {
-        &self.frame[opening(self.event).len() + 1..self.content]
+        &self.encoded.frame[opening(self.event).len() + 1..self.encoded.content]
     }
 
     /// Decodes the object.
@@ -172,30 +199,54 @@ impl Stored {
     /// Returns the watch event of some type about this state.
     pub(crate) fn frame(&self, event: EventType) -> Bytes {
         if event == self.event {
-            self.frame.clone()
+            self.encoded.frame.clone()
         } else {
-            self.with_version(self.revision, event).frame
+            self.encode(self.revision, event).frame
+        }
+    }
+
+    /// Returns the watch event of some type about the metadata of this state.
+    pub(crate) fn metadata_frame(&self, event: EventType) -> Bytes {
+        let make = || {
+            let opening = [opening(event), "{", METADATA_HEAD].concat();
+            let closing = ["}", CLOSING].concat();
+            let frame = [opening.as_bytes(), self.metadata(), closing.as_bytes()];
+            Bytes::from(frame.concat())
+        };
+        if event == self.event {
+            self.metadata_frame.get_or_init(make).clone()
+        } else {
+            make()
         }
     }
 
     /// Returns this state under another revision, as a deletion or a departure from a selector has it.
     pub(crate) fn with_version(&self, revision: u64, event: EventType) -> Self {
-        let parts = Parts {
-            head: &self.frame[opening(self.event).len()..self.content],
-            before: &self.frame[self.content..self.version.start],
-            after: &self.frame[self.version.end..self.frame.len() - CLOSING.len()],
-        };
-        let (frame, content, version) = parts.assemble(revision, event);
         Self {
             key: self.key.clone(),
             uid: Arc::clone(&self.uid),
             labels: self.labels.clone(),
             revision,
             deleting: self.deleting,
-            frame,
             event,
+            encoded: self.encode(revision, event),
+            metadata_frame: OnceLock::new(),
+        }
+    }
+
+    fn encode(&self, revision: u64, event: EventType) -> Encoded {
+        let Encoded {
+            frame,
             content,
             version,
-        }
+            metadata_end,
+        } = &self.encoded;
+        let parts = Parts {
+            head: &frame[opening(self.event).len()..*content],
+            before: &frame[*content..version.start],
+            after: &frame[version.end..frame.len() - CLOSING.len()],
+            metadata_after: metadata_end - version.end,
+        };
+        parts.assemble(revision, event)
     }
 }

@@ -3,6 +3,7 @@
 use http::StatusCode;
 
 use super::{Call, admit};
+use crate::api::negotiate::Shape;
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
 use crate::store::{Draft, Object, Refused, Write};
@@ -39,8 +40,7 @@ pub(super) fn store_new(call: &Call, sent: &Object, dry_run: bool) -> Result<Rep
             ));
         }
         if dry_run {
-            let document = serde_json::to_vec(&object).expect("an object is JSON");
-            return Ok(Reply::json(StatusCode::CREATED, document));
+            return Ok(answer_dry_run(call, object));
         }
         let write = Write {
             table: call.resource.table,
@@ -54,7 +54,7 @@ pub(super) fn store_new(call: &Call, sent: &Object, dry_run: bool) -> Result<Rep
             terminating: Some(&call.resource.terminating),
         };
         match call.server.store.commit(write) {
-            Ok(stored) => return Ok(Reply::json(StatusCode::CREATED, stored.json())),
+            Ok(stored) => return Ok(call.answer_stored(StatusCode::CREATED, &stored)),
             Err(Refused::Raced) if attempt < attempts => {}
             Err(Refused::Raced) => {
                 return Err(ApiError::already_exists(&call.resource, key.name(), false));
@@ -64,6 +64,17 @@ pub(super) fn store_new(call: &Call, sent: &Object, dry_run: bool) -> Result<Rep
         }
     }
     unreachable!("the last attempt returns")
+}
+
+/// Answers an object that gets no version, because it is not stored.
+fn answer_dry_run(call: &Call, mut object: Object) -> Reply {
+    if call.shape != Shape::Whole {
+        object.retain(|member, _| member == "metadata");
+        object.insert("kind".into(), "PartialObjectMetadata".into());
+        object.insert("apiVersion".into(), "meta.k8s.io/v1".into());
+    }
+    let document = serde_json::to_vec(&object).expect("an object is JSON");
+    Reply::json(StatusCode::CREATED, document)
 }
 
 /// Refuses creations in a namespace that is missing or going, and of a kind that is going.

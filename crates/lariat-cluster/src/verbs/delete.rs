@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::admit::{metadata_mut, metadata_text, raise_generation};
 use super::delete_options::DeleteOptions;
-use super::{Call, list, read, strategy};
+use super::{Call, list, strategy};
 use crate::api::reply::Reply;
 use crate::api::status::{self, ApiError};
 use crate::kinds::{Generation, Resource};
@@ -53,7 +53,7 @@ pub(super) async fn delete_collection(call: &Call) -> Result<Reply, ApiError> {
             );
         }
     }
-    Ok(list::reply(&call.resource, selection))
+    Ok(list::reply(call, selection))
 }
 
 /// Deletes an object, or marks it where something holds it, whatever happens to it meanwhile.
@@ -146,7 +146,7 @@ impl Removal {
             (Self::Mark(object), None) => call.answer(StatusCode::OK, object, current.revision()),
             (_, stored) => {
                 let stored = stored.map_or(current, |stored| stored);
-                Reply::json(StatusCode::OK, read::whole(stored, resource))
+                call.answer_stored(StatusCode::OK, stored)
             }
         }
     }

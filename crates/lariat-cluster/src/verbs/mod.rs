@@ -19,13 +19,14 @@ mod watch;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 
+use crate::api::negotiate::Shape;
 use crate::api::query::Query;
 use crate::api::reply::Reply;
 use crate::api::route::Target;
 use crate::api::status::ApiError;
 use crate::kinds::Resource;
 use crate::server::Server;
-use crate::store::{Draft, EventType, Object};
+use crate::store::{Draft, EventType, METADATA_HEAD, Object, Stored};
 use std::sync::Arc;
 
 pub(crate) use admit::{Part, Replacement, finalizers, metadata_mut, replacement};
@@ -40,6 +41,7 @@ pub(crate) struct Call {
     pub(crate) resource: Arc<Resource>,
     pub(crate) target: Target,
     pub(crate) query: Query,
+    pub(crate) shape: Shape,
     pub(crate) content_type: String,
     pub(crate) body: Bytes,
 }
@@ -91,6 +93,8 @@ impl Call {
     /// Carries the verb out.
     pub(crate) async fn run(self, verb: Verb) -> Result<Reply, ApiError> {
         self.check_subresource(verb)?;
+        self.shape
+            .check(matches!(verb, Verb::List | Verb::DeleteCollection))?;
         match verb {
             Verb::Get => read::get(&self).await,
             Verb::List => list::list(&self).await,
@@ -142,6 +146,20 @@ impl Call {
     /// Answers an object that is not (or not yet) stored, under a given version.
     pub(crate) fn answer(&self, code: StatusCode, object: &Object, revision: u64) -> Reply {
         let stored = Draft::new(object).stamp(revision, EventType::Added);
-        Reply::json(code, stored.json())
+        self.answer_stored(code, &stored)
+    }
+
+    /// Answers a state, in the version and the shape the client asked for.
+    pub(crate) fn answer_stored(&self, code: StatusCode, stored: &Stored) -> Reply {
+        let document = match self.shape {
+            Shape::Whole => {
+                let head = self.resource.head();
+                [b"{", head.as_bytes(), stored.content()].concat()
+            }
+            Shape::Metadata | Shape::MetadataList => {
+                [b"{", METADATA_HEAD.as_bytes(), stored.metadata(), b"}"].concat()
+            }
+        };
+        Reply::json(code, document)
     }
 }

@@ -5,8 +5,6 @@ use http::StatusCode;
 use super::{Call, list};
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
-use crate::kinds::Resource;
-use crate::store::Stored;
 
 pub(super) async fn get(call: &Call) -> Result<Reply, ApiError> {
     let query = call.query.list()?;
@@ -22,10 +20,5 @@ pub(super) async fn get(call: &Call) -> Result<Reply, ApiError> {
         .store
         .get(call.resource.table, &key)
         .ok_or_else(|| call.not_found())?;
-    Ok(Reply::json(StatusCode::OK, whole(&stored, &call.resource)))
-}
-
-/// Returns an object's JSON in the version of a resource.
-pub(super) fn whole(stored: &Stored, resource: &Resource) -> Vec<u8> {
-    [b"{", resource.head().as_bytes(), stored.content()].concat()
+    Ok(call.answer_stored(StatusCode::OK, &stored))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use super::admit::{self, Part, Replacement};
-use super::{Call, create, read, shape};
+use super::{Call, create, shape};
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
 use crate::kinds::Resource;
@@ -103,7 +103,7 @@ pub(super) fn finish(
             Replacement::Deleted(object) => {
                 call.answer(StatusCode::OK, &object, current.revision())
             }
-            _ => Reply::json(StatusCode::OK, read::whole(&stored, &call.resource)),
+            _ => call.answer_stored(StatusCode::OK, &stored),
         },
     };
     Ok(Some(reply))

@@ -53,12 +53,19 @@ impl Bench {
         media: &str,
         body: impl Into<Bytes>,
     ) -> Answer {
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("content-type", media)
-            .body(Full::new(body.into()))
-            .expect("a request of the test is well formed");
+        self.ask(method, path, &[("content-type", media)], body)
+            .await
+    }
+
+    /// Sends a request with headers of its own.
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Answer {
+        let request = request(method, path, headers, body.into());
         let (parts, body) = self.send(request).await.into_parts();
         let bytes = body
             .collect()
@@ -129,10 +136,12 @@ impl Bench {
     }
 
     pub(crate) async fn watch(&self, path: &str) -> Watch {
-        let request = Request::builder().uri(path).body(Full::default());
-        let response = self
-            .send(request.expect("a watch of the test is well formed"))
-            .await;
+        self.watch_with(path, &[]).await
+    }
+
+    pub(crate) async fn watch_with(&self, path: &str, headers: &[(&str, &str)]) -> Watch {
+        let request = request(Method::GET, path, headers, Bytes::new());
+        let response = self.send(request).await;
         assert_eq!(response.status(), StatusCode::OK);
         Watch {
             body: response.into_body(),
@@ -164,6 +173,21 @@ impl Bench {
             }
         }
     }
+}
+
+fn request(
+    method: Method,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Bytes,
+) -> Request<Full<Bytes>> {
+    let mut request = Request::builder().method(method).uri(path);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    request
+        .body(Full::new(body))
+        .expect("a request of the test is well formed")
 }
 
 pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -223,6 +247,13 @@ impl Watch {
                 }
             }
         }
+    }
+
+    /// Reads the next piece as it is.
+    pub(crate) async fn frame(&mut self) -> Bytes {
+        let frame = self.body.frame().await.expect("the watch goes on");
+        let frame = frame.expect("the watch goes on");
+        frame.into_data().expect("a watch has no trailers")
     }
 
     /// Reads the next event: its type and its object.

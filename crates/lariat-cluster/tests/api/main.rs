@@ -5,6 +5,7 @@ mod bench;
 mod abuse;
 
 mod kinds;
+mod metadata;
 mod reads;
 mod watches;
 mod writes;

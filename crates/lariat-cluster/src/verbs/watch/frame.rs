@@ -2,29 +2,39 @@
 
 use bytes::Bytes;
 
+use crate::api::negotiate::Shape;
 use crate::api::status::ApiError;
 use crate::kinds::Resource;
-use crate::store::{EventType, Stored};
+use crate::store::{EventType, METADATA_HEAD, Stored};
 
 /// Writes the lines of one watch.
 #[derive(Debug)]
 pub(super) struct Framer {
-    /// `"kind":…,"apiVersion":…` of the watched version.
+    /// `"kind":…,"apiVersion":…` of the watched version, or of bare metadata.
     head: String,
+    only_metadata: bool,
     /// Whether the end of the initial state is marked.
     pub(super) mark_end: bool,
 }
 
 impl Framer {
-    pub(super) fn new(resource: &Resource) -> Self {
+    pub(super) fn new(resource: &Resource, shape: Shape) -> Self {
+        let only_metadata = shape != Shape::Whole;
         Self {
-            head: resource.head(),
+            head: match only_metadata {
+                true => METADATA_HEAD.to_owned(),
+                false => resource.head(),
+            },
+            only_metadata,
             mark_end: false,
         }
     }
 
     /// Announces a state; the stored bytes as they are, unless another version is watched.
     pub(super) fn event(&self, stored: &Stored, event: EventType) -> Bytes {
+        if self.only_metadata {
+            return stored.metadata_frame(event);
+        }
         if stored.head() == self.head.as_bytes() {
             return stored.frame(event);
         }

@@ -109,7 +109,7 @@ impl Watcher {
         let endings_before = signals.borrow().ended;
         Self {
             server: Arc::clone(&call.server),
-            framer: Framer::new(&call.resource),
+            framer: Framer::new(&call.resource, call.shape),
             filter,
             table: call.resource.table,
             cursor: 0,

@@ -1,10 +1,10 @@
 //! GET of a collection.
 
+mod form;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use futures::stream;
 use tokio::time;
 
 use super::Call;
@@ -14,14 +14,10 @@ use crate::api::body::ResponseBody;
 use crate::api::query::{ListQuery, VersionMatch};
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
-use crate::kinds::Resource;
 use crate::store::{Page, Range, Stored};
 
 /// How long a read waits for a revision the server has not reached.
 pub(super) const FUTURE_WAIT: Duration = Duration::from_secs(3);
-
-/// Lists are written in pieces of about this many bytes.
-const PIECE: usize = 64 * 1024;
 
 pub(super) async fn list(call: &Call) -> Result<Reply, ApiError> {
     let query = call.query.list()?;
@@ -29,7 +25,7 @@ pub(super) async fn list(call: &Call) -> Result<Reply, ApiError> {
     let plan = Plan::new(call, &query)?;
     wait_for(call, plan.not_older_than).await?;
     let selection = select(call, &plan, &filter)?;
-    Ok(reply(&call.resource, selection))
+    Ok(reply(call, selection))
 }
 
 /// Reads everything a collection request selects at present.
@@ -40,8 +36,8 @@ pub(super) async fn all(call: &Call) -> Result<Selection, ApiError> {
 }
 
 /// Answers a selection as a list.
-pub(super) fn reply(resource: &Resource, selection: Selection) -> Reply {
-    Reply::stream(ResponseBody::pieces(pieces(resource, selection)))
+pub(super) fn reply(call: &Call, selection: Selection) -> Reply {
+    Reply::stream(ResponseBody::pieces(form::pieces(call, selection)))
 }
 
 /// What a list reads, by the table of resource version semantics.
@@ -194,70 +190,4 @@ fn cut(page: Page, limit: Option<usize>, namespace: Option<&str>, filter: &Filte
         continue_token,
         remaining: (remaining > 0 && filter.is_empty()).then_some(remaining),
     }
-}
-
-/// Writes a list piece by piece.
-fn pieces(
-    resource: &Resource,
-    selection: Selection,
-) -> impl futures::Stream<Item = std::io::Result<Bytes>> + use<> {
-    let custom = resource.rules.custom;
-    let mut opening = Some(opening(resource, &selection));
-    let head = if custom {
-        resource.head()
-    } else {
-        String::new()
-    };
-    let mut objects = selection.objects.into_iter().peekable();
-    stream::iter(std::iter::from_fn(move || {
-        let is_first = opening.is_some();
-        let mut piece = opening.take().unwrap_or_default();
-        if !is_first && objects.peek().is_none() {
-            return None;
-        }
-        while piece.len() < PIECE
-            && let Some(stored) = objects.next()
-        {
-            item(&mut piece, &stored, &head);
-        }
-        if objects.peek().is_none() {
-            piece.extend_from_slice(b"]}\n");
-        }
-        Some(Ok(Bytes::from(piece)))
-    }))
-}
-
-/// Writes the list up to its first item.
-fn opening(resource: &Resource, selection: &Selection) -> Vec<u8> {
-    let mut opening = format!(
-        r#"{{"kind":"{}","apiVersion":"{}","metadata":{{"resourceVersion":"{}""#,
-        resource.list_kind,
-        resource.api_version(),
-        selection.revision
-    );
-    match &selection.continue_token {
-        Some(token) => opening.push_str(&format!(r#","continue":"{token}""#)),
-        None if resource.rules.custom => opening.push_str(r#","continue":"""#),
-        None => {}
-    }
-    if let Some(remaining) = selection.remaining {
-        opening.push_str(&format!(r#","remainingItemCount":{remaining}"#));
-    }
-    opening.push_str(r#"},"items":["#);
-    opening.into_bytes()
-}
-
-/// Writes one item: custom resources with their type, built-in kinds without.
-fn item(piece: &mut Vec<u8>, stored: &Stored, head: &str) {
-    if piece.last() != Some(&b'[') {
-        piece.push(b',');
-    }
-    piece.push(b'{');
-    piece.extend_from_slice(head.as_bytes());
-    let content = stored.content();
-    piece.extend_from_slice(if head.is_empty() {
-        &content[1..]
-    } else {
-        content
-    });
 }

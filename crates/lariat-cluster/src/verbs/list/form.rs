@@ -1,0 +1,104 @@
+//! How a list is written.
+
+use bytes::Bytes;
+use futures::stream;
+
+use super::Selection;
+use crate::api::negotiate::Shape;
+use crate::store::{METADATA_HEAD, Stored};
+use crate::verbs::Call;
+
+/// Lists are written in pieces of about this many bytes.
+const PIECE: usize = 64 * 1024;
+
+/// Writes a list piece by piece.
+pub(super) fn pieces(
+    call: &Call,
+    selection: Selection,
+) -> impl futures::Stream<Item = std::io::Result<Bytes>> + use<> {
+    let form = Form::of(call);
+    let mut opening = Some(form.opening(&selection));
+    let mut objects = selection.objects.into_iter().peekable();
+    stream::iter(std::iter::from_fn(move || {
+        let is_first = opening.is_some();
+        let mut piece = opening.take().unwrap_or_default();
+        if !is_first && objects.peek().is_none() {
+            return None;
+        }
+        while piece.len() < PIECE
+            && let Some(stored) = objects.next()
+        {
+            form.item(&mut piece, &stored);
+        }
+        if objects.peek().is_none() {
+            piece.extend_from_slice(b"]}\n");
+        }
+        Some(Ok(Bytes::from(piece)))
+    }))
+}
+
+/// What differs between kinds and shapes.
+struct Form {
+    /// `"kind":…,"apiVersion":…` of the list.
+    head: String,
+    /// The same of every item, empty if items go without.
+    item_head: String,
+    /// Whether the end of the list is told by an empty continue token.
+    marks_end: bool,
+    only_metadata: bool,
+}
+
+impl Form {
+    fn of(call: &Call) -> Self {
+        let resource = &call.resource;
+        if call.shape != Shape::Whole {
+            return Self {
+                head: r#""kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1""#.into(),
+                item_head: METADATA_HEAD.into(),
+                marks_end: false,
+                only_metadata: true,
+            };
+        }
+        let (kind, version) = (&resource.list_kind, resource.api_version());
+        // Custom resources are listed with their type, built-in kinds without.
+        let item_head = resource.rules.custom.then(|| resource.head());
+        Self {
+            head: format!(r#""kind":"{kind}","apiVersion":"{version}""#),
+            item_head: item_head.unwrap_or_default(),
+            marks_end: resource.rules.custom,
+            only_metadata: false,
+        }
+    }
+
+    /// Writes the list up to its first item.
+    fn opening(&self, selection: &Selection) -> Vec<u8> {
+        let (head, revision) = (&self.head, selection.revision);
+        let mut opening = format!(r#"{{{head},"metadata":{{"resourceVersion":"{revision}""#);
+        match &selection.continue_token {
+            Some(token) => opening.push_str(&format!(r#","continue":"{token}""#)),
+            None if self.marks_end => opening.push_str(r#","continue":"""#),
+            None => {}
+        }
+        if let Some(remaining) = selection.remaining {
+            opening.push_str(&format!(r#","remainingItemCount":{remaining}"#));
+        }
+        opening.push_str(r#"},"items":["#);
+        opening.into_bytes()
+    }
+
+    fn item(&self, piece: &mut Vec<u8>, stored: &Stored) {
+        if piece.last() != Some(&b'[') {
+            piece.push(b',');
+        }
+        piece.push(b'{');
+        piece.extend_from_slice(self.item_head.as_bytes());
+        if self.only_metadata {
+            piece.extend_from_slice(stored.metadata());
+            piece.push(b'}');
+            return;
+        }
+        // Without a type in front of it, the content begins behind its comma.
+        let comma = usize::from(self.item_head.is_empty());
+        piece.extend_from_slice(&stored.content()[comma..]);
+    }
+}
