@@ -2,26 +2,24 @@
 
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as BASE64;
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 
-use crate::api::listener;
+use crate::api::listener::{self, Door};
+use crate::api::secure::{Acceptor, Security};
 use crate::api::service::ClusterService;
+use crate::builder::ClusterBuilder;
 use crate::control;
 use crate::journal::Journal;
 use crate::server::Server;
-use crate::store::{Draft, Ending, Write};
-use lariat_core::ObjectKey;
-use serde_json::json;
-
-/// How many changes of each resource are remembered for watches, by default.
-const DEFAULT_HISTORY: usize = 100_000;
-
-/// The namespaces every cluster has.
-const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+use crate::store::Ending;
 
 /// A Kubernetes cluster in this process: an API server, its store, and the controllers it needs.
 ///
@@ -41,141 +39,65 @@ pub struct Cluster {
     server: Arc<Server>,
     tasks: TaskTracker,
     address: Option<SocketAddr>,
-}
-
-/// Configures a [`Cluster`].
-#[derive(Debug, Clone)]
-#[must_use = "a builder does nothing until it is started"]
-pub struct ClusterBuilder {
-    address: Option<SocketAddr>,
-    history: usize,
-    seed: Option<u64>,
-}
-
-impl ClusterBuilder {
-    /// Serves HTTP on a free loopback port. Without this there is no socket at all.
-    pub fn listen(self) -> Self {
-        self.listen_on((Ipv4Addr::LOCALHOST, 0).into())
-    }
-
-    /// Serves HTTP on an address.
-    ///
-    /// There is no authentication: whoever reaches the address may do everything.
-    pub fn listen_on(self, address: SocketAddr) -> Self {
-        Self {
-            address: Some(address),
-            ..self
-        }
-    }
-
-    /// Sets how many changes of each resource are remembered (default 100,000, at least 1).
-    ///
-    /// A watch from a version before them is told that it has expired.
-    pub fn history(self, changes: usize) -> Self {
-        Self {
-            history: changes.max(1),
-            ..self
-        }
-    }
-
-    /// Makes uids and generated names repeatable.
-    pub fn seed(self, seed: u64) -> Self {
-        Self {
-            seed: Some(seed),
-            ..self
-        }
-    }
-
-    /// Starts the cluster; it serves when this returns.
-    ///
-    /// # Errors
-    ///
-    /// The address cannot be bound. A cluster that does not listen cannot fail.
-    ///
-    /// # Panics
-    ///
-    /// Outside a tokio runtime.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves nothing behind.
-    pub async fn start(self) -> io::Result<Cluster> {
-        let listener = match self.address {
-            Some(address) => Some(TcpListener::bind(address).await?),
-            None => None,
-        };
-        let address = listener.as_ref().map(TcpListener::local_addr).transpose()?;
-        let server = Arc::new(Server::new(self.history, self.seed));
-        create_namespaces(&server);
-        let cluster = Cluster {
-            server,
-            tasks: TaskTracker::new(),
-            address,
-        };
-        cluster.spawn(listener);
-        Ok(cluster)
-    }
-}
-
-fn create_namespaces(server: &Server) {
-    for name in NAMESPACES {
-        let object = json!({
-            "kind": "Namespace", "apiVersion": "v1",
-            "metadata": {
-                "name": name, "uid": server.names.uid(), "creationTimestamp": server.clock.now(),
-                "labels": {"kubernetes.io/metadata.name": name},
-            },
-            "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"},
-        });
-        let key = ObjectKey::cluster(name);
-        let write = Write::new(
-            server.kinds.namespaces,
-            &key,
-            None,
-            object.as_object().map(Draft::new),
-        );
-        server.store.commit(write).expect("the store is new");
-    }
+    security: Security,
 }
 
 impl Cluster {
     /// Begins to configure a cluster.
     pub fn builder() -> ClusterBuilder {
-        ClusterBuilder {
-            address: None,
-            history: DEFAULT_HISTORY,
-            seed: None,
-        }
+        ClusterBuilder::new()
     }
 
-    fn spawn(&self, listener: Option<TcpListener>) {
-        let server = Arc::clone(&self.server);
-        self.tasks.spawn(async move {
+    /// Starts everything that runs for a cluster.
+    pub(crate) fn spawn(
+        server: Arc<Server>,
+        security: Security,
+        listener: Option<(TcpListener, Acceptor)>,
+    ) -> io::Result<Self> {
+        let local = |(listener, _): &(TcpListener, Acceptor)| listener.local_addr();
+        let cluster = Self {
+            address: listener.as_ref().map(local).transpose()?,
+            tasks: TaskTracker::new(),
+            server,
+            security,
+        };
+        let server = Arc::clone(&cluster.server);
+        cluster.tasks.spawn(async move {
             tokio::select! {
                 () = server.store.dispatch() => {}
                 () = server.stopped.cancelled() => {}
             }
         });
-        self.tasks.spawn(control::run(Arc::clone(&self.server)));
-        if let Some(listener) = listener {
-            let tasks = self.tasks.clone();
-            self.tasks
-                .spawn(listener::serve(listener, self.service(), tasks));
+        let server = Arc::clone(&cluster.server);
+        cluster.tasks.spawn(control::run(server));
+        if let Some((listener, acceptor)) = listener {
+            let door = Door {
+                acceptor,
+                service: cluster.service(),
+                tasks: cluster.tasks.clone(),
+            };
+            cluster.tasks.spawn(listener::serve(listener, door));
         }
+        Ok(cluster)
     }
 
     /// Returns the URL it listens on, if it does.
     #[must_use]
     pub fn url(&self) -> Option<String> {
-        self.address.map(|address| format!("http://{address}"))
+        let scheme = self.security.scheme();
+        self.address.map(|address| format!("{scheme}://{address}"))
     }
 
     /// Returns a kubeconfig for the URL, if it listens: kubectl and every client library read it.
     #[must_use]
     pub fn kubeconfig(&self) -> Option<String> {
+        let mut cluster = json!({"server": self.url()?});
+        if let Some(authority) = self.security.authority() {
+            cluster["certificate-authority-data"] = BASE64.encode(authority).into();
+        }
         let config = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "lariat",
-            "clusters": [{"name": "lariat", "cluster": {"server": self.url()?}}],
+            "clusters": [{"name": "lariat", "cluster": cluster}],
             "contexts": [
                 {"name": "lariat", "context": {"cluster": "lariat", "user": "lariat"}},
             ],
@@ -204,6 +126,14 @@ impl Cluster {
     #[must_use]
     pub fn journal(&self) -> Journal {
         self.server.journal.clone()
+    }
+
+    /// Returns how many connections were accepted since the start.
+    ///
+    /// Over HTTP/2 many requests share one. Clients without a socket have none.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.server.connections.load(Ordering::Relaxed)
     }
 
     /// Breaks every open watch off in the middle of a line, as a lost connection does.

@@ -27,9 +27,11 @@
 //! | feature | adds |
 //! |---|---|
 //! | `client` | [`Cluster::client`]: a kube client without a socket |
+//! | `tls` | [`ClusterBuilder::tls`]: HTTPS, with rustls and ring |
 //!
 //! [`tower`]: https://docs.rs/tower
 
+mod builder;
 mod cluster;
 
 mod api;
@@ -45,5 +47,6 @@ mod server;
 
 pub use api::body::ResponseBody;
 pub use api::service::ClusterService;
-pub use cluster::{Cluster, ClusterBuilder};
+pub use builder::ClusterBuilder;
+pub use cluster::Cluster;
 pub use journal::{Journal, Request};

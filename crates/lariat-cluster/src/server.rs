@@ -1,5 +1,7 @@
 //! What every request works on.
 
+use std::sync::atomic::AtomicU64;
+
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
@@ -16,6 +18,8 @@ pub(crate) struct Server {
     pub(crate) clock: Clock,
     pub(crate) names: Names,
     pub(crate) journal: Journal,
+    /// How many connections were accepted.
+    pub(crate) connections: AtomicU64,
     /// Ends everything that runs for the cluster, open watches included.
     pub(crate) stopped: CancellationToken,
 }
@@ -29,6 +33,7 @@ impl Server {
             clock: Clock::new(),
             names: Names::new(seed),
             journal: Journal::default(),
+            connections: AtomicU64::new(0),
             stopped: CancellationToken::new(),
         }
     }

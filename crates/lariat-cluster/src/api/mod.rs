@@ -7,5 +7,7 @@ pub(crate) mod negotiate;
 pub(crate) mod query;
 pub(crate) mod reply;
 pub(crate) mod route;
+#[cfg_attr(not(feature = "tls"), path = "secure_off.rs")]
+pub(crate) mod secure;
 pub(crate) mod service;
 pub(crate) mod status;

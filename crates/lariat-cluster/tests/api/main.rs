@@ -7,5 +7,6 @@ mod abuse;
 mod kinds;
 mod metadata;
 mod reads;
+mod sockets;
 mod watches;
 mod writes;

@@ -1,0 +1,119 @@
+//! TLS in front of HTTP.
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::time;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::pki_types::pem::{self, PemObject};
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::server::TlsStream;
+use tokio_util::either::Either;
+
+/// How long a client may take for its part of the handshake.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Whether connections are encrypted, and with what.
+#[derive(Clone)]
+pub(crate) struct Security {
+    identity: Option<Identity>,
+}
+
+/// Both in PEM.
+#[derive(Clone)]
+struct Identity {
+    certificates: String,
+    key: String,
+}
+
+/// Takes connections, and does the server's part of the handshake where they are encrypted.
+#[derive(Clone)]
+pub(crate) struct Acceptor {
+    tls: Option<TlsAcceptor>,
+}
+
+impl Security {
+    pub(crate) fn none() -> Self {
+        Self { identity: None }
+    }
+
+    pub(crate) fn new(certificates: String, key: String) -> Self {
+        Self {
+            identity: Some(Identity { certificates, key }),
+        }
+    }
+
+    pub(crate) fn scheme(&self) -> &'static str {
+        match self.identity {
+            Some(_) => "https",
+            None => "http",
+        }
+    }
+
+    /// Returns the certificates a client has to trust, in PEM.
+    pub(crate) fn authority(&self) -> Option<&str> {
+        let identity = self.identity.as_ref()?;
+        Some(&identity.certificates)
+    }
+
+    pub(crate) fn acceptor(&self) -> io::Result<Acceptor> {
+        let tls = self.identity.as_ref().map(Identity::acceptor).transpose()?;
+        Ok(Acceptor { tls })
+    }
+}
+
+impl Identity {
+    fn acceptor(&self) -> io::Result<TlsAcceptor> {
+        let unreadable = |error: pem::Error| invalid(&error);
+        let certificates = CertificateDer::pem_slice_iter(self.certificates.as_bytes())
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(unreadable)?;
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).map_err(unreadable)?;
+        let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .and_then(|config| {
+                config
+                    .with_no_client_auth()
+                    .with_single_cert(certificates, key)
+            })
+            .map_err(|error| invalid(&error))?;
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+}
+
+fn invalid(why: &dyn fmt::Display) -> io::Error {
+    let message = format!("certificate and key cannot be used: {why}");
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+impl Acceptor {
+    pub(crate) async fn accept(
+        &self,
+        stream: TcpStream,
+    ) -> io::Result<Either<TcpStream, TlsStream<TcpStream>>> {
+        let Some(tls) = &self.tls else {
+            return Ok(Either::Left(stream));
+        };
+        let handshake = time::timeout(HANDSHAKE_TIMEOUT, tls.accept(stream)).await;
+        Ok(Either::Right(handshake??))
+    }
+}
+
+impl fmt::Debug for Security {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.scheme())
+    }
+}
+
+impl fmt::Debug for Acceptor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tls = self.tls.is_some();
+        f.debug_struct("Acceptor").field("tls", &tls).finish()
+    }
+}

@@ -1,0 +1,37 @@
+//! The twin of the TLS module for builds without it.
+
+use std::io;
+
+use tokio::net::TcpStream;
+
+/// Connections are plain.
+#[derive(Debug, Clone)]
+pub(crate) struct Security;
+
+/// Takes connections as they are.
+#[derive(Debug, Clone)]
+pub(crate) struct Acceptor;
+
+impl Security {
+    pub(crate) fn none() -> Self {
+        Self
+    }
+
+    pub(crate) fn scheme(&self) -> &'static str {
+        "http"
+    }
+
+    pub(crate) fn authority(&self) -> Option<&str> {
+        None
+    }
+
+    pub(crate) fn acceptor(&self) -> io::Result<Acceptor> {
+        Ok(Acceptor)
+    }
+}
+
+impl Acceptor {
+    pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<TcpStream> {
+        Ok(stream)
+    }
+}

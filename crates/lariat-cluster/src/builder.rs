@@ -1,0 +1,138 @@
+//! How a cluster is configured and started.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use lariat_core::ObjectKey;
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::api::secure::Security;
+use crate::cluster::Cluster;
+use crate::server::Server;
+use crate::store::{Draft, Write};
+
+/// How many changes of each resource are remembered for watches, by default.
+const DEFAULT_HISTORY: usize = 100_000;
+
+/// The namespaces every cluster has.
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// Configures a [`Cluster`].
+#[derive(Debug, Clone)]
+#[must_use = "a builder does nothing until it is started"]
+pub struct ClusterBuilder {
+    address: Option<SocketAddr>,
+    security: Security,
+    history: usize,
+    seed: Option<u64>,
+}
+
+impl ClusterBuilder {
+    pub(crate) fn new() -> Self {
+        Self {
+            address: None,
+            security: Security::none(),
+            history: DEFAULT_HISTORY,
+            seed: None,
+        }
+    }
+
+    /// Serves HTTP on a free loopback port. Without this there is no socket at all.
+    ///
+    /// HTTP/1.1 and HTTP/2 share the port: over plain TCP a client begins with HTTP/2 as it has agreed
+    /// beforehand, over [TLS](Self::tls) the two agree in the handshake.
+    pub fn listen(self) -> Self {
+        self.listen_on((Ipv4Addr::LOCALHOST, 0).into())
+    }
+
+    /// Serves HTTP on an address.
+    ///
+    /// There is no authentication: whoever reaches the address may do everything.
+    pub fn listen_on(self, address: SocketAddr) -> Self {
+        Self {
+            address: Some(address),
+            ..self
+        }
+    }
+
+    /// Serves HTTPS with a certificate chain and its private key, both in PEM.
+    ///
+    /// It has an effect on a cluster that [listens](Self::listen). The
+    /// [kubeconfig](Cluster::kubeconfig) names the chain as the authority to trust: a self-signed
+    /// certificate for `127.0.0.1` is all it takes. TLS is 1.3.
+    #[cfg(feature = "tls")]
+    pub fn tls(self, certificate_pem: impl Into<String>, key_pem: impl Into<String>) -> Self {
+        Self {
+            security: Security::new(certificate_pem.into(), key_pem.into()),
+            ..self
+        }
+    }
+
+    /// Sets how many changes of each resource are remembered (default 100,000, at least 1).
+    ///
+    /// A watch from a version before them is told that it has expired.
+    pub fn history(self, changes: usize) -> Self {
+        Self {
+            history: changes.max(1),
+            ..self
+        }
+    }
+
+    /// Makes uids and generated names repeatable.
+    pub fn seed(self, seed: u64) -> Self {
+        Self {
+            seed: Some(seed),
+            ..self
+        }
+    }
+
+    /// Starts the cluster; it serves when this returns.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be bound, or certificate and key cannot be used. A cluster that does not
+    /// listen cannot fail.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves nothing behind.
+    pub async fn start(self) -> io::Result<Cluster> {
+        let listener = match self.address {
+            Some(address) => {
+                let acceptor = self.security.acceptor()?;
+                Some((TcpListener::bind(address).await?, acceptor))
+            }
+            None => None,
+        };
+        let server = Arc::new(Server::new(self.history, self.seed));
+        create_namespaces(&server);
+        Cluster::spawn(server, self.security, listener)
+    }
+}
+
+fn create_namespaces(server: &Server) {
+    for name in NAMESPACES {
+        let object = json!({
+            "kind": "Namespace", "apiVersion": "v1",
+            "metadata": {
+                "name": name, "uid": server.names.uid(), "creationTimestamp": server.clock.now(),
+                "labels": {"kubernetes.io/metadata.name": name},
+            },
+            "spec": {"finalizers": ["kubernetes"]}, "status": {"phase": "Active"},
+        });
+        let key = ObjectKey::cluster(name);
+        let write = Write::new(
+            server.kinds.namespaces,
+            &key,
+            None,
+            object.as_object().map(Draft::new),
+        );
+        server.store.commit(write).expect("the store is new");
+    }
+}

@@ -1,0 +1,245 @@
+//! The cluster over sockets: both versions of HTTP on one port.
+//!
+//! These run on real time, since sockets do not know of a paused one; every wait has an end.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::{http1, http2};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use lariat_cluster::Cluster;
+use serde_json::json;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tower_service::Service;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const WATCH: &str = "/api/v1/namespaces/default/configmaps?watch=1";
+
+/// An HTTP/2 connection with its driver.
+struct Http2 {
+    requests: http2::SendRequest<Full<Bytes>>,
+    _driver: JoinSet<()>,
+}
+
+async fn listening() -> Cluster {
+    let cluster = Cluster::builder().listen().start().await;
+    cluster.expect("there is a free port")
+}
+
+async fn connect(cluster: &Cluster) -> TcpStream {
+    let url = cluster.url().expect("it listens");
+    let address = url.split_once("//").expect("a URL has a scheme").1;
+    TcpStream::connect(address).await.expect("it listens")
+}
+
+fn request(path: &str) -> Request<Full<Bytes>> {
+    let request = Request::builder().uri(format!("http://localhost{path}"));
+    request.body(Full::default()).expect("it is well formed")
+}
+
+impl Http2 {
+    async fn over(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) -> Self {
+        let handshake = http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
+        let (requests, connection) = handshake.await.expect("it speaks HTTP/2");
+        let mut driver = JoinSet::new();
+        driver.spawn(async move { drop(connection.await) });
+        Self {
+            requests,
+            _driver: driver,
+        }
+    }
+
+    async fn get(&mut self, path: &str) -> Response<Incoming> {
+        let answer = timeout(PATIENCE, self.requests.send_request(request(path)));
+        answer.await.expect("it answers").expect("it answers")
+    }
+}
+
+async fn create(cluster: &Cluster, name: &str) {
+    let object = json!({"metadata": {"name": name}}).to_string();
+    let request = Request::post("/api/v1/namespaces/default/configmaps")
+        .header("content-type", "application/json")
+        .body(Full::new(Bytes::from(object)))
+        .expect("it is well formed");
+    let answer = cluster.service().call(request).await;
+    let code = answer.expect("it is answered").status();
+    assert_eq!(code, StatusCode::CREATED);
+}
+
+async fn piece(body: &mut Incoming) -> Bytes {
+    let frame = timeout(PATIENCE, body.frame()).await.expect("it comes");
+    let frame = frame.expect("the watch goes on");
+    frame.expect("the watch goes on").into_data().expect("data")
+}
+
+#[tokio::test]
+async fn many_watches_share_one_http2_connection() {
+    let cluster = listening().await;
+    let mut client = Http2::over(connect(&cluster).await).await;
+    let mut watches = Vec::new();
+    // As many as Go's server takes.
+    for _ in 0..250 {
+        let watch = client.get(WATCH).await;
+        assert_eq!(watch.status(), StatusCode::OK);
+        watches.push(watch.into_body());
+    }
+    create(&cluster, "a").await;
+    for watch in &mut watches {
+        let line = piece(watch).await;
+        assert!(line.starts_with(br#"{"type":"ADDED""#), "{line:?}");
+    }
+    assert_eq!(cluster.connections(), 1);
+    cluster.shutdown().await;
+}
+
+#[tokio::test]
+async fn http1_is_served_on_the_same_port() {
+    let cluster = listening().await;
+    let mut driver = JoinSet::new();
+    for count in 1..=2 {
+        let stream = TokioIo::new(connect(&cluster).await);
+        let (mut client, connection) = http1::handshake(stream).await.expect("it speaks HTTP/1");
+        driver.spawn(async move { drop(connection.await) });
+        for _ in 0..2 {
+            let answer = timeout(PATIENCE, client.send_request(request("/version"))).await;
+            let answer = answer.expect("it answers").expect("it answers");
+            assert_eq!(answer.status(), StatusCode::OK);
+            let body = answer.into_body().collect().await.expect("it is complete");
+            assert!(body.to_bytes().starts_with(b"{"));
+        }
+        assert_eq!(cluster.connections(), count);
+    }
+    cluster.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_shutdown_ends_connections_of_both_kinds_and_their_watches() {
+    let cluster = listening().await;
+    let mut idle = connect(&cluster).await;
+    let mut client = Http2::over(connect(&cluster).await).await;
+    let mut watch = client.get(WATCH).await.into_body();
+    timeout(PATIENCE, cluster.shutdown())
+        .await
+        .expect("it ends");
+    let ended = timeout(PATIENCE, watch.frame()).await.expect("it ends");
+    assert!(ended.is_none_or(|frame| frame.is_err()));
+    let mut nothing = Vec::new();
+    let read = timeout(PATIENCE, idle.read_to_end(&mut nothing)).await;
+    assert!(read.expect("it ends").is_ok());
+}
+
+#[tokio::test]
+async fn a_cut_watch_leaves_the_others_of_its_connection_alone() {
+    let cluster = listening().await;
+    let mut client = Http2::over(connect(&cluster).await).await;
+    let watch = client.get(WATCH).await.into_body();
+    cluster.cut_watches();
+    let cut = timeout(PATIENCE, watch.collect()).await.expect("it ends");
+    assert!(cut.is_err(), "the stream is reset");
+    assert_eq!(client.get("/version").await.status(), StatusCode::OK);
+    assert_eq!(cluster.connections(), 1);
+    cluster.shutdown().await;
+}
+
+#[cfg(feature = "tls")]
+mod secure {
+    use std::io;
+    use std::sync::Arc;
+
+    use base64::Engine;
+    use base64::prelude::BASE64_STANDARD as BASE64;
+    use tokio_rustls::TlsConnector;
+    use tokio_rustls::client::TlsStream;
+    use tokio_rustls::rustls::crypto::ring;
+    use tokio_rustls::rustls::pki_types::pem::PemObject;
+    use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+    use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+    use super::*;
+
+    /// For 127.0.0.1 and localhost, until 2126; nobody else trusts it.
+    const CERTIFICATE: &str = include_str!("tls/localhost.crt");
+    const KEY: &str = include_str!("tls/localhost.key");
+
+    async fn secured() -> Cluster {
+        let builder = Cluster::builder().tls(CERTIFICATE, KEY).listen();
+        builder.start().await.expect("the certificate fits")
+    }
+
+    /// Connects as a client that trusts what the kubeconfig says.
+    async fn connect_secure(
+        cluster: &Cluster,
+        protocol: &[u8],
+    ) -> io::Result<TlsStream<TcpStream>> {
+        let config = cluster.kubeconfig().expect("it listens");
+        let config: serde_json::Value = serde_json::from_str(&config).expect("it is JSON");
+        let entry = &config["clusters"][0]["cluster"];
+        assert_eq!(entry["server"].as_str(), cluster.url().as_deref());
+        let authority = entry["certificate-authority-data"].as_str().expect("given");
+        let authority = BASE64.decode(authority).expect("it is base64");
+        let mut roots = RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(&authority) {
+            let certificate = certificate.expect("it is a certificate");
+            roots.add(certificate).expect("it is a certificate");
+        }
+        let provider = Arc::new(ring::default_provider());
+        let mut config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .expect("ring has them")
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.alpn_protocols = vec![protocol.to_vec()];
+        let name = ServerName::try_from("127.0.0.1").expect("it is an address");
+        let stream = connect(cluster).await;
+        let connector = TlsConnector::from(Arc::new(config));
+        connector.connect(name, stream).await
+    }
+
+    #[tokio::test]
+    async fn https_speaks_http2_where_the_client_does() {
+        let cluster = secured().await;
+        assert!(cluster.url().is_some_and(|url| url.starts_with("https://")));
+        let stream = connect_secure(&cluster, b"h2").await.expect("it trusts");
+        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+        let mut client = Http2::over(stream).await;
+        let mut watch = client.get(WATCH).await.into_body();
+        create(&cluster, "a").await;
+        assert!(piece(&mut watch).await.starts_with(br#"{"type":"ADDED""#));
+        assert_eq!(cluster.connections(), 1);
+        timeout(PATIENCE, cluster.shutdown())
+            .await
+            .expect("it ends");
+    }
+
+    #[tokio::test]
+    async fn https_speaks_http1_too() {
+        let cluster = secured().await;
+        let stream = connect_secure(&cluster, b"http/1.1").await;
+        let stream = TokioIo::new(stream.expect("it trusts"));
+        let (mut client, connection) = http1::handshake(stream).await.expect("it speaks HTTP/1");
+        let mut driver = JoinSet::new();
+        driver.spawn(async move { drop(connection.await) });
+        let answer = timeout(PATIENCE, client.send_request(request("/version"))).await;
+        let answer = answer.expect("it answers").expect("it answers");
+        assert_eq!(answer.status(), StatusCode::OK);
+        cluster.shutdown().await;
+    }
+
+    #[tokio::test]
+    async fn a_certificate_or_key_that_cannot_be_used_is_an_error_of_the_start() {
+        let garbage = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
+        for (certificate, key) in [(CERTIFICATE, ""), (garbage, KEY), ("", KEY)] {
+            let builder = Cluster::builder().tls(certificate, key).listen();
+            let error = builder.start().await.expect_err("it cannot be used");
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
+        }
+        let builder = Cluster::builder().tls(CERTIFICATE, KEY);
+        assert!(!format!("{builder:?}").contains("PRIVATE"));
+    }
+}
