@@ -1,6 +1,7 @@
 //! Bodies: reading a request's, streaming a response's.
 
 use std::io;
+use std::iter;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -10,18 +11,20 @@ use futures::stream::BoxStream;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
+use super::gzip::{Gzip, THRESHOLD};
 use super::status::ApiError;
 
 /// The largest request body, as on a real server.
 const LIMIT: usize = 3 * 1024 * 1024;
 
-/// The body of a response: one piece, or a stream of pieces.
+/// The body of a response: one piece, some that are made on the way, or those of a watch.
 #[derive(Debug)]
 pub struct ResponseBody(Kind);
 
 enum Kind {
     Whole(Option<Bytes>),
-    Pieces(BoxStream<'static, io::Result<Bytes>>),
+    Pieces(Box<dyn Iterator<Item = Bytes> + Send>),
+    Stream(BoxStream<'static, io::Result<Bytes>>),
 }
 
 impl std::fmt::Debug for Kind {
@@ -29,6 +32,7 @@ impl std::fmt::Debug for Kind {
         match self {
             Self::Whole(bytes) => f.debug_tuple("Whole").field(bytes).finish(),
             Self::Pieces(_) => f.write_str("Pieces"),
+            Self::Stream(_) => f.write_str("Stream"),
         }
     }
 }
@@ -40,9 +44,39 @@ impl ResponseBody {
         ))
     }
 
-    /// Streams pieces; an error breaks the connection off.
-    pub(crate) fn pieces(pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Self {
-        Self(Kind::Pieces(Box::pin(pieces)))
+    /// Sends pieces that need no waiting.
+    pub(crate) fn pieces(pieces: impl Iterator<Item = Bytes> + Send + 'static) -> Self {
+        Self(Kind::Pieces(Box::new(pieces)))
+    }
+
+    /// Streams pieces as they come; an error breaks the connection off.
+    pub(crate) fn stream(pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Self {
+        Self(Kind::Stream(Box::pin(pieces)))
+    }
+
+    /// Compresses the body if it is large, and tells whether it did. A stream never is.
+    pub(crate) fn gzip(self) -> (Self, bool) {
+        let mut pieces = match self.0 {
+            Kind::Whole(Some(bytes)) if bytes.len() >= THRESHOLD => {
+                return (Self::pieces(Gzip::new(iter::once(bytes))), true);
+            }
+            Kind::Pieces(pieces) => pieces,
+            small @ (Kind::Whole(_) | Kind::Stream(_)) => return (Self(small), false),
+        };
+        let (mut first, mut length) = (Vec::new(), 0);
+        while length < THRESHOLD
+            && let Some(piece) = pieces.next()
+        {
+            length += piece.len();
+            first.push(piece);
+        }
+        if length < THRESHOLD {
+            return (Self::pieces(first.into_iter()), false);
+        }
+        (
+            Self::pieces(Gzip::new(first.into_iter().chain(pieces))),
+            true,
+        )
     }
 }
 
@@ -56,7 +90,8 @@ impl Body for ResponseBody {
     ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         match &mut self.0 {
             Kind::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Kind::Pieces(pieces) => pieces
+            Kind::Pieces(pieces) => Poll::Ready(pieces.next().map(|piece| Ok(Frame::data(piece)))),
+            Kind::Stream(pieces) => pieces
                 .as_mut()
                 .poll_next(cx)
                 .map(|next| next.map(|piece| piece.map(Frame::data))),
@@ -72,7 +107,7 @@ impl Body for ResponseBody {
             Kind::Whole(bytes) => {
                 SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
             }
-            Kind::Pieces(_) => SizeHint::default(),
+            Kind::Pieces(_) | Kind::Stream(_) => SizeHint::default(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod body;
 pub(crate) mod discovery;
+mod gzip;
 pub(crate) mod listener;
 pub(crate) mod negotiate;
 pub(crate) mod query;

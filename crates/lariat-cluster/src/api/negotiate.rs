@@ -63,6 +63,14 @@ impl Shape {
     }
 }
 
+/// Returns whether a client takes compressed answers; the qualities other servers weigh are ignored, as
+/// a real one ignores them.
+pub(crate) fn accepts_gzip(accept_encoding: &str) -> bool {
+    accept_encoding
+        .split(',')
+        .any(|encoding| encoding.trim() == "gzip")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

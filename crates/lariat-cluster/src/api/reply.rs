@@ -1,7 +1,7 @@
 //! Responses.
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY};
 use http::{Response, StatusCode};
 
 use super::body::ResponseBody;
@@ -36,9 +36,22 @@ impl Reply {
         )
     }
 
-    /// Answers JSON in pieces.
-    pub(crate) fn stream(body: ResponseBody) -> Self {
+    /// Answers JSON that is not in one piece.
+    pub(crate) fn pieces(body: ResponseBody) -> Self {
         Self::new(StatusCode::OK, JSON, body)
+    }
+
+    /// Compresses a large answer.
+    pub(crate) fn gzip(self) -> Self {
+        let (parts, body) = self.0.into_parts();
+        let (body, compressed) = body.gzip();
+        let mut response = Response::from_parts(parts, body);
+        if compressed {
+            let headers = response.headers_mut();
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+            headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+        }
+        Self(response)
     }
 
     pub(crate) fn into_response(self) -> Response<ResponseBody> {

@@ -7,14 +7,14 @@ use std::task::{Context, Poll};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderName, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, USER_AGENT};
 use http::request::Parts;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body::Body;
 
 use super::body::{self, ResponseBody};
 use super::discovery;
-use super::negotiate::Shape;
+use super::negotiate::{Shape, accepts_gzip};
 use super::query::Query;
 use super::reply::Reply;
 use super::route::{Route, Target};
@@ -50,6 +50,7 @@ where
         Box::pin(async move {
             let (parts, body) = request.into_parts();
             let path = parts.uri.path().to_owned();
+            let compresses = accepts_gzip(header(&parts.headers, &ACCEPT_ENCODING));
             let answer = AssertUnwindSafe(answer(server, parts, body)).catch_unwind();
             // One request that finds a defect must not take its client's connection along.
             let reply = answer.await.unwrap_or_else(|_| {
@@ -58,7 +59,9 @@ where
                     "the server has a defect; its log says more",
                 ))
             });
-            Ok(reply.unwrap_or_else(Reply::from).into_response())
+            let reply = reply.unwrap_or_else(Reply::from);
+            let reply = if compresses { reply.gzip() } else { reply };
+            Ok(reply.into_response())
         })
     }
 }

@@ -18,6 +18,7 @@ pub(crate) struct Answer {
     pub(crate) code: StatusCode,
     pub(crate) headers: http::HeaderMap,
     pub(crate) text: String,
+    pub(crate) bytes: Bytes,
 }
 
 /// An open watch.
@@ -76,6 +77,7 @@ impl Bench {
             code: parts.status,
             headers: parts.headers,
             text: String::from_utf8_lossy(&bytes).into_owned(),
+            bytes,
         }
     }
 

@@ -4,6 +4,7 @@ mod bench;
 
 mod abuse;
 
+mod compression;
 mod kinds;
 mod metadata;
 mod reads;

@@ -1,7 +1,6 @@
 //! How a list is written.
 
 use bytes::Bytes;
-use futures::stream;
 
 use super::Selection;
 use crate::api::negotiate::Shape;
@@ -12,14 +11,11 @@ use crate::verbs::Call;
 const PIECE: usize = 64 * 1024;
 
 /// Writes a list piece by piece.
-pub(super) fn pieces(
-    call: &Call,
-    selection: Selection,
-) -> impl futures::Stream<Item = std::io::Result<Bytes>> + use<> {
+pub(super) fn pieces(call: &Call, selection: Selection) -> impl Iterator<Item = Bytes> + use<> {
     let form = Form::of(call);
     let mut opening = Some(form.opening(&selection));
     let mut objects = selection.objects.into_iter().peekable();
-    stream::iter(std::iter::from_fn(move || {
+    std::iter::from_fn(move || {
         let is_first = opening.is_some();
         let mut piece = opening.take().unwrap_or_default();
         if !is_first && objects.peek().is_none() {
@@ -33,8 +29,8 @@ pub(super) fn pieces(
         if objects.peek().is_none() {
             piece.extend_from_slice(b"]}\n");
         }
-        Some(Ok(Bytes::from(piece)))
-    }))
+        Some(Bytes::from(piece))
+    })
 }
 
 /// What differs between kinds and shapes.

@@ -37,7 +37,7 @@ pub(super) async fn all(call: &Call) -> Result<Selection, ApiError> {
 
 /// Answers a selection as a list.
 pub(super) fn reply(call: &Call, selection: Selection) -> Reply {
-    Reply::stream(ResponseBody::pieces(form::pieces(call, selection)))
+    Reply::pieces(ResponseBody::pieces(form::pieces(call, selection)))
 }
 
 /// What a list reads, by the table of resource version semantics.

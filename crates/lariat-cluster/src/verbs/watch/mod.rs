@@ -54,10 +54,8 @@ pub(super) async fn watch(call: Call) -> Result<Reply, ApiError> {
         let now = call.server.store.revision();
         watcher.begin_at(version.filter(|version| *version > 0).unwrap_or(now));
     }
-    Ok(Reply::stream(ResponseBody::pieces(stream::unfold(
-        watcher,
-        Watcher::next,
-    ))))
+    let lines = stream::unfold(watcher, Watcher::next);
+    Ok(Reply::pieces(ResponseBody::stream(lines)))
 }
 
 fn parse_version(text: &str) -> Result<u64, ApiError> {
