@@ -80,7 +80,7 @@ impl ClusterBuilder {
         }
     }
 
-    /// Makes uids and generated names repeatable.
+    /// Makes uids, generated names and the chance of [faults](crate::faults) repeatable.
     pub fn seed(self, seed: u64) -> Self {
         Self {
             seed: Some(seed),

@@ -17,6 +17,7 @@ use crate::api::secure::{Acceptor, Security};
 use crate::api::service::ClusterService;
 use crate::builder::ClusterBuilder;
 use crate::control;
+use crate::faults::Faults;
 use crate::journal::Journal;
 use crate::server::Server;
 use crate::store::Ending;
@@ -112,6 +113,7 @@ impl Cluster {
     pub fn service(&self) -> ClusterService {
         ClusterService {
             server: Arc::clone(&self.server),
+            connection: None,
         }
     }
 
@@ -126,6 +128,14 @@ impl Cluster {
     #[must_use]
     pub fn journal(&self) -> Journal {
         self.server.journal.clone()
+    }
+
+    /// Returns the faults, to which rules can be added at any time.
+    #[must_use]
+    pub fn faults(&self) -> Faults {
+        Faults {
+            server: Arc::clone(&self.server),
+        }
     }
 
     /// Returns how many connections were accepted since the start.

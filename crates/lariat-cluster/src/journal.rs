@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use crate::faults::Action;
+
 /// One request the cluster received.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -28,6 +30,8 @@ pub struct Request {
     pub query: String,
     /// The client's `User-Agent`.
     pub user_agent: String,
+    /// The faults that met it, in order; none for most requests.
+    pub faults: Vec<Action>,
 }
 
 /// The requests a cluster received, oldest first; a clone is the same journal.

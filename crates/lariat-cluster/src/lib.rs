@@ -40,6 +40,8 @@ mod kinds;
 mod store;
 mod verbs;
 
+pub mod faults;
+
 mod clock;
 mod journal;
 mod names;
@@ -49,4 +51,5 @@ pub use api::body::ResponseBody;
 pub use api::service::ClusterService;
 pub use builder::ClusterBuilder;
 pub use cluster::Cluster;
+pub use faults::Faults;
 pub use journal::{Journal, Request};

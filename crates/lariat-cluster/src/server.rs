@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicU64;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::faults::Rules;
 use crate::journal::Journal;
 use crate::kinds::Kinds;
 use crate::names::Names;
@@ -18,6 +19,7 @@ pub(crate) struct Server {
     pub(crate) clock: Clock,
     pub(crate) names: Names,
     pub(crate) journal: Journal,
+    pub(crate) faults: Rules,
     /// How many connections were accepted.
     pub(crate) connections: AtomicU64,
     /// Ends everything that runs for the cluster, open watches included.
@@ -33,6 +35,7 @@ impl Server {
             clock: Clock::new(),
             names: Names::new(seed),
             journal: Journal::default(),
+            faults: Rules::new(seed),
             connections: AtomicU64::new(0),
             stopped: CancellationToken::new(),
         }

@@ -84,7 +84,10 @@ async fn speak(
         .http2()
         .timer(TokioTimer::new())
         .max_concurrent_streams(MAX_STREAMS);
-    let service = TowerToHyperService::new(door.service);
+    let service = TowerToHyperService::new(ClusterService {
+        connection: Some(ended.clone()),
+        ..door.service
+    });
     server.serve_connection(TokioIo::new(stream), service).await
 }
 

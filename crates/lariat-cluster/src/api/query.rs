@@ -82,6 +82,11 @@ impl Query {
         self.flag("watch").unwrap_or(false)
     }
 
+    /// Returns whether a watch asks to begin with the present state, if it says so.
+    pub(crate) fn initial_events(&self) -> Option<bool> {
+        self.flag("sendInitialEvents")
+    }
+
     pub(crate) fn list(&self) -> Result<ListQuery, ApiError> {
         let selector_error =
             |error: lariat_core::SelectorError| ApiError::bad_request(error.to_string());
@@ -105,7 +110,7 @@ impl Query {
             version_match: self.version_match()?,
             watch: self.watches(),
             bookmarks: self.flag("allowWatchBookmarks").unwrap_or(false),
-            initial_events: self.flag("sendInitialEvents"),
+            initial_events: self.initial_events(),
             timeout: self
                 .number("timeoutSeconds")?
                 .filter(|seconds| *seconds > 0)
@@ -156,6 +161,13 @@ impl Query {
 
 pub(crate) fn bad_dry_run(options: &str, value: &str) -> ApiError {
     ApiError::invalid_options(options, Cause::unsupported("dryRun", value, r#""All""#))
+}
+
+/// The answer of a server that knows no initial events.
+pub(crate) fn initial_events_unknown() -> ApiError {
+    let why =
+        "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
+    list_options(Cause::forbidden("sendInitialEvents", why))
 }
 
 fn list_options(cause: Cause) -> ApiError {

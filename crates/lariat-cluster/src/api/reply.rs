@@ -12,10 +12,10 @@ use super::status::ApiError;
 pub(crate) struct Reply(Response<ResponseBody>);
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
-const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+pub(crate) const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 impl Reply {
-    fn new(code: StatusCode, content_type: HeaderValue, body: ResponseBody) -> Self {
+    pub(crate) fn new(code: StatusCode, content_type: HeaderValue, body: ResponseBody) -> Self {
         let mut response = Response::new(body);
         *response.status_mut() = code;
         response.headers_mut().insert(CONTENT_TYPE, content_type);
@@ -41,6 +41,14 @@ impl Reply {
         Self::new(StatusCode::OK, JSON, body)
     }
 
+    /// Tells the client when to come again, if that is known.
+    pub(crate) fn retry_after(mut self, seconds: Option<u64>) -> Self {
+        if let Some(seconds) = seconds {
+            self.0.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        self
+    }
+
     /// Compresses a large answer.
     pub(crate) fn gzip(self) -> Self {
         let (parts, body) = self.0.into_parts();
@@ -64,10 +72,6 @@ impl From<ApiError> for Reply {
         if error.plain {
             return Self::text(error.code, "404 page not found\n");
         }
-        let mut reply = Self::json(error.code, error.json());
-        if let Some(seconds) = error.retry_after() {
-            reply.0.headers_mut().insert(RETRY_AFTER, seconds.into());
-        }
-        reply
+        Self::json(error.code, error.json()).retry_after(error.retry_after())
     }
 }

@@ -71,6 +71,15 @@ impl History {
         self.events.range(start..).take(limit).cloned().collect()
     }
 
+    /// Returns a revision after which the last so many events up to another one come again.
+    pub(super) fn rewind(&self, revision: u64, events: usize) -> u64 {
+        let end = self
+            .events
+            .partition_point(|event| event.revision <= revision);
+        let first = self.events.range(end.saturating_sub(events)..end).next();
+        first.map_or(revision, |event| event.revision - 1)
+    }
+
     /// Returns what each object changed after a revision was at that revision.
     pub(super) fn undone_to(&self, revision: u64) -> BTreeMap<ObjectKey, Option<Arc<Stored>>> {
         let mut then = BTreeMap::new();

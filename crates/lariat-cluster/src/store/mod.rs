@@ -27,6 +27,9 @@ pub(crate) use object::{Draft, EventType, METADATA_HEAD, Object, Stored};
 /// Revisions below this are older than any history, as on a server that has been up for a while.
 const FIRST_REVISION: u64 = 500;
 
+/// Revisions are not raised above this, so that there is room for any number of writes.
+const HIGHEST_REVISION: u64 = 1 << 62;
+
 #[derive(Debug)]
 pub(crate) struct Store {
     state: Mutex<State>,
@@ -133,6 +136,8 @@ pub(crate) struct Range<'a> {
     pub(crate) start: Option<&'a str>,
     /// The revision of the state; `None` for the present.
     pub(crate) at: Option<u64>,
+    /// Reads the oldest state there is if that of the revision is no longer known.
+    pub(crate) or_oldest: bool,
     pub(crate) limit: Option<usize>,
 }
 
@@ -232,13 +237,16 @@ impl Store {
     /// Reads a range of a table.
     pub(crate) fn range(&self, table: TableId, range: &Range<'_>) -> Result<Page, Expired> {
         let state = self.state.lock();
-        let revision = range.at.unwrap_or(state.revision);
         let table = &state.tables[table.0];
+        let mut revision = range.at.unwrap_or(state.revision);
+        if range.or_oldest {
+            revision = revision.max(table.history.floor());
+        }
         if !table.history.reaches(revision) {
             return Err(Expired);
         }
         let then = match range.at {
-            Some(at) => table.history.undone_to(at),
+            Some(_) => table.history.undone_to(revision),
             None => BTreeMap::new(),
         };
         let bounds = bounds(range);
@@ -312,6 +320,22 @@ impl Store {
         for table in &mut state.tables {
             table.history.compact(revision);
         }
+    }
+
+    /// Leaves out some revisions, as if other resources had used them.
+    pub(crate) fn skip_revisions(&self, revisions: u64) {
+        let mut state = self.state.lock();
+        let raised = state.revision.saturating_add(revisions);
+        state.revision = raised.min(HIGHEST_REVISION).max(state.revision);
+        drop(state);
+        self.committed.notify_one();
+    }
+
+    /// Returns a revision after which the last so many events up to another one come again.
+    pub(crate) fn rewind(&self, table: TableId, revision: u64, events: usize) -> u64 {
+        self.state.lock().tables[table.0]
+            .history
+            .rewind(revision, events)
     }
 
     /// Announces commits to watchers, for ever.

@@ -13,6 +13,7 @@ mod patch;
 mod read;
 mod shape;
 mod strategy;
+mod touch;
 mod update;
 mod watch;
 
@@ -20,10 +21,11 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 
 use crate::api::negotiate::Shape;
-use crate::api::query::Query;
+use crate::api::query::{self, Query};
 use crate::api::reply::Reply;
 use crate::api::route::Target;
 use crate::api::status::ApiError;
+use crate::faults::{Action, Fault};
 use crate::kinds::Resource;
 use crate::server::Server;
 use crate::store::{Draft, EventType, METADATA_HEAD, Object, Stored};
@@ -42,6 +44,8 @@ pub(crate) struct Call {
     pub(crate) target: Target,
     pub(crate) query: Query,
     pub(crate) shape: Shape,
+    /// What goes wrong on purpose.
+    pub(crate) fault: Option<Fault>,
     pub(crate) content_type: String,
     pub(crate) body: Bytes,
 }
@@ -95,6 +99,11 @@ impl Call {
         self.check_subresource(verb)?;
         self.shape
             .check(matches!(verb, Verb::List | Verb::DeleteCollection))?;
+        match self.fault() {
+            Some(Action::Conflict) => touch::touch(&self),
+            Some(Action::RefuseWatchList) => return Err(query::initial_events_unknown()),
+            _ => {}
+        }
         match verb {
             Verb::Get => read::get(&self).await,
             Verb::List => list::list(&self).await,
@@ -128,6 +137,16 @@ impl Call {
             Verb::Get | Verb::Update | Verb::Patch => Ok(()),
             _ => Err(ApiError::method_not_allowed()),
         }
+    }
+
+    fn fault(&self) -> Option<&Action> {
+        self.fault.as_ref().map(|fault| &fault.action)
+    }
+
+    /// Returns the revision of the state to read, if that is not the present one on purpose.
+    fn stale(&self) -> Option<u64> {
+        let fault = self.fault.as_ref()?;
+        (fault.action == Action::StaleRead).then_some(fault.added_at)
     }
 
     pub(crate) fn namespace(&self) -> Option<&str> {

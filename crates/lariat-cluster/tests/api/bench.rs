@@ -39,14 +39,6 @@ impl Bench {
         }
     }
 
-    async fn send(&self, request: Request<Full<Bytes>>) -> http::Response<ResponseBody> {
-        self.cluster
-            .service()
-            .call(request)
-            .await
-            .expect("the service never fails")
-    }
-
     pub(crate) async fn call(
         &self,
         method: Method,
@@ -66,19 +58,28 @@ impl Bench {
         headers: &[(&str, &str)],
         body: impl Into<Bytes>,
     ) -> Answer {
-        let request = request(method, path, headers, body.into());
-        let (parts, body) = self.send(request).await.into_parts();
-        let bytes = body
-            .collect()
+        self.try_ask(method, path, headers, body)
             .await
-            .expect("the body is complete")
-            .to_bytes();
-        Answer {
+            .expect("the connection holds")
+    }
+
+    /// Sends a request whose connection may break.
+    pub(crate) async fn try_ask(
+        &self,
+        method: Method,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> std::io::Result<Answer> {
+        let request = request(method, path, headers, body.into());
+        let (parts, body) = self.cluster.service().call(request).await?.into_parts();
+        let bytes = body.collect().await?.to_bytes();
+        Ok(Answer {
             code: parts.status,
             headers: parts.headers,
             text: String::from_utf8_lossy(&bytes).into_owned(),
             bytes,
-        }
+        })
     }
 
     pub(crate) async fn get(&self, path: &str) -> Answer {
@@ -143,7 +144,8 @@ impl Bench {
 
     pub(crate) async fn watch_with(&self, path: &str, headers: &[(&str, &str)]) -> Watch {
         let request = request(Method::GET, path, headers, Bytes::new());
-        let response = self.send(request).await;
+        let response = self.cluster.service().call(request).await;
+        let response = response.expect("the connection holds");
         assert_eq!(response.status(), StatusCode::OK);
         Watch {
             body: response.into_body(),
@@ -249,6 +251,11 @@ impl Watch {
                 }
             }
         }
+    }
+
+    /// Returns what came of a line that was cut off.
+    pub(crate) fn rest(&self) -> &str {
+        &self.unread
     }
 
     /// Reads the next piece as it is.

@@ -5,6 +5,10 @@ mod bench;
 mod abuse;
 
 mod compression;
+mod fault_reads;
+mod fault_rules;
+mod fault_watches;
+mod fault_writes;
 mod kinds;
 mod metadata;
 mod reads;

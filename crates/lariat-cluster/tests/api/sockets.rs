@@ -11,8 +11,9 @@ use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use lariat_cluster::Cluster;
+use lariat_cluster::faults::{Action, After, Rule};
 use serde_json::json;
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -145,6 +146,63 @@ async fn a_cut_watch_leaves_the_others_of_its_connection_alone() {
     assert_eq!(client.get("/version").await.status(), StatusCode::OK);
     assert_eq!(cluster.connections(), 1);
     cluster.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_fault_that_disconnects_ends_everything_on_the_connection() {
+    let cluster = listening().await;
+    let mut client = Http2::over(connect(&cluster).await).await;
+    let watch = client.get(WATCH).await.into_body();
+    let disconnect = Rule::new(Action::Disconnect).resource("secrets").nth(1);
+    cluster.faults().add(disconnect);
+    let path = "/api/v1/secrets";
+    let lost = timeout(PATIENCE, client.requests.send_request(request(path)));
+    assert!(lost.await.expect("it ends").is_err());
+    let cut = timeout(PATIENCE, watch.collect()).await.expect("it ends");
+    assert!(cut.is_err());
+    let mut next = Http2::over(connect(&cluster).await).await;
+    assert_eq!(next.get(path).await.status(), StatusCode::OK);
+    assert_eq!(cluster.connections(), 2);
+    cluster.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_lost_reply_closes_an_http1_connection() {
+    let cluster = listening().await;
+    cluster.faults().add(Rule::new(Action::LoseReply));
+    let mut stream = connect(&cluster).await;
+    let request = b"GET /version HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    stream.write_all(request).await.expect("it is sent");
+    let mut answer = Vec::new();
+    // A reset or an end, but no byte.
+    let ended = timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+    assert!(ended.is_ok());
+    assert_eq!(answer, b"");
+    cluster.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_watch_that_hangs_and_a_request_without_answer_do_not_hold_up_a_shutdown() {
+    let cluster = listening().await;
+    let faults = cluster.faults();
+    faults.add(Rule::new(Action::HangWatch(After::Events(0))));
+    faults.add(Rule::new(Action::NoAnswer).resource("secrets"));
+    let mut client = Http2::over(connect(&cluster).await).await;
+    let mut watch = client.get(WATCH).await.into_body();
+    let mut requests = client.requests.clone();
+    let mut waiting = JoinSet::new();
+    waiting.spawn(async move { requests.send_request(request("/api/v1/secrets")).await });
+    while cluster.journal().count("list", "secrets") == 0 {
+        tokio::task::yield_now().await;
+    }
+    timeout(PATIENCE, cluster.shutdown())
+        .await
+        .expect("it ends");
+    let ended = timeout(PATIENCE, watch.frame()).await.expect("it ends");
+    assert!(ended.is_none_or(|frame| frame.is_err()));
+    let answer = timeout(PATIENCE, waiting.join_next()).await;
+    let answer = answer.expect("it ends").expect("there is one");
+    assert!(answer.expect("it does not panic").is_err());
 }
 
 #[cfg(feature = "tls")]

@@ -14,6 +14,7 @@ use crate::api::body::ResponseBody;
 use crate::api::query::{ListQuery, VersionMatch};
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
+use crate::faults::Action;
 use crate::store::{Page, Range, Stored};
 
 /// How long a read waits for a revision the server has not reached.
@@ -23,6 +24,9 @@ pub(super) async fn list(call: &Call) -> Result<Reply, ApiError> {
     let query = call.query.list()?;
     let filter = Filter::new(&call.resource, call.namespace(), &query)?;
     let plan = Plan::new(call, &query)?;
+    if call.fault() == Some(&Action::Expire) {
+        return Err(plan.expired());
+    }
     wait_for(call, plan.not_older_than).await?;
     let selection = select(call, &plan, &filter)?;
     Ok(reply(call, selection))
@@ -46,6 +50,8 @@ struct Plan {
     /// The revision of the state; `None` for the present.
     exactly: Option<u64>,
     not_older_than: Option<u64>,
+    /// Where the state is no longer known, the oldest is as good.
+    or_oldest: bool,
     limit: Option<usize>,
     continuation: Option<Continuation>,
 }
@@ -61,9 +67,9 @@ impl Plan {
             let continuation = Continuation::parse(token)?;
             return Ok(Self {
                 exactly: continuation.revision(),
-                not_older_than: None,
                 limit,
                 continuation: Some(continuation),
+                ..Self::default()
             });
         }
         let version = query
@@ -80,6 +86,8 @@ impl Plan {
             // A watch cache answers version 0 with all it has.
             (Some(0), None | Some(VersionMatch::NotOlderThan)) => Self {
                 limit: None,
+                exactly: call.stale(),
+                or_oldest: call.stale().is_some(),
                 ..plan
             },
             (Some(version), Some(VersionMatch::Exact)) => Self {
@@ -96,6 +104,14 @@ impl Plan {
                 not_older_than: Some(version),
                 ..plan
             },
+        })
+    }
+
+    /// The error for a state that is no longer known.
+    fn expired(&self) -> ApiError {
+        let continuation = self.continuation.as_ref();
+        continuation.map_or_else(ApiError::list_expired, |continuation| {
+            ApiError::continue_expired(continuation.inconsistent().token())
         })
     }
 }
@@ -148,6 +164,7 @@ fn select(call: &Call, plan: &Plan, filter: &Filter) -> Result<Selection, ApiErr
         namespace,
         start: start.as_deref(),
         at: plan.exactly,
+        or_oldest: plan.or_oldest,
         // With a selector the limit counts what is selected, which the store does not know.
         limit: plan.limit.filter(|_| filter.is_empty()),
     };
@@ -155,12 +172,7 @@ fn select(call: &Call, plan: &Plan, filter: &Filter) -> Result<Selection, ApiErr
         .server
         .store
         .range(call.resource.table, &range)
-        .map_err(|_| {
-            let continuation = plan.continuation.as_ref();
-            continuation.map_or_else(ApiError::list_expired, |continuation| {
-                ApiError::continue_expired(continuation.inconsistent().token())
-            })
-        })?;
+        .map_err(|_| plan.expired())?;
     Ok(cut(page, plan.limit, namespace, filter))
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Texts are those of the API server where clients or people read them.
 
+mod refusals;
+
 use http::StatusCode;
 use lariat_core::ObjectKey;
 use serde::Serialize;
@@ -340,13 +342,21 @@ impl ApiError {
         let message =
             format!("Timeout: Too large resource version: {requested}, current: {current}");
         let cause = Cause::new("ResourceVersionTooLarge", "", "Too large resource version");
-        let mut error = Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).causes(&[cause]);
-        error
-            .status
-            .details
-            .get_or_insert_default()
-            .retry_after_seconds = Some(1);
-        error
+        Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message)
+            .causes(&[cause])
+            .after(Some(1))
+    }
+
+    /// Asks the client to come again after some seconds.
+    fn after(mut self, seconds: Option<u64>) -> Self {
+        let details = self.status.details.get_or_insert_default();
+        details.retry_after_seconds = seconds;
+        self
+    }
+
+    /// An error that has nothing to do with what was asked.
+    pub(crate) fn refused(code: StatusCode, retry_after: Option<u64>) -> Self {
+        Self::new(code, refusals::reason(code), refusals::message(code)).after(retry_after)
     }
 
     /// The 500 without a reason, by which the API server reports some bad input.

@@ -1,0 +1,96 @@
+//! A request as it comes in, read as far as its head goes.
+
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, USER_AGENT};
+use http::request::Parts;
+
+use super::negotiate::{Shape, accepts_gzip};
+use super::query::Query;
+use super::route::Route;
+use super::status::ApiError;
+use crate::faults::{Asked, Met};
+use crate::journal;
+use crate::server::Server;
+use crate::verbs::Verb;
+
+/// A request before it is handled.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    parts: Parts,
+    pub(crate) route: Route,
+    pub(crate) query: Query,
+}
+
+impl Arrival {
+    /// Reads the head of a request, finds out which faults meet it, and records it.
+    pub(crate) fn new(server: &Server, parts: Parts) -> (Self, Met) {
+        let arrival = Self {
+            route: Route::parse(parts.uri.path()),
+            query: Query::parse(parts.uri.query().unwrap_or_default()),
+            parts,
+        };
+        let mut request = arrival.entry();
+        let mut met = Met::default();
+        if !server.stopped.is_cancelled() {
+            met = server.faults.meet(&Asked {
+                request: &request,
+                query: &arrival.query,
+            });
+            request.faults.clone_from(&met.actions);
+        }
+        server.journal.record(request);
+        (arrival, met)
+    }
+
+    /// Returns the verb, or `None` where the method has no meaning.
+    pub(crate) fn verb(&self) -> Option<Verb> {
+        match &self.route {
+            Route::Objects(target) => Verb::of(&self.parts.method, target, self.query.watches()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn shape(&self) -> Result<Shape, ApiError> {
+        Shape::negotiate(self.header(&ACCEPT))
+    }
+
+    pub(crate) fn accepts_gzip(&self) -> bool {
+        accepts_gzip(self.header(&ACCEPT_ENCODING))
+    }
+
+    pub(crate) fn content_type(&self) -> &str {
+        self.header(&CONTENT_TYPE)
+    }
+
+    pub(crate) fn path(&self) -> &str {
+        self.parts.uri.path()
+    }
+
+    fn header(&self, name: &HeaderName) -> &str {
+        let value = self.parts.headers.get(name);
+        value
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    }
+
+    /// Makes the entry of the journal.
+    fn entry(&self) -> journal::Request {
+        let mut request = journal::Request {
+            verb: self.parts.method.as_str().to_lowercase(),
+            path: self.path().to_owned(),
+            query: self.parts.uri.query().unwrap_or_default().to_owned(),
+            user_agent: self.header(&USER_AGENT).to_owned(),
+            ..journal::Request::default()
+        };
+        if let Some(verb) = self.verb() {
+            request.verb = verb.as_str().to_owned();
+        }
+        if let Route::Objects(target) = &self.route {
+            request.group = target.group.clone();
+            request.resource = target.plural.clone();
+            request.subresource = target.subresource.clone();
+            request.namespace = target.namespace.clone();
+            request.name = target.name.clone();
+        }
+        request
+    }
+}

@@ -1,0 +1,98 @@
+//! What a fault does.
+
+use std::time::Duration;
+
+use super::Refusal;
+
+/// What happens to a request a [`Rule`](super::Rule) is for.
+///
+/// An action meets only the requests it says anything about; a rule does not count the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Action {
+    /// Holds the request back before it is handled, on tokio's clock. Legal.
+    Delay(Duration),
+    /// Answers an error and does nothing else. Legal for 429 and 5xx.
+    Refuse(Refusal),
+    /// Never answers, and does nothing. The connection stays open. Legal.
+    NoAnswer,
+    /// Closes the connection without an answer, and does nothing. Legal.
+    ///
+    /// All requests of the connection end with it. In process, the call fails.
+    Disconnect,
+    /// Does what was asked, and closes the connection without an answer. Legal.
+    LoseReply,
+    /// Declares the version of a read expired. Legal.
+    ///
+    /// For watches from a version (an `ERROR` event inside the stream), and for lists that continue or ask
+    /// for the state at a version (HTTP 410). A correct server has no reason to do so to others; for
+    /// these there is [`Refuse`](Self::Refuse).
+    Expire,
+    /// Answers reads at version `0` with the state there was when the rule was added. Legal.
+    ///
+    /// Later changes reach such a watch as events. If the history no longer reaches back that far, the
+    /// state is the oldest it knows.
+    StaleRead,
+    /// Changes the object of an update or a patch shortly before, as another client would. Legal.
+    ///
+    /// Its annotation `lariat/touched` gets a new value. The update conflicts if it names the version it
+    /// replaces.
+    Conflict,
+    /// Raises the cluster's version by a number before the request is handled. Legal.
+    ///
+    /// Versions stay below 2⁶².
+    SkipVersions(u64),
+    /// Ends a watch cleanly, as its timeout does. Legal.
+    EndWatch(After),
+    /// Cuts a watch off in the middle of a line. Legal.
+    CutWatch(After),
+    /// Sends nothing more on a watch, and does not end it, whatever its timeout says. Legal.
+    ///
+    /// It ends when [all watches do](crate::Cluster::cut_watches).
+    HangWatch(After),
+    /// Sends some events again that a watch from a version has seen. **Illegal.**
+    ///
+    /// They are the last so many events of the resource up to that version, as far as they are in the
+    /// history.
+    ReplayEvents(usize),
+    /// Refuses watches that ask for initial events with 422, as old servers do. Legal.
+    RefuseWatchList,
+    /// Leaves out the bookmark that marks the end of the initial events. **Illegal.**
+    OmitInitialEnd,
+}
+
+/// When something happens to a watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum After {
+    /// After so many events were sent, bookmarks included; 0 is at once.
+    Events(usize),
+    /// After so much time on tokio's clock.
+    Time(Duration),
+}
+
+impl Action {
+    /// Returns whether a client can meet this although its API server is correct.
+    ///
+    /// Networks, proxies, overload, restarts and other clients do these things; a client has to recover
+    /// from them. What is illegal shows how a client bears a defect of the server.
+    #[must_use]
+    pub fn is_legal(&self) -> bool {
+        match self {
+            Self::Refuse(refusal) => refusal.is_legal(),
+            Self::ReplayEvents(_) | Self::OmitInitialEnd => false,
+            Self::Delay(_)
+            | Self::NoAnswer
+            | Self::Disconnect
+            | Self::LoseReply
+            | Self::Expire
+            | Self::StaleRead
+            | Self::Conflict
+            | Self::SkipVersions(_)
+            | Self::EndWatch(_)
+            | Self::CutWatch(_)
+            | Self::HangWatch(_)
+            | Self::RefuseWatchList => true,
+        }
+    }
+}

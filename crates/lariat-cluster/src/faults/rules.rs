@@ -1,0 +1,137 @@
+//! The rules of a cluster.
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::{Action, Asked, Rule, RuleId};
+
+/// Keeps chance apart from that of uids and names, which must not depend on faults.
+const STREAM: u64 = 0x6661_756c_7473;
+
+/// All rules there are.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    known: Mutex<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// In the order in which they were added.
+    entries: Vec<Entry>,
+    added: u64,
+    random: fastrand::Rng,
+}
+
+/// A rule and what became of it.
+#[derive(Debug)]
+struct Entry {
+    id: RuleId,
+    rule: Rule,
+    /// The revision at which it was added.
+    revision: u64,
+    matches: u64,
+    fired: u64,
+}
+
+/// What decides about a request.
+#[derive(Debug, Clone)]
+pub(crate) struct Fault {
+    pub(crate) action: Action,
+    /// The revision at which its rule was added.
+    pub(crate) added_at: u64,
+}
+
+/// What meets a request.
+#[derive(Debug, Default)]
+pub(crate) struct Met {
+    pub(crate) delay: Duration,
+    pub(crate) fault: Option<Fault>,
+    /// Everything that fired.
+    pub(crate) actions: Vec<Action>,
+}
+
+impl Rules {
+    pub(crate) fn new(seed: Option<u64>) -> Self {
+        let random = seed.map_or_else(fastrand::Rng::new, |seed| {
+            fastrand::Rng::with_seed(seed ^ STREAM)
+        });
+        Self {
+            known: Mutex::new(Known {
+                entries: Vec::new(),
+                added: 0,
+                random,
+            }),
+        }
+    }
+
+    pub(super) fn add(&self, rule: Rule, revision: u64) -> RuleId {
+        let mut known = self.known.lock();
+        known.added += 1;
+        let id = RuleId(known.added);
+        known.entries.push(Entry {
+            id,
+            rule,
+            revision,
+            matches: 0,
+            fired: 0,
+        });
+        id
+    }
+
+    pub(super) fn remove(&self, id: RuleId) -> bool {
+        let mut known = self.known.lock();
+        let before = known.entries.len();
+        known.entries.retain(|entry| entry.id != id);
+        known.entries.len() < before
+    }
+
+    pub(super) fn clear(&self) {
+        self.known.lock().entries.clear();
+    }
+
+    pub(super) fn hits(&self, id: RuleId) -> u64 {
+        let known = self.known.lock();
+        let entry = known.entries.iter().find(|entry| entry.id == id);
+        entry.map_or(0, |entry| entry.fired)
+    }
+
+    /// Asks every rule about a request, up to the first that decides.
+    pub(crate) fn meet(&self, asked: &Asked<'_>) -> Met {
+        let mut met = Met::default();
+        let mut known = self.known.lock();
+        let Known {
+            entries, random, ..
+        } = &mut *known;
+        for entry in entries {
+            if !entry.meets(asked, random) {
+                continue;
+            }
+            let action = &entry.rule.action;
+            met.actions.push(action.clone());
+            if let Action::Delay(delay) = action {
+                met.delay = met.delay.saturating_add(*delay);
+                continue;
+            }
+            met.fault = Some(Fault {
+                action: action.clone(),
+                added_at: entry.revision,
+            });
+            break;
+        }
+        met
+    }
+}
+
+impl Entry {
+    /// Counts a request if the rule is for it, and tells whether the rule fires.
+    fn meets(&mut self, asked: &Asked<'_>, random: &mut fastrand::Rng) -> bool {
+        if !self.rule.matches(asked) {
+            return false;
+        }
+        let fires = self.rule.fires(self.matches, self.fired, random.f64());
+        self.matches += 1;
+        self.fired += u64::from(fires);
+        fires
+    }
+}

@@ -1,0 +1,39 @@
+//! A change by somebody else, for clients whose updates are to conflict.
+
+use serde_json::{Value, json};
+
+use super::admit::{self, Part, Replacement};
+use super::{Call, update};
+use crate::store::{Object, Stored};
+
+/// The annotation that changes.
+const ANNOTATION: &str = "lariat/touched";
+
+/// Changes the object a request is about, if it exists.
+pub(super) fn touch(call: &Call) {
+    let key = call.resource.key(call.namespace(), call.name());
+    while let Some(current) = call.server.store.get(call.resource.table, &key) {
+        let changed = touched(call, &current);
+        let replaced = changed
+            .and_then(|changed| update::replace(&call.server, &call.resource, &current, &changed));
+        // An object that admits no change is left as it is; one that was just changed is tried again.
+        let now = call.server.store.get(call.resource.table, &key);
+        let raced = now.is_some_and(|now| now.revision() != current.revision());
+        if replaced.is_some() || !raced {
+            return;
+        }
+    }
+}
+
+fn touched(call: &Call, current: &Stored) -> Option<Replacement> {
+    let mut old = current.object();
+    call.resource.set_type(&mut old);
+    let mut new: Object = old.clone();
+    let annotations = admit::metadata_mut(&mut new)
+        .entry("annotations")
+        .or_insert_with(|| json!({}));
+    let annotations = annotations.as_object_mut()?;
+    let value = Value::from(current.revision().to_string());
+    annotations.insert(ANNOTATION.into(), value);
+    admit::replacement(&call.resource, Part::Main, &old, new).ok()
+}

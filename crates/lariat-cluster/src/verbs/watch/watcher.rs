@@ -1,0 +1,315 @@
+//! One open watch.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::watch::Receiver;
+use tokio::time::{self, Instant};
+
+use super::frame::Framer;
+use super::trap::{Break, Trap};
+use crate::api::query::ListQuery;
+use crate::api::status::ApiError;
+use crate::server::Server;
+use crate::store::{Ending, Event, EventType, Range, Signal, Stored, TableId};
+use crate::verbs::Call;
+use crate::verbs::fields::Filter;
+
+/// How many events a watcher reads at a time.
+const BATCH: usize = 256;
+
+/// When the first bookmark comes after the initial state, and how often later ones.
+const FIRST_BOOKMARK: Duration = Duration::from_secs(1);
+const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
+/// How long before the deadline the last bookmark comes.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+
+/// A watch without `timeoutSeconds` lasts between this and twice as long.
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
+
+/// One open watch. It owns nothing of the history: it reads on when there is something new.
+pub(super) struct Watcher {
+    server: Arc<Server>,
+    framer: Framer,
+    filter: Filter,
+    table: TableId,
+    /// Everything up to here has been read.
+    cursor: u64,
+    /// The present state that is still to be sent before any event.
+    state: VecDeque<Arc<Stored>>,
+    /// Frames that are ready to be sent.
+    ready: VecDeque<Bytes>,
+    signals: Receiver<Signal>,
+    /// How often watches of the table had been ended when this one began.
+    endings_before: u64,
+    bookmark_at: Option<Instant>,
+    deadline: Instant,
+    /// What breaks the watch on purpose, and when.
+    trap: Option<Trap>,
+    /// Nothing follows what is ready.
+    finished: bool,
+    /// The connection breaks off after what is ready.
+    broken: bool,
+}
+
+/// What a watcher waits for.
+enum Woken {
+    Signal,
+    Bookmark,
+    Deadline,
+    Trap,
+    Stopped,
+}
+
+impl Watcher {
+    pub(super) fn new(call: &Call, query: &ListQuery, filter: Filter) -> Self {
+        let signals = call.server.store.subscribe(call.resource.table);
+        let timeout = query.timeout.unwrap_or_else(|| {
+            DEFAULT_TIMEOUT.mul_f64(1.0 + f64::from(call.server.names.fraction()))
+        });
+        let now = Instant::now();
+        let endings_before = signals.borrow().ended;
+        Self {
+            server: Arc::clone(&call.server),
+            framer: Framer::new(&call.resource, call.shape),
+            filter,
+            table: call.resource.table,
+            cursor: 0,
+            state: VecDeque::new(),
+            ready: VecDeque::new(),
+            endings_before,
+            signals,
+            bookmark_at: query.bookmarks.then(|| now + FIRST_BOOKMARK),
+            deadline: now + timeout,
+            trap: call.fault().and_then(|action| Trap::of(action, now)),
+            finished: false,
+            broken: false,
+        }
+    }
+
+    /// Sends the present state first, and a bookmark that marks its end if bookmarks are wanted.
+    pub(super) fn begin_with_state(&mut self, call: &Call, marks_end: bool) {
+        let range = Range {
+            namespace: call.namespace(),
+            at: call.stale(),
+            or_oldest: call.stale().is_some(),
+            ..Range::default()
+        };
+        let Ok(page) = self.server.store.range(self.table, &range) else {
+            return self.finish();
+        };
+        self.cursor = page.revision;
+        self.state = page.objects.into();
+        self.state.retain(|stored| self.filter.matches(stored));
+        if self.state.is_empty() && marks_end {
+            self.ready.push_back(self.framer.initial_end(self.cursor));
+        }
+        self.framer.mark_end = marks_end;
+    }
+
+    /// Sends what happened after a revision, if that is still known.
+    pub(super) fn begin_at(&mut self, revision: u64) {
+        self.cursor = revision;
+        if self.server.store.events(self.table, revision, 0).is_err() {
+            self.expire(revision);
+        }
+    }
+
+    /// Sends also the last so many events up to a revision, which the client has seen.
+    pub(super) fn begin_before(&mut self, revision: u64, events: usize) {
+        self.begin_at(revision);
+        self.cursor = self.server.store.rewind(self.table, revision, events);
+    }
+
+    /// Ends the watch because what happened after a revision is no longer known.
+    pub(super) fn expire(&mut self, revision: u64) {
+        let oldest = self.server.store.oldest(self.table);
+        let oldest = oldest.max(revision.saturating_add(1));
+        self.fail(&ApiError::watch_expired(revision, oldest));
+    }
+
+    /// Ends the watch with an error event.
+    pub(super) fn fail(&mut self, error: &ApiError) {
+        self.ready.push_back(Framer::error(error));
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        self.finished = true;
+    }
+
+    /// Waits for the next piece of the response.
+    pub(super) async fn next(mut self) -> Option<(io::Result<Bytes>, Self)> {
+        loop {
+            if let Some(trap) = self.trap.take_if(|trap| trap.is_due()) {
+                self.spring(trap.breaks).await;
+            }
+            if let Some(frame) = self.ready.pop_front() {
+                if let Some(trap) = &mut self.trap {
+                    trap.count();
+                }
+                return Some((Ok(frame), self));
+            }
+            if std::mem::take(&mut self.broken) {
+                let broken = io::Error::new(io::ErrorKind::ConnectionReset, "the watch is cut");
+                return Some((Err(broken), self));
+            }
+            if self.finished {
+                return None;
+            }
+            if let Some(stored) = self.state.pop_front() {
+                self.send_state(&stored);
+                continue;
+            }
+            // Seen before reading, so that what is committed after the read wakes this watcher.
+            let signal = *self.signals.borrow_and_update();
+            if signal.ended != self.endings_before {
+                self.end(signal.ending);
+                continue;
+            }
+            if self.read_events() {
+                continue;
+            }
+            match self.wait().await {
+                Woken::Signal | Woken::Trap => {}
+                Woken::Bookmark => self.send_bookmark(),
+                Woken::Deadline | Woken::Stopped => self.finish(),
+            }
+        }
+    }
+
+    /// Breaks the watch on purpose, whatever it has still to send.
+    async fn spring(&mut self, breaks: Break) {
+        self.ready.clear();
+        self.state.clear();
+        match breaks {
+            Break::End(ending) => self.end(ending),
+            Break::Hang => self.hang().await,
+        }
+    }
+
+    /// Sends nothing, until all watches are ended.
+    async fn hang(&mut self) {
+        loop {
+            let signal = *self.signals.borrow_and_update();
+            if signal.ended != self.endings_before {
+                return self.end(signal.ending);
+            }
+            tokio::select! {
+                changed = self.signals.changed() => match changed {
+                    Ok(()) => {}
+                    Err(_) => return self.finish(),
+                },
+                () = self.server.stopped.cancelled() => return self.finish(),
+            }
+        }
+    }
+
+    /// Ends the watch because the server was told to; a cut leaves half a line behind.
+    fn end(&mut self, ending: Ending) {
+        if ending == Ending::Cut {
+            self.ready
+                .push_back(Bytes::from_static(br#"{"type":"MODIFIED","obj"#));
+            self.broken = true;
+        }
+        self.finish();
+    }
+
+    fn send_state(&mut self, stored: &Stored) {
+        self.ready
+            .push_back(self.framer.event(stored, EventType::Added));
+        if self.state.is_empty() && self.framer.mark_end {
+            self.ready.push_back(self.framer.initial_end(self.cursor));
+        }
+    }
+
+    /// Reads on in the history; tells whether there may be more.
+    fn read_events(&mut self) -> bool {
+        match self.server.store.events(self.table, self.cursor, BATCH) {
+            Ok((events, complete_to)) => {
+                for event in &events {
+                    self.ready.extend(self.frame_of(event));
+                }
+                let last = events.last().map(|event| event.revision);
+                self.cursor = if events.len() < BATCH {
+                    complete_to
+                } else {
+                    last.unwrap_or(complete_to)
+                };
+                !events.is_empty()
+            }
+            // The history has moved on past this watcher, as past a slow one on a real server: it has
+            // to come again, and may learn then that its version is too old.
+            Err(_) => {
+                self.finish();
+                true
+            }
+        }
+    }
+
+    /// Returns what this watcher is told of an event: it sees objects enter and leave its selection.
+    fn frame_of(&self, event: &Event) -> Option<Bytes> {
+        let before = event
+            .previous
+            .as_ref()
+            .is_some_and(|previous| self.filter.matches(previous));
+        let after = event.event != EventType::Deleted && self.filter.matches(&event.object);
+        match (before, after) {
+            (false, false) => None,
+            (false, true) => Some(self.framer.event(&event.object, EventType::Added)),
+            (true, true) => Some(self.framer.event(&event.object, EventType::Modified)),
+            (true, false) if event.event == EventType::Deleted => {
+                Some(self.framer.event(&event.object, EventType::Deleted))
+            }
+            (true, false) => {
+                let old = event.previous.as_ref()?;
+                let left = old.with_version(event.revision, EventType::Deleted);
+                Some(self.framer.event(&left, EventType::Deleted))
+            }
+        }
+    }
+
+    /// Sends everything there is, and then a bookmark that says so.
+    fn send_bookmark(&mut self) {
+        while !self.finished && self.read_events() {}
+        if self.finished {
+            return;
+        }
+        self.ready.push_back(self.framer.bookmark(self.cursor));
+        let now = Instant::now();
+        let last = self.deadline - LAST_BOOKMARK.min(self.deadline.duration_since(now));
+        self.bookmark_at = Some(match now + BOOKMARK_PERIOD {
+            next if next < last => next,
+            _ if now < last => last,
+            _ => self.deadline + BOOKMARK_PERIOD,
+        });
+    }
+
+    async fn wait(&mut self) -> Woken {
+        let bookmark = async {
+            match self.bookmark_at {
+                Some(at) => time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        let trap = async {
+            match self.trap.as_ref().and_then(Trap::at) {
+                Some(at) => time::sleep_until(at).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            changed = self.signals.changed() => match changed {
+                Ok(()) => Woken::Signal,
+                Err(_) => Woken::Stopped,
+            },
+            () = self.server.stopped.cancelled() => Woken::Stopped,
+            () = time::sleep_until(self.deadline) => Woken::Deadline,
+            () = trap => Woken::Trap,
+            () = bookmark => Woken::Bookmark,
+        }
+    }
+}
