@@ -2,7 +2,8 @@
 //!
 //! It needs no download and no privileges, keeps real resource versions and watch history, and is
 //! served two ways: over loopback HTTP, for any Kubernetes client, and as a [`tower`] service, for a
-//! client in the same process. Tests of controllers get a cluster each.
+//! client in the same process. Tests of controllers get a cluster each, and [`faults`] for what goes
+//! wrong in production.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
@@ -17,6 +18,8 @@
 //! What it serves today: the built-in kinds and CustomResourceDefinitions with get, list (selectors,
 //! paging, versions), watch (bookmarks, initial events, expiry), create, update, merge and JSON patch,
 //! delete with finalizers, status subresources, namespaces with their lifecycle, legacy discovery.
+//! Objects, lists and watches of only the metadata. HTTP/1.1 and HTTP/2 on one port, with TLS if wanted,
+//! and gzip for large answers.
 //!
 //! Not served yet: server-side apply, strategic merge patch, garbage collection, schema validation,
 //! OpenAPI, protobuf bodies, and tables of a kind's own columns. So kubectl gets, describes, labels,
