@@ -41,8 +41,8 @@ impl ClusterBuilder {
 
     /// Serves HTTP on a free loopback port. Without this there is no socket at all.
     ///
-    /// HTTP/1.1 and HTTP/2 share the port: over plain TCP a client begins with HTTP/2 as it has agreed
-    /// beforehand, over [TLS](Self::tls) the two agree in the handshake.
+    /// HTTP/1.1 and HTTP/2 share the port. Without TLS a client that wants HTTP/2 just begins with it
+    /// ("prior knowledge"); with TLS the two sides agree in the handshake.
     pub fn listen(self) -> Self {
         self.listen_on((Ipv4Addr::LOCALHOST, 0).into())
     }

@@ -184,7 +184,6 @@ impl Watcher {
     /// Breaks the watch on purpose, whatever it has still to send.
     async fn spring(&mut self, breaks: Break) {
         self.ready.clear();
-        self.state.clear();
         match breaks {
             Break::End(ending) => self.end(ending),
             Break::Hang => self.hang().await,
