@@ -23,6 +23,11 @@
 //! let pod = pods.get(&ObjectKey::namespaced("default", "web-0"))?;
 //! # let _ = pod; Ok(()) }
 //! ```
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `rustls-tls` | TLS, and with it HTTP/2, by rustls and ring |
+//! | `kube-runtime` | `Informer::watcher_events` and `Informer::feed`, for code written for kube-rs |
 
 mod client;
 mod mapper;
@@ -35,11 +40,14 @@ mod store;
 
 mod cache;
 mod informer;
+#[cfg(feature = "kube-runtime")]
+mod kube_runtime;
 mod view;
 
 mod error;
 mod factory;
 mod options;
+mod warm;
 
 pub use cache::Cache;
 pub use client::{

@@ -63,6 +63,11 @@ impl Transform {
         Self(Kind::Function(Arc::new(function)))
     }
 
+    /// Returns whether what it does can be told by looking at it.
+    pub(crate) fn is_transparent(&self) -> bool {
+        !matches!(self.0, Kind::Function(_))
+    }
+
     /// Changes an object; one whose JSON is not understood stays as it is.
     pub(crate) fn apply(&self, object: RawObject) -> RawObject {
         let changed = match &self.0 {

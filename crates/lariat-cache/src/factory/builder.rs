@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use super::{Shared, SharedCacheFactory, State};
 use crate::client::SharedClientFactory;
 use crate::informer::SharedBudget;
 use crate::options::{KindOptions, MissingKind};
+use crate::warm::WarmStore;
 
 /// How long a kind nobody uses goes on.
 const IDLE_GRACE: Duration = Duration::from_secs(60);
@@ -27,6 +29,7 @@ pub(super) struct Options {
     default: KindOptions,
     kinds: HashMap<Gvk, KindOptions>,
     budget: Option<usize>,
+    warm: Option<PathBuf>,
 }
 
 impl Options {
@@ -53,6 +56,7 @@ impl CacheFactoryBuilder {
                 default: KindOptions::default(),
                 kinds: HashMap::new(),
                 budget: None,
+                warm: None,
             },
         }
     }
@@ -90,14 +94,32 @@ impl CacheFactoryBuilder {
         self
     }
 
+    /// Leaves what is cached in a folder when the factory stops, and goes on from there when it starts
+    /// (default: every start lists).
+    ///
+    /// A kind whose file is of the same cluster and the same options is filled from it, and its watch goes
+    /// on from the version of the file; where that has expired, the kind is listed. It counts as filled when
+    /// the watch has told something, or nothing for a second. A file that is damaged, or of another cluster,
+    /// is not used, and the log says so. Kinds that are restricted to namespaces, or changed by a function,
+    /// are always listed.
+    ///
+    /// Files hold everything the cache does, secrets too, and only their owner can read them.
+    pub fn warm_restart(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.options.warm = Some(folder.into());
+        self
+    }
+
     /// Makes the factory. Nothing is sent.
     #[must_use]
     pub fn build(self) -> SharedCacheFactory {
+        let warm = self.options.warm.as_deref();
+        let warm = warm.map(|folder| WarmStore::new(folder, self.client.clone()));
         let clients = SharedClientFactory::new(self.client);
         let shared = Arc::new(Shared {
             clients,
             budget: SharedBudget::new(self.options.budget),
             options: self.options,
+            warm,
             idle: Arc::new(Notify::new()),
             state: Mutex::new(State::default()),
         });

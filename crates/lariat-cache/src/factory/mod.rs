@@ -20,6 +20,7 @@ use crate::client::SharedClientFactory;
 use crate::error::{SyncError, Unsynced};
 use crate::informer::{Core, Informer, KindStatus, Phase, SharedBudget, Surroundings};
 use crate::reflector::Source;
+use crate::warm::WarmStore;
 
 pub use builder::CacheFactoryBuilder;
 use builder::Options;
@@ -41,6 +42,7 @@ pub(crate) struct Shared {
     clients: SharedClientFactory,
     options: Options,
     budget: SharedBudget,
+    warm: Option<WarmStore>,
     /// Told when a kind is not used any more.
     idle: Arc<Notify>,
     state: Mutex<State>,
@@ -93,6 +95,7 @@ impl SharedCacheFactory {
         let surroundings = Surroundings {
             missing: shared.options.missing,
             budget: shared.budget.clone(),
+            warm: shared.warm.clone(),
             idle: Arc::clone(&shared.idle),
         };
         let client = shared.clients.for_kind(&gvk);

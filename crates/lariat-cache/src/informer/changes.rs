@@ -1,6 +1,6 @@
 //! Changes as a stream, for those who take their time.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -34,15 +34,18 @@ pub(crate) struct Unread {
 
 #[derive(Default)]
 struct State {
-    /// Keys with unread changes, in the order of the first of them; each once.
-    order: VecDeque<ObjectKey>,
+    /// Keys with unread changes, by the number of the first of them; each once.
+    order: BTreeMap<u64, ObjectKey>,
     by_key: HashMap<ObjectKey, Pending>,
+    /// Numbers keys.
+    next: u64,
     reader: Option<Waker>,
 }
 
 /// The unread changes of an object: none that cancel each other out.
 #[derive(Default)]
 struct Pending {
+    number: u64,
     /// The end of an object that has a successor.
     first: Option<Change>,
     last: Option<Change>,
@@ -68,6 +71,12 @@ impl Changes {
     /// Returns the next change if there is one already.
     pub fn try_next(&mut self) -> Option<Change> {
         self.unread.state.lock().take()
+    }
+
+    /// Returns for how many objects there is something to read.
+    #[must_use]
+    pub fn unread(&self) -> usize {
+        self.unread.state.lock().order.len()
     }
 
     fn poll_change(&mut self, cx: &mut Context<'_>) -> Poll<Change> {
@@ -108,33 +117,37 @@ impl State {
     fn put(&mut self, change: Change) {
         let key = change.key().clone();
         let pending = self.by_key.entry(key.clone()).or_insert_with(|| {
-            self.order.push_back(key);
-            Pending::default()
+            let number = self.next;
+            self.next += 1;
+            self.order.insert(number, key.clone());
+            Pending {
+                number,
+                ..Pending::default()
+            }
         });
         pending.put(change);
+        if pending.is_empty() {
+            self.order.remove(&pending.number);
+            self.by_key.remove(&key);
+        }
     }
 
     fn take(&mut self) -> Option<Change> {
-        loop {
-            let key = self.order.front()?;
-            if let Some(pending) = self.by_key.get_mut(key) {
-                let next = pending.first.take().or_else(|| pending.last.take());
-                if next.is_some() && pending.last.is_some() {
-                    return next;
-                }
-                self.by_key.remove(key);
-                self.order.pop_front();
-                if next.is_some() {
-                    return next;
-                }
-            } else {
-                self.order.pop_front();
-            }
+        let entry = self.order.first_entry()?;
+        let pending = self.by_key.get_mut(entry.get())?;
+        let next = pending.first.take().or_else(|| pending.last.take());
+        if pending.is_empty() {
+            self.by_key.remove(&entry.remove());
         }
+        next
     }
 }
 
 impl Pending {
+    fn is_empty(&self) -> bool {
+        self.first.is_none() && self.last.is_none()
+    }
+
     fn put(&mut self, change: Change) {
         self.last = match (self.last.take(), change) {
             (None, change) => Some(change),

@@ -2,36 +2,36 @@
 
 mod budget;
 mod changes;
+mod core;
 mod load;
 mod progress;
 mod publisher;
 mod run;
 mod status;
 mod user;
+mod warmth;
 
 use std::fmt;
 use std::sync::Arc;
 
-use lariat_core::{Gvk, ObjectKey, RawObject, ResourceKind, ResourceVersion, Uid};
-use tokio::sync::{Mutex, Notify, watch};
+use lariat_core::{Gvk, ObjectKey};
 
 use crate::cache::Cache;
 use crate::client::KindClient;
-use crate::options::{KindOptions, MissingKind};
-use crate::reflector::Source;
 use crate::selection::Selection;
-use crate::store::{CachedObject, Storage, Store};
+use crate::store::{CachedObject, Store};
 use crate::view::View;
 
-use budget::Budget;
 pub(crate) use budget::SharedBudget;
 pub use changes::Changes;
+use core::Wanted;
+pub(crate) use core::{Core, Surroundings};
 pub use load::LoadError;
-pub(crate) use progress::{Progress, Segment};
+pub(crate) use progress::Segment;
 pub(crate) use publisher::Publisher;
 pub use publisher::{Subscriber, Subscription};
 pub use status::{KindStatus, Phase};
-pub(crate) use user::{Usage, User};
+use user::User;
 
 /// One kind: one watch and one store, whoever and however many use it; a clone is the same informer.
 ///
@@ -44,138 +44,6 @@ pub(crate) use user::{Usage, User};
 pub struct Informer {
     core: Arc<Core>,
     user: Arc<User>,
-}
-
-/// What all users of a kind share.
-pub(crate) struct Core {
-    client: Arc<KindClient>,
-    store: Arc<Store>,
-    publisher: Arc<Publisher>,
-    progress: Arc<Progress>,
-    missing: MissingKind,
-    options: KindOptions,
-    source: Option<Arc<dyn Source>>,
-    wanted: watch::Sender<Wanted>,
-    /// The form in which the kind has to be kept.
-    storage: watch::Sender<Storage>,
-    usage: Arc<Usage>,
-    /// The version at which the store was found on disk.
-    resume: parking_lot::Mutex<Option<ResourceVersion>>,
-    /// Held while the informer runs, so that a run that was told to stop ends before the next begins.
-    run: Mutex<()>,
-}
-
-/// What users want to be read.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Wanted {
-    selection: Selection,
-    /// Whether anybody needs more than metadata.
-    content: bool,
-}
-
-/// What a factory gives its informers.
-pub(crate) struct Surroundings {
-    pub(crate) missing: MissingKind,
-    pub(crate) budget: SharedBudget,
-    /// Told when a kind is not used any more.
-    pub(crate) idle: Arc<Notify>,
-}
-
-impl Core {
-    pub(crate) fn new(
-        client: Arc<KindClient>,
-        source: Option<Arc<dyn Source>>,
-        options: KindOptions,
-        surroundings: Surroundings,
-    ) -> Self {
-        let store = Arc::new(Store::default());
-        store.set_storage(options.storage);
-        let storage = watch::Sender::new(options.storage);
-        let budget = Budget::new(options.budget, surroundings.budget, storage.clone());
-        budget.enter(client.gvk(), &store);
-        let publisher = Publisher::new(client.gvk().clone(), Arc::clone(&store), budget);
-        Self {
-            progress: Arc::new(Progress::new(client.gvk().clone())),
-            publisher: Arc::new(publisher),
-            store,
-            client,
-            missing: surroundings.missing,
-            wanted: watch::Sender::new(Wanted {
-                selection: options.selection.clone(),
-                content: false,
-            }),
-            options,
-            source,
-            storage,
-            usage: Usage::new(surroundings.idle),
-            resume: parking_lot::Mutex::default(),
-            run: Mutex::default(),
-        }
-    }
-
-    pub(crate) fn gvk(&self) -> &Gvk {
-        self.client.gvk()
-    }
-
-    pub(crate) fn usage(&self) -> &Arc<Usage> {
-        &self.usage
-    }
-
-    pub(crate) fn status(&self) -> KindStatus {
-        self.progress.status(&self.store)
-    }
-
-    pub(crate) fn objects(&self) -> usize {
-        self.store.len()
-    }
-
-    /// Returns where the kind is served, if that is known.
-    pub(crate) fn resource(&self) -> Option<ResourceKind> {
-        self.client.known_resource()
-    }
-
-    /// Waits until the cache has been filled; `false` if the kind is not served and not waited for.
-    pub(crate) async fn synced(&self) -> bool {
-        let mut phases = self.progress.phases();
-        let gives_up = self.missing == MissingKind::Refuse;
-        let settled = |phase: &Phase| match phase {
-            Phase::Synced => true,
-            Phase::Missing => gives_up,
-            _ => false,
-        };
-        phases
-            .wait_for(settled)
-            .await
-            .is_ok_and(|phase| *phase == Phase::Synced)
-    }
-
-    /// Notes that a run is about to begin: the cache counts as filled only when that run has filled it.
-    pub(crate) fn begin(&self) {
-        self.progress.begin(0);
-    }
-
-    /// Takes in the answer to a write of this process, if it belongs into the cache for certain.
-    pub(crate) fn wrote(&self, object: RawObject) {
-        // Before the cache is filled, or once it is not kept up to date, it would be an only object.
-        if self.progress.phase() != Phase::Synced {
-            return;
-        }
-        let selection = self.wanted.borrow().selection.clone();
-        let object = match &self.options.transform {
-            Some(transform) => transform.apply(object),
-            None => object,
-        };
-        if selection.surely_holds(&object) {
-            self.publisher.wrote(object);
-        }
-    }
-
-    /// Takes in that this process deleted an object.
-    pub(crate) fn deleted(&self, key: &ObjectKey, uid: Option<&Uid>) {
-        if self.progress.phase() == Phase::Synced {
-            self.publisher.deleted(key, uid);
-        }
-    }
 }
 
 impl Informer {
@@ -292,6 +160,13 @@ impl Informer {
     /// Dropping the future loses nothing.
     pub async fn synced(&self) -> bool {
         self.core.synced().await
+    }
+
+    /// Waits until the cache has been filled, even if the kind is not served for now.
+    #[cfg(feature = "kube-runtime")]
+    pub(crate) async fn filled(&self) {
+        let mut phases = self.core.progress.phases();
+        let _ = phases.wait_for(|phase| *phase == Phase::Synced).await;
     }
 
     /// Returns whether two handles are the same informer.

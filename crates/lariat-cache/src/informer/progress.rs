@@ -110,6 +110,16 @@ impl Progress {
         *self.totals.lock().missing_since.get_or_insert(now)
     }
 
+    /// Notes up to which version an earlier run has left the store.
+    pub(crate) fn found(&self, version: &ResourceVersion) {
+        self.totals.lock().version = Some(version.clone());
+    }
+
+    /// Returns up to which version the store is.
+    pub(crate) fn version(&self) -> Option<ResourceVersion> {
+        self.totals.lock().version.clone()
+    }
+
     pub(crate) fn status(&self, store: &Store) -> KindStatus {
         // Asked first: reflectors report while they hold locks of the store.
         let (objects, bytes, storage) = (store.len(), store.bytes(), store.storage());

@@ -45,6 +45,7 @@ impl Core {
     pub(crate) async fn run(self: Arc<Self>, stop: CancellationToken) {
         let _alone = self.run.lock().await;
         let (mut wanted, mut storage) = (self.wanted.subscribe(), self.storage.subscribe());
+        stop.run_until_cancelled(self.warm_up()).await;
         while let Some(place) = self.place(&stop).await {
             match self.round(&place, (&mut wanted, &mut storage), &stop).await {
                 Round::Stopped => break,
@@ -59,6 +60,7 @@ impl Core {
                 }
             }
         }
+        self.keep_warm().await;
         self.progress.begin(0);
         self.progress.enter(Phase::Idle);
     }
@@ -110,7 +112,7 @@ impl Core {
         }
     }
 
-    fn content(&self, wanted: &Wanted, storage: Storage) -> Content {
+    pub(super) fn content(&self, wanted: &Wanted, storage: Storage) -> Content {
         match wanted.content && storage != Storage::OnDemand {
             true => Content::Whole,
             false => Content::MetadataOnly,

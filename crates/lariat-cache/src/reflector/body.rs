@@ -26,7 +26,7 @@ pub(super) async fn read(response: Response<SourceBody>) -> Result<Vec<u8>, Refl
 /// What has been read so far.
 enum Content {
     Plain(Vec<u8>),
-    Gzip(MultiGzDecoder<Vec<u8>>),
+    Gzip(Box<MultiGzDecoder<Vec<u8>>>),
 }
 
 impl Content {
@@ -34,7 +34,7 @@ impl Content {
         let encoding = headers.get(header::CONTENT_ENCODING);
         match encoding.map_or(Ok("identity"), |value| value.to_str()) {
             Ok("identity" | "") => Ok(Self::Plain(Vec::new())),
-            Ok("gzip") => Ok(Self::Gzip(MultiGzDecoder::new(Vec::new()))),
+            Ok("gzip") => Ok(Self::Gzip(Box::new(MultiGzDecoder::new(Vec::new())))),
             _ => Err(malformed("its Content-Encoding was not asked for")),
         }
     }

@@ -2,7 +2,9 @@
 
 mod body;
 mod change;
+mod delta;
 mod error;
+mod forms;
 mod index;
 mod object;
 mod own;
@@ -21,6 +23,7 @@ use parking_lot::{Mutex, RwLock};
 
 pub use body::Storage;
 pub use change::Change;
+pub(crate) use delta::{Content, Delta, Listing};
 pub use error::{DecodeError, IndexError};
 pub(crate) use index::IndexFn;
 use index::{CustomIndex, Indexes, LabelIndex};
@@ -29,7 +32,6 @@ pub use query::Query;
 use table::Table;
 use tree::Tree;
 use writer::Writer;
-pub(crate) use writer::{Content, Delta, Listing};
 
 /// The objects of one kind.
 ///

@@ -35,8 +35,8 @@ struct Own {
 enum Written {
     /// The object was created or changed; this is its version since.
     State(Uid, ResourceVersion),
-    /// The object was deleted.
-    Gone(Uid),
+    /// The object was deleted; this was the last version of it that was known.
+    Gone(Uid, ResourceVersion),
 }
 
 impl OwnWrites {
@@ -46,7 +46,10 @@ impl OwnWrites {
     }
 
     pub(super) fn deleted(&mut self, object: &ObjectMetadata) {
-        self.remember(object.key(), Written::Gone(object.uid().clone()));
+        self.remember(
+            object.key(),
+            Written::Gone(object.uid().clone(), object.version().clone()),
+        );
     }
 
     fn remember(&mut self, key: &ObjectKey, what: Written) {
@@ -67,8 +70,8 @@ impl OwnWrites {
         };
         let outdated = match &own.what {
             _ if own.at.elapsed() >= BELIEVED => false,
-            Written::Gone(uid) => told.uid() == uid,
-            Written::State(_, version) => told.version().compare(version) == Some(Ordering::Less),
+            Written::Gone(uid, version) => told.uid() == uid || is_before(told, version),
+            Written::State(_, version) => is_before(told, version),
         };
         if !outdated {
             self.by_key.remove(told.key());
@@ -79,7 +82,7 @@ impl OwnWrites {
     /// Notes that the end of an object was told.
     pub(super) fn ended(&mut self, told: &ObjectMetadata) {
         if let Some(Own {
-            what: Written::Gone(uid),
+            what: Written::Gone(uid, _),
             ..
         }) = self.by_key.get(told.key())
             && uid == told.uid()
@@ -100,4 +103,8 @@ impl OwnWrites {
             && uid == object.uid()
             && version.compare(list) == Some(Ordering::Greater)
     }
+}
+
+fn is_before(told: &ObjectMetadata, version: &ResourceVersion) -> bool {
+    told.version().compare(version) == Some(Ordering::Less)
 }

@@ -5,68 +5,16 @@ use std::sync::Arc;
 
 use lariat_core::{ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Scan};
 
+use super::Store;
 use super::body::Codec;
 use super::change::Change;
+use super::delta::{Content, Delta, Listing};
 use super::index::{IndexFn, Values, values};
 use super::object::CachedObject;
 use super::own::OwnWrites;
-use super::{Store, body};
 
 /// How many objects are changed while readers of lists wait.
 const CHUNK: usize = 64;
-
-/// What the reflector learned about one object from a watch.
-#[derive(Debug)]
-pub(crate) enum Delta {
-    /// The object is there, in this state.
-    Present(RawObject),
-    /// The object is gone; this was its last state.
-    Gone(RawObject),
-}
-
-/// How much of each object the reflector reads.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Content {
-    /// The whole object.
-    #[default]
-    Whole,
-    /// Its metadata.
-    MetadataOnly,
-}
-
-/// A list in progress: what it does not mention by its end is gone.
-#[derive(Debug, Clone)]
-pub(crate) struct Listing {
-    number: u32,
-    initial: bool,
-    content: Content,
-    /// The namespace that is listed; none for all.
-    namespace: Option<Arc<str>>,
-}
-
-impl Listing {
-    /// Begins a list after `earlier` others of the same store, whoever read them.
-    pub(crate) fn after(earlier: u32, initial: bool, content: Content) -> Self {
-        Self {
-            // Never 0, which is the number of no list, and never the number of the list before.
-            number: earlier % (u32::MAX - 1) + 1,
-            initial,
-            content,
-            namespace: None,
-        }
-    }
-
-    /// Restricts the list to a namespace.
-    pub(crate) fn of_namespace(self, namespace: Option<Arc<str>>) -> Self {
-        Self { namespace, ..self }
-    }
-
-    fn covers(&self, key: &ObjectKey) -> bool {
-        self.namespace
-            .as_deref()
-            .is_none_or(|namespace| key.namespace() == Some(namespace))
-    }
-}
 
 /// What only the one who writes needs.
 #[derive(Default)]
@@ -80,7 +28,7 @@ pub(super) struct Writer {
 }
 
 /// A change of the order and the indexes.
-enum Edit {
+pub(super) enum Edit {
     Put(Arc<CachedObject>, Option<Values>),
     /// The same state in another form.
     Repack(Arc<CachedObject>),
@@ -230,7 +178,10 @@ impl Store {
                 }
                 self.put(writer, Edit::Repack(new));
             }
-            known => self.replace(writer, known, new, listing.initial, changes),
+            known => {
+                tell(known, &new, listing.initial, changes);
+                self.put_new(writer, new);
+            }
         }
     }
 
@@ -250,7 +201,8 @@ impl Store {
         if let Some(known) = &known {
             new.see(known.seen_by());
         }
-        self.replace(writer, known, new, false, changes);
+        tell(known, &new, false, changes);
+        self.put_new(writer, new);
     }
 
     fn packed(&self, writer: &Writer, object: RawObject, content: Content) -> Arc<CachedObject> {
@@ -258,31 +210,10 @@ impl Store {
         Arc::new(CachedObject::packed(object, partial, &writer.codec))
     }
 
-    fn replace(
-        &self,
-        writer: &mut Writer,
-        known: Option<Arc<CachedObject>>,
-        new: Arc<CachedObject>,
-        initial: bool,
-        changes: &mut Vec<Change>,
-    ) {
+    fn put_new(&self, writer: &mut Writer, new: Arc<CachedObject>) {
         let functions = writer.functions.iter();
-        let found_under: Values = functions
-            .map(|(name, function)| values(name, &**function, &new))
-            .collect();
-        let object = Arc::clone(&new);
-        match known {
-            None => changes.push(Change::Added { object, initial }),
-            Some(old) if old.uid() == new.uid() => {
-                changes.push(Change::Updated { old, new: object })
-            }
-            // Another object under the same name: its predecessor's end was not seen.
-            Some(last) => {
-                changes.push(Change::Deleted { last });
-                let initial = false;
-                changes.push(Change::Added { object, initial });
-            }
-        }
+        let found_under = functions.map(|(name, function)| values(name, &**function, &new));
+        let found_under: Values = found_under.collect();
         self.put(writer, Edit::Put(new, Some(found_under)));
     }
 
@@ -304,7 +235,7 @@ impl Store {
         changes.push(Change::Deleted { last });
     }
 
-    fn put(&self, writer: &mut Writer, edit: Edit) {
+    pub(super) fn put(&self, writer: &mut Writer, edit: Edit) {
         if let Edit::Put(object, _) | Edit::Repack(object) = &edit {
             self.table.insert(Arc::clone(object));
         }
@@ -320,7 +251,7 @@ impl Store {
     }
 
     /// Shows readers of lists what readers by key see already.
-    fn flush(&self, writer: &mut Writer) {
+    pub(super) fn flush(&self, writer: &mut Writer) {
         if writer.pending.is_empty() {
             return;
         }
@@ -331,48 +262,6 @@ impl Store {
             dropped.extend(state.edit(edit));
         }
         drop(state);
-    }
-
-    /// Makes a dictionary of a kind once it has grown enough, and packs what is there.
-    fn learn(&self, writer: &mut Writer) {
-        let held = self.state.read().bytes;
-        if !writer.codec.wants_samples(held) {
-            return;
-        }
-        let snapshot = self.tree();
-        let step = snapshot.len().div_ceil(body::SAMPLES).max(1);
-        let samples = snapshot
-            .iter()
-            .step_by(step)
-            .filter_map(|object| object.json());
-        let samples: Vec<Box<[u8]>> = samples.map(|json| json.into_owned().into()).collect();
-        if writer.codec.learn(&samples) {
-            drop(snapshot);
-            self.repack(writer);
-        }
-    }
-
-    /// Brings every object into the form that is chosen by now.
-    pub(super) fn repack(&self, writer: &mut Writer) {
-        let retains = writer.codec.retains();
-        let snapshot = self.tree();
-        for object in snapshot.iter() {
-            object.retain(retains);
-            if let Some(repacked) = object.repacked(&writer.codec) {
-                self.put(writer, Edit::Repack(Arc::new(repacked)));
-            }
-        }
-        self.flush(writer);
-    }
-
-    /// Keeps the kind in another form from now on.
-    pub(crate) fn set_storage(&self, storage: super::Storage) {
-        let mut writer = self.writer.lock();
-        if writer.codec.storage() != storage {
-            writer.codec.set_storage(storage);
-            self.learn(&mut writer);
-            self.repack(&mut writer);
-        }
     }
 }
 
@@ -393,13 +282,34 @@ impl super::State {
     }
 }
 
+/// Tells what it means that an object is there in a state.
+fn tell(
+    known: Option<Arc<CachedObject>>,
+    new: &Arc<CachedObject>,
+    initial: bool,
+    changes: &mut Vec<Change>,
+) {
+    let object = Arc::clone(new);
+    match known {
+        None => changes.push(Change::Added { object, initial }),
+        Some(old) if old.uid() == new.uid() => changes.push(Change::Updated { old, new: object }),
+        // Another object under the same name: its predecessor's end was not seen.
+        Some(last) => {
+            changes.push(Change::Deleted { last });
+            let initial = false;
+            changes.push(Change::Added { object, initial });
+        }
+    }
+}
+
 /// Returns whether nothing happened between two states.
 fn is_same_state(known: &CachedObject, object: &CachedObject) -> bool {
     known.uid() == object.uid() && known.version() == object.version()
 }
 
-/// Returns whether a watch tells something that is known already, as after a reconnection.
+/// Returns whether a watch tells something that is known already, as after a reconnection; also of another
+/// object that had the name before.
 fn is_stale(known: &CachedObject, object: &RawObject) -> bool {
     let order = object.version().compare(known.version());
-    known.uid() == object.uid() && matches!(order, Some(Ordering::Less | Ordering::Equal))
+    matches!(order, Some(Ordering::Less | Ordering::Equal))
 }

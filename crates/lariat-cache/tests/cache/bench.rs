@@ -44,6 +44,18 @@ pub(crate) fn no_client() -> Client {
     Client::try_from(nowhere).expect("a client without TLS can be made")
 }
 
+/// A client that says who it is.
+pub(crate) fn client_as(cluster: &Cluster, user_agent: &'static str) -> Client {
+    use tower_service::Service;
+    let service = cluster.service();
+    let named = tower::service_fn(move |mut request: http::Request<kube::client::Body>| {
+        let name = http::HeaderValue::from_static(user_agent);
+        request.headers_mut().insert(http::header::USER_AGENT, name);
+        service.clone().call(request)
+    });
+    Client::new(named, "default")
+}
+
 /// Writes ConfigMaps in namespace `default`.
 pub(crate) struct Writer(Api<ConfigMap>);
 

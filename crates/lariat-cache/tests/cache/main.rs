@@ -4,7 +4,21 @@ mod bench;
 mod script;
 
 mod answers;
+mod budget;
+mod chaos;
+mod content;
+mod defects;
 mod factory;
 mod faults;
+mod identity;
 mod informer;
+#[cfg(feature = "kube-runtime")]
+mod kube_runtime;
+mod own_writes;
+mod resync;
+mod selection;
+mod sockets;
+mod streams;
 mod subscribers;
+mod usage;
+mod warm;

@@ -1,6 +1,7 @@
 //! A server that does what the test says.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -13,7 +14,7 @@ use lariat_cache::{
     Subscription,
 };
 use parking_lot::Mutex;
-use tokio::time::Instant;
+use tokio::time::{self, Instant};
 
 use crate::bench::{Recorder, config_maps, listing, no_client};
 
@@ -21,7 +22,6 @@ use crate::bench::{Recorder, config_maps, listing, no_client};
 pub(crate) struct Ask {
     pub(crate) watch: bool,
     pub(crate) query: String,
-    pub(crate) namespace: Option<Arc<str>>,
     pub(crate) metadata_only: bool,
     /// Counts requests of the same verb, from 0.
     pub(crate) number: usize,
@@ -31,6 +31,8 @@ pub(crate) struct Ask {
 pub(crate) enum Answer {
     /// A status code, headers and a whole body.
     Whole(u16, Vec<(&'static str, &'static str)>, String),
+    /// Pieces of a body at intervals; then nothing more.
+    Slow(Vec<String>, Duration),
     /// Pieces of a body, and how it ends.
     Pieces(Vec<String>, Ending),
     /// The connection is refused.
@@ -115,7 +117,6 @@ impl Source for Script {
         let ask = Ask {
             watch,
             query: query.to_owned(),
-            namespace: request.namespace.clone(),
             metadata_only: request.metadata_only,
             number,
         };
@@ -134,6 +135,7 @@ impl Source for Script {
                     .body(body(vec![text], Ending::Clean))
                     .map_err(SourceError::from)
             }
+            Answer::Slow(pieces, interval) => Ok(Response::new(slow_body(pieces, interval))),
             Answer::Pieces(pieces, ending) => Ok(Response::new(body(pieces, ending))),
         };
         Box::pin(async move { answer })
@@ -148,6 +150,14 @@ fn body(pieces: Vec<String>, ending: Ending) -> SourceBody {
         Ending::Silence => stream::pending().boxed(),
     };
     StreamBody::new(pieces.chain(end)).boxed_unsync()
+}
+
+fn slow_body(pieces: Vec<String>, interval: Duration) -> SourceBody {
+    let pieces = stream::iter(pieces).then(move |piece| async move {
+        time::sleep(interval).await;
+        Ok(Frame::data(Bytes::from(piece)))
+    });
+    StreamBody::new(pieces.chain(stream::pending())).boxed_unsync()
 }
 
 /// An informer that reads from a script.

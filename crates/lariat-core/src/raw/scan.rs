@@ -100,13 +100,13 @@ impl<'a> Scan<'a> {
         let missing_type = (!self.typed).then_some(gvk);
         let json = cut::copy_without(self.json, cut, missing_type);
         let metadata =
-            compact(self.metadata, interner).map_err(|error| RawObjectError::json(gvk, &error))?;
+            compact(&self.metadata, interner).map_err(|error| RawObjectError::json(gvk, &error))?;
         Ok(RawObject { metadata, json })
     }
 }
 
 fn compact(
-    metadata: Metadata<'_>,
+    metadata: &Metadata<'_>,
     interner: &mut Interner,
 ) -> Result<ObjectMetadata, serde_json::Error> {
     let labels = match metadata.labels {

@@ -39,23 +39,15 @@ impl CustomIndex {
 
     /// Puts an object under its values, or takes it out with none.
     pub(in crate::store) fn put(&mut self, key: &ObjectKey, values: Box<[Arc<str>]>) {
-        if self.by_key.get(key).is_some_and(|known| *known == values) {
-            return;
+        for value in &values {
+            self.by_value.add(&**value, key);
         }
-        let before = if values.is_empty() {
-            self.by_key.remove(key)
-        } else {
-            for value in &values {
-                self.by_value.add(&**value, key);
-            }
-            self.by_key.insert(key.clone(), values.clone())
-        };
-        for value in before
-            .iter()
-            .flatten()
-            .filter(|value| !values.contains(value))
-        {
+        let before = self.by_key.remove(key).unwrap_or_default();
+        for value in before.iter().filter(|value| !values.contains(value)) {
             self.by_value.remove(&**value, key);
+        }
+        if !values.is_empty() {
+            self.by_key.insert(key.clone(), values);
         }
     }
 

@@ -1,0 +1,154 @@
+//! What all users of a kind share.
+
+use std::sync::Arc;
+
+use lariat_core::{Gvk, ObjectKey, RawObject, ResourceKind, ResourceVersion, Uid};
+use tokio::sync::{Mutex, Notify, watch};
+
+use super::budget::{Budget, SharedBudget};
+use super::progress::Progress;
+use super::publisher::Publisher;
+use super::status::{KindStatus, Phase};
+use super::user::Usage;
+use crate::client::KindClient;
+use crate::options::{KindOptions, MissingKind};
+use crate::reflector::Source;
+use crate::selection::Selection;
+use crate::store::{Storage, Store};
+use crate::warm::WarmStore;
+
+/// What all users of a kind share.
+pub(crate) struct Core {
+    pub(super) client: Arc<KindClient>,
+    pub(super) store: Arc<Store>,
+    pub(super) publisher: Arc<Publisher>,
+    pub(super) progress: Arc<Progress>,
+    pub(super) missing: MissingKind,
+    pub(super) options: KindOptions,
+    pub(super) source: Option<Arc<dyn Source>>,
+    pub(super) wanted: watch::Sender<Wanted>,
+    /// The form in which the kind has to be kept.
+    pub(super) storage: watch::Sender<Storage>,
+    pub(super) usage: Arc<Usage>,
+    /// Where the store is kept between two runs.
+    pub(super) warm: Option<WarmStore>,
+    /// The version at which the store was found there.
+    pub(super) resume: parking_lot::Mutex<Option<ResourceVersion>>,
+    /// Held while the informer runs, so that a run that was told to stop ends before the next begins.
+    pub(super) run: Mutex<()>,
+}
+
+/// What users want to be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(super) selection: Selection,
+    /// Whether anybody needs more than metadata.
+    pub(super) content: bool,
+}
+
+/// What a factory gives its informers.
+pub(crate) struct Surroundings {
+    pub(crate) missing: MissingKind,
+    pub(crate) budget: SharedBudget,
+    pub(crate) warm: Option<WarmStore>,
+    /// Told when a kind is not used any more.
+    pub(crate) idle: Arc<Notify>,
+}
+
+impl Core {
+    pub(crate) fn new(
+        client: Arc<KindClient>,
+        source: Option<Arc<dyn Source>>,
+        options: KindOptions,
+        surroundings: Surroundings,
+    ) -> Self {
+        let store = Arc::new(Store::default());
+        store.set_storage(options.storage);
+        let storage = watch::Sender::new(options.storage);
+        let budget = Budget::new(options.budget, surroundings.budget, storage.clone());
+        budget.enter(client.gvk(), &store);
+        let publisher = Publisher::new(client.gvk().clone(), Arc::clone(&store), budget);
+        Self {
+            progress: Arc::new(Progress::new(client.gvk().clone())),
+            publisher: Arc::new(publisher),
+            store,
+            client,
+            missing: surroundings.missing,
+            wanted: watch::Sender::new(Wanted {
+                selection: options.selection.clone(),
+                content: false,
+            }),
+            options,
+            source,
+            storage,
+            usage: Usage::new(surroundings.idle),
+            warm: surroundings.warm,
+            resume: parking_lot::Mutex::default(),
+            run: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn gvk(&self) -> &Gvk {
+        self.client.gvk()
+    }
+
+    pub(crate) fn usage(&self) -> &Arc<Usage> {
+        &self.usage
+    }
+
+    pub(crate) fn status(&self) -> KindStatus {
+        self.progress.status(&self.store)
+    }
+
+    pub(crate) fn objects(&self) -> usize {
+        self.store.len()
+    }
+
+    /// Returns where the kind is served, if that is known.
+    pub(crate) fn resource(&self) -> Option<ResourceKind> {
+        self.client.known_resource()
+    }
+
+    /// Waits until the cache has been filled; `false` if the kind is not served and not waited for.
+    pub(crate) async fn synced(&self) -> bool {
+        let mut phases = self.progress.phases();
+        let gives_up = self.missing == MissingKind::Refuse;
+        let settled = |phase: &Phase| match phase {
+            Phase::Synced => true,
+            Phase::Missing => gives_up,
+            _ => false,
+        };
+        phases
+            .wait_for(settled)
+            .await
+            .is_ok_and(|phase| *phase == Phase::Synced)
+    }
+
+    /// Notes that a run is about to begin: the cache counts as filled only when that run has filled it.
+    pub(crate) fn begin(&self) {
+        self.progress.begin(0);
+    }
+
+    /// Takes in the answer to a write of this process, if it belongs into the cache for certain.
+    pub(crate) fn wrote(&self, object: RawObject) {
+        // Before the cache is filled, or once it is not kept up to date, it would be an only object.
+        if self.progress.phase() != Phase::Synced {
+            return;
+        }
+        let selection = self.wanted.borrow().selection.clone();
+        let object = match &self.options.transform {
+            Some(transform) => transform.apply(object),
+            None => object,
+        };
+        if selection.surely_holds(&object) {
+            self.publisher.wrote(object);
+        }
+    }
+
+    /// Takes in that this process deleted an object.
+    pub(crate) fn deleted(&self, key: &ObjectKey, uid: Option<&Uid>) {
+        if self.progress.phase() == Phase::Synced {
+            self.publisher.deleted(key, uid);
+        }
+    }
+}

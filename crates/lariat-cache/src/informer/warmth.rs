@@ -1,0 +1,85 @@
+//! Going on from what an earlier run left on disk.
+
+use lariat_core::RawObject;
+
+use super::status::Phase;
+use super::{Core, Wanted};
+use crate::reflector::Intake;
+use crate::store::{Content, Storage};
+use crate::warm::{Cold, WarmStore};
+
+impl Core {
+    /// Fills the store with what an earlier run left, if there is such a thing.
+    pub(super) async fn warm_up(&self) {
+        let Some((warm, reading)) = self.warm_reading() else {
+            return;
+        };
+        // What is here is newer than what is there.
+        if !self.store.is_empty() {
+            return;
+        }
+        let kind = self.gvk();
+        let found = match warm.find(kind, &reading).await {
+            Ok(found) => found,
+            Err(Cold::NoFile) => return,
+            Err(reason) => {
+                tracing::info!(%kind, %reason, "the cache starts empty");
+                return;
+            }
+        };
+        let content = self.wanted_content();
+        let managed_fields = self.options.managed_fields;
+        // They were changed before they were kept.
+        let mut intake = Intake::new(kind.clone(), content, managed_fields, None);
+        let objects = found.objects.iter().map(|json| intake.read(json));
+        let Ok(objects) = objects.collect::<Result<Vec<RawObject>, _>>() else {
+            tracing::warn!(%kind, "the cache starts empty: a file of an earlier run is not understood");
+            return;
+        };
+        let (count, version) = (objects.len(), found.version);
+        let listing = self.publisher.begin_listing(true, content);
+        self.publisher.list_page(&listing, objects);
+        self.publisher.end_listing(&listing, &version);
+        tracing::info!(%kind, objects = count, %version, "the cache goes on where an earlier run ended");
+        self.progress.found(&version);
+        *self.resume.lock() = Some(version);
+    }
+
+    /// Leaves what is cached for the next run, if it is up to date.
+    pub(super) async fn keep_warm(&self) {
+        let filled = self.progress.phase() == Phase::Synced;
+        let Some((warm, reading)) = self.warm_reading().filter(|_| filled) else {
+            return;
+        };
+        let Some(version) = self.progress.version() else {
+            return;
+        };
+        let kind = self.gvk();
+        if let Err(reason) = warm.leave(kind, &reading, (&version, &self.store)).await {
+            tracing::warn!(%kind, %reason, "nothing is left for the next start");
+        }
+    }
+
+    /// Returns where to look, and what has to be the same for what is found to be used.
+    fn warm_reading(&self) -> Option<(&WarmStore, String)> {
+        let wanted: Wanted = self.wanted.borrow().clone();
+        let transform = self.options.transform.as_ref();
+        let transparent = transform.is_none_or(|transform| transform.is_transparent());
+        // Several namespaces are several versions, and a source of the user's is none of this cluster's.
+        if !wanted.selection.namespaces().is_empty() || !transparent || self.source.is_some() {
+            return None;
+        }
+        let content = self.wanted_content();
+        let managed = self.options.managed_fields;
+        let reading = format!(
+            "{:?} {content:?} {managed:?} {transform:?}",
+            wanted.selection
+        );
+        Some((self.warm.as_ref()?, reading))
+    }
+
+    fn wanted_content(&self) -> Content {
+        let storage: Storage = *self.storage.borrow();
+        self.content(&self.wanted.borrow(), storage)
+    }
+}

@@ -1,0 +1,137 @@
+//! Plugging existing kube-rs code into a shared informer.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use futures::{Stream, StreamExt, stream};
+use kube::Resource;
+use kube::runtime::reflector::store::Writer;
+use kube::runtime::watcher;
+
+use crate::informer::{Changes, Informer};
+use crate::store::{CachedObject, Change};
+use crate::view::View;
+
+/// Where a stream of events is.
+enum Stage {
+    Begin(Informer),
+    /// What there was at the time of subscribing.
+    Initial(Informer, Changes, VecDeque<Change>),
+    Live(Informer, Changes),
+}
+
+impl Informer {
+    /// Returns the kind as kube-rs' [`watcher`] would tell it, from the shared watch.
+    ///
+    /// It begins, once the cache is filled, with `Init`, `InitApply` for every object and `InitDone`; then
+    /// `Apply` and `Delete` follow. There is no second `Init`: what is missed is told object by object,
+    /// deletions too. An object that does not decode is an error, and the stream goes on.
+    ///
+    /// ```no_run
+    /// use futures::StreamExt;
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube::runtime::WatchStreamExt;
+    ///
+    /// # async fn example(informer: lariat_cache::Informer) {
+    /// let pods = informer.watcher_events::<Pod>().applied_objects();
+    /// pods.for_each(async |pod| drop(pod)).await;
+    /// # }
+    /// ```
+    pub fn watcher_events<K: View + Clone>(
+        &self,
+    ) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + Send + use<K> {
+        self.need::<K>();
+        stream::unfold(Stage::Begin(self.clone()), next).boxed()
+    }
+
+    /// Feeds a store of kube-rs from the shared watch, until the future is dropped.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use kube::runtime::reflector;
+    ///
+    /// # async fn example(informer: lariat_cache::Informer) {
+    /// let (pods, writer) = reflector::store::<Pod>();
+    /// let feeding = informer.feed(writer);
+    /// # let _ = (pods, feeding); }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the store as it is.
+    pub async fn feed<K>(&self, mut writer: Writer<K>)
+    where
+        K: View + Clone + Resource,
+        K::DynamicType: Debug + Eq + Hash + Clone,
+    {
+        let mut events = std::pin::pin!(self.watcher_events::<K>());
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(event) => writer.apply_watcher_event(&event),
+                Err(error) => tracing::warn!(kind = %self.gvk(), %error, "not in the store"),
+            }
+        }
+    }
+
+    fn event<K: View + Clone>(
+        &self,
+        object: &Arc<CachedObject>,
+        event: fn(K) -> watcher::Event<K>,
+    ) -> watcher::Result<watcher::Event<K>> {
+        match K::view(object, self.gvk()) {
+            Ok(value) => Ok(event(K::clone(&value))),
+            Err(error) => Err(watcher::Error::WatchFailed(kube::Error::Service(
+                error.into(),
+            ))),
+        }
+    }
+}
+
+async fn next<K: View + Clone>(
+    stage: Stage,
+) -> Option<(watcher::Result<watcher::Event<K>>, Stage)> {
+    match stage {
+        Stage::Begin(informer) => {
+            informer.filled().await;
+            let mut changes = informer.changes();
+            let initial = (0..changes.unread())
+                .filter_map(|_| changes.try_next())
+                .collect();
+            Some((
+                Ok(watcher::Event::Init),
+                Stage::Initial(informer, changes, initial),
+            ))
+        }
+        Stage::Initial(informer, changes, mut initial) => {
+            let Some(change) = initial.pop_front() else {
+                return Some((Ok(watcher::Event::InitDone), Stage::Live(informer, changes)));
+            };
+            let event = match &change {
+                Change::Added { object, .. } => informer.event(object, watcher::Event::InitApply),
+                // Merged with what happened since.
+                other => live(&informer, other),
+            };
+            Some((event, Stage::Initial(informer, changes, initial)))
+        }
+        Stage::Live(informer, mut changes) => {
+            let change = changes.next().await;
+            let event = live(&informer, &change);
+            Some((event, Stage::Live(informer, changes)))
+        }
+    }
+}
+
+fn live<K: View + Clone>(
+    informer: &Informer,
+    change: &Change,
+) -> watcher::Result<watcher::Event<K>> {
+    match change {
+        Change::Added { object, .. } | Change::Resynced { object } => {
+            informer.event(object, watcher::Event::Apply)
+        }
+        Change::Updated { new, .. } => informer.event(new, watcher::Event::Apply),
+        Change::Deleted { last } => informer.event(last, watcher::Event::Delete),
+    }
+}

@@ -1,0 +1,51 @@
+//! Bringing a kind into the form in which it is kept.
+
+use std::sync::Arc;
+
+use super::body::SAMPLES;
+use super::writer::{Edit, Writer};
+use super::{Storage, Store};
+
+impl Store {
+    /// Makes a dictionary of a kind once it has grown enough, and packs what is there.
+    pub(super) fn learn(&self, writer: &mut Writer) {
+        let held = self.state.read().bytes;
+        if !writer.codec.wants_samples(held) {
+            return;
+        }
+        let snapshot = self.tree();
+        let step = snapshot.len().div_ceil(SAMPLES).max(1);
+        let samples = snapshot
+            .iter()
+            .step_by(step)
+            .filter_map(|object| object.json());
+        let samples: Vec<Box<[u8]>> = samples.map(|json| json.into_owned().into()).collect();
+        if writer.codec.learn(&samples) {
+            drop(snapshot);
+            self.repack(writer);
+        }
+    }
+
+    /// Brings every object into the form that is chosen by now.
+    fn repack(&self, writer: &mut Writer) {
+        let retains = writer.codec.retains();
+        let snapshot = self.tree();
+        for object in snapshot.iter() {
+            object.retain(retains);
+            if let Some(repacked) = object.repacked(&writer.codec) {
+                self.put(writer, Edit::Repack(Arc::new(repacked)));
+            }
+        }
+        self.flush(writer);
+    }
+
+    /// Keeps the kind in another form from now on.
+    pub(crate) fn set_storage(&self, storage: Storage) {
+        let mut writer = self.writer.lock();
+        if writer.codec.storage() != storage {
+            writer.codec.set_storage(storage);
+            self.learn(&mut writer);
+            self.repack(&mut writer);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The format of the files: gzip, whose checksum and length tell whether all of it is there; in it a line
+//! of JSON that says what follows, and the objects, each behind its length.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use lariat_core::ResourceVersion;
+
+use super::{Cold, Found, Header};
+use crate::store::Snapshot;
+
+/// No object is larger; the API server takes three megabytes.
+const LARGEST_OBJECT: usize = 64 * 1024 * 1024;
+
+/// Writes a file, which is there as a whole or not at all.
+pub(super) fn write(path: &Path, header: &Header, objects: &Snapshot) -> Result<(), Cold> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let unfinished = path.with_extension("part");
+    let mut file = GzEncoder::new(BufWriter::new(create(&unfinished)?), Compression::fast());
+    serde_json::to_writer(&mut file, header).map_err(io::Error::from)?;
+    file.write_all(b"\n")?;
+    for object in objects.iter() {
+        let json = object.json().unwrap_or_default();
+        let length = u32::try_from(json.len()).map_err(|_| damaged("an object is too large"))?;
+        file.write_all(&length.to_le_bytes())?;
+        file.write_all(&json)?;
+    }
+    let file = file
+        .finish()?
+        .into_inner()
+        .map_err(io::IntoInnerError::into_error)?;
+    file.sync_all()?;
+    fs::rename(&unfinished, path)?;
+    Ok(())
+}
+
+/// Creates a file that only its owner can read: there may be secrets in it.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Reads a file that was written under the same circumstances, to its end.
+pub(super) fn read(path: &Path, expected: &Header) -> Result<Found, Cold> {
+    let mut file = BufReader::new(GzDecoder::new(BufReader::new(File::open(path)?)));
+    let mut line = String::new();
+    file.read_line(&mut line)
+        .map_err(|error| damaged(&error.to_string()))?;
+    let header: Header = serde_json::from_str(&line).map_err(|_| damaged("its beginning"))?;
+    if header.cluster != expected.cluster {
+        return Err(Cold::OtherCluster);
+    }
+    let comparable = Header {
+        version: String::new(),
+        objects: 0,
+        ..header.clone()
+    };
+    if comparable != *expected {
+        return Err(Cold::OtherOptions);
+    }
+    let mut objects = Vec::new();
+    while let Some(object) = next_object(&mut file)? {
+        objects.push(object);
+    }
+    if objects.len() != header.objects {
+        return Err(damaged("objects are missing"));
+    }
+    Ok(Found {
+        version: ResourceVersion::new(&header.version),
+        objects,
+    })
+}
+
+/// Reads an object; `None` at the end, which is only reached if the checksum is right.
+fn next_object(file: &mut impl BufRead) -> Result<Option<Box<[u8]>>, Cold> {
+    let failed = |error: io::Error| damaged(&error.to_string());
+    if file.fill_buf().map_err(failed)?.is_empty() {
+        return Ok(None);
+    }
+    let mut length = [0; 4];
+    file.read_exact(&mut length).map_err(failed)?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > LARGEST_OBJECT {
+        return Err(damaged("the length of an object"));
+    }
+    let mut object = vec![0; length];
+    file.read_exact(&mut object).map_err(failed)?;
+    Ok(Some(object.into()))
+}
+
+fn damaged(detail: &str) -> Cold {
+    Cold::Damaged(detail.to_owned())
+}

@@ -1,0 +1,100 @@
+//! Keeping to an amount of memory.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use lariat_cache::{Informer, KindOptions, SharedCacheFactory, Storage};
+use lariat_core::{Gvk, ObjectKey};
+use serde_json::json;
+
+use crate::bench::{MINUTE, config_maps, eventually, no_client};
+use crate::script::{Answer, Script, quiet};
+
+/// A kind with objects of about two kilobytes.
+fn large(objects: usize) -> Script {
+    Script::new(move |ask| {
+        if ask.watch {
+            return quiet();
+        }
+        let item = |number: usize| {
+            let metadata = json!({"name": format!("o{number}"), "resourceVersion": "1"});
+            let filling: String = (0..40)
+                .map(|part| format!("value {} of {part}; ", number * 31))
+                .collect();
+            let data =
+                (!ask.metadata_only).then(|| json!({"key": filling, "number": number.to_string()}));
+            json!({"metadata": metadata, "data": data})
+        };
+        let items: Vec<_> = (0..objects).map(item).collect();
+        let text = json!({"metadata": {"resourceVersion": "1"}, "items": items}).to_string();
+        Answer::Whole(200, Vec::new(), text)
+    })
+}
+
+fn factory(options: KindOptions, all: Option<usize>) -> SharedCacheFactory {
+    let options = options.filling(lariat_cache::Filling::Lists);
+    let builder = SharedCacheFactory::builder(no_client()).default_options(options);
+    match all {
+        Some(bytes) => builder.memory_budget(bytes).build(),
+        None => builder.build(),
+    }
+}
+
+async fn started(options: KindOptions, objects: usize) -> (SharedCacheFactory, Informer) {
+    let factory = factory(options, None);
+    let informer = factory.for_source(config_maps(), Arc::new(large(objects)));
+    informer.need::<ConfigMap>();
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.expect("synced");
+    (factory, informer)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_steps_down_as_far_as_its_budget_asks() {
+    let plain = KindOptions::default().storage(Storage::Plain);
+    let (_factory, informer) = started(plain.clone(), 300).await;
+    let held = informer.status().bytes;
+    assert_eq!(informer.status().storage, Storage::Plain);
+    for (budget, expected) in [
+        (2 * held, Storage::Plain),
+        (held * 2 / 3, Storage::Compressed),
+        (held / 10, Storage::OnDemand),
+        (0, Storage::OnDemand),
+    ] {
+        let (factory, informer) = started(plain.clone().memory_budget(budget), 300).await;
+        eventually(async || informer.status().storage, expected).await;
+        factory.wait_for_sync(MINUTE).await.unwrap();
+        assert_eq!(
+            informer.status().objects,
+            300,
+            "nothing but content is given up"
+        );
+        let readable = informer.cache::<ConfigMap>().get(&ObjectKey::cluster("o7"));
+        assert_eq!(readable.is_ok(), expected != Storage::OnDemand);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn decoded_values_are_given_up_first() {
+    let decoded = KindOptions::default().storage(Storage::Decoded);
+    let (_factory, informer) = started(decoded.clone(), 300).await;
+    let held = informer.status().bytes;
+    let (_factory, informer) = started(decoded.memory_budget(held * 2), 300).await;
+    assert_eq!(informer.status().storage, Storage::Plain);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_all_kinds_the_largest_steps_down() {
+    let plain = KindOptions::default().storage(Storage::Plain);
+    let (_factory, small) = started(plain.clone(), 50).await;
+    let unit = small.status().bytes;
+    let factory = factory(plain, Some(unit * 4));
+    let small = factory.for_source(config_maps(), Arc::new(large(50)));
+    let big = factory.for_source(Gvk::new("", "v1", "Secret"), Arc::new(large(200)));
+    small.need::<ConfigMap>();
+    big.need::<ConfigMap>();
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    assert_eq!(small.status().storage, Storage::Plain);
+    assert_eq!(big.status().storage, Storage::Compressed);
+}

@@ -1,0 +1,188 @@
+//! Metadata alone, and the content once somebody needs it.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use lariat_cache::{
+    Filling, Informer, KindOptions, Metadata, Phase, SharedCacheFactory, Storage, Transform,
+};
+use lariat_cluster::Cluster;
+use lariat_core::ObjectKey;
+use std::sync::Arc;
+
+use crate::bench::{MINUTE, Recorder, Writer, cluster, config_maps, eventually};
+
+async fn started(cluster: &Cluster, options: KindOptions) -> (SharedCacheFactory, Informer) {
+    let factory = SharedCacheFactory::builder(cluster.client())
+        .default_options(options)
+        .build();
+    let informer = factory.for_kind(config_maps());
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.expect("synced");
+    (factory, informer)
+}
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::namespaced("default", name)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_who_needs_content_upgrades_the_watch_and_nobody_is_told_of_it() {
+    for filling in [Filling::Lists, Filling::Stream] {
+        let cluster = cluster().await;
+        let writer = Writer::new(cluster.client());
+        for number in 0..5 {
+            writer.create(&format!("o{number}")).await;
+            writer.change(&format!("o{number}"), "some value").await;
+        }
+        let options = KindOptions::default().filling(filling);
+        let (factory, informer) = started(&cluster, options).await;
+        let recorder = Arc::new(Recorder::default());
+        let _subscription = informer.subscribe(Arc::clone(&recorder) as _);
+        let metadata = informer.cache::<Metadata>();
+        let object = metadata.get(&key("o1")).unwrap().unwrap();
+        assert!(!object.has_content());
+        let json = String::from_utf8(object.json().unwrap().into_owned()).unwrap();
+        assert!(
+            json.contains("PartialObjectMetadata") && !json.contains("some value"),
+            "{json}"
+        );
+        let small = informer.status().bytes;
+
+        let typed = informer.cache::<ConfigMap>();
+        assert_ne!(
+            informer.status().phase,
+            Phase::Synced,
+            "it has yet to be read"
+        );
+        let early = typed.get(&key("o1")).unwrap_err();
+        assert!(early.is_no_content(), "{early}");
+        let loaded = informer.load(&key("o1")).await.unwrap().unwrap();
+        assert!(loaded.has_content());
+        assert!(informer.load(&key("none")).await.unwrap().is_none());
+
+        factory.wait_for_sync(MINUTE).await.unwrap();
+        let object = typed.get(&key("o1")).unwrap().unwrap();
+        assert_eq!(object.data.as_ref().unwrap()["value"], "some value");
+        assert_eq!(
+            recorder.told().len(),
+            5,
+            "told once, at the time of subscribing"
+        );
+        assert!(informer.status().bytes > small);
+
+        // It stays so, for everybody.
+        writer.change("o1", "another").await;
+        eventually(async || recorder.told().len(), 6).await;
+        assert!(metadata.get(&key("o1")).unwrap().unwrap().has_content());
+        assert_eq!(cluster.journal().count("watch", "configmaps"), 2);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_sends_whole_objects_all_the_same_is_cut_down_to_metadata() {
+    use crate::script::{Answer, Script, quiet};
+    let script = Script::new(|ask| {
+        assert!(ask.metadata_only);
+        let item = r#"{"metadata":{"name":"a","resourceVersion":"1"},"data":{"k":"v"}}"#;
+        let text = format!(r#"{{"metadata":{{"resourceVersion":"1"}},"items":[{item}]}}"#);
+        if ask.watch {
+            quiet()
+        } else {
+            Answer::Whole(200, Vec::new(), text)
+        }
+    });
+    let factory = crate::bench::listing(crate::bench::no_client());
+    let informer = factory.for_source(config_maps(), Arc::new(script));
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    let object = informer.store().get(&ObjectKey::cluster("a")).unwrap();
+    assert!(!object.has_content());
+    assert_eq!(
+        &*object.json().unwrap(),
+        br#"{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a","resourceVersion":"1"}}"#
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn content_on_demand_is_never_watched_and_always_to_be_had() {
+    let cluster = cluster().await;
+    let writer = Writer::new(cluster.client());
+    writer.create("a").await;
+    writer.change("a", "some value").await;
+    let options = KindOptions::default().storage(Storage::OnDemand);
+    let (factory, informer) = started(&cluster, options).await;
+    let typed = informer.cache::<ConfigMap>();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    assert!(typed.get(&key("a")).unwrap_err().is_no_content());
+    let loaded = informer.load(&key("a")).await.unwrap().unwrap();
+    let value = loaded.decode::<ConfigMap>(informer.gvk()).unwrap();
+    assert_eq!(value.data.as_ref().unwrap()["value"], "some value");
+    let error = typed.get(&key("a")).unwrap_err().to_string();
+    assert!(
+        error.contains("only its metadata is cached; Informer::load"),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_transform_leaves_out_is_neither_cached_nor_shown() {
+    let cluster = cluster().await;
+    let writer = Writer::new(cluster.client());
+    writer.create("a").await;
+    writer.change("a", "some value").await;
+    let options = KindOptions::default().transform(Transform::drop(["/data"]));
+    let (factory, informer) = started(&cluster, options).await;
+    let typed = informer.cache::<ConfigMap>();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    assert_eq!(typed.get(&key("a")).unwrap().unwrap().data, None);
+    writer.change("a", "another").await;
+    let version = writer.truth().await["a"].clone();
+    eventually(
+        async || {
+            typed
+                .get(&key("a"))
+                .unwrap()
+                .unwrap()
+                .metadata
+                .resource_version
+                .clone()
+        },
+        Some(version),
+    )
+    .await;
+    assert_eq!(typed.get(&key("a")).unwrap().unwrap().data, None);
+    let loaded = informer.load(&key("a")).await.unwrap().unwrap();
+    let json = String::from_utf8(loaded.json().unwrap().into_owned()).unwrap();
+    assert!(
+        !json.contains("another"),
+        "what is fetched is changed too: {json}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn managed_fields_are_kept_where_somebody_wants_them() {
+    use crate::script::{Answer, Script, quiet};
+    for (options, expected) in [
+        (KindOptions::default(), false),
+        (KindOptions::default().keep_managed_fields(), true),
+    ] {
+        let script = Script::new(|ask| {
+            let item = r#"{"metadata":{"name":"a","managedFields":[{"manager":"x"}]}}"#;
+            let text = format!(r#"{{"metadata":{{"resourceVersion":"1"}},"items":[{item}]}}"#);
+            if ask.watch {
+                quiet()
+            } else {
+                Answer::Whole(200, Vec::new(), text)
+            }
+        });
+        let options = options.filling(Filling::Lists);
+        let factory = SharedCacheFactory::builder(crate::bench::no_client())
+            .kind_options(config_maps(), options)
+            .build();
+        let informer = factory.for_source(config_maps(), Arc::new(script));
+        let typed = informer.cache::<ConfigMap>();
+        factory.start();
+        factory.wait_for_sync(MINUTE).await.unwrap();
+        let object = typed.get(&ObjectKey::cluster("a")).unwrap().unwrap();
+        assert_eq!(object.metadata.managed_fields.is_some(), expected);
+    }
+}

@@ -1,0 +1,242 @@
+//! What this process writes is in its caches at once.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use lariat_cache::{KindOptions, Selection, SharedCacheFactory};
+use lariat_cluster::Cluster;
+use lariat_cluster::faults::{Action, After, Rule};
+use lariat_core::{Gvk, ObjectKey};
+use serde_json::json;
+use std::sync::Arc;
+
+use crate::bench::{MINUTE, Recorder, cluster, config_maps, eventually};
+
+/// A cluster whose watches fall silent after their beginning.
+async fn mute_cluster() -> Cluster {
+    let cluster = cluster().await;
+    cluster
+        .faults()
+        .add(Rule::new(Action::HangWatch(After::Events(1))).verb("watch"));
+    cluster
+}
+
+async fn started(
+    cluster: &Cluster,
+    selection: Selection,
+) -> (SharedCacheFactory, lariat_cache::Cache<ConfigMap>) {
+    let options = KindOptions::default().selection(selection);
+    let factory = SharedCacheFactory::builder(cluster.client())
+        .default_options(options)
+        .build();
+    let cache = factory.for_kind(config_maps()).cache::<ConfigMap>();
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.expect("synced");
+    (factory, cache)
+}
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::namespaced("default", name)
+}
+
+fn labelled(name: &str, finalizers: &[&str]) -> ConfigMap {
+    let metadata = json!({"name": name, "labels": {"app": "x"}, "finalizers": finalizers});
+    serde_json::from_value(json!({"metadata": metadata})).expect("it is one")
+}
+
+#[tokio::test(start_paused = true)]
+async fn creations_changes_and_deletions_are_read_back_without_a_watch() {
+    let cluster = mute_cluster().await;
+    let (factory, cache) = started(&cluster, Selection::all()).await;
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    let value = || {
+        cache
+            .get(&key("a"))
+            .unwrap()
+            .map(|object| object.data.clone())
+    };
+
+    let created = api
+        .create(&PostParams::default(), &labelled("a", &[]))
+        .await
+        .unwrap();
+    assert_eq!(value(), Some(None));
+    let mut changed = created.clone();
+    changed.data = Some([("k".to_owned(), "1".to_owned())].into());
+    api.replace("a", &PostParams::default(), &changed)
+        .await
+        .unwrap();
+    assert_eq!(value(), Some(changed.data.clone()));
+    let patch = Patch::Merge(json!({"data": {"k": "2"}}));
+    api.patch("a", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    assert_eq!(value().unwrap().unwrap()["k"], "2");
+    let rehearsal = PatchParams {
+        dry_run: true,
+        ..PatchParams::default()
+    };
+    api.patch("a", &rehearsal, &Patch::Merge(json!({"data": {"k": "3"}})))
+        .await
+        .unwrap();
+    assert_eq!(
+        value().unwrap().unwrap()["k"],
+        "2",
+        "a rehearsal wrote nothing"
+    );
+    let query = lariat_cache::Query::all().labels("app=x".parse().unwrap());
+    assert_eq!(cache.count(&query), 1);
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    assert_eq!(value(), None);
+    assert_eq!(cache.count(&query), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_with_finalizers_is_gone_with_the_last_of_them() {
+    let cluster = mute_cluster().await;
+    let (factory, cache) = started(&cluster, Selection::all()).await;
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    api.create(&PostParams::default(), &labelled("a", &["demo.dev/hold"]))
+        .await
+        .unwrap();
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    let held = cache
+        .get(&key("a"))
+        .unwrap()
+        .expect("it waits for its finalizer");
+    assert!(held.metadata.deletion_timestamp.is_some());
+    let patch = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    api.patch("a", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    assert_eq!(cache.get(&key("a")).unwrap(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_watch_that_tells_it_again_changes_nothing() {
+    let cluster = cluster().await;
+    let (factory, cache) = started(&cluster, Selection::all()).await;
+    let recorder = Arc::new(Recorder::default());
+    let informer = factory.for_kind(config_maps());
+    let _subscription = informer.subscribe(Arc::clone(&recorder) as _);
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    api.create(&PostParams::default(), &labelled("a", &[]))
+        .await
+        .unwrap();
+    for number in 0..5 {
+        let patch = Patch::Merge(json!({"data": {"k": number.to_string()}}));
+        api.patch("a", &PatchParams::default(), &patch)
+            .await
+            .unwrap();
+    }
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    api.create(&PostParams::default(), &labelled("b", &[]))
+        .await
+        .unwrap();
+    tokio::time::sleep(MINUTE).await;
+    assert_eq!(recorder.told().len(), 8, "{:?}", recorder.told());
+    assert_eq!(cache.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_selected_is_not_cached_by_being_written() {
+    let cluster = cluster().await;
+    let others = Selection::all().with_labels("app=y".parse().unwrap());
+    let unknowable = Selection::all().with_fields("metadata.name=a".parse().unwrap());
+    for selection in [
+        others,
+        unknowable,
+        Selection::all().in_namespaces(["kube-public"]),
+    ] {
+        let (factory, cache) = started(&cluster, selection).await;
+        let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+        api.create(&PostParams::default(), &labelled("b", &[]))
+            .await
+            .unwrap();
+        assert!(cache.is_empty());
+        api.delete("b", &DeleteParams::default()).await.unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_answered_with_its_last_state_is_gone_when_it_is() {
+    let cluster = mute_cluster().await;
+    let factory = SharedCacheFactory::new(cluster.client());
+    let pods = factory.for_kind(Gvk::new("", "v1", "Pod")).cache::<Pod>();
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    let api: Api<Pod> = Api::namespaced(factory.clients().client(), "default");
+    let pod =
+        json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    let pod: Pod = serde_json::from_value(pod).unwrap();
+    api.create(&PostParams::default(), &pod).await.unwrap();
+    assert_eq!(pods.len(), 1);
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    assert_eq!(pods.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_subresource_that_answers_with_the_object_is_shown() {
+    let cluster = mute_cluster().await;
+    let factory = SharedCacheFactory::new(cluster.client());
+    let pods = factory.for_kind(Gvk::new("", "v1", "Pod")).cache::<Pod>();
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    let api: Api<Pod> = Api::namespaced(factory.clients().client(), "default");
+    let pod =
+        json!({"metadata": {"name": "a"}, "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    api.create(
+        &PostParams::default(),
+        &serde_json::from_value(pod).unwrap(),
+    )
+    .await
+    .unwrap();
+    let patch = Patch::Merge(json!({"status": {"phase": "Running"}}));
+    api.patch_status("a", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    let phase = pods
+        .get(&key("a"))
+        .unwrap()
+        .unwrap()
+        .status
+        .as_ref()
+        .unwrap()
+        .phase
+        .clone();
+    assert_eq!(phase.as_deref(), Some("Running"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn others_writes_still_arrive_after_ours() {
+    let cluster = cluster().await;
+    let (factory, cache) = started(&cluster, Selection::all()).await;
+    let ours: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    let theirs: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
+    ours.create(&PostParams::default(), &labelled("a", &[]))
+        .await
+        .unwrap();
+    let patch = Patch::Merge(json!({"data": {"k": "theirs"}}));
+    theirs
+        .patch("a", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    eventually(
+        async || {
+            cache
+                .get(&key("a"))
+                .unwrap()
+                .unwrap()
+                .data
+                .clone()
+                .map(|data| data["k"].clone())
+        },
+        Some("theirs".to_owned()),
+    )
+    .await;
+    ours.delete("a", &DeleteParams::default()).await.unwrap();
+    theirs
+        .create(&PostParams::default(), &labelled("a", &[]))
+        .await
+        .unwrap();
+    eventually(async || cache.len(), 1).await;
+}

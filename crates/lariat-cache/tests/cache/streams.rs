@@ -1,0 +1,224 @@
+//! Watches that begin with everything there is, and servers that cannot do that.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cache::{Phase, SharedCacheFactory};
+use tokio::time::{self, Instant};
+
+use crate::bench::{MINUTE, Recorder, config_maps, factory, no_client};
+use crate::script::{Answer, Ask, Ending, Script, event, list, quiet, status};
+
+/// The bookmark that says that everything there is has been told.
+fn marker(version: u64) -> String {
+    format!(
+        "{{\"type\":\"BOOKMARK\",\"object\":{{\"metadata\":{{\"resourceVersion\":\"{version}\",\
+         \"annotations\":{{\"k8s.io/initial-events-end\":\"true\"}}}}}}}}\n"
+    )
+}
+
+fn streams(ask: &Ask) -> bool {
+    ask.query.contains("sendInitialEvents=true")
+}
+
+struct Streamed {
+    script: Script,
+    informer: lariat_cache::Informer,
+    recorder: Arc<Recorder>,
+    _factory: SharedCacheFactory,
+    _subscription: lariat_cache::Subscription,
+}
+
+fn start(play: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Streamed {
+    let script = Script::new(play);
+    let factory = factory(no_client());
+    let informer = factory.for_source(config_maps(), Arc::new(script.clone()));
+    let recorder = Arc::new(Recorder::default());
+    let subscription = informer.subscribe(Arc::clone(&recorder) as _);
+    factory.start();
+    Streamed {
+        script,
+        informer,
+        recorder,
+        _factory: factory,
+        _subscription: subscription,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_request_fills_the_cache_and_follows_it() {
+    let bench = start(|_| {
+        let lines = vec![
+            event("ADDED", "a", 3),
+            event("ADDED", "b", 5),
+            marker(9),
+            event("MODIFIED", "a", 10),
+        ];
+        Answer::Pieces(lines, Ending::Silence)
+    });
+    time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(
+        bench.recorder.told(),
+        ["a added at 3", "b added at 5", "a updated 3 → 10"]
+    );
+    assert_eq!((bench.script.lists(), bench.script.watches()), (0, 1));
+    let status = bench.informer.status();
+    assert_eq!(
+        (status.phase, status.version),
+        (Phase::Synced, Some(10.into()))
+    );
+    let query = &bench.script.queries(true)[0];
+    assert!(
+        query.contains("resourceVersionMatch=NotOlderThan&"),
+        "{query}"
+    );
+    assert!(query.contains("allowWatchBookmarks=true"), "{query}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_counts_as_filled_before_the_marker() {
+    let bench = start(|ask| match ask.number {
+        0 => Answer::Pieces(vec![event("ADDED", "a", 3)], Ending::Silence),
+        _ => Answer::Never,
+    });
+    time::sleep(Duration::from_secs(5)).await;
+    let phase = bench.informer.status().phase;
+    assert_eq!(phase.to_string(), "listing, 1 so far");
+    assert_eq!(
+        bench.recorder.told(),
+        ["a added at 3"],
+        "it is shown all the same"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_streams_is_asked_for_lists_at_once_and_from_then_on() {
+    for code in [400, 422] {
+        let bench = start(move |ask| match (ask.watch, ask.number) {
+            (true, _) if streams(ask) => status(code, "Invalid"),
+            (false, _) => list(10, "", &["a"]),
+            (true, 1) => status(410, "Expired"),
+            (true, _) => quiet(),
+        });
+        time::sleep(Duration::from_millis(1)).await;
+        assert_eq!(bench.informer.status().phase, Phase::Synced);
+        time::sleep(MINUTE).await;
+        assert_eq!(bench.script.lists(), 2);
+        let queries = bench.script.queries(true);
+        assert_eq!(
+            queries
+                .iter()
+                .filter(|q| q.contains("sendInitialEvents"))
+                .count(),
+            1
+        );
+    }
+}
+
+/// Aggregated API servers, and every mock, at some time.
+#[tokio::test(start_paused = true)]
+async fn a_stream_whose_end_is_never_marked_gives_way_to_lists() {
+    let bench = start(|ask| match ask.watch {
+        true if streams(ask) => Answer::Pieces(
+            vec![event("ADDED", "a", 3), event("ADDED", "b", 4)],
+            Ending::Silence,
+        ),
+        false => list(10, "", &["a"]),
+        true => quiet(),
+    });
+    let begun = Instant::now();
+    assert!(bench.informer.synced().await);
+    assert!(
+        begun.elapsed() < Duration::from_secs(12),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert_eq!(
+        bench.recorder.told(),
+        [
+            "a added at 3",
+            "b added at 4",
+            "a updated 3 → 10",
+            "b deleted at 4"
+        ]
+    );
+    assert_eq!(bench.script.lists(), 1);
+}
+
+/// The same for a kind on which so much happens that the watch is never silent.
+#[tokio::test(start_paused = true)]
+async fn a_busy_stream_whose_end_is_never_marked_gives_way_to_lists() {
+    let lines = (0..100)
+        .map(|number| event("MODIFIED", "a", 4 + number))
+        .collect::<Vec<_>>();
+    let bench = start(move |ask| match ask.watch {
+        true if streams(ask) => {
+            let added = vec![event("ADDED", "a", 3)];
+            Answer::Slow([added, lines.clone()].concat(), Duration::from_secs(1))
+        }
+        false => list(200, "", &["a"]),
+        true => quiet(),
+    });
+    let begun = Instant::now();
+    assert!(bench.informer.synced().await);
+    assert!(
+        begun.elapsed() < Duration::from_secs(15),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_breaks_off_begins_again_and_nothing_is_lost() {
+    let bench = start(|ask| match ask.number {
+        0 => Answer::Pieces(
+            vec![event("ADDED", "a", 3), event("ADDED", "b", 4)],
+            Ending::Cut,
+        ),
+        1 => Answer::Pieces(vec![event("ADDED", "b", 4), marker(9)], Ending::Silence),
+        _ => quiet(),
+    });
+    time::sleep(MINUTE).await;
+    assert_eq!(
+        bench.recorder.told(),
+        ["a added at 3", "b added at 4", "a deleted at 3"]
+    );
+    assert_eq!(bench.script.lists(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_expiry_a_stream_brings_the_cache_up_to_date_and_unchanged_objects_are_not_told() {
+    let bench = start(|ask| match ask.number {
+        0 => Answer::Pieces(
+            vec![event("ADDED", "a", 3), event("ADDED", "b", 4), marker(9)],
+            Ending::Clean,
+        ),
+        1 => status(410, "Expired"),
+        2 => Answer::Pieces(vec![event("ADDED", "a", 3), marker(20)], Ending::Silence),
+        _ => quiet(),
+    });
+    time::sleep(MINUTE).await;
+    assert_eq!(
+        bench.recorder.told(),
+        ["a added at 3", "b added at 4", "b deleted at 4"]
+    );
+    assert_eq!(bench.informer.status().version, Some(20.into()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_among_the_initial_events_is_told() {
+    let bench = start(|_| {
+        let lines = vec![
+            event("ADDED", "a", 3),
+            event("ADDED", "b", 4),
+            event("DELETED", "a", 8),
+            marker(9),
+        ];
+        Answer::Pieces(lines, Ending::Silence)
+    });
+    time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(
+        bench.recorder.told(),
+        ["a added at 3", "b added at 4", "a deleted at 8"]
+    );
+}

@@ -1,0 +1,144 @@
+//! Kinds nobody uses any more, and kinds that vanish.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cache::{Metadata, MissingKind, Phase, SharedCacheFactory};
+use lariat_core::Gvk;
+use tokio::time::{self, Instant};
+
+use crate::bench::{
+    MINUTE, Recorder, Writer, cluster, config_maps, eventually, factory, listing, no_client,
+};
+use crate::script::{Answer, Ending, Script, list, quiet, status};
+
+#[tokio::test(start_paused = true)]
+async fn the_watch_of_a_kind_ends_and_its_memory_is_freed_a_while_after_its_last_user() {
+    let cluster = cluster().await;
+    Writer::new(cluster.client()).create("a").await;
+    let factory = factory(cluster.client());
+    let informer = factory.for_kind(config_maps());
+    let store = Arc::downgrade(informer.store());
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+
+    // Each of these is a use.
+    let cache = informer.cache::<Metadata>();
+    let subscription = informer.subscribe(Arc::new(Recorder::default()) as _);
+    let changes = informer.changes();
+    drop(informer);
+    time::sleep(10 * MINUTE).await;
+    drop(subscription);
+    time::sleep(10 * MINUTE).await;
+    drop(changes);
+    time::sleep(10 * MINUTE).await;
+    assert_eq!(factory.status().len(), 1);
+    assert!(store.upgrade().is_some());
+
+    drop(cache);
+    time::sleep(Duration::from_secs(59)).await;
+    assert_eq!(factory.status().len(), 1, "there is a time of grace");
+    time::sleep(Duration::from_secs(2)).await;
+    assert!(factory.status().is_empty());
+    eventually(async || store.upgrade().is_none(), true).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_comes_back_in_time_finds_the_same_watch_and_who_comes_late_a_new_one() {
+    let cluster = cluster().await;
+    let factory = factory(cluster.client());
+    let informer = factory.for_kind(config_maps());
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    drop(informer);
+    time::sleep(Duration::from_secs(30)).await;
+    let again = factory.for_kind(config_maps());
+    time::sleep(3 * MINUTE).await;
+    assert_eq!(cluster.journal().count("watch", "configmaps"), 1);
+    drop(again);
+    time::sleep(2 * MINUTE).await;
+    let late = factory.for_kind(config_maps());
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    assert_eq!(cluster.journal().count("watch", "configmaps"), 2);
+    assert_eq!(late.status().phase, Phase::Synced);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_objects_of_a_kind_that_is_gone_for_good_are_deleted_and_come_back_with_it() {
+    let start = Instant::now();
+    let seconds = Duration::from_secs;
+    let script = Script::new(move |ask| match (ask.watch, start.elapsed()) {
+        // For a short time, as while an API server starts; then for long.
+        (_, now) if now > seconds(60) && now < seconds(80) => status(404, "NotFound"),
+        (_, now) if now > seconds(200) && now < seconds(300) => status(404, "NotFound"),
+        (false, _) => list(10, "", &["a", "b"]),
+        (true, now) if now < seconds(60) => Answer::Slow(Vec::new(), seconds(1)),
+        (true, _) => quiet(),
+    });
+    let factory = SharedCacheFactory::builder(no_client())
+        .missing_kind(MissingKind::Wait)
+        .default_options(lariat_cache::KindOptions::default().filling(lariat_cache::Filling::Lists))
+        .build();
+    let informer = factory.for_source(config_maps(), Arc::new(Ending404(script)));
+    let recorder = Arc::new(Recorder::default());
+    let _subscription = informer.subscribe(Arc::clone(&recorder) as _);
+    factory.start();
+    time::sleep(seconds(100)).await;
+    assert_eq!(recorder.told().len(), 2, "a short absence deletes nothing");
+    assert_eq!(informer.status().phase, Phase::Synced);
+    time::sleep(seconds(120)).await;
+    assert_eq!(informer.status().phase, Phase::Missing);
+    assert_eq!(recorder.told().len(), 2);
+    time::sleep(seconds(30)).await;
+    assert_eq!(recorder.told()[2..], ["a deleted at 10", "b deleted at 10"]);
+    time::sleep(seconds(60)).await;
+    assert_eq!(recorder.known().len(), 2);
+    assert_eq!(informer.status().phase, Phase::Synced);
+}
+
+/// Ends its watches when the script begins to answer 404.
+struct Ending404(Script);
+
+impl lariat_cache::Source for Ending404 {
+    fn get<'a>(
+        &'a self,
+        request: &'a lariat_cache::SourceRequest,
+    ) -> futures::future::BoxFuture<
+        'a,
+        Result<http::Response<lariat_cache::SourceBody>, lariat_cache::SourceError>,
+    > {
+        use http_body_util::BodyExt;
+        let answer = self.0.get(request);
+        Box::pin(async move {
+            let response = answer.await?;
+            if !request.watch || !response.status().is_success() {
+                return Ok(response);
+            }
+            // Watches last ten seconds here.
+            let end = futures::StreamExt::boxed(futures::stream::once(async {
+                time::sleep(Duration::from_secs(10)).await;
+                Ok(http_body::Frame::data(bytes::Bytes::new()))
+            }));
+            Ok(http::Response::new(
+                http_body_util::StreamBody::new(end).boxed_unsync(),
+            ))
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_comes_and_goes_and_comes_is_followed() {
+    let factory = listing(no_client());
+    let start = Instant::now();
+    let script = Script::new(move |ask| match ask.watch {
+        _ if start.elapsed() < MINUTE => status(404, "NotFound"),
+        false => list(10, "", &["a"]),
+        true => Answer::Pieces(Vec::new(), Ending::Silence),
+    });
+    let informer = factory.for_source(Gvk::new("demo.dev", "v1", "Widget"), Arc::new(script));
+    factory.start();
+    time::sleep(Duration::from_secs(30)).await;
+    assert_eq!(informer.status().phase, Phase::Missing);
+    time::sleep(MINUTE).await;
+    assert_eq!(informer.status().phase, Phase::Synced);
+}
