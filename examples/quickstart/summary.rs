@@ -52,14 +52,13 @@ pub(crate) fn print(kinds: &[ControllerStatus], cluster: Option<&Cluster>) {
     if let Some(cluster) = cluster {
         let journal = cluster.journal();
         let seen = |verb| journal.count(verb, "pods") + journal.count(verb, "widgets");
-        let lists = format!(
-            "the API server saw {} lists and {} watches for {} kinds and {} handlers",
-            seen("list"),
+        let watches = format!(
+            "the API server saw {} watches for {} kinds and {} handlers",
             seen("watch"),
             kinds.len(),
             kinds.iter().map(|kind| kind.handlers.len()).sum::<usize>(),
         );
-        say(format_args!("\n  {}", paint(Paint::Dim, lists, 0)));
+        say(format_args!("\n  {}", paint(Paint::Dim, watches, 0)));
     }
 }
 

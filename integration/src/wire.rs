@@ -46,7 +46,7 @@ impl Wire {
         self.cuts.send_modify(|cuts| *cuts += 1);
     }
 
-    /// Counts the watches of a resource that were opened.
+    /// Counts the watches of a resource that were opened; those that were refused do not count.
     #[must_use]
     pub fn watches(&self, plural: &str) -> usize {
         self.count(plural, |query| query.contains("watch=true"))
@@ -106,7 +106,7 @@ where
     }
 
     fn call(&mut self, request: Request<A>) -> Self::Future {
-        self.wire.requests.lock().push(request.uri().to_string());
+        let (uri, requests) = (request.uri().to_string(), Arc::clone(&self.wire.requests));
         let is_watch = request
             .uri()
             .query()
@@ -115,6 +115,9 @@ where
         let answer = self.inner.call(request);
         Box::pin(async move {
             let response = answer.await?;
+            if response.status().is_success() {
+                requests.lock().push(uri);
+            }
             Ok(response.map(|body| WireBody {
                 cut: cuts.map(until_cut),
                 inner: body.map_err(Into::into).boxed_unsync(),

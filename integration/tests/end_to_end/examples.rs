@@ -65,7 +65,7 @@ async fn the_quickstart_ends_by_itself_with_a_summary() {
     }
     assert_eq!(stderr, "");
     if std::env::var_os("KUBECONFIG").is_none() {
-        let seen = "the API server saw 2 lists and 2 watches for 2 kinds and 4 handlers";
+        let seen = "the API server saw 2 watches for 2 kinds and 4 handlers";
         assert!(stdout.contains(seen), "{stdout}");
     }
 }

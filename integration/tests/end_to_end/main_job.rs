@@ -78,8 +78,16 @@ async fn handlers_of_every_view_share_one_watch_whatever_their_number() {
             .await;
             let expected = ["a", "b", "c"].map(|name| (name.to_owned(), "one".to_owned()));
             assert_eq!(books.last(), expected.into());
-            let requests = (env.wire.lists("configmaps"), env.wire.watches("configmaps"));
-            assert_eq!(requests, (1, 1), "with {handlers} handlers");
+            // Servers before streaming lists are listed once.
+            assert!(
+                env.wire.lists("configmaps") <= 1,
+                "with {handlers} handlers"
+            );
+            assert_eq!(
+                env.wire.watches("configmaps"),
+                1,
+                "with {handlers} handlers"
+            );
             factory.stop().await?;
             Ok(())
         })
@@ -190,10 +198,8 @@ async fn a_custom_kind_is_handled_like_a_built_in_one() {
         api.delete("lever", &DeleteParams::default()).await?;
         eventually(async || books.agree_with(&[].into())).await;
         assert_eq!(books.deleted(), [("lever".to_owned(), "2".to_owned())]);
-        assert_eq!(
-            (env.wire.watches("widgets"), env.wire.lists("widgets")),
-            (1, 1)
-        );
+        assert!(env.wire.lists("widgets") <= 1);
+        assert_eq!(env.wire.watches("widgets"), 1);
 
         let again = factory.for_resource(&env.group(), "v1", "widgets").await?;
         assert!(again.is_same(&widgets));

@@ -1,14 +1,19 @@
 //! Fetching the content of objects whose metadata alone is cached.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::Request;
 use lariat_core::{Gvk, ObjectKey};
+use tokio::time;
 
 use super::Core;
 use crate::mapper::MapperError;
 use crate::reflector::Intake;
 use crate::store::{CachedObject, Content};
+
+/// How long a watch that is being upgraded is waited for, before objects are fetched one by one.
+const UPGRADE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Content that could not be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -52,12 +57,22 @@ impl Core {
         &self,
         key: &ObjectKey,
     ) -> Result<Option<Arc<CachedObject>>, LoadError> {
-        let Some(cached) = self.store.get(key) else {
-            return Ok(None);
-        };
-        if cached.has_content() {
-            return Ok(Some(cached));
+        for patience in [Duration::ZERO, UPGRADE_PATIENCE] {
+            // Better one list than a request for each object.
+            if self.wanted_content() == Content::Whole {
+                let _ = time::timeout(patience, self.synced()).await;
+            }
+            match self.store.get(key) {
+                None => return Ok(None),
+                Some(cached) if cached.has_content() => return Ok(Some(cached)),
+                Some(_) => {}
+            }
         }
+        self.fetch(key).await
+    }
+
+    /// Fetches an object from the API server.
+    async fn fetch(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
         let gvk = self.gvk();
         let resource = self.client.resource().await;
         let resource = resource.map_err(|source| LoadError::Mapper {

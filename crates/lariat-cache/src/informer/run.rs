@@ -112,7 +112,13 @@ impl Core {
         }
     }
 
-    pub(super) fn content(&self, wanted: &Wanted, storage: Storage) -> Content {
+    /// Returns how much of each object is to be read by now.
+    pub(super) fn wanted_content(&self) -> Content {
+        let storage: Storage = *self.storage.borrow();
+        self.content(&self.wanted.borrow(), storage)
+    }
+
+    fn content(&self, wanted: &Wanted, storage: Storage) -> Content {
         match wanted.content && storage != Storage::OnDemand {
             true => Content::Whole,
             false => Content::MetadataOnly,

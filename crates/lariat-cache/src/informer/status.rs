@@ -64,7 +64,7 @@ pub struct KindStatus {
     pub storage: Storage,
     /// The version up to which the cache is; of several namespaces, the one that was told last.
     pub version: Option<ResourceVersion>,
-    /// Lists begun, pages not counted.
+    /// Lists begun, pages not counted. A watch that begins with everything there is needs none.
     pub lists: u64,
     /// Watches opened.
     pub watches: u64,

@@ -5,7 +5,6 @@ use lariat_core::RawObject;
 use super::status::Phase;
 use super::{Core, Wanted};
 use crate::reflector::Intake;
-use crate::store::{Content, Storage};
 use crate::warm::{Cold, WarmStore};
 
 impl Core {
@@ -76,10 +75,5 @@ impl Core {
             wanted.selection
         );
         Some((self.warm.as_ref()?, reading))
-    }
-
-    fn wanted_content(&self) -> Content {
-        let storage: Storage = *self.storage.borrow();
-        self.content(&self.wanted.borrow(), storage)
     }
 }

@@ -11,6 +11,7 @@ impl Reflector {
     /// Reads the whole kind and returns the version from which a watch tells the rest.
     pub(super) async fn list(&mut self) -> Result<ResourceVersion, ReflectorError> {
         let mut loading = self.begin_loading();
+        self.progress.list_begun();
         let version = match std::mem::take(&mut self.in_one_piece) {
             true => self.list_whole(&mut loading).await?,
             false => match self.list_pages(&mut loading).await {
@@ -18,6 +19,7 @@ impl Reflector {
                 // once cannot expire.
                 Err(error) if error.is_expired() => {
                     self.restart(&mut loading);
+                    self.progress.list_begun();
                     self.list_whole(&mut loading).await?
                 }
                 other => other?,

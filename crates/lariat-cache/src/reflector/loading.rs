@@ -43,7 +43,6 @@ impl Reflector {
     }
 
     pub(super) fn begin_listing(&self, initial: bool) -> Listing {
-        self.progress.list_begun();
         self.publisher
             .begin_listing(initial, self.intake.content())
             .of_namespace(self.reading.namespace.clone())

@@ -95,7 +95,7 @@ impl Runner<'_> {
             return cached;
         };
         match cached {
-            Some(cached) if is_at_least_as_new(&cached, returned) => Some(cached),
+            Some(cached) if is_better(&cached, returned) => Some(cached),
             _ => Some(Arc::clone(returned)),
         }
     }
@@ -132,13 +132,17 @@ impl Runner<'_> {
     }
 }
 
-/// Returns whether the cache has caught up with what a handler returned.
+/// Returns whether the cache has something newer than what a handler returned, or was fetched for it.
 ///
 /// Where versions cannot be compared, what was returned is believed: it is the answer to a write of
-/// this very run.
-fn is_at_least_as_new(cached: &CachedObject, returned: &CachedObject) -> bool {
-    let order = cached.version().compare(returned.version());
-    cached.uid() != returned.uid() || matches!(order, Some(Ordering::Equal | Ordering::Greater))
+/// this very run. Of two equal states the one with content is better.
+fn is_better(cached: &CachedObject, returned: &CachedObject) -> bool {
+    match cached.version().compare(returned.version()) {
+        _ if cached.uid() != returned.uid() => true,
+        Some(Ordering::Greater) => true,
+        Some(Ordering::Equal) => cached.has_content(),
+        _ => false,
+    }
 }
 
 /// What a handler answered, with its object made out.

@@ -2,6 +2,7 @@
 
 mod bench;
 
+mod content;
 mod factory;
 mod handlers;
 mod lanes;

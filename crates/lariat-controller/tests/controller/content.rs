@@ -1,0 +1,149 @@
+//! Handlers and how much of an object is cached; what was written is read.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, Patch, PatchParams};
+use lariat_cache::{KindOptions, Metadata, Storage};
+use lariat_controller::{Context, HandlerResult, Outcome};
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::time;
+
+use crate::bench::{Bench, SECOND, key};
+
+async fn nothing(_: Context<Metadata>) -> HandlerResult {
+    Ok(Outcome::done())
+}
+
+/// Counts requests for single objects.
+fn gets(bench: &Bench) -> usize {
+    bench.cluster.journal().count("get", "configmaps")
+}
+
+#[tokio::test(start_paused = true)]
+async fn handlers_of_metadata_watch_metadata_until_one_comes_that_reads_objects() {
+    let bench = Bench::new().await;
+    let metadata = bench.config_maps.view::<Metadata>();
+    metadata.register_handler("metadata", nothing).unwrap();
+    for number in 0..50 {
+        let name = format!("o{number}");
+        bench.create(&name).await;
+        bench.change(&name, "value").await;
+    }
+    bench.start().await;
+    time::sleep(SECOND).await;
+    let small = bench.status().cache.bytes;
+
+    let calls = bench.record("late");
+    time::sleep(10 * SECOND).await;
+    assert_eq!(
+        calls.len(),
+        50,
+        "it is called for every object, with its content"
+    );
+    assert!(
+        calls
+            .all()
+            .iter()
+            .all(|call| call.value.as_deref() == Some("value"))
+    );
+    assert_eq!(gets(&bench), 0, "one list rather than a request for each");
+    assert!(bench.status().cache.bytes > small);
+    assert_eq!(
+        bench.status().handlers[0].runs,
+        50,
+        "the others are not called again"
+    );
+    assert_eq!(bench.cluster.journal().count("watch", "configmaps"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn content_on_demand_is_fetched_once_for_all_handlers_of_a_run() {
+    let on_demand = KindOptions::default().storage(Storage::OnDemand);
+    let bench =
+        Bench::with(|builder| builder.caches(|caches| caches.default_options(on_demand))).await;
+    let calls: Vec<_> = ["a", "b", "c"]
+        .iter()
+        .map(|name| bench.record(name))
+        .collect();
+    let metadata = bench.config_maps.view::<Metadata>();
+    metadata.register_handler("metadata", nothing).unwrap();
+    bench.create("one").await;
+    bench.change("one", "value").await;
+    bench.start().await;
+    time::sleep(SECOND).await;
+    for calls in &calls {
+        assert_eq!(calls.all()[0].value.as_deref(), Some("value"));
+    }
+    assert_eq!(gets(&bench), 1);
+    assert_eq!(bench.status().cache.storage, Storage::OnDemand);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_answer_a_fetch_is_a_failure_of_that_handler_alone() {
+    use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
+    let on_demand = KindOptions::default().storage(Storage::OnDemand);
+    let bench =
+        Bench::with(|builder| builder.caches(|caches| caches.default_options(on_demand))).await;
+    let refusal = Action::Refuse(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR));
+    bench.cluster.faults().add(
+        Rule::new(refusal)
+            .verb("get")
+            .resource("configmaps")
+            .times(2),
+    );
+    let calls = bench.record("reads");
+    let metadata = bench.config_maps.view::<Metadata>();
+    metadata.register_handler("metadata", nothing).unwrap();
+    bench.create("one").await;
+    bench.start().await;
+    time::sleep(SECOND).await;
+    assert_eq!(calls.len(), 1);
+    assert_eq!(calls.all()[0].attempt, 3);
+    assert_eq!(bench.status().handlers[1].runs, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn guarantee_6_a_handler_reads_what_this_process_wrote() {
+    let bench = Bench::new().await;
+    let client = bench.factory.client();
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (api, notes): (Api<ConfigMap>, _) = (Api::namespaced(client, "default"), Arc::clone(&seen));
+    let handler = move |cx: Context<ConfigMap>| {
+        let (api, notes) = (api.clone(), Arc::clone(&notes));
+        async move {
+            let value = |object: &ConfigMap| object.data.as_ref().map(|data| data["n"].clone());
+            let before = cx.object()?.and_then(|object| value(&object));
+            let next = before.map_or(1, |n| n.parse::<u32>().unwrap_or(0) + 1);
+            if next <= 20 {
+                let patch = Patch::Merge(json!({"data": {"n": next.to_string()}}));
+                api.patch(cx.key().name(), &PatchParams::default(), &patch)
+                    .await?;
+                let cached = cx.cache().get(cx.key())?.and_then(|object| value(&object));
+                notes.lock().push(cached.unwrap_or_default());
+            }
+            Ok(Outcome::done())
+        }
+    };
+    bench
+        .config_maps
+        .register_handler("counts", handler)
+        .unwrap();
+    bench.create("one").await;
+    bench.start().await;
+    // A watch that lags must not let the handler count twice from the same number.
+    bench.cluster.cut_watches();
+    time::sleep(Duration::from_secs(60)).await;
+    let expected: Vec<String> = (1..=20).map(|n| n.to_string()).collect();
+    assert_eq!(*seen.lock(), expected);
+    assert!(
+        bench
+            .config_maps
+            .cache()
+            .get(&key("one"))
+            .unwrap()
+            .is_some()
+    );
+}
