@@ -16,9 +16,13 @@ step features
 for features in "" rustls-tls cluster; do
     cargo check --quiet --package lariat --no-default-features --features "$features"
 done
-for crate in core cluster; do
-    cargo check --quiet --package "lariat-$crate" --no-default-features
+for features in "" rustls-tls kube-runtime; do
+    cargo check --quiet --package lariat-cache --no-default-features --features "$features"
 done
+for features in "" client tls; do
+    cargo check --quiet --package lariat-cluster --no-default-features --features "$features"
+done
+cargo check --quiet --package lariat-core --no-default-features
 
 step documentation
 RUSTDOCFLAGS="--deny warnings" cargo doc --workspace --no-deps --all-features

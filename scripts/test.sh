@@ -12,23 +12,23 @@ command -v cargo >/dev/null || {
     echo "cargo is not installed; Lariat needs a Rust toolchain" >&2
     exit 1
 }
-# The TLS library needs a C compiler.
+# The TLS library and zstd need a C compiler.
 if ! command -v cc >/dev/null; then
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
         apt-get update -qq && apt-get install -qq -y gcc libc6-dev
     else
-        echo "cc is not installed; the TLS library needs a C compiler (Debian: apt install gcc)" >&2
+        echo "cc is not installed; TLS and zstd need a C compiler (Debian: apt install gcc)" >&2
         exit 1
     fi
 fi
 
 # What the end-to-end tests run, so that no test waits for a build.
-cargo build --workspace --examples "$@"
+cargo build --workspace --all-features --examples "$@"
 
 # cargo-nextest is faster and shows less, where it is installed.
 if cargo nextest --version >/dev/null 2>&1; then
-    cargo nextest run --workspace "$@"
+    cargo nextest run --workspace --all-features "$@"
 else
-    cargo test --workspace --lib --bins --tests "$@"
+    cargo test --workspace --all-features --lib --bins --tests "$@"
 fi
-cargo test --workspace --doc "$@"
+cargo test --workspace --all-features --doc "$@"

@@ -23,6 +23,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `rustls-tls` (default) | TLS by rustls and ring |
+//! | `kube-runtime` | shared informers as streams and stores of kube-rs |
 //! | `cluster` | `lariat::cluster`, a Kubernetes API server in memory |
 
 mod signal;
@@ -34,8 +35,9 @@ pub use lariat_controller::{
 };
 
 pub use lariat_cache::{
-    Cache, CachedObject, ConnectError, DecodeError, KindStatus, MapperError, Metadata, MissingKind,
-    Phase, SyncError, View, connect, from_kubeconfig,
+    Cache, CachedObject, ClientIdentity, ConnectError, DecodeError, Filling, Http2, IndexError,
+    KindOptions, KindStatus, MapperError, Metadata, MissingKind, Phase, Query, Selection, Storage,
+    SyncError, Transform, View, connect, from_config, from_kubeconfig,
 };
 
 pub use lariat_core::{

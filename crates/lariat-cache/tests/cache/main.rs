@@ -6,6 +6,7 @@ mod script;
 mod answers;
 mod budget;
 mod chaos;
+mod compression;
 mod content;
 mod defects;
 mod factory;

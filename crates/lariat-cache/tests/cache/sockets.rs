@@ -127,3 +127,45 @@ async fn a_server_that_restarts_is_found_again() {
         .await
         .expect("it is watched again");
 }
+
+/// Answers one request, and returns what it was.
+async fn one_request(listener: tokio::net::TcpListener) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let (mut stream, _) = listener.accept().await.expect("somebody connects");
+    let mut request = Vec::new();
+    while !request.ends_with(b"\r\n\r\n") {
+        request.push(stream.read_u8().await.expect("the request goes on"));
+    }
+    let body =
+        r#"{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}"#;
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", body.len());
+    stream
+        .write_all((head + body).as_bytes())
+        .await
+        .expect("it is still there");
+    String::from_utf8(request)
+        .expect("it is text")
+        .to_lowercase()
+}
+
+#[tokio::test]
+async fn who_asks_is_told_as_kube_does() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let mut config = config(&format!("http://{}/prefix", listener.local_addr().unwrap()));
+    config.auth_info.token = Some("a-token".to_owned().into());
+    config.auth_info.impersonate = Some("somebody".to_owned());
+    config.auth_info.impersonate_groups = Some(vec!["readers".to_owned()]);
+    let client = from_config(config, Http2::Negotiated).unwrap();
+    let pods: Api<k8s_openapi::api::core::v1::Pod> = Api::all(client);
+    let all = ListParams::default();
+    let (request, list) = tokio::join!(one_request(listener), pods.list(&all));
+    list.unwrap();
+    for expected in [
+        "get /prefix/api/v1/pods?",
+        "authorization: bearer a-token",
+        "impersonate-user: somebody",
+        "impersonate-group: readers",
+    ] {
+        assert!(request.contains(expected), "no {expected:?} in {request}");
+    }
+}
