@@ -23,7 +23,7 @@ enum Stage {
 }
 
 impl Informer {
-    /// Returns the kind as kube-rs' [`watcher`] would tell it, from the shared watch.
+    /// Returns the kind as kube-rs' [`watcher`](watcher()) would tell it, from the shared watch.
     ///
     /// It begins, once the cache is filled, with `Init`, `InitApply` for every object and `InitDone`; then
     /// `Apply` and `Delete` follow. There is no second `Init`: what is missed is told object by object,
