@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures::future::OptionFuture;
+use lariat_core::Gvk;
 use tokio::sync::Notify;
 use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
@@ -89,15 +90,20 @@ impl Shared {
         let grace: Duration = self.options.idle_grace;
         let mut state = self.state.lock();
         let ends = |kind: &Kind| Some(kind.core.usage().idle_since()? + grace);
-        let ended = state
+        let is_over = |kind: &Kind| ends(kind).is_some_and(|at| at <= now);
+        let ended: Vec<(Gvk, Kind)> = state
             .kinds
-            .extract_if(.., |_, kind| ends(kind).is_some_and(|at| at <= now));
+            .extract_if(.., |_, kind| is_over(kind))
+            .collect();
+        let next = state.kinds.values().filter_map(ends).min();
+        // Freeing a large kind takes its time.
+        drop(state);
         for (kind, ended) in ended {
             tracing::info!(%kind, objects = ended.core.objects(), "nobody uses it, its watch ends");
             if let Some(stop) = ended.stop {
                 stop.cancel();
             }
         }
-        state.kinds.values().filter_map(ends).min()
+        next
     }
 }

@@ -82,7 +82,8 @@ impl Informer {
     /// An informer that runs reads everything again then. Until it has, what is cached is metadata; see
     /// [`load`](Self::load).
     pub fn need<K: View>(&self) {
-        if K::NEEDS_CONTENT {
+        // Asked with every look at the cache.
+        if K::NEEDS_CONTENT && !self.core.wanted.borrow().content {
             self.want(|wanted| wanted.content = true);
         }
     }

@@ -9,8 +9,7 @@ use super::{Storage, Store};
 impl Store {
     /// Makes a dictionary of a kind once it has grown enough, and packs what is there.
     pub(super) fn learn(&self, writer: &mut Writer) {
-        let held = self.state.read().bytes;
-        if !writer.codec.wants_samples(held) {
+        if !writer.codec.is_learning() || !writer.codec.wants_samples(self.bytes()) {
             return;
         }
         let snapshot = self.tree();

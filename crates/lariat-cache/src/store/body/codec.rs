@@ -85,13 +85,18 @@ impl Codec {
         Body { bytes, partial }
     }
 
+    /// Returns whether it may come to learn.
+    pub(in crate::store) fn is_learning(&self) -> bool {
+        self.compresses() && matches!(self.learned, Learned::Nothing)
+    }
+
     /// Returns whether it is time to learn from a kind that holds so much.
     pub(in crate::store) fn wants_samples(&self, held: usize) -> bool {
         let enough = match self.storage {
             Storage::Auto => WORTH_IT,
             _ => ENOUGH_TO_LEARN,
         };
-        self.compresses() && matches!(self.learned, Learned::Nothing) && held >= enough
+        self.is_learning() && held >= enough
     }
 
     /// Learns from samples; returns whether bodies are made differently from now on.
