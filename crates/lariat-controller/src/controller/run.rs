@@ -14,7 +14,7 @@ use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::core::ControllerCore;
-use crate::handler::{HandlerError, Run};
+use crate::handler::{Decoded, HandlerError, Run};
 use crate::lane::{Ended, Lane};
 use crate::payload::Payload;
 
@@ -29,6 +29,7 @@ pub(super) async fn run(
         causes: Arc::new(work.payload().causes.clone()),
         work,
         stopping,
+        decoded: Decoded::default(),
         returned: None,
     };
     let mut verdicts = Vec::new();
@@ -49,6 +50,7 @@ struct Runner<'a> {
     work: Work<ObjectKey, Payload>,
     causes: Arc<lariat_core::Causes>,
     stopping: &'a CancellationToken,
+    decoded: Decoded,
     /// What a handler of this run returned as the newest state.
     returned: Option<Arc<CachedObject>>,
 }
@@ -67,6 +69,7 @@ impl Runner<'_> {
             key: self.work.key().clone(),
             object,
             deleted: self.work.payload().deleted(lane.id()).cloned(),
+            decoded: self.decoded.clone(),
             causes: Arc::clone(&self.causes),
             failures,
             stopping: self.stopping.clone(),

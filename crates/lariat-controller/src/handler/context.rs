@@ -1,5 +1,6 @@
 //! What a handler is told.
 
+use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -8,9 +9,31 @@ use std::time::Duration;
 
 use lariat_cache::{Cache, CachedObject, DecodeError, View};
 use lariat_core::{Cause, Causes, Gvk, ObjectKey};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::controller::ControllerCore;
+
+/// Values that were decoded in a run: the cache itself keeps none, and one decode serves all handlers.
+#[derive(Clone, Default)]
+pub(crate) struct Decoded(Arc<Mutex<Vec<Arc<dyn Any + Send + Sync>>>>);
+
+impl Decoded {
+    /// Keeps a value until the run has ended.
+    fn keep<K: View>(&self, value: &Arc<K>) {
+        // Metadata is not decoded.
+        if !K::NEEDS_CONTENT {
+            return;
+        }
+        let mut kept = self.0.lock();
+        let is_it = |each: &Arc<dyn Any + Send + Sync>| {
+            std::ptr::addr_eq(Arc::as_ptr(each), Arc::as_ptr(value))
+        };
+        if !kept.iter().any(is_it) {
+            kept.push(Arc::<K>::clone(value));
+        }
+    }
+}
 
 /// One call of one handler, before the view is known.
 pub(crate) struct Run {
@@ -21,6 +44,8 @@ pub(crate) struct Run {
     pub(crate) object: Option<Arc<CachedObject>>,
     /// The last state of an object that was deleted.
     pub(crate) deleted: Option<Arc<CachedObject>>,
+    /// What was decoded in this run, for the handlers after this one.
+    pub(crate) decoded: Decoded,
     pub(crate) causes: Arc<Causes>,
     /// Failures in a row before this call.
     pub(crate) failures: u32,
@@ -79,7 +104,10 @@ impl<K: View> Context<K> {
     }
 
     fn read(&self, object: Option<&Arc<CachedObject>>) -> Result<Option<Arc<K>>, DecodeError> {
-        object.map(|object| K::view(object, self.gvk())).transpose()
+        let value = object
+            .map(|object| K::view(object, self.gvk()))
+            .transpose()?;
+        Ok(value.inspect(|value| self.run.decoded.keep(value)))
     }
 
     /// Returns the object without decoding it: its metadata and its JSON.

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use lariat_cache::View;
 
 pub use context::Context;
-pub(crate) use context::Run;
+pub(crate) use context::{Decoded, Run};
 pub use error::HandlerError;
 pub use outcome::Outcome;
 

@@ -1,6 +1,7 @@
 //! Handlers and how much of an object is cached; what was written is read.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -146,4 +147,46 @@ async fn guarantee_6_a_handler_reads_what_this_process_wrote() {
             .unwrap()
             .is_some()
     );
+}
+
+/// Counts how often it is decoded.
+#[derive(Debug)]
+struct Counted;
+
+static DECODED: AtomicUsize = AtomicUsize::new(0);
+
+impl<'de> serde::Deserialize<'de> for Counted {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        DECODED.fetch_add(1, Ordering::Relaxed);
+        serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_decoded_once_for_all_handlers_of_a_run() {
+    let bench = Bench::new().await;
+    let counted = bench.config_maps.view::<Counted>();
+    for number in 0..10 {
+        let handler = |cx: Context<Counted>| async move {
+            let (first, again) = (cx.object()?, cx.object()?);
+            assert_eq!(first.is_some(), again.is_some());
+            Ok(Outcome::done())
+        };
+        counted
+            .register_handler(&format!("h{number}"), handler)
+            .unwrap();
+    }
+    bench.create("one").await;
+    bench.start().await;
+    time::sleep(SECOND).await;
+    bench.change("one", "value").await;
+    time::sleep(SECOND).await;
+    assert!(
+        bench
+            .status()
+            .handlers
+            .iter()
+            .all(|handler| handler.runs == 2)
+    );
+    assert_eq!(DECODED.load(Ordering::Relaxed), 2, "once for each state");
 }
