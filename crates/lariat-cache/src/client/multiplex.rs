@@ -118,6 +118,8 @@ struct Shared {
     multiplexed: Hyper,
     /// What is known of the server; nothing at first.
     speaks: Mutex<Option<Speaks>>,
+    /// Whether that was told rather than found out.
+    told: bool,
     /// Held by the request that finds out, so that not every kind opens a connection at the start.
     first: tokio::sync::Mutex<()>,
 }
@@ -135,6 +137,7 @@ impl Wire {
             shared: Arc::new(Shared {
                 asking: hyper(config, false)?,
                 multiplexed: hyper(config, true)?,
+                told: speaks.is_some(),
                 speaks: Mutex::new(speaks),
                 first: tokio::sync::Mutex::default(),
             }),
@@ -164,7 +167,7 @@ impl Shared {
         }
         self.multiplexed.request(request).await.map_err(|error| {
             // Another server may be there by now.
-            if error.is_connect() && self.asked_over_tls() {
+            if error.is_connect() && !self.told {
                 *self.speaks.lock() = None;
             }
             error.into()
@@ -173,11 +176,6 @@ impl Shared {
 
     fn known(&self) -> Option<Speaks> {
         *self.speaks.lock()
-    }
-
-    /// Returns whether what the server speaks was found out, rather than told.
-    fn asked_over_tls(&self) -> bool {
-        cfg!(feature = "rustls-tls")
     }
 }
 

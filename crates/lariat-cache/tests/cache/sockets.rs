@@ -126,6 +126,16 @@ async fn a_server_that_restarts_is_found_again() {
     tokio::time::timeout(MINUTE, found)
         .await
         .expect("it is watched again");
+    let _others: Vec<_> = KINDS
+        .iter()
+        .map(|(group, kind)| factory.for_kind(Gvk::new(group, "v1", kind)))
+        .collect();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    assert_eq!(
+        second.connections(),
+        1,
+        "what is known of the server is not forgotten"
+    );
 }
 
 /// Answers one request, and returns what it was.
