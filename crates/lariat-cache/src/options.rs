@@ -32,6 +32,8 @@ pub enum Filling {
     Stream,
 }
 
+const YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// The options of a kind's cache.
 ///
 /// ```
@@ -88,7 +90,8 @@ impl KindOptions {
     ///
     /// Each period is up to a tenth longer or shorter, so that kinds do not resync in step.
     pub fn resync(self, period: Duration) -> Self {
-        let resync = Some(period).filter(|period| !period.is_zero());
+        // A year is as good as never, and times that no clock can hold are no trouble.
+        let resync = Some(period.min(YEAR)).filter(|period| !period.is_zero());
         Self { resync, ..self }
     }
 

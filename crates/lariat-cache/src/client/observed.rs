@@ -54,9 +54,16 @@ impl Service<Request<Body>> for Observed {
             request.headers_mut().append(name, value.clone());
         }
         self.identity.sign(&mut request);
-        let write = Write::of(&request);
+        let mut write = Write::of(&request);
         let (client, observer) = (self.client.clone(), Arc::clone(&self.observer));
         Box::pin(async move {
+            if request.method() == Method::DELETE {
+                // The options of a deletion, and so whether it is a rehearsal, are in its body.
+                let (parts, body) = request.into_parts();
+                let options: Bytes = body.collect().await?.to_bytes();
+                write = write.filter(|_| !is_rehearsal(&options));
+                request = Request::from_parts(parts, Body::from(options));
+            }
             let response = client.send(request).await?;
             match write {
                 Some(write) if response.status().is_success() && is_json(&response) => {
@@ -69,6 +76,18 @@ impl Service<Request<Body>> for Observed {
             }
         })
     }
+}
+
+/// Returns whether the options of a deletion ask for a rehearsal.
+fn is_rehearsal(options: &[u8]) -> bool {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Options {
+        #[serde(default)]
+        dry_run: Option<Vec<String>>,
+    }
+    let options = serde_json::from_slice::<Options>(options);
+    options.is_ok_and(|options| options.dry_run.is_some_and(|stages| !stages.is_empty()))
 }
 
 fn is_json(response: &Response<Body>) -> bool {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use http::HeaderMap;
 use kube::Client;
@@ -31,7 +31,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    kinds: HashMap<(Gvk, ClientIdentity), Arc<KindClient>>,
+    /// Weak, because a handle of a kind has the factory.
+    kinds: HashMap<(Gvk, ClientIdentity), Weak<KindClient>>,
     /// One client for each identity, so that they are made once.
     clients: HashMap<ClientIdentity, Client>,
 }
@@ -89,13 +90,14 @@ impl SharedClientFactory {
         &self.shared.mapper
     }
 
-    /// Returns the handle of a kind; asking twice returns the same. Nothing is sent.
+    /// Returns the handle of a kind; whoever asks while somebody has it gets the same. Nothing is sent.
     #[must_use]
     pub fn for_kind(&self, gvk: impl Into<Gvk>) -> Arc<KindClient> {
         self.kind(gvk.into(), ClientIdentity::default(), HeaderMap::new())
     }
 
-    /// Returns the handle of a kind for requests under an identity; asking twice returns the same.
+    /// Returns the handle of a kind for requests under an identity; whoever asks while somebody has it gets
+    /// the same.
     ///
     /// # Errors
     ///
@@ -112,18 +114,19 @@ impl SharedClientFactory {
     fn kind(&self, gvk: Gvk, identity: ClientIdentity, headers: HeaderMap) -> Arc<KindClient> {
         let plain = (!identity.is_empty()).then(|| self.for_kind(&gvk));
         let mut state = self.shared.state.lock();
-        let kind = state
-            .kinds
-            .entry((gvk, identity))
-            .or_insert_with_key(|(gvk, identity)| {
-                Arc::new(KindClient {
-                    gvk: gvk.clone(),
-                    factory: self.clone(),
-                    identity: (identity.clone(), headers),
-                    place: plain.map_or_else(Arc::default, |plain| Arc::clone(&plain.place)),
-                })
-            });
-        Arc::clone(kind)
+        let known = state.kinds.get(&(gvk.clone(), identity.clone()));
+        if let Some(known) = known.and_then(Weak::upgrade) {
+            return known;
+        }
+        let kind = Arc::new(KindClient {
+            gvk: gvk.clone(),
+            factory: self.clone(),
+            identity: (identity.clone(), headers),
+            place: plain.map_or_else(Arc::default, |plain| Arc::clone(&plain.place)),
+        });
+        state.kinds.retain(|_, kind| kind.strong_count() > 0);
+        state.kinds.insert((gvk, identity), Arc::downgrade(&kind));
+        kind
     }
 
     /// Returns the handle of a kind whose resource is known, so that discovery is not needed.
@@ -208,6 +211,7 @@ impl KindClient {
         let mut place = self.place.lock();
         if matches!(&*place, Some(Place::Discovered(_))) {
             *place = None;
+            self.factory.mapper().forget(&self.gvk.api_path());
         }
     }
 

@@ -113,7 +113,8 @@ impl SharedCacheFactory {
     /// Returns the informer of a kind whose resource is known, so that discovery is not needed.
     #[must_use]
     pub fn for_resource_kind(&self, resource: &ResourceKind) -> Informer {
-        let _ = self.shared.clients.for_resource_kind(resource);
+        // Held until the informer has it.
+        let _told = self.shared.clients.for_resource_kind(resource);
         self.for_kind(resource.gvk())
     }
 

@@ -1,9 +1,9 @@
 //! Showing in the caches what was written through the clients.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use http::Method;
-use lariat_core::{ObjectKey, RawObject, Uid};
+use lariat_core::{ObjectKey, Uid};
 use serde::Deserialize;
 
 use super::Shared;
@@ -24,14 +24,24 @@ pub(super) struct OwnWrites {
 struct Answer {
     kind: String,
     metadata: Metadata,
+    spec: Spec,
     details: Details,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Metadata {
+    name: String,
+    namespace: String,
     deletion_timestamp: Option<String>,
     deletion_grace_period_seconds: Option<i64>,
+    finalizers: Option<Vec<String>>,
+}
+
+/// Namespaces have finalizers here.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Spec {
     finalizers: Option<Vec<String>>,
 }
 
@@ -42,46 +52,56 @@ struct Details {
     uid: String,
 }
 
+/// Subresources that answer with the object itself. What others answer may come from anywhere: a proxied
+/// service could say it is any object.
+const OF_THE_OBJECT: [&str; 5] = [
+    "status",
+    "finalize",
+    "ephemeralcontainers",
+    "resize",
+    "approval",
+];
+
 impl WriteObserver for OwnWrites {
     fn wrote(&self, write: &Write, answer: &[u8]) {
-        let Some(factory) = self.factory.upgrade() else {
+        let subresource = write.subresource.as_deref();
+        if subresource.is_some_and(|name| !OF_THE_OBJECT.contains(&name)) {
             return;
-        };
-        let Some(core) = factory.written_to(write) else {
+        }
+        let factory = self.factory.upgrade();
+        let Some(core) = factory.and_then(|factory| factory.written_to(write)) else {
             return;
         };
         let Ok(read) = serde_json::from_slice::<Answer>(answer) else {
             return;
         };
-        let gvk = core.gvk().clone();
-        if read.kind == "Status" && write.method == Method::DELETE && write.subresource.is_none() {
-            let namespace = write.namespace.as_deref().unwrap_or_default();
+        let namespace = write.namespace.as_deref().unwrap_or_default();
+        let deletes = write.method == Method::DELETE && subresource.is_none();
+        if read.kind == "Status" && deletes && !read.details.uid.is_empty() {
             let key = ObjectKey::namespaced(namespace, &write.name);
-            let uid = (!read.details.uid.is_empty()).then(|| Uid::new(&read.details.uid));
-            return core.deleted(&key, uid.as_ref());
+            return core.deleted(&key, &Uid::new(&read.details.uid));
         }
-        if read.kind != gvk.kind() {
-            return;
-        }
-        let Ok(object) = RawObject::parse(answer, &gvk) else {
-            return;
-        };
-        match read.metadata.is_gone(write.method == Method::DELETE) {
-            true => core.deleted(object.key(), Some(object.uid())),
-            false => core.wrote(object),
+        // A creation may leave the name to the server.
+        let is_it = read.kind == core.gvk().kind()
+            && read.metadata.namespace == namespace
+            && (write.name.is_empty() || read.metadata.name == write.name);
+        if is_it {
+            core.wrote(answer, read.is_gone(deletes));
         }
     }
 }
 
-impl Metadata {
+impl Answer {
     /// Returns whether an object is gone by the write that was answered with it.
     fn is_gone(&self, by_deletion: bool) -> bool {
-        let held = self
-            .finalizers
-            .as_ref()
-            .is_some_and(|names| !names.is_empty())
-            || self.deletion_grace_period_seconds.unwrap_or(0) > 0;
-        match self.deletion_timestamp {
+        let holds = |finalizers: &Option<Vec<String>>| {
+            finalizers.as_ref().is_some_and(|names| !names.is_empty())
+        };
+        let metadata = &self.metadata;
+        let held = holds(&metadata.finalizers)
+            || holds(&self.spec.finalizers)
+            || metadata.deletion_grace_period_seconds.unwrap_or(0) > 0;
+        match metadata.deletion_timestamp {
             // The last finalizer was removed, or there was none.
             Some(_) => !held,
             // Some kinds are answered with their last state.
@@ -92,7 +112,7 @@ impl Metadata {
 
 impl Shared {
     /// Returns the cache of the kind that was written, if it is cached.
-    fn written_to(&self, write: &Write) -> Option<std::sync::Arc<Core>> {
+    fn written_to(&self, write: &Write) -> Option<Arc<Core>> {
         let state = self.state.lock();
         let mut cores = state.kinds.values().map(|kind| &kind.core);
         let core = cores.find(|core| {

@@ -70,7 +70,8 @@ impl Running {
 
 /// Waits until kinds have not been used for the grace time, and ends them.
 async fn end_unused(factory: Weak<Shared>, idle: Arc<Notify>) {
-    let mut next = None;
+    // Some may have become idle while nobody looked.
+    let mut next = Some(Instant::now());
     loop {
         let timer: OptionFuture<_> = next.map(time::sleep_until).into();
         tokio::select! {
@@ -89,7 +90,7 @@ impl Shared {
     fn end_unused(&self, now: Instant) -> Option<Instant> {
         let grace: Duration = self.options.idle_grace;
         let mut state = self.state.lock();
-        let ends = |kind: &Kind| Some(kind.core.usage().idle_since()? + grace);
+        let ends = |kind: &Kind| kind.core.usage().idle_since()?.checked_add(grace);
         let is_over = |kind: &Kind| ends(kind).is_some_and(|at| at <= now);
         let ended: Vec<(Gvk, Kind)> = state
             .kinds

@@ -77,6 +77,10 @@ impl Budget {
         if holders.iter().map(|(_, store)| held(store)).sum::<usize>() <= limit {
             return;
         }
+        // One that steps down to metadata holds its content until that has been read.
+        if holders.iter().any(|(_, store)| store.is_shrinking()) {
+            return;
+        }
         let can_shrink = |(_, store): &&(Holder, Arc<Store>)| store.storage() != Storage::OnDemand;
         let largest = holders
             .iter()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lariat_core::{Gvk, ObjectKey, RawObject, ResourceKind, ResourceVersion, Uid};
+use lariat_core::{Gvk, ObjectKey, ResourceKind, ResourceVersion, Uid};
 use tokio::sync::{Mutex, Notify, watch};
 
 use super::budget::{Budget, SharedBudget};
@@ -12,9 +12,9 @@ use super::status::{KindStatus, Phase};
 use super::user::Usage;
 use crate::client::KindClient;
 use crate::options::{KindOptions, MissingKind};
-use crate::reflector::Source;
+use crate::reflector::{Intake, Source};
 use crate::selection::Selection;
-use crate::store::{Storage, Store};
+use crate::store::{Content, Storage, Store};
 use crate::warm::WarmStore;
 
 /// What all users of a kind share.
@@ -32,8 +32,8 @@ pub(crate) struct Core {
     pub(super) usage: Arc<Usage>,
     /// Where the store is kept between two runs.
     pub(super) warm: Option<WarmStore>,
-    /// The version at which the store was found there.
-    pub(super) resume: parking_lot::Mutex<Option<ResourceVersion>>,
+    /// The version at which the store was found there, and what it was read as.
+    pub(super) resume: parking_lot::Mutex<Option<(ResourceVersion, Wanted, Content)>>,
     /// Held while the informer runs, so that a run that was told to stop ends before the next begins.
     pub(super) run: Mutex<()>,
 }
@@ -129,26 +129,41 @@ impl Core {
         self.progress.begin(0);
     }
 
-    /// Takes in the answer to a write of this process, if it belongs into the cache for certain.
-    pub(crate) fn wrote(&self, object: RawObject) {
+    /// Takes in the answer to a write of this process, as far as it is certain what it means here.
+    pub(crate) fn wrote(&self, answer: &[u8], gone: bool) {
         // Before the cache is filled, or once it is not kept up to date, it would be an only object.
         if self.progress.phase() != Phase::Synced {
             return;
         }
-        let selection = self.wanted.borrow().selection.clone();
-        let object = match &self.options.transform {
-            Some(transform) => transform.apply(object),
-            None => object,
+        let wanted = self.wanted.borrow().clone();
+        let content = self.wanted_content();
+        let Ok(object) = self.intake(content).read(answer) else {
+            return;
         };
-        if selection.surely_holds(&object) {
-            self.publisher.wrote(object);
+        // What left the selection is gone from here; what fields decide is left to the watch.
+        if gone || !wanted.selection.may_hold(&object) {
+            self.publisher.deleted(object.key(), object.uid());
+        } else if wanted.selection.surely_holds(&object) {
+            self.publisher.wrote(object, content);
         }
     }
 
     /// Takes in that this process deleted an object.
-    pub(crate) fn deleted(&self, key: &ObjectKey, uid: Option<&Uid>) {
+    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid) {
         if self.progress.phase() == Phase::Synced {
             self.publisher.deleted(key, uid);
         }
+    }
+
+    /// Makes what reads objects as this kind keeps them.
+    pub(super) fn intake(&self, content: Content) -> Intake {
+        let options = &self.options;
+        let transform = options.transform.clone();
+        Intake::new(
+            self.gvk().clone(),
+            content,
+            options.managed_fields,
+            transform,
+        )
     }
 }

@@ -9,11 +9,13 @@ use tokio::time;
 
 use super::Core;
 use crate::mapper::MapperError;
-use crate::reflector::Intake;
 use crate::store::{CachedObject, Content};
 
 /// How long a watch that is being upgraded is waited for, before objects are fetched one by one.
 const UPGRADE_PATIENCE: Duration = Duration::from_secs(20);
+
+/// How long the API server may take to answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Content that could not be fetched.
 #[derive(Debug, thiserror::Error)]
@@ -28,6 +30,16 @@ pub enum LoadError {
         key: ObjectKey,
         /// Why not.
         source: MapperError,
+    },
+    /// The API server did not answer.
+    #[error("the content of {gvk} {key} cannot be fetched: no answer within {after:?}")]
+    Unanswered {
+        /// The kind.
+        gvk: Gvk,
+        /// The object.
+        key: ObjectKey,
+        /// How long was waited.
+        after: Duration,
     },
     /// The API server did not answer as it should.
     #[error("the content of {gvk} {key} cannot be fetched")]
@@ -87,15 +99,19 @@ impl Core {
         };
         let request = Request::get(resource.object_path(key)).body(Vec::new());
         let request = request.map_err(|error| failed(kube::Error::HttpError(error)))?;
-        let json = match self.client.client().request_text(request).await {
-            Ok(json) => json,
-            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
-            Err(error) => return Err(failed(error)),
+        let client = self.client.reading_client();
+        let answer = time::timeout(ANSWER_TIMEOUT, client.request_text(request));
+        let json = match answer.await {
+            Ok(Ok(json)) => json,
+            Ok(Err(kube::Error::Api(status))) if status.is_not_found() => return Ok(None),
+            Ok(Err(error)) => return Err(failed(error)),
+            Err(_) => {
+                let (gvk, key, after) = (gvk.clone(), key.clone(), ANSWER_TIMEOUT);
+                return Err(LoadError::Unanswered { gvk, key, after });
+            }
         };
-        let options = &self.options;
-        let (managed_fields, transform) = (options.managed_fields, options.transform.clone());
-        let mut intake = Intake::new(gvk.clone(), Content::Whole, managed_fields, transform);
-        let object = intake
+        let object = self
+            .intake(Content::Whole)
             .read(json.as_bytes())
             .map_err(|error| LoadError::Malformed {
                 gvk: gvk.clone(),

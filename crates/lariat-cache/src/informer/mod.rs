@@ -132,10 +132,11 @@ impl Informer {
         Changes::new(unread, subscription)
     }
 
-    /// Returns an object with its content, which is fetched if only metadata is cached; `None` if there is
-    /// no such object.
+    /// Returns an object with its content, which is fetched if only metadata is cached; `None` if it is not
+    /// cached, or gone meanwhile.
     ///
-    /// What is fetched is not kept, and may be newer than the cache.
+    /// What is fetched is not kept, and may be newer than the cache. It comes from the API server, also for
+    /// kinds that are read from a source of the caller's.
     ///
     /// # Errors
     ///

@@ -30,6 +30,8 @@ struct Totals {
     watches: u64,
     unreadable: u64,
     last_error: Option<String>,
+    /// How long the pause after it is.
+    retry_in: Option<Duration>,
     last_heard: Option<Instant>,
     version: Option<ResourceVersion>,
     /// Since when the kind has not been served.
@@ -85,7 +87,6 @@ impl Progress {
     pub(crate) fn behind(&self) {
         let mut totals = self.totals.lock();
         totals.generation += 1;
-        drop(totals);
         self.phase.send_if_modified(|phase| {
             let was_filled = matches!(phase, Phase::Synced | Phase::Listing { .. });
             if was_filled {
@@ -96,13 +97,16 @@ impl Progress {
     }
 
     pub(crate) fn failed(&self, error: &str, retry_in: Option<Duration>) {
-        match retry_in {
-            Some(retry_in) => {
-                tracing::warn!(kind = %self.gvk, %error, ?retry_in, "cache is behind");
-            }
-            None => tracing::warn!(kind = %self.gvk, %error, "cache is behind"),
+        let mut totals = self.totals.lock();
+        let kind = &self.gvk;
+        // What goes wrong in the same way again and again is said once.
+        if totals.last_error.as_deref() == Some(error) {
+            tracing::debug!(%kind, %error, ?retry_in, "cache is still behind");
+        } else {
+            tracing::warn!(%kind, %error, ?retry_in, "cache is behind");
+            totals.last_error = Some(error.to_owned());
         }
-        self.totals.lock().last_error = Some(error.to_owned());
+        totals.retry_in = retry_in;
     }
 
     /// Notes that the kind is not served, and returns since when.
@@ -136,6 +140,7 @@ impl Progress {
             unreadable: totals.unreadable,
             last_heard: totals.last_heard.map(|at| at.elapsed()),
             last_error: totals.last_error.clone(),
+            retry_in: totals.last_error.as_ref().and(totals.retry_in),
         }
     }
 }
@@ -162,9 +167,8 @@ impl Segment {
         if let Some(segment) = totals.segments.get_mut(self.number) {
             *segment = phase;
         }
-        let together = together(&totals.segments);
-        drop(totals);
-        self.progress.enter(together);
+        // Told while nobody else can come to another result.
+        self.progress.enter(together(&totals.segments));
     }
 
     pub(crate) fn list_begun(&self) {
@@ -213,7 +217,10 @@ fn together(segments: &[Phase]) -> Phase {
         if let Phase::Listing { loaded, total } = phase {
             listing = true;
             sums.0 += loaded;
-            sums.1 = sums.1.zip(*total).map(|(sum, total)| sum + total);
+            sums.1 = sums
+                .1
+                .zip(*total)
+                .map(|(sum, total): (usize, usize)| sum.saturating_add(total));
         } else if *phase != Phase::Synced {
             sums.1 = None;
         }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use lariat_core::{Gvk, ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Uid};
@@ -28,7 +28,7 @@ pub trait Subscriber: Send + Sync + 'static {
 #[must_use = "dropping a subscription ends it"]
 pub struct Subscription {
     publisher: Weak<Publisher>,
-    subscriber: Arc<dyn Subscriber>,
+    number: u64,
     _user: Arc<User>,
 }
 
@@ -42,13 +42,22 @@ pub(crate) struct Publisher {
     /// and sees nothing twice. Reentrant, for subscribers that subscribe another.
     order: ReentrantMutex<()>,
     subscribers: Mutex<Subscribers>,
+    /// Counts subscriptions.
+    subscriptions: AtomicU64,
     budget: Budget,
 }
 
 /// How many objects a resync tells at a time.
 const RESYNC_CHUNK: usize = 256;
 
-type Subscribers = Arc<[Arc<dyn Subscriber>]>;
+type Subscribers = Arc<[Subscribed]>;
+
+/// A subscriber, and the number of its subscription: one may subscribe twice.
+#[derive(Clone)]
+struct Subscribed {
+    number: u64,
+    subscriber: Arc<dyn Subscriber>,
+}
 
 impl Publisher {
     pub(crate) fn new(kind: Gvk, store: Arc<Store>, budget: Budget) -> Self {
@@ -57,7 +66,8 @@ impl Publisher {
             store,
             lists: AtomicU32::new(0),
             order: ReentrantMutex::new(()),
-            subscribers: Mutex::new(Arc::default()),
+            subscribers: Mutex::new(Arc::new([])),
+            subscriptions: AtomicU64::new(0),
             budget,
         }
     }
@@ -80,11 +90,13 @@ impl Publisher {
         let snapshot = self.store.snapshot();
         let changes: Vec<Change> = snapshot.iter().cloned().map(present).collect();
         self.tell(&*subscriber, &changes);
+        let number = self.subscriptions.fetch_add(1, Ordering::Relaxed);
+        let subscribed = Subscribed { number, subscriber };
         let mut subscribers = self.subscribers.lock();
-        *subscribers = subscribers.iter().chain([&subscriber]).cloned().collect();
+        *subscribers = subscribers.iter().chain([&subscribed]).cloned().collect();
         Subscription {
             publisher: Arc::downgrade(self),
-            subscriber,
+            number,
             _user: user,
         }
     }
@@ -111,12 +123,12 @@ impl Publisher {
     }
 
     /// Takes in the answer to a write of this process.
-    pub(crate) fn wrote(&self, object: RawObject) {
-        self.publish(|store| store.wrote(object));
+    pub(crate) fn wrote(&self, object: RawObject, content: Content) {
+        self.publish(|store| store.wrote(object, content));
     }
 
     /// Takes in that this process deleted an object.
-    pub(crate) fn deleted(&self, key: &ObjectKey, uid: Option<&Uid>) {
+    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid) {
         self.publish(|store| store.deleted(key, uid));
     }
 
@@ -140,19 +152,19 @@ impl Publisher {
         let _order = self.order.lock();
         let changes = change(&self.store);
         let subscribers = Arc::clone(&self.subscribers.lock());
-        for subscriber in subscribers.iter() {
+        for each in subscribers.iter() {
             // Somebody told before may have ended the subscription.
-            if self.is_subscribed(subscriber, &subscribers) {
-                self.tell(&**subscriber, &changes);
+            if self.is_subscribed(each.number, &subscribers) {
+                self.tell(&*each.subscriber, &changes);
             }
         }
         self.budget.enforce(&self.kind, &self.store);
     }
 
     /// Returns whether one of those who were subscribed at some time still is.
-    fn is_subscribed(&self, subscriber: &Arc<dyn Subscriber>, then: &Subscribers) -> bool {
+    fn is_subscribed(&self, number: u64, then: &Subscribers) -> bool {
         let now = self.subscribers.lock();
-        Arc::ptr_eq(&now, then) || now.iter().any(|each| Arc::ptr_eq(each, subscriber))
+        Arc::ptr_eq(&now, then) || now.iter().any(|each| each.number == number)
     }
 
     /// Tells one subscriber, whose panic must not silence the kind for the others.
@@ -171,14 +183,13 @@ impl Publisher {
 impl Drop for Subscription {
     fn drop(&mut self) {
         if let Some(publisher) = self.publisher.upgrade() {
-            let is_other =
-                |subscriber: &Arc<dyn Subscriber>| !Arc::ptr_eq(subscriber, &self.subscriber);
             let mut subscribers = publisher.subscribers.lock();
-            *subscribers = subscribers
-                .iter()
-                .filter(|each| is_other(each))
-                .cloned()
-                .collect();
+            let others = subscribers.iter().filter(|each| each.number != self.number);
+            let others = others.cloned().collect();
+            let before = std::mem::replace(&mut *subscribers, others);
+            drop(subscribers);
+            // The subscriber may be dropped with it, and do as it likes.
+            drop(before);
         }
     }
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::status::Phase;
 use super::{Core, Wanted};
 use crate::options::Filling;
-use crate::reflector::{Endpoint, Exit, Intake, Reading, Reflector, Source};
+use crate::reflector::{Endpoint, Exit, Reading, Reflector, Source};
 use crate::store::{Content, Storage};
 
 /// How often a kind that is not served is asked for.
@@ -140,14 +140,12 @@ impl Core {
         let mut reflectors = JoinSet::new();
         let segments = self.progress.begin(namespaces.len());
         let options = &self.options;
-        let resume = self.resume.lock().take();
+        // What was found is of use only to those who read the same.
+        let found = self.resume.lock().take();
+        let found = found.filter(|(_, was, as_content)| was == wanted && *as_content == content);
+        let resume = found.map(|(version, ..)| version);
         for (namespace, segment) in namespaces.into_iter().zip(segments) {
-            let intake = Intake::new(
-                self.gvk().clone(),
-                content,
-                options.managed_fields,
-                options.transform.clone(),
-            );
+            let intake = self.intake(content);
             let reading = Reading {
                 resume: resume.clone().filter(|_| namespace.is_none()),
                 selection: wanted.selection.clone(),

@@ -74,4 +74,6 @@ pub struct KindStatus {
     pub last_heard: Option<Duration>,
     /// What went wrong last, if anything has since the last success.
     pub last_error: Option<String>,
+    /// How long the pause after it is, if something is tried again.
+    pub retry_in: Option<Duration>,
 }

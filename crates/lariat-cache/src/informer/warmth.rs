@@ -2,15 +2,18 @@
 
 use lariat_core::RawObject;
 
+use super::Core;
+use super::core::Wanted;
 use super::status::Phase;
-use super::{Core, Wanted};
 use crate::reflector::Intake;
+use crate::store::Content;
 use crate::warm::{Cold, WarmStore};
 
 impl Core {
     /// Fills the store with what an earlier run left, if there is such a thing.
     pub(super) async fn warm_up(&self) {
-        let Some((warm, reading)) = self.warm_reading() else {
+        let (wanted, content) = (self.wanted.borrow().clone(), self.wanted_content());
+        let Some((warm, reading)) = self.warm_reading(&wanted, content) else {
             return;
         };
         // What is here is newer than what is there.
@@ -26,9 +29,12 @@ impl Core {
                 return;
             }
         };
-        let content = self.wanted_content();
-        let managed_fields = self.options.managed_fields;
+        // Somebody may have wanted something else meanwhile.
+        if *self.wanted.borrow() != wanted || self.wanted_content() != content {
+            return;
+        }
         // They were changed before they were kept.
+        let managed_fields = self.options.managed_fields;
         let mut intake = Intake::new(kind.clone(), content, managed_fields, None);
         let objects = found.objects.iter().map(|json| intake.read(json));
         let Ok(objects) = objects.collect::<Result<Vec<RawObject>, _>>() else {
@@ -41,13 +47,15 @@ impl Core {
         self.publisher.end_listing(&listing, &version);
         tracing::info!(%kind, objects = count, %version, "the cache goes on where an earlier run ended");
         self.progress.found(&version);
-        *self.resume.lock() = Some(version);
+        *self.resume.lock() = Some((version, wanted, content));
     }
 
     /// Leaves what is cached for the next run, if it is up to date.
     pub(super) async fn keep_warm(&self) {
         let filled = self.progress.phase() == Phase::Synced;
-        let Some((warm, reading)) = self.warm_reading().filter(|_| filled) else {
+        let (wanted, content) = (self.wanted.borrow().clone(), self.wanted_content());
+        let reading = self.warm_reading(&wanted, content);
+        let Some((warm, reading)) = reading.filter(|_| filled) else {
             return;
         };
         let Some(version) = self.progress.version() else {
@@ -60,15 +68,13 @@ impl Core {
     }
 
     /// Returns where to look, and what has to be the same for what is found to be used.
-    fn warm_reading(&self) -> Option<(&WarmStore, String)> {
-        let wanted: Wanted = self.wanted.borrow().clone();
+    fn warm_reading(&self, wanted: &Wanted, content: Content) -> Option<(&WarmStore, String)> {
         let transform = self.options.transform.as_ref();
         let transparent = transform.is_none_or(|transform| transform.is_transparent());
         // Several namespaces are several versions, and a source of the user's is none of this cluster's.
         if !wanted.selection.namespaces().is_empty() || !transparent || self.source.is_some() {
             return None;
         }
-        let content = self.wanted_content();
         let managed = self.options.managed_fields;
         let reading = format!(
             "{:?} {content:?} {managed:?} {transform:?}",

@@ -189,6 +189,11 @@ impl RestMapper {
         Ok(found)
     }
 
+    /// Forgets what is served under a path, so that it is asked for again.
+    pub(crate) fn forget(&self, api_path: &str) {
+        self.shared.known.lock().remove(api_path);
+    }
+
     fn entry(&self, api_path: &str) -> Entry {
         let mut known = self.shared.known.lock();
         Arc::clone(known.entry(api_path.to_owned()).or_default())
@@ -210,8 +215,15 @@ impl RestMapper {
             .body(Vec::new());
         let Ok(request) = request else { return };
         let answer = time::timeout(ANSWER_TIMEOUT, self.shared.client.request_text(request)).await;
-        // A server that is not there yet is asked again; one that does not aggregate is not.
-        let Ok(Ok(text)) = answer else { return };
+        let text = match answer {
+            Ok(Ok(text)) => text,
+            // A server that refuses does not aggregate; one that is not there yet is asked again.
+            Ok(Err(kube::Error::Api(status))) if status.code < 500 && status.code != 429 => {
+                asked.insert(root);
+                return;
+            }
+            _ => return,
+        };
         asked.insert(root);
         let at = Instant::now();
         for (api_path, resources) in aggregated::read(&text) {
@@ -235,14 +247,21 @@ impl RestMapper {
             after: ANSWER_TIMEOUT,
         })?;
         let text = match answer {
-            Err(kube::Error::Api(status)) if status.is_not_found() || status.code == 404 => {
-                return Ok(Vec::new());
-            }
+            Err(kube::Error::Api(status)) if is_not_served(&status) => return Ok(Vec::new()),
             answer => answer.map_err(failed)?,
         };
         legacy::read(&text).map_err(|error| failed(kube::Error::SerdeError(error)))
     }
 }
+
+/// Returns whether the API server says that something is not served; a proxy before it may say so of
+/// everything.
+fn is_not_served(status: &kube::core::Status) -> bool {
+    status.code == 404 && (status.reason == "NotFound" || status.message.trim() == NO_PATH)
+}
+
+/// What the API server answers about paths it does not know.
+pub(crate) const NO_PATH: &str = "404 page not found";
 
 impl std::fmt::Debug for RestMapper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -7,6 +7,7 @@ use http_body_util::BodyExt;
 use serde::Deserialize;
 
 use super::source::{SourceBody, SourceError};
+use crate::mapper::NO_PATH;
 
 /// A list or a watch that did not work.
 #[derive(Debug, thiserror::Error)]
@@ -81,6 +82,9 @@ pub enum ReflectorError {
     /// A watch that was to begin with everything there is, and did not say when that was.
     #[error("watch: the end of what there is was not told; lists are used instead")]
     NoEndMarker,
+    /// A bookmark of a version before what was told already: the server was set back.
+    #[error("watch: the API server went back in time")]
+    WentBack,
     /// A watch that ended at once and told nothing.
     #[error("watch: ended at once")]
     EndedAtOnce,
@@ -132,7 +136,7 @@ impl ReflectorError {
             Self::Cut { .. } | Self::Silent { .. } | Self::EndedAtOnce => true,
             Self::Refused { code, .. } => *code == 429 || *code >= 500,
             Self::Expired { .. } | Self::Malformed { .. } => false,
-            Self::NotServed | Self::NoEndMarker => false,
+            Self::NotServed | Self::NoEndMarker | Self::WentBack => false,
         }
     }
 }
@@ -141,6 +145,7 @@ impl ReflectorError {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Status {
+    kind: String,
     code: u16,
     reason: String,
     message: String,
@@ -170,8 +175,10 @@ impl Status {
                 continue_token,
             };
         }
-        // A collection is found even when it is empty.
-        if self.code == 404 {
+        // A collection is found even when it is empty. A proxy that does not find the API server is not the
+        // API server that does not find the collection.
+        let by_server = self.kind == "Status" || self.message.trim() == NO_PATH;
+        if self.code == 404 && by_server {
             return ReflectorError::NotServed;
         }
         ReflectorError::Refused {

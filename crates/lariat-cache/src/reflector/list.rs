@@ -37,6 +37,7 @@ impl Reflector {
         // What changes while later pages are read is told by a watch from the first page on.
         let mut first_version = None;
         let mut token: Option<String> = None;
+        let mut goes_on_inconsistently = false;
         loop {
             let query = self.queries.page(token.as_deref());
             let page = match self.page(loading, query).await {
@@ -45,7 +46,8 @@ impl Reflector {
                 Err(ReflectorError::Expired {
                     continue_token: Some(inconsistent),
                     ..
-                }) if token.as_ref() != Some(&inconsistent) => {
+                }) if !goes_on_inconsistently => {
+                    goes_on_inconsistently = true;
                     self.in_one_piece = true;
                     token = Some(inconsistent);
                     continue;
@@ -54,6 +56,12 @@ impl Reflector {
             };
             let first = first_version.get_or_insert(page.version);
             match page.continue_token {
+                Some(next) if token.as_ref() == Some(&next) => {
+                    return Err(ReflectorError::Malformed {
+                        verb: "list",
+                        detail: "a page is followed by itself".to_owned(),
+                    });
+                }
                 Some(next) => token = Some(next),
                 None => return Ok(first.clone()),
             }
@@ -78,7 +86,8 @@ impl Reflector {
         let json = body::read(response).await?;
         let page = Page::parse(&json)?;
         for item in &page.items {
-            self.load(loading, item.get().as_bytes());
+            // In a list one item without a name takes nothing from the others.
+            let _ = self.load(loading, item.get().as_bytes());
         }
         self.show(loading, page.remaining);
         Ok(Page {

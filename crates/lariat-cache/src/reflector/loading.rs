@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::Reflector;
+use super::error::ReflectorError;
 use super::intake::Listed;
 use crate::informer::Phase;
 use crate::store::Listing;
@@ -55,8 +56,12 @@ impl Reflector {
         loading.news.clear();
     }
 
-    /// Reads an object of the list.
-    pub(super) fn load(&mut self, loading: &mut Loading, json: &[u8]) {
+    /// Reads an object of the list; one that cannot be read is passed over if it has a name.
+    pub(super) fn load(
+        &mut self,
+        loading: &mut Loading,
+        json: &[u8],
+    ) -> Result<(), ReflectorError> {
         let store = self.publisher.store();
         match self.intake.listed(json, store, &loading.listing) {
             Listed::Known => loading.loaded += 1,
@@ -64,14 +69,21 @@ impl Reflector {
                 loading.loaded += 1;
                 loading.news.push(object);
             }
-            Listed::Unreadable(key, error) => {
+            // It is there, so its last readable state is better than none.
+            Listed::Unreadable(Some(key), error) => {
+                self.progress.unreadable(&format_args!("{key}: {error}"));
+                store.list_unreadable(&loading.listing, &key);
+            }
+            Listed::Unreadable(None, error) => {
                 self.progress.unreadable(&error);
-                // It is there, so its last readable state is better than none.
-                if let Some(key) = key {
-                    store.list_unreadable(&loading.listing, &key);
-                }
+                let detail = error.to_string();
+                return Err(ReflectorError::Malformed {
+                    verb: "watch",
+                    detail,
+                });
             }
         }
+        Ok(())
     }
 
     /// Shows what was read so far; `remaining` objects are to come, if that is known.

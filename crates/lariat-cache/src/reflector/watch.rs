@@ -1,5 +1,6 @@
 //! Watches: following what happens since a version, or since the beginning.
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use lariat_core::{RawObject, ResourceVersion, describe};
@@ -19,13 +20,17 @@ const WATCH_TIMEOUT: Duration = Duration::from_secs(300);
 /// A watch that ends sooner than this and told nothing has failed.
 const SHORTEST_WATCH: Duration = Duration::from_secs(1);
 
+/// A watch that lasted longer has worked, whatever ended it.
+const LASTING_WATCH: Duration = Duration::from_secs(60);
+
 /// How long to wait after a watch that told something but was that short.
 const REOPEN_PAUSE: Duration = Duration::from_millis(100);
 
 /// How many watches in a row may fail before a new list is tried instead.
 const WATCH_ATTEMPTS: u32 = 5;
 
-/// How many watches in a row may be silent before a new list is tried instead.
+/// How many watches in a row may tell nothing at all before a new list is tried instead. The API server sends
+/// bookmarks; a server that went back in time is silent until it has caught up.
 const SILENT_WATCHES: u32 = 2;
 
 /// How long a watch that begins with everything there is may show nothing new, before it is taken for
@@ -74,7 +79,13 @@ impl Reflector {
         let timeout = watch_timeout();
         let response = match self.open(self.queries.stream(timeout), true).await {
             Ok(response) => response,
-            Err(error) => return self.without_streaming(error),
+            Err(error) => {
+                // Neither an overloaded server nor one that is away says anything about streams.
+                let refused =
+                    matches!(&error, ReflectorError::Refused { code, .. } if *code != 429);
+                self.broken_streams += u32::from(refused);
+                return self.without_streaming(error);
+            }
         };
         self.progress.watch_opened();
         let stream = WatchStream::new(response.into_body(), timeout, self.bookmarks);
@@ -115,11 +126,20 @@ impl Reflector {
             self.broken_streams += 1;
             return self.without_streaming(error);
         }
-        if cursor.told && !matches!(end, Err(ReflectorError::Malformed { .. })) {
+        let lasted = opened.elapsed();
+        let useless = matches!(
+            end,
+            Err(ReflectorError::Malformed { .. } | ReflectorError::Expired { .. })
+        );
+        if lasted >= LASTING_WATCH || (cursor.told && !useless) {
             self.backoff.reset();
-            self.silent_watches = 0;
         }
-        let brief = opened.elapsed() < SHORTEST_WATCH;
+        if cursor.told {
+            (self.silent_watches, self.in_one_piece) = (0, self.in_one_piece && useless);
+        } else if end.is_ok() && lasted >= LASTING_WATCH {
+            self.silent_watches += 1;
+        }
+        let brief = lasted < SHORTEST_WATCH;
         match end {
             Ok(()) if brief && !cursor.told => {
                 return Err(self.failure(ReflectorError::EndedAtOnce, cursor.version));
@@ -128,6 +148,7 @@ impl Reflector {
             Err(error) if !(cursor.told && error.is_interruption()) => {
                 return Err(self.failure(error, cursor.version));
             }
+            Ok(()) if self.silent_watches >= SILENT_WATCHES => return Ok(Step::Load),
             Ok(()) => {}
             Err(error) => {
                 let kind = self.progress.gvk();
@@ -208,9 +229,11 @@ impl Reflector {
         match event {
             WatchEvent::Added(json) if cursor.loading.is_some() => {
                 cursor.news = Some(Instant::now());
-                self.load_from(cursor, json);
+                return self.load_from(cursor, json);
             }
-            WatchEvent::Modified(json) if cursor.loading.is_some() => self.load_from(cursor, json),
+            WatchEvent::Modified(json) if cursor.loading.is_some() => {
+                return self.load_from(cursor, json);
+            }
             WatchEvent::Added(json) | WatchEvent::Modified(json) => match self.intake.read(json) {
                 Ok(object) => {
                     cursor.move_to(object.version());
@@ -236,8 +259,14 @@ impl Reflector {
                 version,
                 ends_initial,
             } => {
-                self.bookmarks = true;
-                stream.bookmarked();
+                if version.compare(&cursor.version) == Some(Ordering::Less) {
+                    return Err(ReflectorError::WentBack);
+                }
+                // The marker says nothing of bookmarks later on.
+                if !ends_initial {
+                    self.bookmarks = true;
+                    stream.bookmarked();
+                }
                 cursor.move_to(&version);
                 if ends_initial && let Some(loading) = cursor.loading.take() {
                     self.broken_streams = 0;
@@ -251,11 +280,12 @@ impl Reflector {
         Ok(())
     }
 
-    fn load_from(&mut self, cursor: &mut Cursor, json: &[u8]) {
+    fn load_from(&mut self, cursor: &mut Cursor, json: &[u8]) -> Result<(), ReflectorError> {
         if let Some(loading) = &mut cursor.loading {
             cursor.told = true;
-            self.load(loading, json);
+            self.load(loading, json)?;
         }
+        Ok(())
     }
 
     /// Reports a line that is not understood. What it would have told is lost, so only a list makes the

@@ -9,6 +9,7 @@ mod index;
 mod object;
 mod own;
 mod query;
+mod recent;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub use error::{DecodeError, IndexError};
 pub(crate) use index::IndexFn;
 use index::{CustomIndex, Indexes, LabelIndex};
 pub use object::CachedObject;
+use query::Missing;
 pub use query::Query;
 use table::Table;
 use tree::Tree;
@@ -36,7 +38,8 @@ use writer::Writer;
 /// The objects of one kind.
 ///
 /// Readers see each of them as it was at some moment, in the order in which the server changed it, and
-/// never wait for a list or a watch: reads by key go to one of sixteen hash tables, lists to a snapshot.
+/// never wait for a list or a watch: reads by key go to one of sixteen hash tables, lists and queries to a
+/// snapshot.
 /// What a handler was called for is in both. Only the reflector of the kind writes, and the overlay of this
 /// process' own writes.
 #[derive(Default)]
@@ -47,6 +50,8 @@ pub struct Store {
     state: RwLock<State>,
     /// Held while something is written.
     writer: Mutex<Writer>,
+    /// In which form objects are kept.
+    storage: Mutex<Storage>,
 }
 
 /// What readers of lists see.
@@ -56,6 +61,8 @@ struct State {
     indexes: Indexes,
     /// The sum of [`CachedObject::bytes`] over all objects.
     bytes: usize,
+    /// How many objects have content.
+    whole: usize,
 }
 
 /// The objects of a kind as they are at one moment; a clone is the same moment.
@@ -95,20 +102,29 @@ impl Store {
     /// Returns the objects that are wanted, in key order, as they are at one moment.
     #[must_use]
     pub fn select(&self, query: &Query) -> Vec<Arc<CachedObject>> {
-        self.prepare(query);
         let mut found = Vec::new();
-        let state = self.state.read();
-        state.select(query, |object| found.push(Arc::clone(object)));
+        self.visit(query, |object| found.push(Arc::clone(object)));
         found
     }
 
     /// Returns how many objects are wanted; nothing is decoded.
     #[must_use]
     pub fn count(&self, query: &Query) -> usize {
-        self.prepare(query);
         let mut count = 0;
-        self.state.read().select(query, |_| count += 1);
+        self.visit(query, |_| count += 1);
         count
+    }
+
+    /// Calls a function for each object that is wanted, in key order, as they are at one moment.
+    fn visit(&self, query: &Query, mut found: impl FnMut(&Arc<CachedObject>)) {
+        self.prepare(query);
+        // The lock is held for finding out where they are; looking at them takes longer.
+        let candidates = self.state.read().candidates(query);
+        candidates.visit(|object| {
+            if query.matches(object) {
+                found(object);
+            }
+        });
     }
 
     /// Makes the indexes that help with a query.
@@ -119,33 +135,25 @@ impl Store {
     }
 
     fn index_for(&self, query: &Query) {
-        let (owners, label) = {
-            let state = self.state.read();
-            let owners = query.owner.is_some() && !state.indexes.has_owners();
-            let mut required = query.labels.required().map(|(label, _)| label);
-            let indexed = query
-                .labels
-                .required()
-                .any(|(label, _)| state.indexes.labels.has(label));
-            let label = required
-                .next()
-                .filter(|_| !indexed && query.owner.is_none());
-            (owners, label)
-        };
-        if !owners && label.is_none() {
+        if self.state.read().missing(query).is_none() {
             return;
         }
         // Writers wait until the new index can be kept up to date; readers do not.
         let _writer = self.writer.lock();
+        // Somebody may have made it meanwhile.
+        let missing = self.state.read().missing(query);
         let tree = self.tree();
-        if owners {
-            let mut fresh = Indexes::default();
-            fresh.index_owners(tree.iter().map(|object| &**object));
-            self.state.write().indexes.adopt_owners(fresh);
-        }
-        if let Some(label) = label {
-            let index = LabelIndex::over(label, tree.iter());
-            self.state.write().indexes.labels.add(label, index);
+        match missing {
+            Some(Missing::Owners) => {
+                let mut fresh = Indexes::default();
+                fresh.index_owners(tree.iter().map(|object| &**object));
+                self.state.write().indexes.adopt_owners(fresh);
+            }
+            Some(Missing::Label(label)) => {
+                let index = LabelIndex::over(label, tree.iter());
+                self.state.write().indexes.labels.add(label, index);
+            }
+            None => {}
         }
     }
 
@@ -220,8 +228,9 @@ impl Store {
 
     /// Returns the bytes the objects hold; values decoded by users are theirs and not counted.
     ///
-    /// The sum is kept up to date with every change, so asking costs nothing. It is what was asked of the
-    /// allocator for objects, exactly; [`overhead`](Self::overhead) is the rest.
+    /// The sum is kept up to date with every change, so asking costs nothing. It counts what objects own,
+    /// byte by byte; what several share (equal label sets, the kinds of owners) counts for each of them.
+    /// [`overhead`](Self::overhead) is the rest.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.state.read().bytes
@@ -250,7 +259,12 @@ impl Store {
     /// Returns in which form objects are kept.
     #[must_use]
     pub fn storage(&self) -> Storage {
-        self.writer.lock().codec.storage()
+        *self.storage.lock()
+    }
+
+    /// Returns whether content is here that is not to be kept any more.
+    pub(crate) fn is_shrinking(&self) -> bool {
+        self.storage() == Storage::OnDemand && self.state.read().whole > 0
     }
 }
 

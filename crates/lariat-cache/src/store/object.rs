@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 
 use super::body::{Body, Codec};
 use super::error::DecodeError;
+use super::recent;
 
 /// A state of an object as the cache holds it: metadata, content as bytes, and links to what was decoded.
 ///
@@ -125,6 +126,12 @@ impl CachedObject {
         kept.filter(|each| each.kept.is_some()).count()
     }
 
+    /// Returns whether it has links to decoded values, dead ones too.
+    #[cfg(test)]
+    pub(super) fn remembers(&self) -> bool {
+        self.decoded.lock().is_some()
+    }
+
     /// Says whether decoded values are kept from now on.
     pub(super) fn retain(&self, retains: bool) {
         self.retains.store(retains, Ordering::Relaxed);
@@ -147,7 +154,7 @@ impl CachedObject {
     ///
     /// The object does not fit the type; the error names the kind, the key and the field. Or its content
     /// is not here: see [`has_content`](Self::has_content).
-    pub fn decode<K>(&self, gvk: &Gvk) -> Result<Arc<K>, DecodeError>
+    pub fn decode<K>(self: &Arc<Self>, gvk: &Gvk) -> Result<Arc<K>, DecodeError>
     where
         K: DeserializeOwned + Send + Sync + 'static,
     {
@@ -163,7 +170,20 @@ impl CachedObject {
         }
         let value = Arc::new(self.decode_anew::<K>(gvk)?);
         self.remember(&mut decoded, &value);
+        drop(decoded);
+        recent::decoded(self);
         Ok(value)
+    }
+
+    /// Gives the memory of values up that nobody has any more.
+    pub(super) fn forget_dead(&self) {
+        let mut decoded = self.decoded.lock();
+        if let Some(all) = &mut *decoded {
+            all.retain(|each| each.value.strong_count() > 0);
+            if all.is_empty() {
+                *decoded = None;
+            }
+        }
     }
 
     #[allow(clippy::box_collection, reason = "as above")]

@@ -1,7 +1,7 @@
 //! What this process wrote itself, until the watch has caught up with it.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
 use lariat_core::{ObjectKey, ObjectMetadata, ResourceVersion, Uid};
@@ -16,6 +16,10 @@ const BELIEVED: Duration = Duration::from_secs(60);
 /// How many writes may be remembered before old ones are cleared away.
 const CLEAR_AT: usize = 1024;
 
+/// How long the answer to a write may be under way, and how many ends are remembered for that.
+const SLOWEST_ANSWER: Duration = Duration::from_secs(60);
+const MOST_ENDED: usize = 16 * 1024;
+
 /// Fences against older states that arrive late.
 ///
 /// A write is remembered until the watch tells it, or for a minute. Where versions cannot be compared
@@ -23,6 +27,8 @@ const CLEAR_AT: usize = 1024;
 #[derive(Debug, Default)]
 pub(super) struct OwnWrites {
     by_key: HashMap<ObjectKey, Own>,
+    /// Objects whose end was told, oldest first: the answer to a write may be slower than that.
+    ended: VecDeque<(Instant, Uid)>,
 }
 
 #[derive(Debug)]
@@ -89,6 +95,16 @@ impl OwnWrites {
         {
             self.by_key.remove(told.key());
         }
+        let is_over = |(at, _): &(Instant, Uid)| at.elapsed() >= SLOWEST_ANSWER;
+        while self.ended.len() >= MOST_ENDED || self.ended.front().is_some_and(is_over) {
+            self.ended.pop_front();
+        }
+        self.ended.push_back((Instant::now(), told.uid().clone()));
+    }
+
+    /// Returns whether the answer to a write is about an object that has ended since.
+    pub(super) fn has_ended(&self, written: &ObjectMetadata) -> bool {
+        self.ended.iter().rev().any(|(_, uid)| uid == written.uid())
     }
 
     /// Returns whether an object that a list does not mention was written after that list.

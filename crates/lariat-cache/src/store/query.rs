@@ -6,6 +6,7 @@ use lariat_core::{LabelSelector, ObjectKey, Uid};
 
 use super::State;
 use super::object::CachedObject;
+use super::tree::Tree;
 
 /// Says which objects are wanted; all that is said must hold.
 ///
@@ -76,39 +77,53 @@ impl Query {
     }
 }
 
-/// The way to the objects of a query on which the fewest others are met.
-enum Path<'a> {
-    /// Through some keys, in order.
-    Keys(Vec<&'a ObjectKey>),
-    Namespace(&'a str),
-    All,
+/// An index that would help with a query.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Missing<'a> {
+    Owners,
+    Label(&'a str),
 }
 
-impl State {
-    /// Calls a function for each object that is wanted, in key order.
-    pub(super) fn select<'a>(
-        &'a self,
-        query: &'a Query,
-        mut found: impl FnMut(&'a Arc<CachedObject>),
-    ) {
-        let visit = |object: &'a Arc<CachedObject>| {
-            if query.matches(object) {
-                found(object);
-            }
-        };
-        match self.path(query) {
-            Path::Keys(keys) => {
-                let objects = keys
-                    .into_iter()
-                    .filter_map(|key| self.tree.get(key.as_str()));
-                objects.for_each(visit);
-            }
-            Path::Namespace(namespace) => self.in_namespace(namespace).for_each(visit),
-            Path::All => self.tree.iter().for_each(visit),
+/// Where the objects of a query are, taken out of the store: in key order, with others among them.
+pub(super) enum Candidates<'a> {
+    These(Vec<Arc<CachedObject>>),
+    Namespace(&'a str, Tree),
+    All(Tree),
+}
+
+impl Candidates<'_> {
+    pub(super) fn visit(&self, visit: impl FnMut(&Arc<CachedObject>)) {
+        match self {
+            Self::These(objects) => objects.iter().for_each(visit),
+            Self::Namespace(namespace, tree) => in_namespace(tree, namespace).for_each(visit),
+            Self::All(tree) => tree.iter().for_each(visit),
         }
     }
+}
 
-    fn path<'a>(&'a self, query: &'a Query) -> Path<'a> {
+/// A way through an index is worth it if it meets fewer than one in so many objects.
+const SHORT: usize = 4;
+
+impl State {
+    /// Returns an index that would make the way to the objects of a query shorter.
+    pub(super) fn missing<'a>(&self, query: &'a Query) -> Option<Missing<'a>> {
+        if query.owner.is_some() {
+            return (!self.indexes.has_owners()).then_some(Missing::Owners);
+        }
+        let path = self.indexes.labels.path(&query.labels);
+        if path.is_some_and(|path| path.count <= self.tree.len() / SHORT) {
+            return None;
+        }
+        let labels = query.labels.required().map(|(label, _)| label);
+        let mut labels = labels.filter(|label| !self.indexes.labels.has(label));
+        labels
+            .next()
+            .filter(|_| self.indexes.labels.has_room())
+            .map(Missing::Label)
+    }
+
+    /// Takes out the objects on the shortest way there is.
+    pub(super) fn candidates<'a>(&self, query: &'a Query) -> Candidates<'a> {
         let labels = self.indexes.labels.path(&query.labels);
         let owner = query.owner.as_ref().filter(|_| self.indexes.has_owners());
         let by_label = labels.as_ref().map_or(usize::MAX, |path| path.count);
@@ -116,24 +131,29 @@ impl State {
         let fewest = by_label.min(by_owner);
         if let Some(namespace) = &query.namespace {
             // Counted no further than the others go.
-            if fewest == usize::MAX || self.in_namespace(namespace).nth(fewest).is_none() {
-                return Path::Namespace(namespace);
+            let met = in_namespace(&self.tree, namespace);
+            if fewest == usize::MAX || met.take(fewest).count() < fewest {
+                return Candidates::Namespace(namespace, self.tree.clone());
             }
         }
+        let by_key = |key: &ObjectKey| self.tree.get(key.as_str()).cloned();
         match (owner, labels) {
             (Some(uid), _) if by_owner == fewest => {
-                Path::Keys(self.indexes.owned_by(uid).collect())
+                let keys = self.indexes.owned_by(uid);
+                Candidates::These(keys.filter_map(by_key).collect())
             }
-            (_, Some(path)) => Path::Keys(path.keys()),
-            _ => Path::All,
+            (_, Some(path)) if path.count <= self.tree.len() / SHORT => {
+                Candidates::These(path.keys().into_iter().filter_map(by_key).collect())
+            }
+            _ => Candidates::All(self.tree.clone()),
         }
     }
+}
 
-    fn in_namespace<'a>(
-        &'a self,
-        namespace: &'a str,
-    ) -> impl Iterator<Item = &'a Arc<CachedObject>> {
-        let objects = self.tree.from(&format!("{namespace}/"));
-        objects.take_while(move |object| object.key().namespace() == Some(namespace))
-    }
+fn in_namespace<'a>(
+    tree: &'a Tree,
+    namespace: &'a str,
+) -> impl Iterator<Item = &'a Arc<CachedObject>> {
+    let objects = tree.from(&format!("{namespace}/"));
+    objects.take_while(move |object| object.key().namespace() == Some(namespace))
 }

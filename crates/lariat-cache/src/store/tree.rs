@@ -77,6 +77,9 @@ impl Tree {
             return None;
         };
         let place = leaf.find(object.key().as_str());
+        if place == Err(0) {
+            leaf.from = object.key().clone();
+        }
         let objects = Arc::make_mut(&mut leaf.objects);
         match place {
             Ok(place) => return Some(std::mem::replace(&mut objects[place], object)),

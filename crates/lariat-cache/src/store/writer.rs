@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use lariat_core::{ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Scan};
+use lariat_core::{ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Scan, Uid};
 
 use super::Store;
 use super::body::Codec;
@@ -97,6 +97,7 @@ impl Store {
         drop(snapshot);
         let mut changes = Vec::with_capacity(gone.len());
         for last in gone {
+            writer.own.ended(&last);
             self.take_out(writer, last.key());
             changes.push(Change::Deleted { last });
         }
@@ -125,10 +126,16 @@ impl Store {
     }
 
     /// Takes in the answer to a write of this process, ahead of the watch.
-    pub(crate) fn wrote(&self, object: RawObject) -> Vec<Change> {
+    pub(crate) fn wrote(&self, object: RawObject, content: Content) -> Vec<Change> {
         let mut changes = Vec::new();
         let mut writer = self.writer.lock();
-        self.put_watched(&mut writer, object, Content::Whole, &mut changes);
+        let known = self.table.get(object.key().as_str());
+        // Where versions do not compare, the watch may be ahead of this answer.
+        let unknowable = |known: &CachedObject| object.version().compare(known.version()).is_none();
+        if writer.own.has_ended(&object) || known.as_deref().is_some_and(unknowable) {
+            return changes;
+        }
+        self.put_watched(&mut writer, object, content, &mut changes);
         for change in &changes {
             if let Change::Added { object, .. } | Change::Updated { new: object, .. } = change {
                 writer.own.wrote(object);
@@ -139,12 +146,10 @@ impl Store {
     }
 
     /// Takes in that this process deleted an object, ahead of the watch.
-    ///
-    /// Without a uid the object of that name is meant, whichever it was.
-    pub(crate) fn deleted(&self, key: &ObjectKey, uid: Option<&lariat_core::Uid>) -> Vec<Change> {
+    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid) -> Vec<Change> {
         let mut writer = self.writer.lock();
         let known = self.table.get(key.as_str());
-        let Some(last) = known.filter(|known| uid.is_none_or(|uid| known.uid() == uid)) else {
+        let Some(last) = known.filter(|known| known.uid() == uid) else {
             return Vec::new();
         };
         writer.own.deleted(&last);
@@ -173,10 +178,13 @@ impl Store {
         new.see(listing.number);
         match known {
             Some(known) if is_same_state(&known, &new) => {
-                if known.has_content() == new.has_content() {
-                    return known.see(listing.number);
+                match (known.has_content(), new.has_content()) {
+                    // Indexes that read content find it now …
+                    (false, true) => self.put_new(writer, new),
+                    // … and keep what they found while it was here.
+                    (true, false) => self.put(writer, Edit::Repack(new)),
+                    _ => known.see(listing.number),
                 }
-                self.put(writer, Edit::Repack(new));
             }
             known => {
                 tell(known, &new, listing.initial, changes);
@@ -276,8 +284,13 @@ impl super::State {
         if let Some(values) = reindex {
             self.indexes.update(old.as_deref(), new.as_deref(), values);
         }
-        self.bytes += new.map_or(0, |new| new.bytes());
+        self.bytes += new.as_ref().map_or(0, |new| new.bytes());
         self.bytes -= old.as_ref().map_or(0, |old| old.bytes());
+        let whole = |object: Option<&Arc<CachedObject>>| {
+            usize::from(object.is_some_and(|o| o.has_content()))
+        };
+        self.whole += whole(new.as_ref());
+        self.whole -= whole(old.as_ref());
         old
     }
 }
@@ -304,12 +317,14 @@ fn tell(
 
 /// Returns whether nothing happened between two states.
 fn is_same_state(known: &CachedObject, object: &CachedObject) -> bool {
-    known.uid() == object.uid() && known.version() == object.version()
+    !known.version().is_empty()
+        && known.uid() == object.uid()
+        && known.version() == object.version()
 }
 
 /// Returns whether a watch tells something that is known already, as after a reconnection; also of another
 /// object that had the name before.
 fn is_stale(known: &CachedObject, object: &RawObject) -> bool {
     let order = object.version().compare(known.version());
-    matches!(order, Some(Ordering::Less | Ordering::Equal))
+    !known.version().is_empty() && matches!(order, Some(Ordering::Less | Ordering::Equal))
 }

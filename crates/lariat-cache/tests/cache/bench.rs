@@ -7,7 +7,9 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use lariat_cache::{Change, Filling, Informer, KindOptions, SharedCacheFactory, Subscriber};
+use lariat_cache::{
+    CachedObject, Change, Filling, Informer, KindOptions, SharedCacheFactory, Subscriber,
+};
 use lariat_cluster::Cluster;
 use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
@@ -127,16 +129,24 @@ pub(crate) async fn eventually<T: PartialEq + std::fmt::Debug>(
 /// Remembers what it was told, and checks that it fits together.
 #[derive(Default)]
 pub(crate) struct Recorder {
+    /// The first thing that did not fit. A panic would be caught by whoever tells.
+    violation: Mutex<Option<String>>,
     told: Mutex<Vec<String>>,
     known: Mutex<BTreeMap<ObjectKey, String>>,
 }
 
 impl Recorder {
     pub(crate) fn told(&self) -> Vec<String> {
+        self.check();
         self.told.lock().clone()
     }
 
+    fn check(&self) {
+        assert_eq!(*self.violation.lock(), None);
+    }
+
     pub(crate) fn known(&self) -> BTreeMap<String, String> {
+        self.check();
         let known = self.known.lock();
         known
             .iter()
@@ -151,18 +161,36 @@ impl Subscriber for Recorder {
         for change in changes {
             let key = change.key().clone();
             told.push(format!("{} {}", key.name(), change.cause()));
-            match change {
+            let version = |object: &CachedObject| Some(object.version().to_string());
+            let (expected, before) = match change {
                 Change::Added { object, .. } => {
-                    assert_eq!(known.insert(key, object.version().to_string()), None);
+                    (None, known.insert(key, object.version().to_string()))
                 }
                 Change::Updated { old, new } => {
-                    let before = known.insert(key, new.version().to_string());
-                    assert_eq!(before, Some(old.version().to_string()));
+                    (version(old), known.insert(key, new.version().to_string()))
                 }
-                Change::Deleted { .. } => assert!(known.remove(&key).is_some()),
-                Change::Resynced { .. } => assert!(known.contains_key(&key)),
-                other => panic!("unexpected {other:?}"),
+                Change::Deleted { .. } => {
+                    let before = known.remove(&key);
+                    (
+                        before.clone().or_else(|| Some("something".to_owned())),
+                        before,
+                    )
+                }
+                Change::Resynced { object } => (version(object), known.get(&key).cloned()),
+                other => (Some(format!("{other:?}")), None),
+            };
+            if before != expected {
+                let what = format!("{change:?}: before it was {before:?}");
+                self.violation.lock().get_or_insert(what);
             }
+        }
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.check();
         }
     }
 }

@@ -83,6 +83,12 @@ async fn creations_changes_and_deletions_are_read_back_without_a_watch() {
         "2",
         "a rehearsal wrote nothing"
     );
+    let rehearsal = DeleteParams {
+        dry_run: true,
+        ..DeleteParams::default()
+    };
+    api.delete("a", &rehearsal).await.unwrap();
+    assert!(value().is_some(), "a rehearsal deleted nothing");
     let query = lariat_cache::Query::all().labels("app=x".parse().unwrap());
     assert_eq!(cache.count(&query), 1);
     api.delete("a", &DeleteParams::default()).await.unwrap();

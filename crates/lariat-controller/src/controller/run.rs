@@ -61,7 +61,11 @@ impl Runner<'_> {
         let failures = self.work.failures(lane.id());
         let object = match self.object_for(lane).await {
             Ok(object) => object,
-            Err(error) => return self.failed(lane, failures.saturating_add(1), &error.into()),
+            Err(error) => {
+                let attempt = failures.saturating_add(1);
+                lane.count(Ended::Failed, attempt, Duration::ZERO);
+                return self.failed(lane, attempt, &error.into());
+            }
         };
         let run = Run {
             core: Arc::clone(self.core),

@@ -73,10 +73,11 @@ impl<'a> Scan<'a> {
         self.partial
     }
 
-    /// Returns whether this is the state somebody knows.
+    /// Returns whether this is the state somebody knows. States without a version are never known.
     #[must_use]
     pub fn is_state(&self, uid: &Uid, version: &ResourceVersion) -> bool {
-        *uid == Uid::new(&self.metadata.uid)
+        !version.is_empty()
+            && *uid == Uid::new(&self.metadata.uid)
             && *version == ResourceVersion::new(&self.metadata.resource_version)
     }
 

@@ -14,6 +14,9 @@ const ENOUGH_TO_LEARN: usize = 64 * 1024;
 /// How many objects a dictionary is made from.
 pub(in crate::store) const SAMPLES: usize = 256;
 
+/// Fewer samples than this are no reason to give up.
+const FEW: usize = 64;
+
 /// Automatic compression has to make objects smaller than this share.
 const WORTHWHILE_SHARE: f64 = 0.6;
 
@@ -26,6 +29,8 @@ pub(in crate::store) struct Codec {
     storage: Storage,
     /// What was learned so far.
     learned: Learned,
+    /// How much the kind has to hold before it is learned from again.
+    again_at: usize,
 }
 
 #[derive(Debug, Default)]
@@ -38,10 +43,6 @@ enum Learned {
 }
 
 impl Codec {
-    pub(in crate::store) fn storage(&self) -> Storage {
-        self.storage
-    }
-
     pub(in crate::store) fn set_storage(&mut self, storage: Storage) {
         self.storage = storage;
     }
@@ -96,7 +97,7 @@ impl Codec {
             Storage::Auto => WORTH_IT,
             _ => ENOUGH_TO_LEARN,
         };
-        self.is_learning() && held >= enough
+        self.is_learning() && held >= enough.max(self.again_at)
     }
 
     /// Learns from samples; returns whether bodies are made differently from now on.
@@ -106,6 +107,11 @@ impl Codec {
         });
         self.learned = match learned {
             Some(dictionary) => Learned::Dictionary(Arc::new(dictionary)),
+            // A few large objects say nothing of what many have in common.
+            None if samples.len() < FEW => {
+                self.again_at = 2 * samples.iter().map(|sample| sample.len()).sum::<usize>();
+                Learned::Nothing
+            }
             None => Learned::Incompressible,
         };
         matches!(self.learned, Learned::Dictionary(_))

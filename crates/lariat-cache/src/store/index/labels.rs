@@ -12,6 +12,9 @@ use crate::store::object::CachedObject;
 /// For how many labels there is an index at a time. The one that was not used for longest gives way.
 const MOST: usize = 8;
 
+/// An index that was not used by so many queries in a row is not in use.
+const IN_USE: u64 = 64;
+
 /// Objects by the values of those labels that selectors ask for.
 #[derive(Debug, Default)]
 pub(in crate::store) struct LabelIndexes {
@@ -60,6 +63,15 @@ impl LabelIndexes {
     /// Returns whether there is an index of a label.
     pub(in crate::store) fn has(&self, label: &str) -> bool {
         self.by_label.contains_key(label)
+    }
+
+    /// Returns whether another index can be kept: there are few, or one of them is not in use.
+    pub(in crate::store) fn has_room(&self) -> bool {
+        let now = self.clock.load(Ordering::Relaxed);
+        let unused = |index: &LabelIndex| {
+            now.saturating_sub(index.last_used.load(Ordering::Relaxed)) >= IN_USE
+        };
+        self.by_label.len() < MOST || self.by_label.values().any(unused)
     }
 
     pub(in crate::store) fn add(&mut self, label: &str, index: LabelIndex) {

@@ -108,8 +108,10 @@ struct Spec {
     size: u16,
 }
 
-fn raw(json: &serde_json::Value) -> CachedObject {
-    CachedObject::new(RawObject::parse(json.to_string().as_bytes(), &gvk()).unwrap())
+fn raw(json: &serde_json::Value) -> Arc<CachedObject> {
+    Arc::new(CachedObject::new(
+        RawObject::parse(json.to_string().as_bytes(), &gvk()).unwrap(),
+    ))
 }
 
 #[test]
@@ -150,7 +152,7 @@ fn a_write_of_ours_is_shown_at_once_and_its_echo_changes_nothing() {
     let store = Store::default();
     let state = |version| object(0, State { uid: 1, version });
     changes(&store, vec![Delta::Present(state(1))]);
-    let told = store.wrote(state(7));
+    let told = store.wrote(state(7), Content::Whole);
     assert!(matches!(&told[..], [Change::Updated { .. }]));
     let late = vec![Delta::Present(state(3)), Delta::Present(state(7))];
     assert_eq!(changes(&store, late), Vec::<String>::new());
@@ -166,7 +168,7 @@ fn what_we_deleted_does_not_come_back_by_older_events() {
     let state = |uid, version| object(0, State { uid, version });
     changes(&store, vec![Delta::Present(state(1, 1))]);
     let key = state(1, 1).key().clone();
-    assert_eq!(store.deleted(&key, Some(state(1, 1).uid())).len(), 1);
+    assert_eq!(store.deleted(&key, state(1, 1).uid()).len(), 1);
     let late = vec![Delta::Present(state(1, 2)), Delta::Gone(state(1, 3))];
     assert_eq!(changes(&store, late), Vec::<String>::new());
     assert_eq!(
@@ -182,7 +184,7 @@ fn where_versions_do_not_compare_the_server_is_believed() {
         let json = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": version}});
         RawObject::parse(json.to_string().as_bytes(), &gvk()).unwrap()
     };
-    store.wrote(state("x9"));
+    store.wrote(state("x9"), Content::Whole);
     assert_eq!(
         changes(&store, vec![Delta::Present(state("x8"))]),
         ["updated x9 x8"]
@@ -195,8 +197,8 @@ fn a_list_from_before_a_write_of_ours_does_not_undo_it() {
     let state = |key, version| object(key, State { uid: key, version });
     let listing = Listing::after(0, false, Content::Whole);
     store.list_page(&listing, vec![state(1, 5)]);
-    store.wrote(state(1, 11));
-    store.wrote(state(2, 12));
+    store.wrote(state(1, 11), Content::Whole);
+    store.wrote(state(2, 12), Content::Whole);
     let told = store.list_page(&listing, vec![state(1, 9)]);
     assert!(told.is_empty());
     assert!(
@@ -216,7 +218,7 @@ fn a_list_from_before_a_write_of_ours_does_not_undo_it() {
 async fn a_server_that_never_confirms_a_write_is_believed_after_a_minute() {
     let store = Store::default();
     let state = |version| object(0, State { uid: 1, version });
-    store.wrote(state(1000));
+    store.wrote(state(1000), Content::Whole);
     tokio::time::advance(std::time::Duration::from_secs(61)).await;
     let listing = Listing::after(0, false, Content::Whole);
     let told = store.list_page(&listing, vec![state(7)]);
@@ -305,4 +307,96 @@ fn a_snapshot_stays_as_it_was() {
     assert_eq!(before.len(), 200);
     assert!(before.iter().all(|object| *object.version() == 1.into()));
     assert_eq!(store.snapshot().len(), 67);
+}
+
+#[test]
+fn the_answer_to_a_write_that_comes_after_the_end_of_the_object_does_not_bring_it_back() {
+    let store = Store::default();
+    let state = |version| object(0, State { uid: 1, version });
+    changes(
+        &store,
+        vec![Delta::Present(state(5)), Delta::Present(state(6))],
+    );
+    changes(&store, vec![Delta::Gone(state(7))]);
+    assert!(store.wrote(state(6), Content::Whole).is_empty());
+    // Nor one that a list swept away.
+    changes(
+        &store,
+        vec![Delta::Present(object(1, State { uid: 2, version: 8 }))],
+    );
+    let listing = Listing::after(0, false, Content::Whole);
+    assert_eq!(store.end_listing(&listing, &9.into()).len(), 1);
+    let late = object(1, State { uid: 2, version: 8 });
+    assert!(store.wrote(late, Content::Whole).is_empty());
+}
+
+#[test]
+fn an_answer_whose_version_does_not_compare_is_left_to_the_watch() {
+    let store = Store::default();
+    let state = |version: &str| {
+        let json = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": version}});
+        RawObject::parse(json.to_string().as_bytes(), &gvk()).unwrap()
+    };
+    changes(&store, vec![Delta::Present(state("x7"))]);
+    assert!(store.wrote(state("x6"), Content::Whole).is_empty());
+}
+
+#[test]
+fn objects_without_versions_are_always_news() {
+    let store = Store::default();
+    let json = json!({"metadata": {"name": "a", "uid": "u"}});
+    let state = || RawObject::parse(json.to_string().as_bytes(), &gvk()).unwrap();
+    changes(&store, vec![Delta::Present(state())]);
+    assert_eq!(
+        changes(&store, vec![Delta::Present(state())]),
+        ["updated  "]
+    );
+}
+
+#[test]
+fn an_index_of_content_finds_objects_once_their_content_is_here() {
+    let store = Store::default();
+    let by_filling = |object: &Arc<CachedObject>| {
+        let value = object.decode::<serde_json::Value>(&gvk());
+        value.map_or(Vec::new(), |value| {
+            vec![value["data"]["filling"].to_string()]
+        })
+    };
+    let state = || object(0, State { uid: 1, version: 1 });
+    store.apply(vec![Delta::Present(state())], Content::MetadataOnly);
+    store
+        .add_index(&gvk(), "filling", Arc::new(by_filling))
+        .unwrap();
+    let filling = format!("{:?}", "x".repeat(200));
+    let count = || store.count_by_index(&gvk(), "filling", &filling).unwrap();
+    assert_eq!(count(), 0);
+    let listing = Listing::after(0, false, Content::Whole);
+    store.list_page(&listing, vec![state()]);
+    assert_eq!(count(), 1);
+    let listing = Listing::after(1, false, Content::MetadataOnly);
+    store.list_page(&listing, vec![state()]);
+    assert_eq!(
+        count(),
+        1,
+        "content that is given up is not forgotten by indexes"
+    );
+    assert!(!store.get(state().key()).unwrap().has_content());
+}
+
+#[test]
+fn the_memory_of_decoded_values_is_given_up_as_others_are_decoded() {
+    let objects: Vec<_> = (0..200)
+        .map(|number| raw(&json!({"metadata": {"name": format!("o{number}")}})))
+        .collect();
+    let held = objects[0].decode::<serde_json::Value>(&gvk()).unwrap();
+    for object in &objects[1..] {
+        object.decode::<serde_json::Value>(&gvk()).unwrap();
+    }
+    let with_links = objects.iter().filter(|object| object.remembers()).count();
+    assert_eq!(
+        with_links,
+        64 + 1,
+        "the last few, and the one that somebody has"
+    );
+    drop(held);
 }

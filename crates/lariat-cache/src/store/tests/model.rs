@@ -133,9 +133,7 @@ impl Bench {
                 let Some(state) = self.server.delete(key) else {
                     return;
                 };
-                let changes = self
-                    .store
-                    .deleted(&key_of(key), Some(object(key, state).uid()));
+                let changes = self.store.deleted(&key_of(key), object(key, state).uid());
                 if !changes.is_empty() {
                     self.removed.insert((key, state.uid));
                 }
@@ -156,7 +154,7 @@ impl Bench {
         let state = self.server.put(key);
         self.late.push((key, state, false));
         self.written.insert(key, state);
-        let changes = self.store.wrote(object(key, state));
+        let changes = self.store.wrote(object(key, state), Content::Whole);
         self.take(&changes);
     }
 

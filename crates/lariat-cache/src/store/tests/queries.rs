@@ -62,6 +62,11 @@ fn of_many_labels_those_used_last_keep_their_index() {
     for number in 0..8 {
         assert_eq!(count(&format!("l{number}=x")), 0);
     }
+    assert_eq!(count("new=x"), 0);
+    assert!(!label_index(&store, "new"), "all are in use");
+    for _ in 0..64 {
+        assert_eq!(count("l0=x"), 0);
+    }
     assert_eq!(count("l0=x") + count("another=x"), 0);
     assert!(label_index(&store, "l0") && label_index(&store, "another"));
     assert!(!label_index(&store, "l1"));
