@@ -129,8 +129,9 @@ fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
 
 /// Makes a client from a configuration of kube's.
 ///
-/// Requests share one connection where the API server speaks HTTP/2; through a proxy, and for exec, attach
-/// and port-forward, HTTP/1.1 is spoken.
+/// Up to a hundred requests share a connection where the API server speaks HTTP/2; a connection on which
+/// nothing comes is tested every 30 seconds, and `read_timeout` and `write_timeout` of the configuration are
+/// not used. Through a proxy, and for exec, attach and port-forward, HTTP/1.1 is spoken.
 ///
 /// kube's own retries are turned off: they would try a refused request again for minutes without a word, and
 /// reflectors have a backoff of their own, which can be seen.

@@ -34,10 +34,14 @@ pub enum Http2 {
 const PING_AFTER: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How much of an answer may be on its way: enough that lists are not slowed down by distance. All
-/// answers of a connection share the second.
-const STREAM_WINDOW: u32 = 2 * 1024 * 1024;
-const CONNECTION_WINDOW: u32 = 16 * 1024 * 1024;
+/// How many requests share a connection. Servers allow some number (Go's 250, as a rule), and what is beyond
+/// it would wait for a watch to end.
+const SHARED_BY: usize = 100;
+
+/// How much of an answer may be on its way: enough that lists are not slowed down by distance. The second
+/// is what all answers of a connection share, so that one nobody reads cannot hold up the others.
+const STREAM_WINDOW: u32 = 1024 * 1024;
+const CONNECTION_WINDOW: u32 = 128 * 1024 * 1024;
 
 /// How long requests wait for another to find out what the server speaks.
 const ASKING: Duration = Duration::from_secs(5);
@@ -49,7 +53,7 @@ type Connector = HttpConnector;
 
 type Hyper = HyperClient<hyper_timeout::TimeoutConnector<Connector>, Body>;
 type RouterBody = UnsyncBoxBody<bytes::Bytes, BoxError>;
-type Stack = BoxCloneSyncService<Request<Body>, Response<hyper::body::Incoming>, BoxError>;
+type Stack = BoxCloneSyncService<Request<Body>, Response<RouterBody>, BoxError>;
 
 /// Makes a client for a configuration, in which requests share connections where that can be.
 pub(super) fn client(config: Config, http2: Http2) -> Result<Client, kube::Error> {
@@ -97,11 +101,7 @@ impl Service<Request<Body>> for Router {
                 Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()))
             });
         }
-        let shared = self.shared.clone();
-        Box::pin(async move {
-            let response = shared.oneshot(request).await?;
-            Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()))
-        })
+        Box::pin(self.shared.clone().oneshot(request))
     }
 }
 
@@ -112,16 +112,25 @@ struct Wire {
 }
 
 struct Shared {
+    config: Config,
     /// Finds out what the server speaks, and speaks HTTP/1.1 with those that know nothing else.
     asking: Hyper,
-    /// Has one connection at a time.
-    multiplexed: Hyper,
+    /// Connections for so many requests each; another is made when all are full.
+    multiplexed: Mutex<Vec<Connection>>,
     /// What is known of the server; nothing at first.
     speaks: Mutex<Option<Speaks>>,
     /// Whether that was told rather than found out.
     told: bool,
     /// Held by the request that finds out, so that not every kind opens a connection at the start.
     first: tokio::sync::Mutex<()>,
+}
+
+/// One connection at a time, made again when it is lost.
+#[derive(Clone)]
+struct Connection {
+    hyper: Hyper,
+    /// Every request that is under way, its answer included, has a clone.
+    shares: Arc<()>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -136,7 +145,8 @@ impl Wire {
         Ok(Self {
             shared: Arc::new(Shared {
                 asking: hyper(config, false)?,
-                multiplexed: hyper(config, true)?,
+                multiplexed: Mutex::default(),
+                config: config.clone(),
                 told: speaks.is_some(),
                 speaks: Mutex::new(speaks),
                 first: tokio::sync::Mutex::default(),
@@ -146,10 +156,7 @@ impl Wire {
 }
 
 impl Shared {
-    async fn send(
-        &self,
-        request: Request<Body>,
-    ) -> Result<Response<hyper::body::Incoming>, BoxError> {
+    async fn send(&self, request: Request<Body>) -> Result<Response<RouterBody>, BoxError> {
         if self.known().is_none() {
             let asking = time::timeout(ASKING, self.first.lock()).await;
             if self.known().is_none() {
@@ -159,19 +166,46 @@ impl Shared {
                     _ => Speaks::Http1,
                 });
                 drop(asking);
-                return Ok(response);
+                return Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()));
             }
         }
         if self.known() == Some(Speaks::Http1) {
-            return Ok(self.asking.request(request).await?);
+            let response = self.asking.request(request).await?;
+            return Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()));
         }
-        self.multiplexed.request(request).await.map_err(|error| {
+        let Connection { hyper, shares } = self.connection()?;
+        let response = hyper.request(request).await.map_err(|error| {
             // Another server may be there by now.
             if error.is_connect() && !self.told {
                 *self.speaks.lock() = None;
             }
-            error.into()
-        })
+            BoxError::from(error)
+        })?;
+        Ok(response.map(|body| {
+            let body = body.map_err(BoxError::from);
+            // Gives its share up when it has been read, or nobody wants it any more.
+            body.map_frame(move |frame| {
+                let _ = &shares;
+                frame
+            })
+            .boxed_unsync()
+        }))
+    }
+
+    /// Returns a connection with room for another request.
+    fn connection(&self) -> Result<Connection, kube::Error> {
+        let mut connections = self.multiplexed.lock();
+        // The list has a share itself.
+        let has_room = |each: &&Connection| Arc::strong_count(&each.shares) <= SHARED_BY;
+        if let Some(connection) = connections.iter().find(has_room) {
+            return Ok(connection.clone());
+        }
+        let connection = Connection {
+            hyper: hyper(&self.config, true)?,
+            shares: Arc::default(),
+        };
+        connections.push(connection.clone());
+        Ok(connection)
     }
 
     fn known(&self) -> Option<Speaks> {
@@ -229,7 +263,7 @@ fn connector(config: &Config) -> Result<Connector, kube::Error> {
 }
 
 impl Service<Request<Body>> for Wire {
-    type Response = Response<hyper::body::Incoming>;
+    type Response = Response<RouterBody>;
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 

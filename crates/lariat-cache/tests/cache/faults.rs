@@ -304,3 +304,59 @@ async fn a_server_that_comes_back_in_the_past_is_noticed_and_believed() {
     );
     assert_eq!(bench.script.lists(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn pages_that_lead_nowhere_are_not_read_in_a_hot_loop() {
+    let number = std::sync::atomic::AtomicUsize::new(0);
+    let scripts: [Box<dyn Fn(&crate::script::Ask) -> Answer + Send + Sync>; 2] = [
+        Box::new(|_| list(10, "same", &["a"])),
+        Box::new(move |ask| {
+            let next = number.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            if ask.query.contains("limit=0") {
+                return status(500, "InternalError");
+            }
+            let text = format!(
+                r#"{{"kind":"Status","reason":"Expired","code":410,"metadata":{{"continue":"{next}"}}}}"#
+            );
+            Answer::Whole(410, Vec::new(), text)
+        }),
+    ];
+    for script in scripts {
+        let bench = Scripted::start(script);
+        time::sleep(10 * MINUTE).await;
+        let lists = bench.script.lists();
+        assert!((15..120).contains(&lists), "{lists} lists in ten minutes");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_tells_something_and_expires_does_not_list_in_a_hot_loop() {
+    let gone = r#"{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}"#;
+    let bench = Scripted::start(move |ask| match ask.watch {
+        false => list(10, "", &["a"]),
+        true => Answer::Pieces(
+            vec![event("MODIFIED", "a", 11), format!("{gone}\n")],
+            Ending::Clean,
+        ),
+    });
+    time::sleep(10 * MINUTE).await;
+    let lists = bench.script.lists();
+    assert!((15..40).contains(&lists), "{lists} lists in ten minutes");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bookmark_from_the_past_leads_to_a_list() {
+    let bookmark = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"40"}}}"#;
+    let bookmark = format!("{bookmark}\n");
+    let bench = Scripted::start(move |ask| match (ask.watch, ask.number) {
+        (false, 0) => list(900, "", &["a"]),
+        (false, _) => list(40, "", &["b"]),
+        (true, 0) => Answer::Pieces(vec![bookmark.clone()], Ending::Silence),
+        _ => quiet(),
+    });
+    time::sleep(MINUTE).await;
+    assert_eq!(
+        bench.recorder.known().into_keys().collect::<Vec<_>>(),
+        ["b"]
+    );
+}

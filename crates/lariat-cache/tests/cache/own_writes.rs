@@ -246,3 +246,85 @@ async fn others_writes_still_arrive_after_ours() {
         .unwrap();
     eventually(async || cache.len(), 1).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_terminates_is_shown_until_it_is_gone() {
+    use k8s_openapi::api::core::v1::Namespace;
+    let cluster = cluster().await;
+    let factory = SharedCacheFactory::new(cluster.client());
+    let namespaces = factory
+        .for_kind(Gvk::new("", "v1", "Namespace"))
+        .cache::<Namespace>();
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    let api: Api<Namespace> = Api::all(factory.clients().client());
+    let namespace = serde_json::from_value(json!({"metadata": {"name": "busy"}})).unwrap();
+    api.create(&PostParams::default(), &namespace)
+        .await
+        .unwrap();
+    // Something holds it.
+    let held: Api<ConfigMap> = Api::namespaced(cluster.client(), "busy");
+    held.create(&PostParams::default(), &labelled("a", &["demo.dev/hold"]))
+        .await
+        .unwrap();
+    api.delete("busy", &DeleteParams::default()).await.unwrap();
+    let shown = || namespaces.get(&ObjectKey::cluster("busy")).unwrap();
+    assert!(
+        shown()
+            .expect("it is terminating")
+            .metadata
+            .deletion_timestamp
+            .is_some()
+    );
+    tokio::time::sleep(MINUTE).await;
+    assert!(shown().is_some());
+    let patch = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    held.patch("a", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    eventually(async || shown().is_some(), false).await;
+}
+
+/// What a proxied service answers is none of the API server's business.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_not_of_what_was_written_is_not_believed() {
+    use lariat_cache::KindClient;
+    use std::sync::Arc as Shared;
+    let forged = json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {
+        "name": "other", "namespace": "kube-system", "uid": "u", "resourceVersion": "999999999",
+    }});
+    let cluster = cluster().await;
+    let service = cluster.service();
+    let forging = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (mut service, forged) = (service.clone(), forged.to_string());
+        async move {
+            use http_body_util::BodyExt;
+            use tower_service::Service;
+            if request.method() == http::Method::PATCH {
+                let body = kube::client::Body::from(forged.into_bytes());
+                let answer = http::Response::builder().header("content-type", "application/json");
+                return Ok(answer
+                    .body(body.map_err(lariat_cache::SourceError::from).boxed_unsync())
+                    .expect("it is valid"));
+            }
+            let answer = service.call(request).await?;
+            Ok::<_, std::io::Error>(
+                answer.map(|body| body.map_err(lariat_cache::SourceError::from).boxed_unsync()),
+            )
+        }
+    });
+    let factory = SharedCacheFactory::new(kube::Client::new(forging, "default"));
+    let cache = factory.for_kind(config_maps()).cache::<ConfigMap>();
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    let client: Shared<KindClient> = factory.clients().for_kind(config_maps());
+    let api = client.api(Some("default")).await.unwrap();
+    let patch = Patch::Merge(json!({}));
+    api.patch("a", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    api.patch_subresource("proxy", "a", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    assert!(cache.is_empty());
+}

@@ -160,3 +160,16 @@ async fn an_object_that_leaves_the_selection_is_deleted_from_the_cache() {
     paint("red").await;
     eventually(async || keys(&informer).len(), 3).await;
 }
+
+/// On real threads: the phases of many namespaces that are filled at once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn namespaces_that_are_filled_at_once_are_filled_together() {
+    let cluster = cluster().await;
+    for _ in 0..50 {
+        let namespaces = (0..8).map(|number| format!("n{number}"));
+        let selection = Selection::all().in_namespaces(namespaces);
+        let (factory, informer) = started(&cluster, selection).await;
+        assert_eq!(informer.status().phase, Phase::Synced);
+        factory.stop().await;
+    }
+}

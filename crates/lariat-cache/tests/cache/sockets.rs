@@ -179,3 +179,26 @@ async fn who_asks_is_told_as_kube_does() {
         assert!(request.contains(expected), "no {expected:?} in {request}");
     }
 }
+
+#[tokio::test]
+async fn more_watches_than_a_connection_takes_have_another() {
+    let cluster = Cluster::builder().listen().start().await.unwrap();
+    let client = from_config(config(&cluster.url().unwrap()), Http2::PriorKnowledge).unwrap();
+    let namespaces: Vec<String> = (0..260).map(|number| format!("n{number}")).collect();
+    let selection = lariat_cache::Selection::all().in_namespaces(&namespaces);
+    let options = lariat_cache::KindOptions::default().selection(selection);
+    let factory = SharedCacheFactory::builder(client.clone())
+        .default_options(options)
+        .build();
+    let _informer = factory.for_kind(Gvk::new("", "v1", "ConfigMap"));
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    assert_eq!(cluster.connections(), 3);
+    let pods: Api<k8s_openapi::api::core::v1::Pod> = Api::all(client);
+    let all = ListParams::default();
+    let list = tokio::time::timeout(MINUTE, pods.list(&all));
+    list.await
+        .expect("it need not wait for a watch to end")
+        .unwrap();
+    factory.stop().await;
+}

@@ -222,3 +222,17 @@ async fn a_deletion_among_the_initial_events_is_told() {
         ["a added at 3", "b added at 4", "a deleted at 8"]
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_fails_at_streams_whatever_it_says_is_listed_before_long() {
+    for code in [403, 500, 504] {
+        let bench = start(move |ask| match ask.watch {
+            true if streams(ask) => status(code, "InternalError"),
+            false => list(10, "", &["a"]),
+            true => quiet(),
+        });
+        time::sleep(MINUTE).await;
+        assert_eq!(bench.informer.status().phase, Phase::Synced, "{code}");
+        assert_eq!(bench.script.lists(), 1);
+    }
+}

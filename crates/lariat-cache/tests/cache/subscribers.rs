@@ -93,3 +93,29 @@ async fn a_subscription_that_was_ended_during_a_call_is_not_told_of_it() {
     .await;
     assert!(recorder.told().is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn who_subscribes_twice_is_told_twice_and_ends_each_apart() {
+    struct Counter(std::sync::atomic::AtomicUsize);
+    impl lariat_cache::Subscriber for Counter {
+        fn changed(&self, changes: &[lariat_cache::Change]) {
+            self.0
+                .fetch_add(changes.len(), std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+    let cluster = crate::bench::cluster().await;
+    let factory = crate::bench::factory(cluster.client());
+    let informer = factory.for_kind(crate::bench::config_maps());
+    factory.start();
+    factory.wait_for_sync(crate::bench::MINUTE).await.unwrap();
+    let counter = Arc::new(Counter(0.into()));
+    let first = informer.subscribe(Arc::clone(&counter) as _);
+    let _second = informer.subscribe(Arc::clone(&counter) as _);
+    let writer = crate::bench::Writer::new(cluster.client());
+    let told = async || counter.0.load(std::sync::atomic::Ordering::Relaxed);
+    writer.create("a").await;
+    crate::bench::eventually(told, 2).await;
+    drop(first);
+    writer.create("b").await;
+    crate::bench::eventually(told, 3).await;
+}

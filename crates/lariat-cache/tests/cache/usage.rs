@@ -142,3 +142,77 @@ async fn a_kind_that_comes_and_goes_and_comes_is_followed() {
     time::sleep(MINUTE).await;
     assert_eq!(informer.status().phase, Phase::Synced);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_proxy_that_does_not_find_the_api_server_deletes_nothing() {
+    let start = Instant::now();
+    let script = Script::new(move |ask| match ask.watch {
+        _ if start.elapsed() > MINUTE && start.elapsed() < 10 * MINUTE => {
+            Answer::Whole(404, Vec::new(), "default backend - 404".to_owned())
+        }
+        false => list(10, "", &["a"]),
+        true => Answer::Slow(Vec::new(), MINUTE),
+    });
+    let factory = listing(no_client());
+    let informer = factory.for_source(config_maps(), Arc::new(Ending404(script)));
+    factory.start();
+    time::sleep(9 * MINUTE).await;
+    assert_eq!(informer.store().len(), 1);
+    let error = informer.status().last_error.unwrap();
+    assert!(
+        error.contains("404 Not Found: default backend - 404"),
+        "{error}"
+    );
+    time::sleep(5 * MINUTE).await;
+    assert_eq!(informer.status().phase, Phase::Synced);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_became_idle_before_a_restart_ends_after_it() {
+    let cluster = cluster().await;
+    let factory = factory(cluster.client());
+    let informer = factory.for_kind(config_maps());
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    drop(informer);
+    time::sleep(Duration::from_secs(1)).await;
+    factory.stop().await;
+    factory.start();
+    time::sleep(2 * MINUTE).await;
+    assert!(factory.status().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn endless_times_are_taken_for_never() {
+    let cluster = cluster().await;
+    let options = lariat_cache::KindOptions::default().resync(Duration::MAX);
+    let factory = SharedCacheFactory::builder(cluster.client())
+        .idle_grace(Duration::MAX)
+        .default_options(options)
+        .build();
+    let informer = factory.for_kind(config_maps());
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    drop(informer);
+    time::sleep(60 * MINUTE).await;
+    assert_eq!(factory.status()[0].phase, Phase::Synced);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_factory_that_is_dropped_is_freed_with_everything_it_gave_out() {
+    let cluster = cluster().await;
+    let before = std::sync::Arc::new(());
+    let token = Arc::clone(&before);
+    let mut service = cluster.service();
+    let counted = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let _token = &token;
+        tower_service::Service::call(&mut service, request)
+    });
+    let factory = SharedCacheFactory::new(kube::Client::new(counted, "default"));
+    let informer = factory.for_kind(config_maps());
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    let _ = factory.clients().client();
+    drop((informer, factory));
+    eventually(async || Arc::strong_count(&before), 1).await;
+}
