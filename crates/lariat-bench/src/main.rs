@@ -1,29 +1,32 @@
 //! Measures Lariat beside others.
 //!
-//! `cargo run --release -p lariat-bench -- run queue` runs every case of the work queue, each subject in
+//! `cargo run --release -p lariat-bench -- run sync` runs every case of the initial sync, each subject in
 //! a process of its own, and prints a table; `--help` lists what there is.
 
+mod bench;
 mod meter;
 mod options;
-mod queue;
+mod plot;
+mod process;
 mod report;
 
-use std::process::{Command, ExitCode};
+mod live;
+mod pods;
+mod queue;
+mod server;
+mod stage;
+mod subjects;
 
-use anyhow::{Context, Result, bail};
-use options::Options;
-use report::Row;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use bench::Run;
+use options::{Command, Options};
+use report::{Report, Row};
+use stage::Stage;
 
 fn main() -> ExitCode {
-    let outcome = match Options::parse(std::env::args().skip(1)) {
-        Ok(Some(options)) => run(&options),
-        Ok(None) => {
-            options::print_usage();
-            Ok(())
-        }
-        Err(error) => Err(error),
-    };
-    match outcome {
+    match Command::parse(std::env::args().skip(1)).and_then(obey) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error:#}");
@@ -32,58 +35,52 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(options: &Options) -> Result<()> {
-    if let (Some(case), Some(subject), true) = (&options.case, &options.subject, options.child) {
-        let row = queue::run(case, subject, options.n)?;
-        println!("{}", serde_json::to_string(&row)?);
-        return Ok(());
-    }
-    let chosen = |wanted: &Option<String>, name: &str| wanted.as_deref().is_none_or(|w| w == name);
-    let runs: Vec<(&str, &str)> = queue::CASES
-        .iter()
-        .flat_map(|case| {
-            queue::subjects(case)
-                .iter()
-                .map(|subject| (*case, *subject))
-        })
-        .filter(|(case, subject)| chosen(&options.case, case) && chosen(&options.subject, subject))
-        .collect();
-    if runs.is_empty() {
-        bail!("no such case or subject; --help lists them");
-    }
-    let mut report = report::Report::begin(options.json);
-    for (case, subject) in runs {
-        let mut rows = (0..options.runs)
-            .map(|_| in_a_process_of_its_own(options, case, subject))
-            .collect::<Result<Vec<Row>>>()?;
-        // As JSON every run is told, as a table the one in the middle.
-        if !options.json {
-            rows.sort_by(|a, b| a.ops_per_s.total_cmp(&b.ops_per_s));
-            rows = vec![rows.swap_remove(rows.len() / 2)];
+fn obey(command: Command) -> Result<()> {
+    match command {
+        Command::Help => {
+            options::print_usage();
+            Ok(())
         }
-        rows.iter().for_each(|row| report.row(row));
+        Command::Run(options) => run(&options),
+        Command::Child { run, url } => child(&run, &url),
+        Command::Serve {
+            pods,
+            modifications,
+        } => server::serve(pods, modifications),
+        Command::Plot { files } => plot::print(&files),
+    }
+}
+
+fn run(options: &Options) -> Result<()> {
+    let bench = options.bench;
+    let runs = (bench.plan)(options);
+    if runs.is_empty() {
+        bail!("no such run; --help lists what there is");
+    }
+    let report = Report::begin(options.json, bench.columns);
+    let mut stage = Stage::default();
+    for run in runs {
+        let mut rows = Vec::new();
+        for _ in 0..options.runs {
+            let row = stage.play(&run)?;
+            // As JSON every run is told, as a table the one in the middle.
+            if options.json {
+                report.row(&row);
+            }
+            rows.push(row);
+        }
+        rows.sort_by(|a, b| (bench.rank)(a).total_cmp(&(bench.rank)(b)));
+        if !options.json {
+            report.row(&rows[rows.len() / 2]);
+        }
     }
     Ok(())
 }
 
-fn in_a_process_of_its_own(options: &Options, case: &str, subject: &str) -> Result<Row> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args([
-        "run",
-        "queue",
-        "--child",
-        "--case",
-        case,
-        "--subject",
-        subject,
-    ]);
-    if let Some(n) = options.n {
-        command.args(["--n", &n.to_string()]);
-    }
-    let output = command.output()?;
-    if !output.status.success() {
-        let text = String::from_utf8_lossy(&output.stderr);
-        bail!("{case} of {subject} failed: {}", text.trim());
-    }
-    serde_json::from_slice(&output.stdout).with_context(|| format!("{case} of {subject}"))
+fn child(run: &Run, url: &str) -> Result<()> {
+    let row: Row = match run.bench.as_str() {
+        "queue" => queue::run(&run.case, &run.subject, run.n)?,
+        _ => live::run(run, url)?,
+    };
+    process::say(&serde_json::to_string(&row)?)
 }

@@ -36,7 +36,16 @@ pub(crate) fn now() -> Instant {
 }
 
 fn cpu() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
+    clock(ClockId::ProcessCPUTime)
+}
+
+/// Returns the seconds this thread has computed.
+pub(crate) fn thread_seconds() -> f64 {
+    clock(ClockId::ThreadCPUTime).as_secs_f64()
+}
+
+fn clock(id: ClockId) -> Duration {
+    let time = clock_gettime(id);
     Duration::new(
         u64::try_from(time.tv_sec).unwrap_or(0),
         u32::try_from(time.tv_nsec).unwrap_or(0),
@@ -51,6 +60,19 @@ pub(crate) fn resident_mb() -> f64 {
 /// Returns the most memory the process has held, in MB; 0 where the system does not say.
 pub(crate) fn peak_mb() -> f64 {
     status_mb("VmHWM:")
+}
+
+/// Lets [`peak_mb`] begin again with what is held now.
+pub(crate) fn forget_peak() -> std::io::Result<()> {
+    fs::write("/proc/self/clear_refs", "5")
+}
+
+/// Returns how often this thread has waited for something, so that another could use its processor.
+pub(crate) fn waits() -> u64 {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let name = "voluntary_ctxt_switches:";
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
+    line.and_then(|line| line.trim().parse().ok()).unwrap_or(0)
 }
 
 fn status_mb(name: &str) -> f64 {

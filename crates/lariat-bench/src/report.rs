@@ -2,71 +2,119 @@
 
 use serde::{Deserialize, Serialize};
 
-/// One run of one subject.
+/// One run of one subject. What does not apply is left out.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Row {
     pub(crate) bench: String,
     pub(crate) case: String,
     pub(crate) subject: String,
     pub(crate) n: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) handlers: Option<usize>,
     pub(crate) wall_s: f64,
     pub(crate) cpu_s: f64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What the first filling cost, where something else is measured after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sync_cpu_s: Option<f64>,
+    /// Memory when the measured part began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) before_rss_mb: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) peak_rss_mb: Option<f64>,
+    /// Memory some seconds after the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) steady_rss_mb: Option<f64>,
     /// What a waiting key holds beyond itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bytes_per_key: Option<f64>,
+    /// What a cached object holds, as the subject counts it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes_per_object: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) handler_runs: Option<u64>,
+    /// The longest time one get took, whatever the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) longest_get_us: Option<f64>,
+    /// The longest time it took to take hold of all objects, whatever the reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) longest_list_us: Option<f64>,
+    /// The longest of both during which the reader had to wait for a lock.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) blocked_us: Option<f64>,
     pub(crate) ops_per_s: f64,
-    /// How late delayed keys came.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) p50_us: Option<f64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) p99_us: Option<f64>,
 }
+
+/// A column of a table: its title, and what stands in it.
+pub(crate) type Column = (&'static str, fn(&Row) -> Option<f64>);
+
+pub(crate) const WALL: Column = ("wall s", |row| Some(row.wall_s));
+pub(crate) const CPU: Column = ("cpu s", |row| Some(row.cpu_s));
+pub(crate) const SYNC_CPU: Column = ("sync cpu s", |row| row.sync_cpu_s);
+pub(crate) const CPU_PER_OP: Column = ("cpu µs/op", |row| Some(row.cpu_s * 1e6 / row.n as f64));
+pub(crate) const OPS: Column = ("ops/s", |row| Some(row.ops_per_s));
+pub(crate) const BEFORE: Column = ("before MB", |row| row.before_rss_mb);
+pub(crate) const PEAK: Column = ("peak MB", |row| row.peak_rss_mb);
+pub(crate) const STEADY: Column = ("steady MB", |row| row.steady_rss_mb);
+pub(crate) const PER_KEY: Column = ("bytes/key", |row| row.bytes_per_key);
+pub(crate) const PER_OBJECT: Column = ("bytes/object", |row| row.bytes_per_object);
+pub(crate) const HANDLER_RUNS: Column = ("runs", |row| row.handler_runs.map(|runs| runs as f64));
+pub(crate) const GET: Column = ("get µs", |row| row.longest_get_us);
+pub(crate) const LIST: Column = ("list µs", |row| row.longest_list_us);
+pub(crate) const BLOCKED: Column = ("blocked µs", |row| row.blocked_us);
+pub(crate) const P50: Column = ("p50 µs", |row| row.p50_us);
+pub(crate) const P99: Column = ("p99 µs", |row| row.p99_us);
 
 #[derive(Debug)]
 pub(crate) struct Report {
     json: bool,
+    columns: &'static [Column],
 }
 
 impl Report {
-    pub(crate) fn begin(json: bool) -> Self {
+    pub(crate) fn begin(json: bool, columns: &'static [Column]) -> Self {
         if !json {
-            println!(
-                "{:<13} {:<18} {:>9} {:>9} {:>8} {:>12} {:>10} {:>11} {:>11}",
-                "case",
-                "subject",
-                "n",
-                "wall s",
-                "cpu s",
-                "ops/s",
-                "bytes/key",
-                "p50 late",
-                "p99 late"
+            print!(
+                "{:<13} {:<20} {:>9} {:>8}",
+                "case", "subject", "n", "handlers"
             );
+            for (title, _) in columns {
+                print!(" {title:>12}");
+            }
+            println!();
         }
-        Self { json }
+        Self { json, columns }
     }
 
-    pub(crate) fn row(&mut self, row: &Row) {
+    pub(crate) fn row(&self, row: &Row) {
         if self.json {
             println!("{}", serde_json::to_string(row).unwrap_or_default());
             return;
         }
-        let optional = |value: Option<f64>, unit: &str| {
-            value.map_or_else(|| "–".to_owned(), |value| format!("{value:.0}{unit}"))
-        };
-        println!(
-            "{:<13} {:<18} {:>9} {:>9.3} {:>8.2} {:>12.0} {:>10} {:>11} {:>11}",
-            row.case,
-            row.subject,
-            row.n,
-            row.wall_s,
-            row.cpu_s,
-            row.ops_per_s,
-            optional(row.bytes_per_key, ""),
-            optional(row.p50_us, " µs"),
-            optional(row.p99_us, " µs"),
+        let handlers = row
+            .handlers
+            .map_or_else(|| "–".to_owned(), |handlers| handlers.to_string());
+        print!(
+            "{:<13} {:<20} {:>9} {handlers:>8}",
+            row.case, row.subject, row.n
         );
+        for (_, value) in self.columns {
+            print!(" {:>12}", text(value(row)));
+        }
+        println!();
+    }
+}
+
+/// Writes a number with about three digits that count.
+fn text(value: Option<f64>) -> String {
+    match value {
+        None => "–".to_owned(),
+        Some(value) if value < 10.0 => format!("{value:.3}"),
+        Some(value) if value < 100.0 => format!("{value:.1}"),
+        Some(value) => format!("{value:.0}"),
     }
 }

@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use tokio::runtime::{Builder, Runtime};
 
+use crate::bench::Run;
 use crate::meter::{self, Meter};
+use crate::options::Options;
 use crate::report::Row;
 
 pub(crate) type Key = Arc<str>;
@@ -41,13 +43,41 @@ const MOST_APPLIED: usize = 50_000;
 const DELAYS: Duration = Duration::from_millis(100);
 
 /// Returns who takes part in a case: kube-rs' scheduler is its queue, its applier has retries too.
-pub(crate) fn subjects(case: &str) -> &'static [&'static str] {
+fn subjects(case: &str) -> &'static [&'static str] {
     match case {
         "distinct-1x1" => &SUBJECTS,
         "memory" => &SUBJECTS[..3],
         "hot-4x4" => &["lariat", "kube-rs", "kube-rs-applier"],
         _ => &["lariat", "kube-rs"],
     }
+}
+
+/// Returns the runs that were asked for.
+pub(crate) fn plan(options: &Options) -> Vec<Run> {
+    let n: Vec<Option<usize>> = match options.n.is_empty() {
+        true => vec![None],
+        false => options.n.iter().copied().map(Some).collect(),
+    };
+    let is_wanted = |subject: &&&str| {
+        let mut wanted = options.subjects.iter();
+        options.subjects.is_empty() || wanted.any(|wanted| wanted == **subject)
+    };
+    let mut runs = Vec::new();
+    for &n in &n {
+        for case in options.bench.cases(options) {
+            for subject in subjects(case).iter().filter(is_wanted) {
+                runs.push(Run {
+                    bench: options.bench.name.to_owned(),
+                    case: case.to_owned(),
+                    subject: (*subject).to_owned(),
+                    n,
+                    handlers: None,
+                    pods: None,
+                });
+            }
+        }
+    }
+    runs
 }
 
 /// Runs one subject once.

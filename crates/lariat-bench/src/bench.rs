@@ -1,0 +1,151 @@
+//! The benchmarks there are, and which runs each consists of.
+
+use serde::{Deserialize, Serialize};
+
+use crate::options::Options;
+use crate::report::{self as column, Column, Row};
+use crate::{live, queue, subjects};
+
+/// One benchmark.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) cases: &'static [&'static str],
+    pub(crate) subjects: &'static [&'static str],
+    /// What `n` counts, and what it is by default.
+    pub(crate) n_means: &'static str,
+    pub(crate) columns: &'static [Column],
+    /// Returns the runs that were asked for.
+    pub(crate) plan: fn(&Options) -> Vec<Run>,
+    /// By what the run in the middle is found.
+    pub(crate) rank: fn(&Row) -> f64,
+}
+
+/// One run: one case of one subject.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Run {
+    pub(crate) bench: String,
+    pub(crate) case: String,
+    pub(crate) subject: String,
+    pub(crate) n: Option<usize>,
+    pub(crate) handlers: Option<usize>,
+    /// How many pods the server has; none means that there is no server.
+    pub(crate) pods: Option<usize>,
+}
+
+pub(crate) const BENCHES: [Bench; 5] = [
+    Bench {
+        name: "queue",
+        about: "the work queue alone",
+        cases: &queue::CASES,
+        subjects: &queue::SUBJECTS,
+        n_means: "keys or adds; each case has its own number",
+        columns: &[
+            column::WALL,
+            column::CPU,
+            column::OPS,
+            column::PER_KEY,
+            column::P50,
+            column::P99,
+        ],
+        plan: queue::plan,
+        rank: |row| row.ops_per_s,
+    },
+    Bench {
+        name: "sync",
+        about: "from the start until every handler has seen every pod, as metadata or as some type",
+        cases: &subjects::CASES,
+        subjects: &subjects::SUBJECTS,
+        n_means: "pods (20,000)",
+        columns: &[
+            column::WALL,
+            column::CPU,
+            column::OPS,
+            column::PEAK,
+            column::STEADY,
+            column::PER_OBJECT,
+        ],
+        plan: live::plan,
+        rank: |row| row.cpu_s,
+    },
+    Bench {
+        name: "storm",
+        about: "10,000 pods change as fast as the client reads, until every handler has seen the last states",
+        cases: &["metadata", "typed"],
+        subjects: &subjects::SUBJECTS,
+        n_means: "changes (200,000)",
+        columns: &[
+            column::WALL,
+            column::CPU,
+            column::CPU_PER_OP,
+            column::OPS,
+            column::BEFORE,
+            column::PEAK,
+            column::STEADY,
+            column::HANDLER_RUNS,
+        ],
+        plan: live::plan,
+        rank: |row| row.cpu_s,
+    },
+    Bench {
+        name: "relist",
+        about: "the watch has expired, and one pod has changed; get, list: the longest a reader took",
+        cases: &["metadata", "typed"],
+        subjects: &subjects::SUBJECTS,
+        n_means: "pods (10,000)",
+        columns: &[
+            column::SYNC_CPU,
+            column::CPU,
+            column::BEFORE,
+            column::PEAK,
+            column::STEADY,
+            column::HANDLER_RUNS,
+            column::GET,
+            column::LIST,
+            column::BLOCKED,
+        ],
+        plan: live::plan,
+        rank: |row| row.cpu_s,
+    },
+    Bench {
+        name: "reads",
+        about: "one thread reads typed pods: by key, with others holding the value or not, and by label",
+        cases: &live::READ_CASES,
+        subjects: &live::READ_SUBJECTS,
+        n_means: "pods (10,000)",
+        columns: &[
+            column::OPS,
+            column::P50,
+            column::P99,
+            column::STEADY,
+            column::PER_OBJECT,
+        ],
+        plan: live::plan_reads,
+        rank: |row| row.ops_per_s,
+    },
+];
+
+impl Bench {
+    /// Returns the cases that are to be run.
+    pub(crate) fn cases<'a>(&'a self, options: &'a Options) -> Vec<&'a str> {
+        match options.cases.is_empty() {
+            true => self.cases.to_vec(),
+            false => options.cases.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
+impl Run {
+    /// Begins the row of this run.
+    pub(crate) fn row(&self) -> Row {
+        Row {
+            bench: self.bench.clone(),
+            case: self.case.clone(),
+            subject: self.subject.clone(),
+            n: self.n.unwrap_or_default(),
+            handlers: self.handlers,
+            ..Row::default()
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Benchmarks of subjects that read pods from a server.
+
+mod reads;
+mod relist;
+mod storm;
+mod sync;
+
+use std::future::Future;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time;
+
+use crate::bench::Run;
+use crate::options::Options;
+use crate::report::Row;
+use crate::subjects;
+
+pub(crate) use reads::{CASES as READ_CASES, SUBJECTS as READ_SUBJECTS, plan as plan_reads};
+
+/// Pods of the benchmarks in which they change.
+const PODS: usize = 10_000;
+
+/// How long a process may calm down before its memory is looked at.
+const SETTLING: Duration = Duration::from_secs(3);
+
+/// A run that takes longer has failed.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Runs of kube-rs with more pods times handlers than this are left out: each takes 40 kB.
+const MOST_COPIES: usize = 300_000;
+
+/// With a watch for each of several handlers kube-rs is given so many changes at most: every one of them
+/// is read and decoded as often as there are handlers.
+const MOST_CHANGES: usize = 20_000;
+
+/// Returns the runs of a benchmark with handlers.
+pub(crate) fn plan(options: &Options) -> Vec<Run> {
+    let bench = options.bench;
+    let n = match (options.n.is_empty(), bench.name) {
+        (false, _) => options.n.clone(),
+        (true, "sync") => vec![20_000],
+        (true, "storm") => vec![200_000],
+        (true, _) => vec![PODS],
+    };
+    let handlers = match options.handlers.is_empty() {
+        true => vec![1, 10],
+        false => options.handlers.clone(),
+    };
+    let mut runs = Vec::new();
+    for &n in &n {
+        let pods = if bench.name == "storm" { PODS } else { n };
+        for case in bench.cases(options) {
+            for &handlers in &handlers {
+                let subjects = subjects_of(options, case, handlers);
+                let run = |subject: String| Run {
+                    n: Some(amount(bench.name, &subject, n, handlers)),
+                    bench: bench.name.to_owned(),
+                    case: case.to_owned(),
+                    subject,
+                    handlers: Some(handlers),
+                    pods: Some(pods),
+                };
+                runs.extend(subjects.into_iter().map(run).filter(fits));
+            }
+        }
+    }
+    runs
+}
+
+fn amount(bench: &str, subject: &str, n: usize, handlers: usize) -> usize {
+    match (bench, subject) {
+        ("storm", "kube-rs") if handlers > 1 => n.min(MOST_CHANGES),
+        _ => n,
+    }
+}
+
+/// Returns who is compared: kube-rs' shared stream where there is something to share.
+fn subjects_of(options: &Options, case: &str, handlers: usize) -> Vec<String> {
+    let usual = match handlers {
+        1 => &["lariat", "kube-rs"][..],
+        // A shared stream has one type, and no dynamic one.
+        _ if matches!(case, "mixed" | "dynamic") => &["lariat", "kube-rs"],
+        _ => &["lariat", "kube-rs", "kube-rs-shared"],
+    };
+    match options.subjects.is_empty() {
+        true => usual.iter().map(|&subject| subject.to_owned()).collect(),
+        false => options.subjects.clone(),
+    }
+}
+
+/// Returns whether a run fits into memory, and says so if it does not.
+fn fits(run: &Run) -> bool {
+    let copies = run.pods.unwrap_or(0) * run.handlers.unwrap_or(1);
+    let fits = run.subject != "kube-rs" || run.case == "metadata" || copies <= MOST_COPIES;
+    if !fits {
+        eprintln!(
+            "left out, because it would need about {} GB: {run:?}",
+            copies / 25_000
+        );
+    }
+    // Two handlers are the fewest that can differ; a cache alone has none.
+    fits && !(run.case == "mixed" && run.handlers == Some(1))
+        && !(run.subject.ends_with("-reflector") && run.handlers != Some(1))
+}
+
+/// Runs one subject once, in this process.
+pub(crate) fn run(run: &Run, url: &str) -> Result<Row> {
+    match run.bench.as_str() {
+        "sync" => within(run, sync::measure(run, url)),
+        "storm" => within(run, storm::measure(run, url)),
+        "relist" => within(run, relist::measure(run, url)),
+        "reads" => within(run, reads::measure(run, url)),
+        other => bail!("no benchmark {other:?}"),
+    }
+}
+
+/// Runs a measurement as programs usually do, on as many threads as there are processors.
+fn within(run: &Run, measure: impl Future<Output = Result<Row>>) -> Result<Row> {
+    let runtime: Runtime = match run.subject.ends_with("-one-thread") {
+        true => Builder::new_current_thread().enable_all().build()?,
+        false => Runtime::new()?,
+    };
+    runtime.block_on(async {
+        let measured = time::timeout(PATIENCE, measure).await;
+        measured.context("it took too long")?
+    })
+}
+
+/// Returns the subject's job, with `tally` to tell how far it is.
+fn job<'a>(run: &'a Run, url: &'a str) -> subjects::Job<'a> {
+    subjects::Job {
+        subject: &run.subject,
+        case: &run.case,
+        url,
+        tally: subjects::Tally::new(run.pods.unwrap_or(0), run.handlers.unwrap_or(1)),
+    }
+}

@@ -1,0 +1,34 @@
+//! The initial sync: from the start until every handler has seen every pod.
+
+use anyhow::Result;
+use tokio::time;
+
+use super::SETTLING;
+use crate::bench::Run;
+use crate::meter::{self, Meter};
+use crate::report::Row;
+use crate::subjects::{self, Job, Live};
+
+pub(super) async fn measure(run: &Run, url: &str) -> Result<Row> {
+    let mut row = run.row();
+    let (_live, _) = fill(&mut row, &super::job(run, url)).await?;
+    Ok(row)
+}
+
+/// Starts a subject and measures its sync; it and the CPU it took by then.
+pub(super) async fn fill(row: &mut Row, job: &Job<'_>) -> Result<(Live, f64)> {
+    let meter = Meter::begin();
+    let live = subjects::start(job).await?;
+    job.tally.all_seen().await;
+    (row.wall_s, row.cpu_s) = meter.seconds();
+    time::sleep(SETTLING).await;
+    row.peak_rss_mb = Some(meter::peak_mb());
+    row.steady_rss_mb = Some(meter::resident_mb());
+    row.bytes_per_object = live
+        .bytes
+        .as_ref()
+        .map(|bytes| bytes() as f64 / row.n as f64);
+    row.ops_per_s = row.n as f64 / row.wall_s;
+    let cpu = row.cpu_s;
+    Ok((live, cpu))
+}

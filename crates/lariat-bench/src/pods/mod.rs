@@ -1,0 +1,224 @@
+//! Pods as a cluster has them: alike where pods of a deployment are alike, and different elsewhere.
+//!
+//! What is random in real pods is random here (names, uids, addresses, hashes of containers, times), so
+//! that they compress as real ones do. The same number always gives the same pod.
+
+mod managed;
+mod spec;
+mod status;
+
+use fastrand::Rng;
+use serde_json::{Map, Value, json};
+
+/// The field under which `managedFields` are stored. The embedded cluster keeps none, as long as it has no
+/// server-side apply, so they travel under a name it does not know, which [`crate::server`] mends.
+pub(crate) const STORED_FIELD: &str = "managedFieldz";
+
+/// How many pods a deployment has.
+const REPLICAS: usize = 8;
+
+/// How many teams own deployments.
+const TEAMS: usize = 100;
+
+/// How many namespaces there are.
+pub(crate) const NAMESPACES: usize = 50;
+
+/// One pod in this many is a canary.
+const CANARIES: usize = 100;
+
+const WORDS: [&str; 20] = [
+    "checkout", "catalog", "search", "billing", "ledger", "gateway", "session", "profile",
+    "mailer", "report", "ingest", "metrics", "pricing", "stock", "returns", "tracking", "fraud",
+    "audit", "media", "assets",
+];
+
+const ROLES: [&str; 10] = [
+    "api", "worker", "web", "cache", "proxy", "cron", "sync", "export", "index", "stream",
+];
+
+/// One pod, in the two parts in which it is written.
+#[derive(Debug)]
+pub(crate) struct Pod {
+    pub(crate) namespace: String,
+    pub(crate) name: String,
+    /// What is created.
+    pub(crate) object: Value,
+    /// What its kubelet reports.
+    pub(crate) status: Value,
+}
+
+/// What the parts of a pod have in common.
+#[derive(Debug)]
+struct Plan {
+    app: String,
+    /// What the deployment's template hashes to.
+    hash: String,
+    namespace: String,
+    name: String,
+    node: String,
+    owner: String,
+    ip: String,
+    image_tag: String,
+    team: String,
+    containers: usize,
+    /// Names and values.
+    env: Vec<(String, String)>,
+    /// When it was scheduled, in seconds of a day.
+    started: u32,
+    canary: bool,
+}
+
+/// Returns the pod of a number.
+pub(crate) fn pod(index: usize) -> Pod {
+    let mut rng = Rng::with_seed(index as u64 ^ 0x9e37_79b9_7f4a_7c15);
+    let plan = Plan::new(index, &mut rng);
+    let mut metadata = metadata(&plan, &mut rng);
+    metadata[STORED_FIELD] = managed::fields(&plan);
+    Pod {
+        namespace: plan.namespace.clone(),
+        name: plan.name.clone(),
+        object: json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec::spec(&plan, &mut rng),
+        }),
+        status: status::status(&plan, &mut rng),
+    }
+}
+
+/// Returns the number of the pod with a name.
+pub(crate) fn index(name: &str) -> usize {
+    let (_, suffix) = name.rsplit_once('-').unwrap_or_default();
+    usize::from_str_radix(suffix, 36).unwrap_or(usize::MAX)
+}
+
+/// Returns the name of a namespace.
+pub(crate) fn namespace(number: usize) -> String {
+    format!("ns-{}-{number:02}", WORDS[number % WORDS.len()])
+}
+
+/// Returns the label `team` of the pods a team owns: one pod in a hundred.
+pub(crate) fn team(number: usize) -> String {
+    format!("{}-{}", WORDS[number % WORDS.len()], number % TEAMS)
+}
+
+impl Plan {
+    fn new(index: usize, rng: &mut Rng) -> Self {
+        let number = index / REPLICAS;
+        // What all pods of a deployment share depends on its number alone.
+        let mut shared = Rng::with_seed(number as u64 + 1);
+        let (word, role) = (
+            WORDS[shared.usize(..WORDS.len())],
+            ROLES[number % ROLES.len()],
+        );
+        let app = format!("{word}-{role}-{}", hex(&mut shared, 3));
+        let hash = hex(&mut shared, 10);
+        Self {
+            name: format!("{app}-{hash}-{}", base36(index)),
+            namespace: namespace(number % NAMESPACES),
+            node: format!("ip-10-0-{}-{}.internal", index / 7 % 40, index % 7 + 10),
+            owner: uuid(&mut shared),
+            ip: format!("10.{}.{}.{}", rng.u8(16..32), rng.u8(..), rng.u8(1..)),
+            image_tag: format!(
+                "v{}.{}.{}",
+                shared.u8(1..5),
+                shared.u8(..40),
+                shared.u8(..20)
+            ),
+            containers: 1 + usize::from(number.is_multiple_of(10)),
+            env: (0..shared.usize(1..4))
+                .map(|at| env(at, &app, &mut shared))
+                .collect(),
+            team: team(number),
+            started: rng.u32(..80_000),
+            canary: index.is_multiple_of(CANARIES),
+            app,
+            hash,
+        }
+    }
+
+    /// Returns a time some seconds after the pod was scheduled.
+    fn time(&self, after: u32) -> String {
+        let seconds = self.started + after;
+        let (hour, minute) = (seconds / 3600, seconds / 60 % 60);
+        format!(
+            "2026-11-{:02}T{hour:02}:{minute:02}:{:02}Z",
+            self.started % 20 + 1,
+            seconds % 60
+        )
+    }
+}
+
+fn metadata(plan: &Plan, rng: &mut Rng) -> Value {
+    let Plan { app, hash, ip, .. } = plan;
+    let mut labels = json!({
+        "app": app, "app.kubernetes.io/version": plan.image_tag, "pod-template-hash": hash, "team": plan.team,
+        "tier": if plan.env.len() > 1 { "backend" } else { "frontend" },
+    });
+    if plan.canary {
+        labels["canary"] = "true".into();
+    }
+    json!({
+        "name": plan.name, "generateName": format!("{app}-{hash}-"), "namespace": plan.namespace,
+        "labels": labels,
+        "annotations": {
+            "checksum/config": hex(&mut Rng::with_seed(seed(hash)), 32),
+            "cni.projectcalico.org/containerID": hex(rng, 64),
+            "cni.projectcalico.org/podIP": format!("{ip}/32"),
+        },
+        "ownerReferences": [{
+            "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": format!("{app}-{hash}"),
+            "uid": plan.owner, "controller": true, "blockOwnerDeletion": true,
+        }],
+    })
+}
+
+/// Makes an environment variable of a deployment.
+fn env(at: usize, app: &str, shared: &mut Rng) -> (String, String) {
+    let word = WORDS[shared.usize(..WORDS.len())];
+    let secret = hex(shared, 12);
+    let (name, value) = match at {
+        0 => ("LISTEN_ON", format!(":{}", shared.u16(8000..9000))),
+        1 => (
+            "DATABASE_URL",
+            format!("postgres://{word}-{secret}.data.svc:5432/{app}"),
+        ),
+        _ => (
+            "UPSTREAM",
+            format!("http://{word}-{}.svc/{secret}", ROLES[shared.usize(..10)]),
+        ),
+    };
+    let suffix = if at > 1 {
+        word.to_uppercase()
+    } else {
+        String::new()
+    };
+    (format!("{name}{suffix}"), value)
+}
+
+fn seed(text: &str) -> u64 {
+    text.bytes()
+        .fold(7_u64, |sum, byte| sum.wrapping_mul(31) + u64::from(byte))
+}
+
+fn base36(mut number: usize) -> String {
+    let mut digits = [b'0'; 5];
+    for digit in digits.iter_mut().rev() {
+        *digit = b"0123456789abcdefghijklmnopqrstuvwxyz"[number % 36];
+        number /= 36;
+    }
+    digits.map(char::from).iter().collect()
+}
+
+fn hex(rng: &mut Rng, digits: usize) -> String {
+    let digit = |_| char::from(b"0123456789abcdef"[rng.usize(..16)]);
+    (0..digits).map(digit).collect()
+}
+
+fn uuid(rng: &mut Rng) -> String {
+    let lengths = [8, 4, 4, 4, 12];
+    lengths.map(|length| hex(rng, length)).join("-")
+}
+
+/// Makes an object of members that are named and given one by one.
+fn object(members: impl IntoIterator<Item = (String, Value)>) -> Value {
+    Value::Object(members.into_iter().collect::<Map<_, _>>())
+}

@@ -1,0 +1,83 @@
+//! Processes that are talked to line by line.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+/// This program once more, with other arguments; it is ended when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+}
+
+impl Process {
+    pub(crate) fn spawn(arguments: &[&str]) -> Result<Self> {
+        let mut child = Command::new(std::env::current_exe()?)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        Ok(Self {
+            input: child.stdin.take().context("its input is piped")?,
+            output: BufReader::new(child.stdout.take().context("its output is piped")?),
+            child,
+        })
+    }
+
+    /// Says something, and waits for the answer.
+    pub(crate) fn ask(&mut self, line: &str) -> Result<String> {
+        writeln!(self.input, "{line}").context("a process has ended")?;
+        self.hear()
+    }
+
+    /// Waits for a line.
+    pub(crate) fn hear(&mut self) -> Result<String> {
+        let mut line = String::new();
+        if self.output.read_line(&mut line)? == 0 {
+            bail!("a process has ended: {}", self.child.wait()?);
+        }
+        Ok(line.trim_end().to_owned())
+    }
+
+    /// Waits for a line that begins with a word; returns the rest of it.
+    pub(crate) fn hear_after(&mut self, word: &str) -> Result<String> {
+        rest(&self.hear()?, word)
+    }
+
+    /// Says something, and waits for an answer that begins with a word; returns the rest of it.
+    pub(crate) fn ask_after(&mut self, line: &str, word: &str) -> Result<String> {
+        rest(&self.ask(line)?, word)
+    }
+}
+
+fn rest(line: &str, word: &str) -> Result<String> {
+    match line.strip_prefix(word) {
+        Some(rest) => Ok(rest.trim_start().to_owned()),
+        None => bail!("{line:?} instead of {word:?}"),
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Says a line to whoever started this process.
+pub(crate) fn say(line: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")?;
+    Ok(out.flush()?)
+}
+
+/// Waits for a line that begins with a word from whoever started this process; returns the rest of it.
+pub(crate) fn hear(word: &str) -> Result<String> {
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    rest(line.trim_end(), word)
+}

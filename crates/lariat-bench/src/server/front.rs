@@ -1,0 +1,165 @@
+//! The door to the cluster: HTTP, with `managedFields` in the answers, and watches that can be held back.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use flate2::{Compression, write::GzEncoder};
+use futures::stream;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, HeaderValue};
+use http::{HeaderMap, Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use lariat_cluster::{ClusterService, ResponseBody};
+use memchr::memmem::Finder;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tower_service::Service;
+
+use crate::pods::STORED_FIELD;
+
+/// What clients are to read instead of [`STORED_FIELD`]; it is as long.
+const SERVED_FIELD: &str = "managedFields";
+
+/// Answers smaller than this are not compressed, as on a real server.
+const GZIP_FROM: usize = 128 * 1024;
+
+type Body = UnsyncBoxBody<Bytes, io::Error>;
+
+/// Serves a cluster over HTTP/1.1 and HTTP/2, until it is dropped.
+pub(super) struct Front {
+    address: SocketAddr,
+    held: watch::Sender<bool>,
+    _accepting: JoinSet<()>,
+}
+
+/// What every connection needs.
+struct Door {
+    cluster: ClusterService,
+    held: watch::Receiver<bool>,
+    finder: Finder<'static>,
+}
+
+impl Front {
+    pub(super) async fn listen(cluster: ClusterService) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?;
+        let held = watch::Sender::new(false);
+        let door = Arc::new(Door {
+            cluster,
+            held: held.subscribe(),
+            finder: Finder::new(STORED_FIELD),
+        });
+        let mut accepting = JoinSet::new();
+        accepting.spawn(accept(listener, door));
+        Ok(Self {
+            address,
+            held,
+            _accepting: accepting,
+        })
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Holds back what watches tell and what new requests ask for, or lets it go on.
+    pub(super) fn hold(&self, held: bool) {
+        self.held.send_replace(held);
+    }
+}
+
+async fn accept(listener: TcpListener, door: Arc<Door>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        connections.spawn(speak(stream, Arc::clone(&door)));
+    }
+}
+
+async fn speak(stream: TcpStream, door: Arc<Door>) {
+    // It fails only for a connection that is gone already.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| {
+        let door = Arc::clone(&door);
+        async move { door.answer(request).await }
+    });
+    let server = auto::Builder::new(TokioExecutor::new());
+    // Clients break off when they have seen enough.
+    let _ = server.serve_connection(TokioIo::new(stream), service).await;
+}
+
+impl Door {
+    async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> io::Result<Response<Body>> {
+        released(&mut self.held.clone()).await;
+        let wants_gzip = takes_gzip(request.headers());
+        // Compressed answers could not be mended.
+        request.headers_mut().remove(ACCEPT_ENCODING);
+        let query = request.uri().query().unwrap_or_default();
+        let is_watch = query
+            .split('&')
+            .any(|part| part.starts_with("watch=") && part != "watch=false");
+        let response = self.cluster.clone().call(request).await?;
+        let (mut parts, body) = response.into_parts();
+        if is_watch {
+            return Ok(Response::from_parts(parts, self.stream(body)));
+        }
+        let mut whole = self.mend(&body.collect().await?.to_bytes());
+        if wants_gzip && whole.len() >= GZIP_FROM {
+            whole = gzip(&whole)?;
+            parts
+                .headers
+                .insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        parts.headers.insert(CONTENT_LENGTH, whole.len().into());
+        let body = Full::new(whole).map_err(|never: Infallible| match never {});
+        Ok(Response::from_parts(parts, body.boxed_unsync()))
+    }
+
+    /// Passes a watch on, line by line.
+    fn stream(self: Arc<Self>, body: ResponseBody) -> Body {
+        let held = self.held.clone();
+        let frames = stream::unfold((self, body, held), async |(door, mut body, mut held)| {
+            let frame = body.frame().await?;
+            released(&mut held).await;
+            let mended = frame.map(|frame| frame.map_data(|data| door.mend(&data)));
+            Some((mended, (door, body, held)))
+        });
+        StreamBody::new(frames).boxed_unsync()
+    }
+
+    /// Writes the name of the field as clients know it.
+    fn mend(&self, json: &Bytes) -> Bytes {
+        let mut mended = BytesMut::from(&json[..]);
+        for at in self.finder.find_iter(json) {
+            mended[at..at + SERVED_FIELD.len()].copy_from_slice(SERVED_FIELD.as_bytes());
+        }
+        mended.freeze()
+    }
+}
+
+/// Waits until nothing is held back.
+async fn released(held: &mut watch::Receiver<bool>) {
+    // The sender is gone when the server ends, and then nothing matters.
+    let _ = held.wait_for(|held| !held).await;
+}
+
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let encodings = headers.get_all(ACCEPT_ENCODING).iter();
+    encodings
+        .filter_map(|value| value.to_str().ok())
+        .any(|value| value.contains("gzip"))
+}
+
+fn gzip(bytes: &[u8]) -> io::Result<Bytes> {
+    // The level of a real server.
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::new(1));
+    io::Write::write_all(&mut encoder, bytes)?;
+    Ok(encoder.finish()?.into())
+}

@@ -1,0 +1,186 @@
+//! Lariat: a shared controller with handlers, or its cache alone.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, Result, bail};
+use k8s_openapi::api::core::v1::Pod;
+use kube::Config;
+use kube::api::{DynamicObject, ObjectMeta};
+use lariat_cache::{
+    CacheFactoryBuilder, Change, Filling, Http2, Informer, KindOptions, Metadata,
+    SharedCacheFactory, Storage, Subscriber, View, from_config,
+};
+use lariat_controller::{Context, Outcome, SharedController, SharedControllerFactory};
+use lariat_core::{Gvk, ObjectKey};
+
+use super::tally::{Tally, number};
+use super::{Job, Live, Reader};
+
+/// Workers of a controller: what controllers of Kubernetes itself have.
+const WORKERS: usize = 5;
+
+/// How a subject differs from Lariat as it is by default.
+#[derive(Debug, Clone)]
+pub(crate) struct Variant {
+    http2: Http2,
+    options: KindOptions,
+    /// Whether pods are cached whole although nobody looks into them.
+    content: bool,
+}
+
+impl Variant {
+    pub(crate) fn of(subject: &str) -> Result<Self> {
+        let mut variant = Self {
+            http2: Http2::default(),
+            options: KindOptions::default(),
+            content: false,
+        };
+        let options = KindOptions::default();
+        match subject.strip_prefix("lariat").unwrap_or_default() {
+            "" | "-reflector" | "-one-thread" | "-metadata" => {}
+            "-content" => variant.content = true,
+            "-http1" => variant.http2 = Http2::Off,
+            "-http2" => variant.http2 = Http2::PriorKnowledge,
+            "-lists" => variant.options = options.filling(Filling::Lists),
+            "-lists-plain" => variant.options = options.filling(Filling::Lists).uncompressed(),
+            "-plain" => variant.options = options.storage(Storage::Plain),
+            "-compressed" => variant.options = options.storage(Storage::Compressed),
+            "-decoded" => variant.options = options.storage(Storage::Decoded),
+            _ => bail!("no subject {subject:?}; --help lists them"),
+        }
+        Ok(variant)
+    }
+
+    fn client(&self, url: &str) -> Result<kube::Client> {
+        Ok(from_config(Config::new(url.parse()?), self.http2)?)
+    }
+
+    /// Makes a factory of caches.
+    pub(crate) fn caches(self, url: &str) -> Result<SharedCacheFactory> {
+        let client = self.client(url)?;
+        Ok(self.configure(SharedCacheFactory::builder(client)).build())
+    }
+
+    fn configure(self, caches: CacheFactoryBuilder) -> CacheFactoryBuilder {
+        caches.default_options(self.options)
+    }
+}
+
+/// Starts a controller with handlers.
+pub(super) async fn controller(job: &Job<'_>) -> Result<Live> {
+    let variant = Variant::of(job.subject)?;
+    let content = variant.content;
+    let builder = SharedControllerFactory::builder(variant.client(job.url)?);
+    let factory = builder.caches(|caches| variant.configure(caches)).build();
+    let pods = factory.for_object::<Pod>();
+    for handler in 0..job.tally.handlers() {
+        let as_typed = job.case == "typed" || (job.case == "mixed" && handler % 2 == 0);
+        match job.case {
+            "metadata" => register(&pods.view::<Metadata>(), handler, &job.tally, |pod| {
+                number(pod.version())
+            })?,
+            _ if as_typed => register(&pods, handler, &job.tally, |pod| parse(&pod.metadata))?,
+            _ => register(&pods.view::<DynamicObject>(), handler, &job.tally, |pod| {
+                parse(&pod.metadata)
+            })?,
+        }
+    }
+    let cache = pods.view::<Metadata>().cache();
+    if content {
+        drop(pods.cache());
+    }
+    factory.start(WORKERS).await?;
+    let store = Arc::clone(cache.store());
+    let reading = cache.clone();
+    Ok(Live {
+        bytes: Some(Box::new(move || store.bytes())),
+        reader: Box::new(move || reader(reading.clone())),
+        _at_work: Box::new(factory),
+    })
+}
+
+/// Registers a handler that notes which object it saw in which version.
+fn register<K: View>(
+    pods: &SharedController<K>,
+    handler: usize,
+    tally: &Arc<Tally>,
+    version: fn(&K) -> u64,
+) -> Result<()> {
+    let tally = Arc::clone(tally);
+    pods.register_handler(&format!("handler-{handler}"), move |cx: Context<K>| {
+        let tally = Arc::clone(&tally);
+        async move {
+            if let Some(pod) = cx.object()? {
+                tally.saw(handler, cx.key().name(), version(&pod));
+            }
+            Ok(Outcome::done())
+        }
+    })?;
+    Ok(())
+}
+
+fn parse(metadata: &ObjectMeta) -> u64 {
+    let version = metadata.resource_version.as_deref();
+    version
+        .and_then(|version| version.parse().ok())
+        .unwrap_or(0)
+}
+
+/// Starts a cache whose only subscriber looks at the metadata of what changes.
+pub(super) fn reflector(job: &Job<'_>) -> Result<Live> {
+    let factory = Variant::of(job.subject)?.caches(job.url)?;
+    let informer = pods(&factory);
+    match job.case {
+        "metadata" => {}
+        "typed" | "dynamic" => informer.need::<Pod>(),
+        _ => bail!("a cache alone has no handlers to mix"),
+    }
+    let subscription = informer.subscribe(Arc::new(Counter(Arc::clone(&job.tally))));
+    factory.start();
+    let cache = informer.cache::<Metadata>();
+    let store = Arc::clone(cache.store());
+    Ok(Live {
+        bytes: Some(Box::new(move || store.bytes())),
+        reader: Box::new(move || reader(cache.clone())),
+        _at_work: Box::new((factory, subscription)),
+    })
+}
+
+/// Returns the informer of pods.
+pub(crate) fn pods(factory: &SharedCacheFactory) -> Informer {
+    factory.for_resource_kind(&lariat_core::ResourceKind::new(
+        Gvk::new("", "v1", "Pod"),
+        "pods",
+        lariat_core::Scope::Namespaced,
+    ))
+}
+
+struct Counter(Arc<Tally>);
+
+impl Subscriber for Counter {
+    fn changed(&self, changes: &[Change]) {
+        for change in changes {
+            if let Change::Added { object, .. } | Change::Updated { new: object, .. } = change {
+                self.0.saw(0, object.key().name(), number(object.version()));
+            }
+        }
+    }
+}
+
+/// Reads what no decoding has to be waited for: how long a reader waits for the cache is measured.
+fn reader(cache: lariat_cache::Cache<Metadata>) -> Reader {
+    let keys: Vec<ObjectKey> = cache
+        .snapshot()
+        .iter()
+        .map(|pod| pod.key().clone())
+        .collect();
+    let mut keys = keys.into_iter().cycle();
+    let store = Arc::clone(cache.store());
+    Reader {
+        get: Box::new(move || {
+            let key = keys.next().context("there are objects");
+            drop(key.map(|key| store.get(&key)));
+        }),
+        list: Box::new(move || drop(cache.snapshot())),
+    }
+}
