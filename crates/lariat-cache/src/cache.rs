@@ -34,7 +34,8 @@ impl<K: View> Cache<K> {
         self.informer.gvk()
     }
 
-    /// Returns the same cache, read as another type.
+    /// Returns the same cache, read as another type; if only metadata is watched and `V` needs more, the
+    /// content is watched from now on.
     #[must_use]
     pub fn view<V: View>(&self) -> Cache<V> {
         self.informer.cache()
@@ -90,7 +91,8 @@ impl<K: View> Cache<K> {
     ///
     /// It holds what is cached by then, and follows from then on; it can be added at any time. The function
     /// is called once for each state of an object, by whoever changes the cache: it must be prompt, and
-    /// must not read this cache. An object that does not decode is found nowhere.
+    /// must not read this cache. An object that does not decode is found nowhere, nor is one of which only
+    /// metadata is cached, as in kinds that are kept [`OnDemand`](crate::Storage::OnDemand).
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;

@@ -59,7 +59,7 @@ pub use factory::{CacheFactoryBuilder, SharedCacheFactory};
 pub use informer::{Changes, Informer, KindStatus, LoadError, Phase, Subscriber, Subscription};
 pub use mapper::{MapperError, RestMapper};
 pub use options::{Filling, KindOptions, MissingKind};
-pub use reflector::{ReflectorError, Source, SourceBody, SourceError, SourceRequest};
+pub use reflector::{Source, SourceBody, SourceError, SourceRequest};
 pub use selection::Selection;
 pub use store::{CachedObject, Change, DecodeError, IndexError, Query, Snapshot, Storage, Store};
 pub use transform::Transform;

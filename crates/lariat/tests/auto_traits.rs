@@ -3,10 +3,10 @@
 use std::future::Future;
 
 use k8s_openapi::api::core::v1::Pod;
-use lariat::cache::{Informer, SharedCacheFactory, Subscription};
+use lariat::cache::{Changes, Informer, SharedCacheFactory, Snapshot, Store, Subscription};
 use lariat::queue::{QueueCore, Work, WorkQueue};
 use lariat::{
-    Cache, Context, HandlerError, Metadata, Outcome, Registration, SharedController,
+    Cache, Context, HandlerError, Metadata, ObjectKey, Outcome, Registration, SharedController,
     SharedControllerFactory, StopError,
 };
 
@@ -21,6 +21,11 @@ const _: () = {
     is_send_and_sync::<SharedCacheFactory>();
     is_send_and_sync::<Informer>();
     is_send_and_sync::<Subscription>();
+    is_send_and_sync::<Changes>();
+    is_send_and_sync::<Snapshot>();
+    is_send_and_sync::<Store>();
+    is_send_and_sync::<lariat::KindOptions>();
+    is_send_and_sync::<lariat::cache::LoadError>();
     is_send_and_sync::<HandlerError>();
     is_send_and_sync::<StopError>();
     is_send_and_sync::<WorkQueue<String>>();
@@ -33,6 +38,14 @@ const _: () = {
 };
 
 /// Futures that users await in spawned tasks.
+const _: fn(&Informer, &ObjectKey, &mut Changes) = |informer, key, changes| {
+    fn sent(_: impl Future + Send) {}
+    sent(informer.load(key));
+    sent(informer.synced());
+    sent(changes.next());
+};
+
+/// The same for controllers and queues.
 const _: fn(&SharedControllerFactory, &WorkQueue<String>, Registration) =
     |factory, queue, registration| {
         fn sent(_: impl Future + Send) {}

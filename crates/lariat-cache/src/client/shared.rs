@@ -160,7 +160,7 @@ impl fmt::Debug for SharedClientFactory {
     }
 }
 
-/// The client of one kind: knows where it is served, and asks discovery at most once.
+/// The client of one kind: knows where it is served, and asks discovery once, unless the kind vanishes.
 pub struct KindClient {
     gvk: Gvk,
     factory: SharedClientFactory,

@@ -32,7 +32,8 @@ use running::{Kind, Running};
 /// A factory that was stopped can be started again: caches keep what they had, and catch up.
 ///
 /// A kind that nobody uses any more, no informer, cache, subscription or stream of changes, goes on for a
-/// grace time; then its watch ends and its memory is freed.
+/// grace time; then its watch ends and its memory is freed. When the last clone of the factory is dropped, all
+/// watches end.
 #[derive(Clone)]
 pub struct SharedCacheFactory {
     shared: Arc<Shared>,
@@ -56,6 +57,10 @@ struct State {
 
 impl SharedCacheFactory {
     /// Makes a factory with default options, whose caches read through a client.
+    ///
+    /// A client of kube's own making tries a refused request again for minutes without a word, and has a
+    /// connection for every watch; [`connect`](crate::connect) and [`from_config`](crate::from_config) make
+    /// better ones.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self::builder(client).build()
@@ -73,6 +78,10 @@ impl SharedCacheFactory {
     }
 
     /// Returns the informer of a kind; asking twice returns the same.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime, if the factory runs and the kind is new.
     #[must_use]
     pub fn for_kind(&self, gvk: impl Into<Gvk>) -> Informer {
         self.informer(gvk.into(), None)
@@ -81,6 +90,10 @@ impl SharedCacheFactory {
     /// Returns the informer of a kind that is read from a source of the caller's.
     ///
     /// Whoever asks for a kind first decides: if there is an informer already, it is returned.
+    ///
+    /// # Panics
+    ///
+    /// As [`for_kind`](Self::for_kind).
     #[must_use]
     pub fn for_source(&self, gvk: impl Into<Gvk>, source: Arc<dyn Source>) -> Informer {
         self.informer(gvk.into(), Some(source))
@@ -111,6 +124,10 @@ impl SharedCacheFactory {
     }
 
     /// Returns the informer of a kind whose resource is known, so that discovery is not needed.
+    ///
+    /// # Panics
+    ///
+    /// As [`for_kind`](Self::for_kind).
     #[must_use]
     pub fn for_resource_kind(&self, resource: &ResourceKind) -> Informer {
         // Held until the informer has it.

@@ -16,7 +16,7 @@ use crate::store::Change;
 /// The changes of a kind, one after the other, for a reader of any speed.
 ///
 /// It begins with what there was at the time of subscribing. Nobody waits for the reader: what it has not
-/// read yet is merged object by object, so that it holds at most one state of each (two for an object that
+/// read yet is merged object by object, so that it holds at most one change of each (two for an object that
 /// was deleted and made again). What came and went unseen is not told. Nothing else is left out, and the
 /// last state of every object is told.
 ///

@@ -16,7 +16,8 @@ use crate::store::{Change, Content, Delta, Listing, Store};
 ///
 /// Changes of one object come in their order, each once, beginning with the state at the time of
 /// subscribing. The call comes from the reflector, so it must be prompt and must not wait for other
-/// threads: hand the keys to a queue. From within it, subscribing and ending subscriptions are allowed.
+/// threads: hand the keys to a queue. From within it, subscribing to the same kind and ending subscriptions
+/// are allowed.
 /// A call that panics is reported in the log and disturbs nobody else; what it was told is not told
 /// again.
 pub trait Subscriber: Send + Sync + 'static {

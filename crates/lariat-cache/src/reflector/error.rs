@@ -11,8 +11,7 @@ use crate::mapper::NO_PATH;
 
 /// A list or a watch that did not work.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ReflectorError {
+pub(super) enum ReflectorError {
     /// The request could not be sent, or was not answered.
     #[error("{verb}: no answer from the API server")]
     Unreachable {
@@ -95,20 +94,17 @@ const LONGEST_REST: Duration = Duration::from_secs(300);
 
 impl ReflectorError {
     /// Returns whether only a new list helps.
-    #[must_use]
-    pub fn is_expired(&self) -> bool {
+    pub(super) fn is_expired(&self) -> bool {
         matches!(self, Self::Expired { .. })
     }
 
     /// Returns whether the kind is not there at all.
-    #[must_use]
-    pub fn is_not_served(&self) -> bool {
+    pub(super) fn is_not_served(&self) -> bool {
         matches!(self, Self::NotServed)
     }
 
     /// Returns how long the API server asks to be left alone, at most five minutes.
-    #[must_use]
-    pub fn retry_after(&self) -> Option<Duration> {
+    pub(super) fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { retry_after, .. } => retry_after.map(|asked| asked.min(LONGEST_REST)),
             _ => None,

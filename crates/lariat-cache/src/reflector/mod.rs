@@ -29,9 +29,9 @@ use tokio_util::sync::CancellationToken;
 use crate::informer::{Publisher, Segment};
 use crate::selection::Selection;
 use backoff::Backoff;
+use error::ReflectorError;
 use query::Queries;
 
-pub use error::ReflectorError;
 pub(crate) use intake::Intake;
 pub(crate) use source::Endpoint;
 pub use source::{Source, SourceBody, SourceError, SourceRequest};

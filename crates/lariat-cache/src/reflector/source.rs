@@ -35,6 +35,29 @@ pub struct SourceRequest {
     pub gzip: bool,
 }
 
+impl SourceRequest {
+    /// Makes the request for a list with a query, for whoever tests a source of their own.
+    #[must_use]
+    pub fn list(query: &str) -> Self {
+        Self {
+            watch: false,
+            namespace: None,
+            query: query.to_owned(),
+            metadata_only: false,
+            gzip: false,
+        }
+    }
+
+    /// Makes the request for a watch with a query; `watch=true` has to be in it.
+    #[must_use]
+    pub fn watch(query: &str) -> Self {
+        Self {
+            watch: true,
+            ..Self::list(query)
+        }
+    }
+}
+
 /// The collection a reflector lists and watches.
 ///
 /// The default is the kind's endpoint on the API server. A source of your own can wrap, restrict or

@@ -2,7 +2,8 @@
 
 use lariat_core::{Gvk, ObjectKey, without_values};
 
-/// An object that cannot be read as some type. It says which field is wrong, and never a value.
+/// An object that cannot be read as some type. It says which field is wrong, and no value, unless the type's
+/// own `Deserialize` puts one into its message.
 ///
 /// It concerns this object and this type alone: other objects, and other views of this one, are as
 /// readable as before.

@@ -299,6 +299,12 @@ impl Snapshot {
         objects.take_while(move |object| object.key().as_str().starts_with(&prefix))
     }
 
+    /// Iterates over the objects that are wanted, in key order. Every object is looked at; for large kinds a
+    /// [`Cache::select`](crate::Cache::select) finds them through indexes.
+    pub fn select<'a>(&'a self, query: &'a Query) -> impl Iterator<Item = &'a Arc<CachedObject>> {
+        self.iter().filter(|object| query.matches(object))
+    }
+
     /// Returns how many objects there are.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -43,7 +43,9 @@ pub(super) fn write(path: &Path, header: &Header, objects: &Snapshot) -> Result<
 /// Creates a file that only its owner can read: there may be secrets in it.
 fn create(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
+    // A file that is there already may belong to somebody else, or lead elsewhere.
+    let _ = fs::remove_file(path);
+    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
@@ -51,7 +53,11 @@ fn create(path: &Path) -> io::Result<File> {
 
 /// Reads a file that was written under the same circumstances, to its end.
 pub(super) fn read(path: &Path, expected: &Header) -> Result<Found, Cold> {
-    let mut file = BufReader::new(GzDecoder::new(BufReader::new(File::open(path)?)));
+    let file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Cold::NoFile),
+        file => file?,
+    };
+    let mut file = BufReader::new(GzDecoder::new(BufReader::new(file)));
     let mut line = String::new();
     file.read_line(&mut line)
         .map_err(|error| damaged(&error.to_string()))?;

@@ -25,7 +25,7 @@ pub(crate) struct WarmStore {
     folder: Arc<Path>,
     client: Client,
     /// Which cluster this is, once it was asked.
-    cluster: Arc<OnceCell<String>>,
+    cluster: Arc<OnceCell<Option<String>>>,
 }
 
 /// What a file holds, and what must be the same for it to be used.
@@ -78,11 +78,9 @@ impl WarmStore {
 
     /// Looks for what an earlier run left of a kind.
     pub(crate) async fn find(&self, gvk: &Gvk, reading: &str) -> Result<Found, Cold> {
-        let path = self.path(gvk);
-        if !path.exists() {
-            return Err(Cold::NoFile);
-        }
+        // Asked even if there is no file: at the end another cluster may be there.
         let expected = self.header(gvk, reading).await?;
+        let path = self.path(gvk);
         let read = tokio::task::spawn_blocking(move || file::read(&path, &expected)).await;
         read.map_err(|panic| Cold::Damaged(panic.to_string()))?
     }
@@ -110,16 +108,20 @@ impl WarmStore {
     async fn header(&self, gvk: &Gvk, reading: &str) -> Result<Header, Cold> {
         Ok(Header {
             format: FORMAT,
-            cluster: self
-                .cluster
-                .get_or_try_init(|| self.ask_cluster())
-                .await?
-                .clone(),
+            cluster: self.cluster().await.ok_or(Cold::UnknownCluster)?,
             kind: gvk.to_string(),
             reading: reading.to_owned(),
             version: String::new(),
             objects: 0,
         })
+    }
+
+    /// Returns which cluster this is; asked once, whether or not it answers.
+    async fn cluster(&self) -> Option<String> {
+        let asked = self
+            .cluster
+            .get_or_init(|| async { self.ask_cluster().await.ok() });
+        asked.await.clone()
     }
 
     async fn ask_cluster(&self) -> Result<String, Cold> {

@@ -308,7 +308,8 @@ async fn a_server_that_comes_back_in_the_past_is_noticed_and_believed() {
 #[tokio::test(start_paused = true)]
 async fn pages_that_lead_nowhere_are_not_read_in_a_hot_loop() {
     let number = std::sync::atomic::AtomicUsize::new(0);
-    let scripts: [Box<dyn Fn(&crate::script::Ask) -> Answer + Send + Sync>; 2] = [
+    type Play = dyn Fn(&crate::script::Ask) -> Answer + Send + Sync;
+    let scripts: [Box<Play>; 2] = [
         Box::new(|_| list(10, "same", &["a"])),
         Box::new(move |ask| {
             let next = number.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
