@@ -103,7 +103,9 @@ fn lines(
             dashed,
         }
     };
-    DRAWN.iter().map(line).collect()
+    let lines = DRAWN.iter().map(line);
+    // A point alone shows no course.
+    lines.filter(|line| line.points.len() > 1).collect()
 }
 
 fn legend() -> String {
