@@ -129,7 +129,9 @@ impl Reflector {
         let lasted = opened.elapsed();
         let useless = matches!(
             end,
-            Err(ReflectorError::Malformed { .. } | ReflectorError::Expired { .. })
+            Err(ReflectorError::Malformed { .. }
+                | ReflectorError::Expired { .. }
+                | ReflectorError::WentBack)
         );
         if lasted >= LASTING_WATCH || (cursor.told && !useless) {
             self.backoff.reset();

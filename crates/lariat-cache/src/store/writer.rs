@@ -73,7 +73,13 @@ impl Store {
                 && listing.covers(object.key())
                 && !writer.own.is_after(object, version)
         };
-        self.remove_where(&mut writer, is_gone)
+        let changes = self.remove_where(&mut writer, is_gone);
+        for change in &changes {
+            if let Change::Deleted { last } = change {
+                writer.own.ended(last);
+            }
+        }
+        changes
     }
 
     /// Removes every object that a restriction leaves out.
@@ -97,7 +103,6 @@ impl Store {
         drop(snapshot);
         let mut changes = Vec::with_capacity(gone.len());
         for last in gone {
-            writer.own.ended(&last);
             self.take_out(writer, last.key());
             changes.push(Change::Deleted { last });
         }
