@@ -56,8 +56,10 @@ pub use client::{
 };
 pub use error::{SyncError, Unsynced};
 pub use factory::{CacheFactoryBuilder, SharedCacheFactory};
-pub use informer::{Changes, Informer, KindStatus, LoadError, Phase, Subscriber, Subscription};
-pub use mapper::{MapperError, RestMapper};
+pub use informer::{
+    Changes, Informer, KindStatus, LoadError, Phase, Subscriber, Subscription, Written,
+};
+pub use mapper::{MapperError, RestMapper, Survey};
 pub use options::{Filling, KindOptions, MissingKind};
 pub use reflector::{Source, SourceBody, SourceError, SourceRequest};
 pub use selection::Selection;

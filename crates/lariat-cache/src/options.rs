@@ -57,6 +57,8 @@ pub struct KindOptions {
     pub(crate) budget: Option<usize>,
     pub(crate) filling: Filling,
     pub(crate) uncompressed: bool,
+    pub(crate) missing: Option<MissingKind>,
+    pub(crate) sync_timeout: Option<Duration>,
 }
 
 impl KindOptions {
@@ -108,6 +110,23 @@ impl KindOptions {
     /// Sets how the cache is filled (default [`Filling::Stream`]).
     pub fn filling(self, filling: Filling) -> Self {
         Self { filling, ..self }
+    }
+
+    /// Sets what happens to a start if the kind is not served (default: as
+    /// [`CacheFactoryBuilder::missing_kind`](crate::CacheFactoryBuilder::missing_kind) says).
+    pub fn missing_kind(self, missing: MissingKind) -> Self {
+        let missing = Some(missing);
+        Self { missing, ..self }
+    }
+
+    /// Sets how long a start waits until the kind's cache is filled (default: as long as for the others; zero
+    /// fails unless it is filled already).
+    pub fn sync_timeout(self, timeout: Duration) -> Self {
+        let sync_timeout = Some(timeout);
+        Self {
+            sync_timeout,
+            ..self
+        }
     }
 
     /// Asks for lists without compression, which spares time where the network is fast.

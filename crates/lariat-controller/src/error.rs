@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lariat_cache::SyncError;
+use lariat_cache::{IdentityError, SyncError};
 use lariat_core::{Gvk, ObjectKey, debug_as_description};
 
 /// A handler that was not registered. Nothing else was touched.
@@ -19,6 +19,26 @@ pub enum RegisterError {
         /// The name.
         name: String,
     },
+    /// A handler that may not be called at all.
+    #[error(
+        "handler {name:?} of {gvk} has concurrency 0 and would never be called; give at least 1"
+    )]
+    NoConcurrency {
+        /// The kind.
+        gvk: Gvk,
+        /// The name.
+        name: String,
+    },
+    /// A handler whose identity cannot be sent.
+    #[error("handler {name:?} of {gvk} cannot write as it should")]
+    Identity {
+        /// The kind.
+        gvk: Gvk,
+        /// The name.
+        name: String,
+        /// What is wrong with it.
+        source: IdentityError,
+    },
     /// A handler needs a name.
     #[error("a handler of {gvk} has an empty name; name it after what it does")]
     EmptyName {
@@ -32,8 +52,12 @@ pub enum RegisterError {
 #[non_exhaustive]
 pub enum StartError {
     /// Workers are needed to call handlers.
-    #[error("start(0) would never call a handler; give the number of workers each kind shall have")]
-    NoWorkers,
+    #[error("{of} 0 workers and would never call a handler; give the number of keys it shall handle at a time",
+        of = gvk.as_ref().map_or_else(|| "the factory has".to_owned(), |gvk| format!("{gvk} has")))]
+    NoWorkers {
+        /// The kind whose options say so; none if the default or the start itself does.
+        gvk: Option<Gvk>,
+    },
     /// The factory runs.
     #[error(
         "the factory is started already; kinds and handlers that come later start by themselves"

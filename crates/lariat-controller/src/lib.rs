@@ -31,17 +31,31 @@
 //! ```
 
 mod factory;
+mod many;
 
 mod controller;
+mod related;
+mod sentinel;
+
+mod enqueue;
 mod handler;
 mod lane;
 mod payload;
 
+mod current;
 mod error;
 mod status;
 
-pub use controller::{Registration, SharedController};
+pub use controller::{CallRecord, ControllerOptions, Registration, RunRecord, SharedController};
+pub use enqueue::{Enqueue, EnqueueError};
 pub use error::{RegisterError, RunError, StartError, StopError};
-pub use factory::{FactoryBuilder, SharedControllerFactory};
-pub use handler::{Context, Handler, HandlerError, HandlerResult, Outcome};
+pub use factory::{FactoryBuilder, SharedControllerFactory, Transaction};
+pub use handler::{
+    Call, Context, Handler, HandlerError, HandlerOptions, HandlerResult, Middleware, Next, Outcome,
+    Predicate, Resync, Timeout, Tracing,
+};
+pub use lane::Ended;
+pub use many::{AllKinds, KindsRegistration};
+pub use related::{Related, Relation};
+pub use sentinel::{Circle, Pattern, Sentinel};
 pub use status::{ControllerStatus, HandlerStatus};

@@ -26,18 +26,23 @@ struct Deletion {
 }
 
 impl Payload {
-    /// Makes what travels with a change; `number` counts deletions in their order.
-    pub(crate) fn of(change: &Change, number: impl FnOnce() -> u64) -> Self {
+    /// Makes what travels with a change for some lanes; `number` counts deletions in their order.
+    pub(crate) fn of(
+        change: &Change,
+        cause: Cause,
+        lanes: &Lanes,
+        number: impl FnOnce() -> u64,
+    ) -> Self {
         let deletion = match change {
             Change::Deleted { last } => Some(Box::new(Deletion {
                 last: Arc::clone(last),
                 number: number(),
-                lanes: Lanes::ALL,
+                lanes: lanes.clone(),
             })),
             _ => None,
         };
         Self {
-            causes: change.cause().into(),
+            causes: cause.into(),
             deletion,
         }
     }
@@ -50,8 +55,14 @@ impl Payload {
 
     /// Returns what a lane that failed needs to try again.
     pub(crate) fn for_retry(&self, lane: LaneId, cause: Cause) -> Self {
-        let mut causes = self.causes.clone();
-        causes.push(cause);
+        let mut payload = self.for_lane(lane);
+        payload.causes.push(cause);
+        payload
+    }
+
+    /// Returns what one of the lanes needs to be called later.
+    pub(crate) fn for_lane(&self, lane: LaneId) -> Self {
+        let causes = self.causes.clone();
         let deletion = self.deletion.as_deref();
         let mine = deletion.filter(|deletion| deletion.lanes.contains(lane));
         let deletion = mine.map(|deletion| {
@@ -75,6 +86,10 @@ impl lariat_queue::Payload for Payload {
             Some(mine) if mine.number == theirs.number => mine.lanes.merge(&theirs.lanes),
             Some(mine) if mine.number > theirs.number => {}
             // Of two objects that were deleted under one name, the last one is told.
+            Some(mine) => {
+                let earlier = std::mem::replace(mine, theirs);
+                mine.lanes.merge(&earlier.lanes);
+            }
             mine => *mine = Some(theirs),
         }
     }

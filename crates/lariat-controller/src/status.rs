@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cache::KindStatus;
-use lariat_queue::QueueStats;
+use lariat_queue::{Histogram, QueueStats};
+
+use crate::lane::{Ended, Totals};
+use crate::sentinel::Circle;
 
 /// State and totals of one handler, for as long as it is registered.
 #[derive(Debug, Clone)]
@@ -22,8 +25,41 @@ pub struct HandlerStatus {
     pub panics: u64,
     /// Calls that took longer than allowed.
     pub timeouts: u64,
+    /// Failures after which nothing was tried again, because the retries were used up.
+    pub given_up: u64,
     /// The time all calls took together.
     pub busy: Duration,
+    /// How long calls took.
+    pub times: Histogram,
+    /// How long it took from a change to the call for it; retries do not count.
+    pub lags: Histogram,
+    ended: [u64; Ended::ALL.len()],
+}
+
+impl HandlerStatus {
+    pub(crate) fn new(name: Arc<str>, totals: Totals) -> Self {
+        let count = |of: Ended| totals.ended[of as usize];
+        let failures = Ended::ALL.into_iter().filter(|ended| ended.is_failure());
+        Self {
+            name,
+            runs: totals.ended.iter().sum(),
+            retries: totals.retries,
+            failures: failures.map(count).sum(),
+            panics: count(Ended::Panicked),
+            timeouts: count(Ended::TimedOut),
+            given_up: totals.given_up,
+            busy: totals.times.sum(),
+            ended: totals.ended,
+            times: totals.times,
+            lags: totals.lags,
+        }
+    }
+
+    /// Returns how many calls ended in some way.
+    #[must_use]
+    pub fn ended(&self, how: Ended) -> u64 {
+        self.ended[how as usize]
+    }
 }
 
 /// State and totals of one kind.
@@ -34,6 +70,10 @@ pub struct ControllerStatus {
     pub cache: KindStatus,
     /// The queue.
     pub queue: QueueStats,
+    /// How many keys are handled at a time; none if the controller does not run.
+    pub workers: Option<usize>,
     /// The handlers, in the order of their registration.
     pub handlers: Vec<HandlerStatus>,
+    /// The keys that go round in circles, by key; see [`Sentinel`](crate::Sentinel).
+    pub circles: Vec<Circle>,
 }

@@ -29,12 +29,32 @@ pub enum Cause {
         /// The version of its last known state.
         version: ResourceVersion,
     },
+    /// A handler of this process created or changed the object.
+    Wrote {
+        /// The handler.
+        by: Arc<str>,
+        /// The version before, if the object was there.
+        from: Option<ResourceVersion>,
+        /// The version since.
+        to: ResourceVersion,
+        /// How many runs in a row, each caused by the write of the one before, led to the write.
+        chain: u32,
+    },
+    /// Something this object has to do with changed.
+    Related {
+        /// What happened to which object, in words.
+        what: Arc<str>,
+        /// As for [`Wrote`](Self::Wrote), if a handler of this process did it.
+        chain: u32,
+    },
     /// The store is being replayed by schedule, nothing changed.
     Resync,
     /// Code asked for the key.
     Enqueued {
         /// The handler that asked, if it was one.
         by: Option<Arc<str>>,
+        /// Why, if it was said.
+        why: Option<Arc<str>>,
         /// The line of code that asked.
         at: &'static Location<'static>,
     },
@@ -82,7 +102,33 @@ impl Cause {
                 *failures = more;
                 Ok(())
             }
+            (
+                Self::Wrote { by, to, chain, .. },
+                Self::Wrote {
+                    by: again,
+                    from: Some(from),
+                    to: newest,
+                    chain: longer,
+                },
+            ) if *by == again && *to == from => {
+                *to = newest;
+                *chain = longer.max(*chain);
+                Ok(())
+            }
             (_, later) => Err(later),
+        }
+    }
+}
+
+impl Cause {
+    /// Returns how many runs in a row, each caused by the write of the one before, led to this cause; none if
+    /// it says nothing about that, as a retry.
+    #[must_use]
+    pub fn chain(&self) -> Option<u32> {
+        match self {
+            Self::Wrote { chain, .. } | Self::Related { chain, .. } => Some(*chain),
+            Self::Retry { .. } => None,
+            _ => Some(0),
         }
     }
 }
@@ -94,8 +140,24 @@ impl fmt::Display for Cause {
             Self::Updated { from, to } => write!(f, "updated {from} → {to}"),
             Self::Deleted { version, .. } => write!(f, "deleted at {version}"),
             Self::Resync => f.write_str("resync"),
-            Self::Enqueued { by: None, at } => write!(f, "enqueued at {at}"),
-            Self::Enqueued { by: Some(by), at } => write!(f, "enqueued by {by} at {at}"),
+            Self::Wrote {
+                by, from: None, to, ..
+            } => write!(f, "created by {by} at {to}"),
+            Self::Wrote {
+                by,
+                from: Some(from),
+                to,
+                ..
+            } => write!(f, "written by {by} {from} → {to}"),
+            Self::Related { what, .. } => f.write_str(what),
+            Self::Enqueued { by, why, at } => {
+                f.write_str("enqueued ")?;
+                if let Some(by) = by {
+                    write!(f, "by {by} ")?;
+                }
+                write!(f, "at {at}")?;
+                why.iter().try_for_each(|why| write!(f, " because {why}"))
+            }
             Self::Retry { handler, failures } => write!(f, "retry {failures} of {handler}"),
             Self::Requeued { handler } => write!(f, "requeued by {handler}"),
             Self::LateHandler { handler } => write!(f, "{handler} was registered late"),
@@ -173,6 +235,13 @@ impl Causes {
             .chain(self.more.iter().flat_map(|more| &more.causes))
     }
 
+    /// Returns how many runs in a row, each caused by the write of the one before, led to this one: 0 as soon
+    /// as anything else is among the causes.
+    #[must_use]
+    pub fn chain(&self) -> u32 {
+        self.iter().filter_map(Cause::chain).min().unwrap_or(0)
+    }
+
     /// Returns how many causes were counted but not kept.
     #[must_use]
     pub fn omitted(&self) -> u32 {
@@ -223,6 +292,7 @@ mod tests {
     fn enqueued(by: &str) -> Cause {
         Cause::Enqueued {
             by: Some(by.into()),
+            why: None,
             at: Location::caller(),
         }
     }

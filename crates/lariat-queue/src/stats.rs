@@ -115,7 +115,8 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    fn record(&mut self, duration: Duration) {
+    /// Counts a duration.
+    pub fn record(&mut self, duration: Duration) {
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         let bucket = (u64::BITS - micros.leading_zeros()) as usize;
         self.buckets[bucket.min(BUCKETS - 1)] += 1;

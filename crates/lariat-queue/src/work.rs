@@ -100,7 +100,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Work<K, P> {
             .as_mut()
             .map(|taken| std::mem::take(&mut taken.payload));
         let payload = payload.unwrap_or_default();
-        self.finish([(LaneId::WHOLE, Verdict::Failed { after, payload })]);
+        self.finish([(
+            LaneId::WHOLE,
+            Verdict::Failed {
+                after,
+                payload,
+                priority: None,
+            },
+        )]);
     }
 }
 

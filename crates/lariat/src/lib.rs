@@ -29,15 +29,17 @@
 mod signal;
 
 pub use lariat_controller::{
-    Context, ControllerStatus, FactoryBuilder, Handler, HandlerError, HandlerResult, HandlerStatus,
-    Outcome, RegisterError, Registration, RunError, SharedController, SharedControllerFactory,
-    StartError, StopError,
+    AllKinds, Call, CallRecord, Circle, Context, ControllerOptions, ControllerStatus, Ended,
+    Enqueue, EnqueueError, FactoryBuilder, Handler, HandlerError, HandlerOptions, HandlerResult,
+    HandlerStatus, KindsRegistration, Middleware, Next, Outcome, Pattern, Predicate, RegisterError,
+    Registration, Related, Relation, Resync, RunError, RunRecord, Sentinel, SharedController,
+    SharedControllerFactory, StartError, StopError, Timeout, Tracing, Transaction,
 };
 
 pub use lariat_cache::{
-    Cache, CachedObject, ClientIdentity, ConnectError, DecodeError, Filling, Http2, IndexError,
-    KindOptions, KindStatus, MapperError, Metadata, MissingKind, Phase, Query, Selection, Storage,
-    SyncError, Transform, View, connect, from_config, from_kubeconfig,
+    Cache, CachedObject, ClientIdentity, ConnectError, DecodeError, Filling, Http2, IdentityError,
+    IndexError, KindOptions, KindStatus, MapperError, Metadata, MissingKind, Phase, Query,
+    Selection, Storage, SyncError, Transform, View, connect, from_config, from_kubeconfig,
 };
 
 pub use lariat_core::{
@@ -69,8 +71,9 @@ pub use kube;
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        Cache, Cause, Context, Gvk, Handler, HandlerError, HandlerResult, Metadata, ObjectKey,
-        Outcome, Registration, SharedController, SharedControllerFactory,
+        Cache, Cause, Context, ControllerOptions, Enqueue, Gvk, Handler, HandlerError,
+        HandlerOptions, HandlerResult, Metadata, ObjectKey, Outcome, Predicate, Registration,
+        Relation, SharedController, SharedControllerFactory,
     };
     pub use kube::Client;
     pub use kube::api::DynamicObject;

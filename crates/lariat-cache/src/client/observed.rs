@@ -12,10 +12,14 @@ use kube::client::Body;
 use tower::{BoxError, Service};
 
 use super::identity::ClientIdentity;
+use crate::store::CachedObject;
 
 /// Is told of writes that succeeded.
 pub(crate) trait WriteObserver: Send + Sync + 'static {
-    fn wrote(&self, write: &Write, answer: &[u8]);
+    /// Returns the state before a write that is about to be sent, as far as it is known.
+    fn before(&self, write: &Write) -> Option<Arc<CachedObject>>;
+
+    fn wrote(&self, write: &Write, answer: &[u8], before: Option<Arc<CachedObject>>);
 }
 
 /// A write that succeeded.
@@ -64,12 +68,14 @@ impl Service<Request<Body>> for Observed {
                 write = write.filter(|_| !is_rehearsal(&options));
                 request = Request::from_parts(parts, Body::from(options));
             }
+            // Here, and not when the request is made: this is the task of whoever writes.
+            let before = write.as_ref().and_then(|write| observer.before(write));
             let response = client.send(request).await?;
             match write {
                 Some(write) if response.status().is_success() && is_json(&response) => {
                     let (parts, body) = response.into_parts();
                     let answer: Bytes = body.collect().await?.to_bytes();
-                    observer.wrote(&write, &answer);
+                    observer.wrote(&write, &answer, before);
                     Ok(Response::from_parts(parts, Body::from(answer)))
                 }
                 _ => Ok(response),

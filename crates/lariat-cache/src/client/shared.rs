@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use super::identity::{ClientIdentity, IdentityError};
 use super::observed::{Observed, Write, WriteObserver};
 use crate::mapper::{MapperError, RestMapper};
+use crate::store::CachedObject;
 
 /// Gives out one [`KindClient`] per kind and identity; a clone is the same factory.
 #[derive(Clone)]
@@ -66,6 +67,20 @@ impl SharedClientFactory {
     #[must_use]
     pub fn client(&self) -> Client {
         self.client_of(ClientIdentity::default(), HeaderMap::new())
+    }
+
+    /// Returns the client everything is written through under an identity.
+    ///
+    /// # Errors
+    ///
+    /// The identity cannot be sent.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime, if it is asked for the first time.
+    pub fn client_as(&self, identity: ClientIdentity) -> Result<Client, IdentityError> {
+        let headers = identity.headers()?;
+        Ok(self.client_of(identity, headers))
     }
 
     fn client_of(&self, identity: ClientIdentity, headers: HeaderMap) -> Client {
@@ -145,9 +160,13 @@ impl SharedClientFactory {
 struct Late(Arc<OnceLock<Arc<dyn WriteObserver>>>);
 
 impl WriteObserver for Late {
-    fn wrote(&self, write: &Write, answer: &[u8]) {
+    fn before(&self, write: &Write) -> Option<Arc<CachedObject>> {
+        self.0.get()?.before(write)
+    }
+
+    fn wrote(&self, write: &Write, answer: &[u8], before: Option<Arc<CachedObject>>) {
         if let Some(observer) = self.0.get() {
-            observer.wrote(write, answer);
+            observer.wrote(write, answer, before);
         }
     }
 }
@@ -199,7 +218,8 @@ impl KindClient {
     }
 
     /// Returns where the kind is served, if that is known.
-    pub(crate) fn known_resource(&self) -> Option<ResourceKind> {
+    #[must_use]
+    pub fn known_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {
             Some(Place::Told(resource) | Place::Discovered(resource)) => Some(resource.clone()),
             None => None,

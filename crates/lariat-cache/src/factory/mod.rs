@@ -9,7 +9,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::try_join_all;
+use futures::future::{select_all, try_join_all};
 use kube::Client;
 use lariat_core::{Gvk, ResourceKind};
 use parking_lot::Mutex;
@@ -183,10 +183,12 @@ impl SharedCacheFactory {
     ///
     /// Dropping the future loses nothing.
     pub async fn wait_for_sync(&self, timeout: Duration) -> Result<(), SyncError> {
-        let cores = self.cores();
-        let (kinds, after) = match time::timeout(timeout, refused(&cores)).await {
-            Ok(missing) => (missing, None),
-            Err(_) => (unsynced(&cores), Some(timeout)),
+        let mut cores = self.cores();
+        cores.retain(|core| !core.is_optional());
+        let (kinds, after) = tokio::select! {
+            biased;
+            missing = refused(&cores) => (missing, None),
+            limit = too_late(&cores, timeout) => (unsynced(&cores), Some(limit)),
         };
         if kinds.is_empty() {
             return Ok(());
@@ -227,6 +229,23 @@ async fn refused(cores: &[Arc<Core>]) -> Vec<Unsynced> {
         if !missing.is_empty() {
             return missing;
         }
+    }
+}
+
+/// Waits until some kind has taken longer than a start waits for it; returns how long that was.
+async fn too_late(cores: &[Arc<Core>], usual: Duration) -> Duration {
+    let late = cores.iter().map(|core| {
+        Box::pin(async {
+            let limit = core.sync_timeout().unwrap_or(usual);
+            if time::timeout(limit, core.synced()).await.is_ok() {
+                std::future::pending::<()>().await;
+            }
+            limit
+        })
+    });
+    match cores.is_empty() {
+        true => std::future::pending().await,
+        false => select_all(late).await.0,
     }
 }
 

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::Shared;
 use crate::client::{Write, WriteObserver};
 use crate::informer::Core;
+use crate::store::CachedObject;
 
 /// Brings the answers of writes into the caches, ahead of their watches.
 ///
@@ -63,7 +64,14 @@ const OF_THE_OBJECT: [&str; 5] = [
 ];
 
 impl WriteObserver for OwnWrites {
-    fn wrote(&self, write: &Write, answer: &[u8]) {
+    fn before(&self, write: &Write) -> Option<Arc<CachedObject>> {
+        let core = self.factory.upgrade()?.written_to(write)?;
+        let namespace = write.namespace.as_deref().unwrap_or_default();
+        let key = ObjectKey::namespaced(namespace, &write.name);
+        core.store().get(&key)
+    }
+
+    fn wrote(&self, write: &Write, answer: &[u8], before: Option<Arc<CachedObject>>) {
         let subresource = write.subresource.as_deref();
         if subresource.is_some_and(|name| !OF_THE_OBJECT.contains(&name)) {
             return;
@@ -86,7 +94,7 @@ impl WriteObserver for OwnWrites {
             && read.metadata.namespace == namespace
             && (write.name.is_empty() || read.metadata.name == write.name);
         if is_it {
-            core.wrote(answer, read.is_gone(deletes));
+            core.wrote(answer, read.is_gone(deletes), before);
         }
     }
 }

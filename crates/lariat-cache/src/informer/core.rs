@@ -1,6 +1,8 @@
 //! What all users of a kind share.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey, ResourceKind, ResourceVersion, Uid};
 use tokio::sync::{Mutex, Notify, watch};
@@ -14,7 +16,7 @@ use crate::client::KindClient;
 use crate::options::{KindOptions, MissingKind};
 use crate::reflector::{Intake, Source};
 use crate::selection::Selection;
-use crate::store::{Content, Storage, Store};
+use crate::store::{CachedObject, Content, Storage, Store};
 use crate::warm::WarmStore;
 
 /// What all users of a kind share.
@@ -24,6 +26,8 @@ pub(crate) struct Core {
     pub(super) publisher: Arc<Publisher>,
     pub(super) progress: Arc<Progress>,
     pub(super) missing: MissingKind,
+    /// A start does not wait for it.
+    pub(super) optional: AtomicBool,
     pub(super) options: KindOptions,
     pub(super) source: Option<Arc<dyn Source>>,
     pub(super) wanted: watch::Sender<Wanted>,
@@ -73,7 +77,8 @@ impl Core {
             publisher: Arc::new(publisher),
             store,
             client,
-            missing: surroundings.missing,
+            optional: AtomicBool::new(false),
+            missing: options.missing.unwrap_or(surroundings.missing),
             wanted: watch::Sender::new(Wanted {
                 selection: options.selection.clone(),
                 content: false,
@@ -92,12 +97,26 @@ impl Core {
         self.client.gvk()
     }
 
+    /// Returns how long a start waits for the kind, if that was chosen for it.
+    pub(crate) fn sync_timeout(&self) -> Option<Duration> {
+        self.options.sync_timeout
+    }
+
+    /// Returns whether a start does not wait for the kind.
+    pub(crate) fn is_optional(&self) -> bool {
+        self.optional.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn usage(&self) -> &Arc<Usage> {
         &self.usage
     }
 
     pub(crate) fn status(&self) -> KindStatus {
         self.progress.status(&self.store)
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
     pub(crate) fn objects(&self) -> usize {
@@ -130,7 +149,9 @@ impl Core {
     }
 
     /// Takes in the answer to a write of this process, as far as it is certain what it means here.
-    pub(crate) fn wrote(&self, answer: &[u8], gone: bool) {
+    ///
+    /// `before` is the state that was known when it was sent.
+    pub(crate) fn wrote(&self, answer: &[u8], gone: bool, before: Option<Arc<CachedObject>>) {
         // Before the cache is filled, or once it is not kept up to date, it would be an only object.
         if self.progress.phase() != Phase::Synced {
             return;
@@ -144,7 +165,7 @@ impl Core {
         if gone || !wanted.selection.may_hold(&object) {
             self.publisher.deleted(object.key(), object.uid());
         } else if wanted.selection.surely_holds(&object) {
-            self.publisher.wrote(object, content);
+            self.publisher.wrote(object, content, before);
         }
     }
 

@@ -13,6 +13,7 @@ mod warmth;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use lariat_core::{Gvk, ObjectKey};
 
@@ -29,7 +30,7 @@ pub(crate) use core::{Core, Surroundings};
 pub use load::LoadError;
 pub(crate) use progress::Segment;
 pub(crate) use publisher::Publisher;
-pub use publisher::{Subscriber, Subscription};
+pub use publisher::{Subscriber, Subscription, Written};
 pub use status::{KindStatus, Phase};
 use user::User;
 
@@ -75,6 +76,11 @@ impl Informer {
     pub fn cache<K: View>(&self) -> Cache<K> {
         self.need::<K>();
         Cache::new(self.clone())
+    }
+
+    /// Says whether a start waits for the kind (default: it does), and fails if it is not served.
+    pub fn set_optional(&self, optional: bool) {
+        self.core.optional.store(optional, Ordering::Relaxed);
     }
 
     /// Says that somebody reads the kind as `K`: the content is watched from now on if that needs it.

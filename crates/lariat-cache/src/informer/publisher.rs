@@ -10,7 +10,7 @@ use parking_lot::{Mutex, ReentrantMutex};
 
 use super::budget::Budget;
 use super::user::User;
-use crate::store::{Change, Content, Delta, Listing, Store};
+use crate::store::{CachedObject, Change, Content, Delta, Listing, Store};
 
 /// Somebody who is told of every change of a kind.
 ///
@@ -22,7 +22,26 @@ use crate::store::{Change, Content, Delta, Listing, Store};
 /// again.
 pub trait Subscriber: Send + Sync + 'static {
     /// Tells of changes, in order. Never called with none.
+    ///
+    /// What this process writes is told on the task that waits for the answer, unless the watch told it
+    /// before.
     fn changed(&self, changes: &[Change]);
+
+    /// Tells of a write of this process that was answered with the object, after its change was told; also if
+    /// it changed nothing. Called on the task that waits for the answer.
+    fn wrote(&self, _written: &Written) {}
+}
+
+/// A write of this process.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Written {
+    /// The state that was known when the write was sent; none if there was no such object.
+    pub before: Option<Arc<CachedObject>>,
+    /// The state the API server answered with, or a newer one.
+    pub after: Arc<CachedObject>,
+    /// The version the API server answered with. The one before, if the write changed nothing.
+    pub version: ResourceVersion,
 }
 
 /// A subscription; dropping it ends it. A call that is under way on another thread is not waited for.
@@ -124,8 +143,26 @@ impl Publisher {
     }
 
     /// Takes in the answer to a write of this process.
-    pub(crate) fn wrote(&self, object: RawObject, content: Content) {
+    pub(crate) fn wrote(
+        &self,
+        object: RawObject,
+        content: Content,
+        before: Option<Arc<CachedObject>>,
+    ) {
+        let (key, version) = (object.key().clone(), object.version().clone());
         self.publish(|store| store.wrote(object, content));
+        let Some(after) = self.store.get(&key) else {
+            return;
+        };
+        let written = Written {
+            before,
+            after,
+            version,
+        };
+        let subscribers = Arc::clone(&self.subscribers.lock());
+        for each in subscribers.iter() {
+            self.call(|| each.subscriber.wrote(&written));
+        }
     }
 
     /// Takes in that this process deleted an object.
@@ -173,10 +210,12 @@ impl Publisher {
         if changes.is_empty() {
             return;
         }
-        let told = catch_unwind(AssertUnwindSafe(|| subscriber.changed(changes)));
-        if told.is_err() {
-            let (kind, changes) = (&self.kind, changes.len());
-            tracing::error!(%kind, changes, "a subscriber panicked");
+        self.call(|| subscriber.changed(changes));
+    }
+
+    fn call(&self, call: impl FnOnce()) {
+        if catch_unwind(AssertUnwindSafe(call)).is_err() {
+            tracing::error!(kind = %self.kind, "a subscriber panicked");
         }
     }
 }

@@ -5,6 +5,8 @@
 use lariat_core::{Gvk, ResourceKind, Scope};
 use serde::Deserialize;
 
+use super::survey::{Served, is_watchable};
+
 /// What to accept; servers that do not aggregate answer with the list of groups they always had.
 pub(super) const ACCEPTED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;\
     as=APIGroupDiscoveryList,application/json";
@@ -48,6 +50,8 @@ struct Resource {
     response_kind: Option<Kind>,
     #[serde(default)]
     scope: String,
+    #[serde(default)]
+    verbs: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -63,27 +67,46 @@ struct Kind {
 ///
 /// A version whose server did not answer the aggregator is left out, so that it is asked itself.
 pub(super) fn read(text: &str) -> Vec<(String, Vec<ResourceKind>)> {
-    let Ok(document) = serde_json::from_str::<Document>(text) else {
-        return Vec::new();
+    let plain = |(path, served): (String, Option<Vec<Served>>)| {
+        let resources = served?.into_iter().map(|served| served.resource);
+        Some((path, resources.collect()))
     };
+    let all = survey(text).unwrap_or_default();
+    all.into_iter().filter_map(plain).collect()
+}
+
+/// What is served under the paths of groups and versions; nothing where the server behind one did not answer.
+pub(super) type Paths = Vec<(String, Option<Vec<Served>>)>;
+
+/// Returns what is served, with the versions of each group in the order of preference; none if this is another
+/// document.
+pub(super) fn survey(text: &str) -> Option<Paths> {
+    let document: Document = serde_json::from_str(text).ok()?;
     if document.kind != "APIGroupDiscoveryList" {
-        return Vec::new();
+        return None;
     }
     let versions = document.items.into_iter().flat_map(|group| {
         let name = group.metadata.name;
-        let fresh = group
-            .versions
-            .into_iter()
-            .filter(|version| version.freshness != "Stale");
-        fresh.map(move |version| (name.clone(), version))
+        let versions = group.versions.into_iter();
+        versions.map(move |version| (name.clone(), version))
     });
     let read = |(group, version): (String, Version)| {
         let path = Gvk::new(&group, &version.version, "").api_path();
         let resources = version.resources.iter();
-        let resources = resources.filter_map(|each| resource(&group, &version.version, each));
-        (path, resources.collect())
+        let resources = resources.filter_map(|each| served(&group, &version.version, each));
+        (
+            path,
+            (version.freshness != "Stale").then(|| resources.collect()),
+        )
     };
-    versions.map(read).collect()
+    Some(versions.map(read).collect())
+}
+
+fn served(group: &str, version: &str, each: &Resource) -> Option<Served> {
+    Some(Served {
+        resource: resource(group, version, each)?,
+        is_watchable: is_watchable(&each.verbs),
+    })
 }
 
 fn resource(group: &str, version: &str, resource: &Resource) -> Option<ResourceKind> {

@@ -1,10 +1,19 @@
 //! Discovery documents of one group and version.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIResource, APIResourceList};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{APIGroup, APIResource, APIResourceList};
 use lariat_core::{Gvk, ResourceKind, Scope};
+use serde::Deserialize;
+
+use super::survey::{Served, is_watchable};
 
 /// Returns the resources of a document that are not subresources.
 pub(super) fn read(text: &str) -> Result<Vec<ResourceKind>, serde_json::Error> {
+    let served = survey(text)?.into_iter();
+    Ok(served.map(|served| served.resource).collect())
+}
+
+/// Returns what a document says is served, but for subresources.
+pub(super) fn survey(text: &str) -> Result<Vec<Served>, serde_json::Error> {
     let list: APIResourceList = serde_json::from_str(text)?;
     let (group, version) = list
         .group_version
@@ -14,13 +23,44 @@ pub(super) fn read(text: &str) -> Result<Vec<ResourceKind>, serde_json::Error> {
         .resources
         .iter()
         .filter(|resource| !resource.name.contains('/'));
-    let resource = |resource: &APIResource| {
+    let served = |resource: &APIResource| {
         let gvk = Gvk::new(group, version, &resource.kind);
         let scope = match resource.namespaced {
             true => Scope::Namespaced,
             false => Scope::Cluster,
         };
-        ResourceKind::new(gvk, &resource.name, scope)
+        Served {
+            resource: ResourceKind::new(gvk, &resource.name, scope),
+            is_watchable: is_watchable(&resource.verbs),
+        }
     };
-    Ok(resources.map(resource).collect())
+    Ok(resources.map(served).collect())
+}
+
+/// Returns the versions `/api` or `/apis` lists, each group's in the order of preference.
+pub(super) fn versions(text: &str) -> Result<Vec<String>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Document {
+        /// Of the core group.
+        #[serde(default)]
+        versions: Vec<String>,
+        #[serde(default)]
+        groups: Vec<APIGroup>,
+    }
+    let document: Document = serde_json::from_str(text)?;
+    let core = document.versions.into_iter();
+    let named = document.groups.into_iter().flat_map(|group| {
+        let preferred = group.preferred_version.map(|version| version.group_version);
+        let mut versions: Vec<String> = group
+            .versions
+            .into_iter()
+            .map(|version| version.group_version)
+            .collect();
+        versions.sort_by_key(|version| Some(version) != preferred.as_ref());
+        versions
+    });
+    let core = core.map(|version| format!("/api/{version}"));
+    Ok(core
+        .chain(named.map(|version| format!("/apis/{version}")))
+        .collect())
 }

@@ -2,6 +2,7 @@
 
 mod aggregated;
 mod legacy;
+mod survey;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,6 +15,8 @@ use lariat_core::{Gvk, ResourceKind, debug_as_description};
 use parking_lot::Mutex;
 use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::{self, Instant};
+
+pub use survey::Survey;
 
 /// Looks kinds up in the API server's discovery.
 ///

@@ -1,16 +1,23 @@
 //! The controller of a kind: its queue, its handlers and its workers.
 
 mod core;
+mod feed;
+mod guard;
+mod history;
 mod options;
 mod registration;
+mod report;
+mod resync;
 mod run;
 mod shared;
 mod slot;
 mod worker;
 
-pub(crate) use core::ControllerCore;
-pub(crate) use options::ControllerOptions;
+pub(crate) use core::{ControllerCore, Queue};
+pub(crate) use feed::cause;
+pub use history::{CallRecord, RunRecord};
+pub use options::ControllerOptions;
 pub use registration::Registration;
 pub use shared::SharedController;
-pub(crate) use slot::Slot;
-pub(crate) use worker::{Stopping, run_workers};
+pub(crate) use slot::{NewHandler, Slot};
+pub(crate) use worker::{Running, Stopping};

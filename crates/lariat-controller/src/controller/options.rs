@@ -2,40 +2,152 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
+use lariat_cache::KindOptions;
 use lariat_core::ObjectKey;
 use lariat_queue::{Ageing, QueueBuilder, RateLimiter, WorkQueue, group};
 
 use super::core::Queue;
+use crate::handler::{HandlerOptions, Resync};
+use crate::sentinel::Sentinel;
 
-/// What a factory gives each of its controllers.
+/// The options of a kind's controller; also the defaults for all kinds of a factory.
+///
+/// What is not set for a kind is as the factory says.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_cache::{KindOptions, Storage};
+/// use lariat_controller::{ControllerOptions, HandlerOptions};
+///
+/// let secrets = ControllerOptions::default()
+///     .workers(2)
+///     .handlers(HandlerOptions::default().timeout(Duration::from_secs(60)))
+///     .cache(KindOptions::default().storage(Storage::OnDemand));
+/// # let _ = secrets;
+/// ```
 #[derive(Clone, Default)]
-pub(crate) struct ControllerOptions {
-    pub(crate) handler_timeout: Option<Duration>,
+#[must_use = "options do nothing until a factory has them"]
+pub struct ControllerOptions {
+    pub(crate) workers: Option<usize>,
     /// Makes the limiter of one controller; lasso's curve without it.
     limiter: Option<Arc<SetLimiter>>,
-    pub(crate) fair_namespaces: bool,
-    pub(crate) ageing: Ageing,
+    fair_namespaces: Option<bool>,
+    ageing: Option<Ageing>,
+    pub(crate) handlers: HandlerOptions,
+    pub(crate) cache: Option<KindOptions>,
+    history: Option<usize>,
+    sentinel: Option<Sentinel>,
 }
 
 type SetLimiter = dyn Fn(QueueBuilder<ObjectKey>) -> QueueBuilder<ObjectKey> + Send + Sync;
 
+/// How many runs a controller remembers.
+const HISTORY: usize = 256;
+
 impl ControllerOptions {
-    pub(crate) fn set_limiter<L: RateLimiter>(
-        &mut self,
-        make: impl Fn() -> L + Send + Sync + 'static,
-    ) {
-        self.limiter = Some(Arc::new(move |builder| builder.limiter(make())));
+    /// Sets how many keys of the kind are handled at a time (default 5, as in lasso; zero makes a start fail).
+    ///
+    /// For a kind it counts more than what [`start`](crate::SharedControllerFactory::start) is given, for the
+    /// defaults of a factory less.
+    pub fn workers(self, workers: usize) -> Self {
+        let workers = Some(workers);
+        Self { workers, ..self }
+    }
+
+    /// Sets how long failed handlers wait (default:
+    /// [`lasso_default`](lariat_queue::lasso_default), 5 ms doubling up to 30 s, and 2 minutes from the
+    /// 31st failure on).
+    ///
+    /// `limiter` is called once for each kind, so that kinds never share one by accident.
+    pub fn rate_limiter<L: RateLimiter>(
+        self,
+        limiter: impl Fn() -> L + Send + Sync + 'static,
+    ) -> Self {
+        let set: Arc<SetLimiter> = Arc::new(move |builder| builder.limiter(limiter()));
+        let limiter = Some(set);
+        Self { limiter, ..self }
+    }
+
+    /// Sets how long initial lists and other low priorities wait behind fresh changes (default: a second,
+    /// then every fourth hand-out; see [`Ageing`]).
+    pub fn ageing(self, ageing: Ageing) -> Self {
+        let ageing = Some(ageing);
+        Self { ageing, ..self }
+    }
+
+    /// Lets the namespaces of the kind take turns, or not, so that one in which much happens does not hold
+    /// back the others (default: first come first served over all namespaces).
+    pub fn fair_namespaces(self, fair: bool) -> Self {
+        let fair_namespaces = Some(fair);
+        Self {
+            fair_namespaces,
+            ..self
+        }
+    }
+
+    /// Sets what holds for handlers that do not say otherwise, and what is wrapped around all of them.
+    pub fn handlers(self, handlers: HandlerOptions) -> Self {
+        Self { handlers, ..self }
+    }
+
+    /// Calls handlers only for what has changed, not for resyncs, unless they ask for some of their own:
+    /// lasso's `SyncOnlyChangedObjects`.
+    pub fn only_changed(self) -> Self {
+        let handlers = self.handlers.clone().resync(Resync::Never);
+        Self { handlers, ..self }
+    }
+
+    /// Sets how the kind is cached: which namespaces and labels, in which form, how often it resyncs, how long
+    /// a start waits for it, and what happens if it is not served (default: see [`KindOptions`]).
+    pub fn cache(self, cache: KindOptions) -> Self {
+        let cache = Some(cache);
+        Self { cache, ..self }
+    }
+
+    /// Sets how many runs are remembered (default 256; zero for none). A run takes about 200 bytes.
+    pub fn history(self, runs: usize) -> Self {
+        let history = Some(runs);
+        Self { history, ..self }
+    }
+
+    /// Sets when a key counts as going round in circles, and how it is slowed down (default:
+    /// [`Sentinel::default`]).
+    pub fn sentinel(self, sentinel: Sentinel) -> Self {
+        let sentinel = Some(sentinel);
+        Self { sentinel, ..self }
+    }
+
+    /// Returns these options, with others for what is not set.
+    pub(crate) fn or(self, others: &Self) -> Self {
+        Self {
+            workers: self.workers.or(others.workers),
+            limiter: self.limiter.or_else(|| others.limiter.clone()),
+            fair_namespaces: self.fair_namespaces.or(others.fair_namespaces),
+            ageing: self.ageing.or(others.ageing),
+            handlers: self.handlers.or(&others.handlers),
+            cache: self.cache.or_else(|| others.cache.clone()),
+            history: self.history.or(others.history),
+            sentinel: self.sentinel.or_else(|| others.sentinel.clone()),
+        }
+    }
+
+    pub(super) fn runs_remembered(&self) -> usize {
+        self.history.unwrap_or(HISTORY)
+    }
+
+    pub(super) fn sentinel_options(&self) -> Sentinel {
+        self.sentinel.clone().unwrap_or_default()
     }
 
     /// Makes the queue of one controller.
     pub(super) fn queue(&self) -> Queue {
-        let mut builder = WorkQueue::<ObjectKey>::builder().ageing(self.ageing);
+        let ageing = self.ageing.unwrap_or_default();
+        let mut builder = WorkQueue::<ObjectKey>::builder().ageing(ageing);
         if let Some(limiter) = &self.limiter {
             builder = limiter(builder);
         }
-        if self.fair_namespaces {
+        if self.fair_namespaces == Some(true) {
             builder = builder.fair_by(|key: &ObjectKey| group(&key.namespace()));
         }
         builder.build()
@@ -45,8 +157,11 @@ impl ControllerOptions {
 impl fmt::Debug for ControllerOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ControllerOptions")
-            .field("handler_timeout", &self.handler_timeout)
+            .field("workers", &self.workers)
             .field("fair_namespaces", &self.fair_namespaces)
+            .field("handlers", &self.handlers)
+            .field("cache", &self.cache)
+            .field("sentinel", &self.sentinel)
             .finish_non_exhaustive()
     }
 }

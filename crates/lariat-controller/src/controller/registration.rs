@@ -3,18 +3,30 @@
 use std::fmt;
 use std::sync::Arc;
 
+use lariat_core::{Gvk, ObjectKey};
+
 use super::core::ControllerCore;
+use super::slot::Slot;
+use crate::enqueue::Enqueue;
 use crate::lane::Lane;
+use crate::status::HandlerStatus;
 
 /// A registered handler. Dropping this changes nothing: the handler stays registered.
 pub struct Registration {
+    slot: Arc<Slot>,
     core: Arc<ControllerCore>,
     lane: Arc<Lane>,
 }
 
 impl Registration {
-    pub(super) fn new(core: Arc<ControllerCore>, lane: Arc<Lane>) -> Self {
-        Self { core, lane }
+    pub(super) fn new(slot: Arc<Slot>, core: Arc<ControllerCore>, lane: Arc<Lane>) -> Self {
+        Self { slot, core, lane }
+    }
+
+    /// Returns the kind.
+    #[must_use]
+    pub fn gvk(&self) -> &Gvk {
+        self.slot.gvk()
     }
 
     /// Returns the name of the handler.
@@ -23,24 +35,41 @@ impl Registration {
         self.lane.name()
     }
 
+    /// Returns what is counted of the handler.
+    #[must_use]
+    pub fn status(&self) -> HandlerStatus {
+        self.lane.status()
+    }
+
+    /// Enqueues a key for this handler alone, now; nothing happens once it is deregistered.
+    #[track_caller]
+    pub fn enqueue(&self, key: &ObjectKey) {
+        let request = Enqueue::now().to(Arc::clone(self.lane.name()));
+        let _ = self.core.enqueue(key, &request);
+    }
+
     /// Takes the handler away; once this returns it is not running and will never be called again.
     ///
-    /// Its name is free at once. Called from the handler itself this would wait for itself, for ever:
-    /// spawn it instead.
+    /// Its name is free at once. With the last handler of a kind the controller ends, and what was enqueued
+    /// for it is forgotten; when nobody else uses the kind's cache, its watch ends after a while and its
+    /// memory is freed. Called from the handler itself this would wait for itself, for ever: spawn it
+    /// instead.
     ///
     /// # Cancel safety
     ///
     /// No further call begins from the first poll on. If the future is dropped, only the wait for the
     /// call under way is lost.
     pub async fn deregister(self) {
-        self.core.lanes().remove(&self.lane).await;
+        self.core.lanes().remove(&self.lane);
+        self.slot.end_if_unused();
+        self.lane.ended().await;
     }
 }
 
 impl fmt::Debug for Registration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registration")
-            .field("kind", self.core.gvk())
+            .field("kind", self.gvk())
             .field("name", &self.lane.name())
             .finish_non_exhaustive()
     }

@@ -1,75 +1,156 @@
 //! One run: the handlers that are due for one key, one after the other.
 
-use std::any::Any;
 use std::cmp::Ordering;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 use std::time::Duration;
 
-use futures::FutureExt;
 use lariat_cache::{CachedObject, LoadError};
-use lariat_core::{Cause, ObjectKey};
-use lariat_queue::{Verdict, Work};
-use tokio::time::{self, Instant};
+use lariat_core::{Cause, Causes};
+use lariat_queue::{Add, LaneId, Verdict, Work};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::core::ControllerCore;
-use crate::handler::{Decoded, HandlerError, Run};
-use crate::lane::{Ended, Lane};
+use super::guard::{Again, Answer, guarded};
+use super::history::{CallRecord, RunRecord};
+use super::report::Report;
+use crate::current::Caller;
+use crate::handler::{Call, Class, Decoded, HandlerError};
+use crate::lane::{Admitted, Ended, Lane, LaneList, Waiting};
 use crate::payload::Payload;
 
+type Taken = Work<lariat_core::ObjectKey, Payload>;
+
+/// Counts runs.
+static RUNS: AtomicU64 = AtomicU64::new(1);
+
 /// Calls the handlers that are due and gives the key back with what became of them.
-pub(super) async fn run(
-    core: &Arc<ControllerCore>,
-    work: Work<ObjectKey, Payload>,
-    stopping: &CancellationToken,
-) {
+pub(super) async fn run(core: &Arc<ControllerCore>, work: Taken, stopping: &CancellationToken) {
+    let lanes = core.lanes().list();
+    let (chain, wait) = core.watchman().judge(work.key(), &work.payload().causes);
+    if let Some(pause) = wait {
+        return put_off(core, &lanes, work, pause);
+    }
     let mut runner = Runner {
         core,
+        number: RUNS.fetch_add(1, Atomic::Relaxed),
         causes: Arc::new(work.payload().causes.clone()),
         work,
+        chain,
+        began: Instant::now(),
         stopping,
         decoded: Decoded::default(),
         returned: None,
+        calls: Vec::new(),
     };
     let mut verdicts = Vec::new();
-    for lane in core.lanes().list().iter() {
-        if !runner.work.lanes().contains(lane.id()) {
+    for lane in lanes.iter() {
+        if !runner.work.lanes().contains(lane.id()) || !runner.admits(lane).await {
             continue;
         }
+        let _admitted = Admitted::new(lane, core);
         // A handler that is being deregistered is not called any more.
         if let Some(_inside) = lane.enter() {
             verdicts.push((lane.id(), runner.call(lane).await));
         }
     }
-    runner.work.finish(verdicts);
+    runner.end(verdicts);
+}
+
+/// Lets a key that goes round in circles wait.
+fn put_off(core: &Arc<ControllerCore>, lanes: &LaneList, work: Taken, pause: Duration) {
+    for lane in lanes.iter() {
+        lane.pass(work.key(), core);
+    }
+    let add = Add::after(pause)
+        .lanes(work.lanes().clone())
+        .priority(work.priority())
+        .payload(work.payload().clone());
+    core.queue().add(work.key().clone(), add);
+    // Without verdicts, so that failures stay as they are.
+    work.finish([]);
 }
 
 struct Runner<'a> {
     core: &'a Arc<ControllerCore>,
-    work: Work<ObjectKey, Payload>,
-    causes: Arc<lariat_core::Causes>,
+    work: Taken,
+    number: u64,
+    causes: Arc<Causes>,
+    /// How many runs in a row, each caused by the write of the one before, led to this one.
+    chain: u32,
+    began: Instant,
     stopping: &'a CancellationToken,
     decoded: Decoded,
     /// What a handler of this run returned as the newest state.
     returned: Option<Arc<CachedObject>>,
+    calls: Vec<CallRecord>,
 }
 
 impl Runner<'_> {
-    /// Calls one handler.
-    async fn call(&mut self, lane: &Lane) -> Verdict<Payload> {
-        let failures = self.work.failures(lane.id());
-        let object = match self.object_for(lane).await {
-            Ok(object) => object,
-            Err(error) => {
-                let attempt = failures.saturating_add(1);
-                lane.count(Ended::Failed, attempt, Duration::ZERO);
-                return self.failed(lane, attempt, &error.into());
-            }
+    /// Returns whether the limit of a handler lets the call in; otherwise its key waits in line.
+    async fn admits(&self, lane: &Lane) -> bool {
+        let Some(limit) = lane.limit() else {
+            return true;
         };
-        let run = Run {
+        let key = self.work.key();
+        if self.stopping.is_cancelled() {
+            // What goes back to the queue during a drain would not come again before the next start.
+            limit.enter(key).await;
+            return true;
+        }
+        let waiting = || Waiting {
+            key: key.clone(),
+            payload: self.work.payload().for_lane(lane.id()),
+            priority: self.work.priority(),
+        };
+        limit.enter_or_wait(waiting, key)
+    }
+
+    /// Calls one handler.
+    async fn call(&mut self, lane: &Arc<Lane>) -> Verdict<Payload> {
+        let failures = self.work.failures(lane.id());
+        let began = Instant::now();
+        if failures == 0 && self.causes.iter().any(is_change) {
+            lane.count_lag(self.work.waited() + (began - self.began));
+        }
+        let answer = match self.object_for(lane).await {
+            Ok(object) => {
+                let call = self.make_call(lane, object, failures);
+                let caller =
+                    Caller::new(self.core.gvk().clone(), Arc::clone(lane.name()), self.chain);
+                guarded(call, caller).await
+            }
+            Err(error) => Answer {
+                ended: Ended::Failed,
+                result: Err(error.into()),
+                updated: None,
+            },
+        };
+        self.returned = answer.updated.or(self.returned.take());
+        let report = Report {
+            ended: answer.ended,
+            attempt: failures.saturating_add(1),
+            took: began.elapsed(),
+            is_conflict: answer.result.as_ref().is_err_and(HandlerError::is_conflict),
+        };
+        lane.count(report.ended, report.attempt, report.took);
+        match answer.result {
+            Ok(again) => self.answered(lane, report, &again),
+            Err(error) => self.failed(lane, report, &error),
+        }
+    }
+
+    fn make_call(
+        &self,
+        lane: &Arc<Lane>,
+        object: Option<Arc<CachedObject>>,
+        failures: u32,
+    ) -> Call {
+        Call {
             core: Arc::clone(self.core),
-            handler: Arc::clone(lane.name()),
+            lane: Arc::clone(lane),
+            run: self.number,
             key: self.work.key().clone(),
             object,
             deleted: self.work.payload().deleted(lane.id()).cloned(),
@@ -77,21 +158,6 @@ impl Runner<'_> {
             causes: Arc::clone(&self.causes),
             failures,
             stopping: self.stopping.clone(),
-        };
-        let started = Instant::now();
-        let (ended, result) = guarded(lane, run, self.core.handler_timeout()).await;
-        lane.count(ended, failures.saturating_add(1), started.elapsed());
-        match result {
-            Ok(Answer { again, updated }) => {
-                self.returned = updated.or(self.returned.take());
-                again.map_or(Verdict::Done, |after| Verdict::Again {
-                    after,
-                    payload: Payload::from(Cause::Requeued {
-                        handler: Arc::clone(lane.name()),
-                    }),
-                })
-            }
-            Err(error) => self.failed(lane, failures.saturating_add(1), &error),
         }
     }
 
@@ -120,23 +186,81 @@ impl Runner<'_> {
         Ok(loaded)
     }
 
-    fn failed(&self, lane: &Lane, failures: u32, error: &HandlerError) -> Verdict<Payload> {
-        let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
-        if !error.is_retryable() {
-            tracing::error!(%kind, %key, %handler, %error, "handler failed for good");
+    fn answered(&mut self, lane: &Lane, report: Report, again: &Again) -> Verdict<Payload> {
+        self.calls.push(report.record(lane, None, again.after));
+        let Some(after) = again.after else {
+            return Verdict::Done;
+        };
+        Verdict::Again {
+            after,
+            priority: again.priority,
+            payload: Payload::from(Cause::Requeued {
+                handler: Arc::clone(lane.name()),
+            }),
+        }
+    }
+
+    fn failed(&mut self, lane: &Lane, report: Report, error: &HandlerError) -> Verdict<Payload> {
+        let text: Arc<str> = error.to_string().into();
+        let failures = report.attempt;
+        if error.class() == Class::Ignored {
+            self.calls.push(report.record(lane, Some(text), None));
             return Verdict::Done;
         }
-        let after = self.work.backoff(lane.id());
-        if error.is_conflict() {
-            tracing::debug!(%kind, %key, %handler, %error, retry_in = ?after, "handler met a conflict");
-        } else {
-            tracing::warn!(%kind, %key, %handler, %error, failures, retry_in = ?after, "handler failed");
+        if !error.is_retryable() || lane.gives_up(failures) {
+            if error.is_retryable() {
+                lane.count_given_up();
+            }
+            self.log_final(lane, &text, failures);
+            self.calls.push(report.record(lane, Some(text), None));
+            return Verdict::Done;
         }
+        let own = lane.backoff(failures);
+        let after = own.unwrap_or_else(|| self.work.backoff(lane.id()));
+        self.calls
+            .push(report.record(lane, Some(text), Some(after)));
         let handler = Arc::clone(lane.name());
         let cause = Cause::Retry { handler, failures };
-        let payload = self.work.payload().for_retry(lane.id(), cause);
-        Verdict::Failed { after, payload }
+        Verdict::Failed {
+            after,
+            priority: error.priority(),
+            payload: self.work.payload().for_retry(lane.id(), cause),
+        }
     }
+
+    fn log_final(&self, lane: &Lane, error: &str, attempts: u32) {
+        let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
+        tracing::error!(%kind, %key, %handler, error, attempts, "handler failed for good");
+    }
+
+    /// Gives the key back, and writes down what happened.
+    fn end(self, verdicts: Vec<(LaneId, Verdict<Payload>)>) {
+        super::report::log(self.core.gvk(), self.work.key(), &self.calls);
+        if self.core.history().is_kept() && !self.calls.is_empty() {
+            self.core.history().push(RunRecord {
+                run: self.number,
+                key: self.work.key().clone(),
+                causes: self.causes,
+                began: self.began,
+                waited: self.work.waited(),
+                took: self.began.elapsed(),
+                calls: self.calls,
+            });
+        }
+        self.work.finish(verdicts);
+    }
+}
+
+/// Returns whether a cause is something that happened, rather than something that was asked for.
+fn is_change(cause: &Cause) -> bool {
+    matches!(
+        cause,
+        Cause::Added { .. }
+            | Cause::Updated { .. }
+            | Cause::Deleted { .. }
+            | Cause::Wrote { .. }
+            | Cause::Related { .. }
+    )
 }
 
 /// Returns whether the cache has something newer than what a handler returned, or was fetched for it.
@@ -150,61 +274,4 @@ fn is_better(cached: &CachedObject, returned: &CachedObject) -> bool {
         Some(Ordering::Equal) => cached.has_content(),
         _ => false,
     }
-}
-
-/// What a handler answered, with its object made out.
-struct Answer {
-    /// When it wants to be called again.
-    again: Option<Duration>,
-    /// The newest state, for the handlers after it.
-    updated: Option<Arc<CachedObject>>,
-}
-
-/// Calls a handler and makes out what it returned; an object that cannot be is its failure.
-async fn answer(lane: &Lane, run: Run) -> Result<Answer, HandlerError> {
-    let (gvk, key) = (run.core.gvk().clone(), run.key.clone());
-    let (again, updated) = lane.handler().handle(run).await?.into_parts();
-    let updated = updated.map(|updated| updated(&gvk)).transpose()?;
-    if let Some(returned) = updated.as_ref().map(|object| object.key())
-        && *returned != key
-    {
-        return Err(HandlerError::terminal(format!(
-            "the handler of {key} returned {returned} as its updated object"
-        )));
-    }
-    Ok(Answer { again, updated })
-}
-
-/// Calls a handler so that neither a panic nor endless waiting reaches the worker.
-async fn guarded(
-    lane: &Lane,
-    run: Run,
-    timeout: Option<Duration>,
-) -> (Ended, Result<Answer, HandlerError>) {
-    let call = AssertUnwindSafe(answer(lane, run)).catch_unwind();
-    let caught = match timeout {
-        None => call.await,
-        Some(limit) => match time::timeout(limit, call).await {
-            Ok(caught) => caught,
-            Err(_) => {
-                let error = format!("took longer than {limit:?} and was dropped");
-                return (Ended::TimedOut, Err(error.into()));
-            }
-        },
-    };
-    match caught {
-        Ok(Ok(answer)) => (Ended::Well, Ok(answer)),
-        Ok(Err(error)) => (Ended::Failed, Err(error)),
-        Err(panic) => (
-            Ended::Panicked,
-            Err(format!("panicked: {}", message(&*panic)).into()),
-        ),
-    }
-}
-
-/// Returns what a panic said.
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("(no message)")
 }

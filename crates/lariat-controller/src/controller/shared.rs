@@ -2,25 +2,29 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::{Cache, KindClient, View};
-use lariat_core::{Cause, Gvk, ObjectKey};
+use lariat_cache::{Cache, ClientIdentity, IdentityError, KindClient, View};
+use lariat_core::{Gvk, ObjectKey};
 
+use super::history::RunRecord;
 use super::registration::Registration;
-use super::slot::Slot;
+use super::slot::{NewHandler, Slot};
+use crate::enqueue::{Enqueue, EnqueueError};
 use crate::error::RegisterError;
-use crate::handler::{Handler, Viewed};
+use crate::handler::{Handler, HandlerOptions, Viewed};
+use crate::related::{Related, Relation};
 use crate::status::ControllerStatus;
 
 /// The controller of a kind, read as `K`; every handle of a kind is the same controller.
 ///
 /// Getting one opens nothing. The watch, the cache and the queue come into being with the first
-/// handler, the first key that is enqueued, or the first look at the cache.
+/// handler, the first key that is enqueued, or the first look at the cache. With the last handler the
+/// controller ends; the next brings it back.
 pub struct SharedController<K> {
     slot: Arc<Slot>,
+    identity: Option<ClientIdentity>,
     view: PhantomData<fn() -> K>,
 }
 
@@ -28,8 +32,13 @@ impl<K: View> SharedController<K> {
     pub(crate) fn new(slot: Arc<Slot>) -> Self {
         Self {
             slot,
+            identity: None,
             view: PhantomData,
         }
+    }
+
+    pub(crate) fn slot(&self) -> &Arc<Slot> {
+        &self.slot
     }
 
     /// Returns the kind.
@@ -41,14 +50,33 @@ impl<K: View> SharedController<K> {
     /// Returns the same controller, read as another type.
     #[must_use]
     pub fn view<V: View>(&self) -> SharedController<V> {
-        SharedController::new(Arc::clone(&self.slot))
+        SharedController {
+            slot: Arc::clone(&self.slot),
+            identity: self.identity.clone(),
+            view: PhantomData,
+        }
     }
 
-    /// Registers a handler under a name of its own.
+    /// Returns the same controller, whose [`client`](Self::client), and the clients of handlers that are
+    /// registered through it, act under an identity. There is still one watch.
+    ///
+    /// # Errors
+    ///
+    /// The identity cannot be sent.
+    pub fn with_identity(&self, identity: ClientIdentity) -> Result<Self, IdentityError> {
+        let clients = self.slot.caches().clients();
+        clients.for_kind_as(self.gvk(), identity.clone())?;
+        Ok(Self {
+            identity: Some(identity),
+            ..self.clone()
+        })
+    }
+
+    /// Registers a handler under a name of its own, with the options of the kind.
     ///
     /// Handlers are called in the order of their registration, each with its own retries: after 5 ms,
     /// twice as long after each further failure up to 30 s, and after 2 minutes from the 31st on, unless
-    /// the factory has another [`rate_limiter`](crate::FactoryBuilder::rate_limiter). Failures are logged
+    /// other [options](crate::ControllerOptions) say otherwise. Failures are logged
     /// through `tracing`. A handler reads the kind as the `K` of this handle; for another type, register
     /// it on [`view`](Self::view).
     ///
@@ -57,7 +85,7 @@ impl<K: View> SharedController<K> {
     ///
     /// # Errors
     ///
-    /// The name is empty, or another handler of the kind has it.
+    /// The name is empty, or another handler of the kind has it, or an option makes no sense.
     ///
     /// # Panics
     ///
@@ -67,15 +95,81 @@ impl<K: View> SharedController<K> {
         name: &str,
         handler: impl Handler<K>,
     ) -> Result<Registration, RegisterError> {
-        let core = self.slot.core();
-        core.informer().need::<K>();
-        core.register(name, Box::new(Viewed::<K, _>::new(handler)))
+        self.register_handler_with(name, HandlerOptions::default(), handler)
+    }
+
+    /// Registers a handler with options of its own.
+    ///
+    /// # Errors
+    ///
+    /// As for [`register_handler`](Self::register_handler).
+    ///
+    /// # Panics
+    ///
+    /// As [`register_handler`](Self::register_handler).
+    pub fn register_handler_with(
+        &self,
+        name: &str,
+        options: HandlerOptions,
+        handler: impl Handler<K>,
+    ) -> Result<Registration, RegisterError> {
+        let new = self.new_handler(name, options, handler);
+        // Without its factory the controller never runs, and nobody else registers at the same time.
+        let factory = self.slot.factory().upgrade();
+        let _alone = factory.as_ref().map(|factory| factory.registering());
+        self.slot.check(&new)?;
+        Ok(self.slot.register::<K>(new))
+    }
+
+    /// Makes a handler that is to be registered on this handle.
+    pub(crate) fn new_handler(
+        &self,
+        name: &str,
+        mut options: HandlerOptions,
+        handler: impl Handler<K>,
+    ) -> NewHandler {
+        options.identity = options.identity.or_else(|| self.identity.clone());
+        NewHandler {
+            name: name.to_owned(),
+            handler: Box::new(Viewed::<K, _>::new(handler)),
+            options,
+            is_optional: false,
+        }
+    }
+
+    /// Enqueues keys of this kind when objects of another change, and as long as this kind has handlers.
+    ///
+    /// The relation is asked for the old state and for the new, and for the last state of what is deleted; the
+    /// other kind's cache is filled before handlers of this one are called. Nothing is opened until this
+    /// kind is in use. Dropping what is returned changes nothing.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+    /// use lariat_controller::{Relation, SharedControllerFactory};
+    ///
+    /// # fn example(factory: &SharedControllerFactory) {
+    /// let deployments = factory.for_object::<Deployment>();
+    /// let replica_sets = factory.for_object::<ReplicaSet>();
+    /// deployments.watch_related(&replica_sets, Relation::controllers());
+    /// # }
+    /// ```
+    #[allow(
+        clippy::must_use_candidate,
+        reason = "the relation stays when this is dropped"
+    )]
+    pub fn watch_related<B: View, V: View>(
+        &self,
+        other: &SharedController<B>,
+        relation: Relation<V>,
+    ) -> Related {
+        Related::begin(&self.slot, &other.slot, relation)
     }
 
     /// Enqueues a key for all handlers, now, whether or not there is such an object.
     ///
     /// Keys that are enqueued before the start are kept. A key is queued at most once, however often
-    /// it is enqueued.
+    /// it is enqueued. This is lasso's `EnqueueKey`; its `Enqueue` is
+    /// [`enqueue_rate_limited`](Self::enqueue_rate_limited).
     #[track_caller]
     pub fn enqueue(&self, key: &ObjectKey) {
         self.enqueue_after(key, Duration::ZERO);
@@ -87,11 +181,35 @@ impl<K: View> SharedController<K> {
     /// wins. One that no clock can hold means never.
     #[track_caller]
     pub fn enqueue_after(&self, key: &ObjectKey, delay: Duration) {
-        let cause = Cause::Enqueued {
-            by: None,
-            at: Location::caller(),
-        };
-        self.slot.core().enqueue(key.clone(), delay, cause);
+        // Only a request to a handler of some name can fail.
+        let _ = self.slot.core().enqueue(key, &Enqueue::after(delay));
+    }
+
+    /// Enqueues a key for all handlers, after a delay that grows with every such call for the key; see
+    /// [`Enqueue::rate_limited`].
+    #[track_caller]
+    pub fn enqueue_rate_limited(&self, key: &ObjectKey) {
+        let _ = self.slot.core().enqueue(key, &Enqueue::rate_limited());
+    }
+
+    /// Enqueues a key, written as `namespace/name` or `name`, for all handlers, now.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a key.
+    #[track_caller]
+    pub fn enqueue_key(&self, key: &str) -> Result<(), EnqueueError> {
+        let key: ObjectKey = key.parse()?;
+        self.slot.core().enqueue(&key, &Enqueue::now())
+    }
+
+    /// Enqueues a key as a request says.
+    ///
+    /// # Errors
+    ///
+    /// The request names a handler the kind does not have.
+    pub fn enqueue_with(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError> {
+        self.slot.core().enqueue(key, request)
     }
 
     /// Returns the cache of the kind.
@@ -103,13 +221,31 @@ impl<K: View> SharedController<K> {
     /// Returns the client of the kind; this opens nothing.
     #[must_use]
     pub fn client(&self) -> Arc<KindClient> {
-        self.slot.caches().clients().for_kind(self.gvk())
+        let clients = self.slot.caches().clients();
+        let identity = self.identity.clone();
+        // It was tried when the handle was made.
+        let own = identity.and_then(|identity| clients.for_kind_as(self.gvk(), identity).ok());
+        own.unwrap_or_else(|| clients.for_kind(self.gvk()))
     }
 
     /// Returns state and totals, or `None` if the controller is not in use.
     #[must_use]
     pub fn status(&self) -> Option<ControllerStatus> {
         self.slot.in_use().map(|core| core.status())
+    }
+
+    /// Returns the last runs, oldest first; see [`ControllerOptions::history`](crate::ControllerOptions::history).
+    #[must_use]
+    pub fn history(&self) -> Vec<RunRecord> {
+        let core = self.slot.in_use();
+        core.map_or_else(Vec::new, |core| core.history().all())
+    }
+
+    /// Returns the last runs of a key, oldest first: why each happened, who was called, and what came of it.
+    #[must_use]
+    pub fn why(&self, key: &ObjectKey) -> Vec<RunRecord> {
+        let core = self.slot.in_use();
+        core.map_or_else(Vec::new, |core| core.history().of(key))
     }
 
     /// Returns whether two handles are the same controller.
@@ -123,6 +259,7 @@ impl<K> Clone for SharedController<K> {
     fn clone(&self) -> Self {
         Self {
             slot: Arc::clone(&self.slot),
+            identity: self.identity.clone(),
             view: PhantomData,
         }
     }

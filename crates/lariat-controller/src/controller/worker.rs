@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::{OptionFuture, select_all};
 use lariat_core::ObjectKey;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
 use super::core::ControllerCore;
+use super::resync::Resyncs;
 use super::run::run;
+use super::slot::Slot;
 
 /// The two steps of a stop.
 #[derive(Debug, Clone)]
@@ -35,33 +38,85 @@ const MISSING_PERIOD: Duration = Duration::from_secs(1);
 /// How long to wait before a worker that died is replaced.
 const RESPAWN_PAUSE: Duration = Duration::from_secs(1);
 
-/// Runs the workers of a controller once its cache is filled, until it is told to stop.
-pub(crate) async fn run_workers(core: Arc<ControllerCore>, workers: usize, stopping: Stopping) {
-    let filled = stopping.drain.run_until_cancelled(filled(&core)).await;
-    if filled.is_none() {
-        return;
+/// A controller that runs.
+pub(crate) struct Running {
+    pub(crate) slot: Arc<Slot>,
+    pub(crate) core: Arc<ControllerCore>,
+    pub(crate) workers: usize,
+    pub(crate) stopping: Stopping,
+}
+
+impl Running {
+    /// Runs the workers once the cache is filled, until told to stop or until nobody needs the controller.
+    pub(crate) async fn run(self) {
+        let mut workers = JoinSet::new();
+        let ending = self.stopping.drain.child_token();
+        tokio::select! {
+            () = self.look_after(&mut workers) => {}
+            () = self.core.ended().cancelled() => {}
+            () = ending.cancelled() => {}
+        }
+        while let Some(ended) = workers.join_next().await {
+            self.replace_dead(&ended, &mut workers).await;
+        }
+        self.core.set_working(0);
     }
-    let mut set = JoinSet::new();
-    for _ in 0..workers {
-        set.spawn(work(Arc::clone(&core), stopping.clone()));
+
+    /// Keeps workers at work, resyncs handlers, and takes those out whose time is over.
+    async fn look_after(&self, workers: &mut JoinSet<()>) {
+        self.filled().await;
+        self.core.set_working(self.workers);
+        for _ in 0..self.workers {
+            self.spawn(workers);
+        }
+        let mut resyncs = Resyncs::default();
+        loop {
+            let changed = self.core.lanes().changed();
+            let next = resyncs.follow(&self.core.lanes().list());
+            let timer: OptionFuture<_> = next.map(time::sleep_until).into();
+            tokio::select! {
+                Some(ended) = workers.join_next() => self.replace_dead(&ended, workers).await,
+                Some(()) = timer => resyncs.replay(&self.core),
+                () = self.core.read_unread() => {}
+                () = self.some_is_over() => self.slot.sweep(&self.core),
+                () = changed => {}
+            }
+        }
     }
-    while let Some(ended) = set.join_next().await {
-        // Handlers' panics are caught where they are called, so this is a defect of ours, or a panic in
-        // the drop of a handler's future. It must not leave the kind without workers.
+
+    /// Waits for the caches, also of kinds that are not served yet.
+    async fn filled(&self) {
+        self.slot.sweep(&self.core);
+        while !self.core.synced().await {
+            time::sleep(MISSING_PERIOD).await;
+        }
+    }
+
+    /// Waits until the time of some handler is over.
+    async fn some_is_over(&self) {
+        let lanes = self.core.lanes().list();
+        let tokens = lanes.iter().filter_map(|lane| lane.until());
+        let ends: Vec<_> = tokens.map(|token| Box::pin(token.cancelled())).collect();
+        match ends.is_empty() {
+            true => std::future::pending().await,
+            false => drop(select_all(ends).await),
+        }
+    }
+
+    fn spawn(&self, workers: &mut JoinSet<()>) {
+        workers.spawn(work(Arc::clone(&self.core), self.stopping.clone()));
+    }
+
+    /// Handlers' panics are caught where they are called, so a dead worker is a defect of ours, or a panic in
+    /// the drop of a handler's future. It must not leave the kind without workers.
+    async fn replace_dead(&self, ended: &Result<(), JoinError>, workers: &mut JoinSet<()>) {
         if let Err(error) = ended
             && error.is_panic()
         {
-            tracing::error!(kind = %core.gvk(), %error, "a worker died and is replaced");
+            tracing::error!(kind = %self.core.gvk(), %error, "a worker died and is replaced");
             time::sleep(RESPAWN_PAUSE).await;
-            set.spawn(work(Arc::clone(&core), stopping.clone()));
+            self.spawn(workers);
         }
-    }
-}
-
-/// Waits for the cache, also of a kind that is not served yet.
-async fn filled(core: &ControllerCore) {
-    while !core.informer().synced().await {
-        time::sleep(MISSING_PERIOD).await;
     }
 }
 
@@ -70,6 +125,7 @@ async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
         let work = tokio::select! {
             biased;
             () = stopping.abort.cancelled() => return,
+            () = core.ended().cancelled() => return,
             work = core.queue().take() => work,
         };
         let Some(work) = work else {

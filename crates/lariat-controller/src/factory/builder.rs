@@ -1,14 +1,16 @@
 //! The options of a factory.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::time::Duration;
 
 use kube::Client;
 use lariat_cache::{CacheFactoryBuilder, MissingKind, SharedCacheFactory};
-use lariat_queue::{Ageing, RateLimiter};
+use lariat_core::Gvk;
 
 use super::SharedControllerFactory;
 use crate::controller::ControllerOptions;
+use crate::error::StartError;
 
 /// How long a start waits for caches: controller-runtime's `CacheSyncTimeout`.
 const SYNC_TIMEOUT: Duration = Duration::from_secs(120);
@@ -20,7 +22,37 @@ const GRACE_PERIOD: Duration = Duration::from_secs(30);
 pub(super) struct Options {
     pub(super) sync_timeout: Duration,
     pub(super) grace_period: Duration,
-    pub(super) controller: ControllerOptions,
+    default: ControllerOptions,
+    kinds: HashMap<Gvk, ControllerOptions>,
+}
+
+impl Options {
+    /// Returns the options of a kind; its workers are its own, not the default.
+    pub(super) fn of(&self, gvk: &Gvk) -> ControllerOptions {
+        let own = self.kinds.get(gvk).cloned().unwrap_or_default();
+        let workers = own.workers;
+        let mut options = own.or(&self.default);
+        options.workers = workers;
+        options
+    }
+
+    pub(super) fn default_workers(&self) -> Option<usize> {
+        self.default.workers
+    }
+
+    /// Checks that no kind is told to have no workers.
+    pub(super) fn check_workers(&self, started_with: Option<usize>) -> Result<(), StartError> {
+        if started_with.or(self.default.workers) == Some(0) {
+            return Err(StartError::NoWorkers { gvk: None });
+        }
+        let mut kinds = self.kinds.iter();
+        match kinds.find(|(_, options)| options.workers == Some(0)) {
+            Some((gvk, _)) => Err(StartError::NoWorkers {
+                gvk: Some(gvk.clone()),
+            }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// Configures a [`SharedControllerFactory`].
@@ -37,9 +69,43 @@ impl FactoryBuilder {
             options: Options {
                 sync_timeout: SYNC_TIMEOUT,
                 grace_period: GRACE_PERIOD,
-                controller: ControllerOptions::default(),
+                default: ControllerOptions::default(),
+                kinds: HashMap::new(),
             },
         }
+    }
+
+    /// Sets the options of all kinds, as far as they do not have others of their own.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use lariat_controller::{ControllerOptions, HandlerOptions, SharedControllerFactory, Tracing};
+    /// use lariat_core::Gvk;
+    ///
+    /// # fn example(client: kube::Client) {
+    /// let handlers = HandlerOptions::default().timeout(Duration::from_secs(60)).wrap(Tracing);
+    /// let factory = SharedControllerFactory::builder(client)
+    ///     .default_options(ControllerOptions::default().handlers(handlers))
+    ///     .kind_options(Gvk::new("", "v1", "Pod"), ControllerOptions::default().workers(20))
+    ///     .build();
+    /// # let _ = factory; }
+    /// ```
+    pub fn default_options(mut self, options: ControllerOptions) -> Self {
+        if let Some(cache) = &options.cache {
+            self.caches = self.caches.default_options(cache.clone());
+        }
+        self.options.default = options;
+        self
+    }
+
+    /// Sets the options of a kind.
+    pub fn kind_options(mut self, gvk: impl Into<Gvk>, options: ControllerOptions) -> Self {
+        let gvk = gvk.into();
+        if let Some(cache) = &options.cache {
+            self.caches = self.caches.kind_options(gvk.clone(), cache.clone());
+        }
+        self.options.kinds.insert(gvk, options);
+        self
     }
 
     /// Sets how long a start waits until all caches are filled (default 2 minutes; zero fails unless
@@ -50,45 +116,9 @@ impl FactoryBuilder {
     }
 
     /// Sets how long a stop lets handlers finish what is due (default 30 seconds; zero drops calls
-    /// under way at once).
+    /// under way at once; [`Duration::MAX`] waits for ever).
     pub fn grace_period(mut self, grace: Duration) -> Self {
         self.options.grace_period = grace;
-        self
-    }
-
-    /// Sets how long one call of a handler may take (default: as long as it likes; zero is refused by
-    /// every handler that awaits anything).
-    ///
-    /// A call that takes longer is dropped at its next await and counts as a failure.
-    pub fn handler_timeout(mut self, timeout: Duration) -> Self {
-        self.options.controller.handler_timeout = Some(timeout);
-        self
-    }
-
-    /// Sets how long failed handlers wait (default:
-    /// [`lasso_default`](lariat_queue::lasso_default), 5 ms doubling up to 30 s, and 2 minutes from the
-    /// 31st failure on).
-    ///
-    /// `limiter` is called once for each kind, so that kinds never share one by accident.
-    pub fn rate_limiter<L: RateLimiter>(
-        mut self,
-        limiter: impl Fn() -> L + Send + Sync + 'static,
-    ) -> Self {
-        self.options.controller.set_limiter(limiter);
-        self
-    }
-
-    /// Sets how long initial lists and other low priorities wait behind fresh changes (default: a second,
-    /// then every fourth hand-out; see [`Ageing`]).
-    pub fn ageing(mut self, ageing: Ageing) -> Self {
-        self.options.controller.ageing = ageing;
-        self
-    }
-
-    /// Lets the namespaces of a kind take turns, so that one in which much happens does not hold back
-    /// the others (default: first come first served over all namespaces).
-    pub fn fair_namespaces(mut self) -> Self {
-        self.options.controller.fair_namespaces = true;
         self
     }
 
@@ -97,21 +127,8 @@ impl FactoryBuilder {
         self.caches(|caches| caches.missing_kind(missing))
     }
 
-    /// Configures the caches: which objects of a kind they hold and in which form, how often they resync,
-    /// how much memory they may hold.
-    ///
-    /// ```no_run
-    /// use lariat_cache::{KindOptions, Storage};
-    /// use lariat_controller::SharedControllerFactory;
-    /// use lariat_core::Gvk;
-    ///
-    /// # fn example(client: kube::Client) {
-    /// let secrets = KindOptions::default().storage(Storage::OnDemand);
-    /// let factory = SharedControllerFactory::builder(client)
-    ///     .caches(|caches| caches.kind_options(Gvk::new("", "v1", "Secret"), secrets))
-    ///     .build();
-    /// # let _ = factory; }
-    /// ```
+    /// Configures the caches: how much memory they may hold together, whether they are kept for the next start,
+    /// how long a kind nobody uses goes on. For the cache of a kind see [`ControllerOptions::cache`].
     pub fn caches(
         mut self,
         configure: impl FnOnce(CacheFactoryBuilder) -> CacheFactoryBuilder,

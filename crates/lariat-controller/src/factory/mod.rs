@@ -2,6 +2,7 @@
 
 mod builder;
 mod running;
+mod transaction;
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -15,16 +16,19 @@ use kube::api::DynamicObject;
 use kube::core::ClusterResourceScope;
 use lariat_cache::{CacheFactoryBuilder, MapperError, SharedCacheFactory, View};
 use lariat_core::{Gvk, ResourceKind, Scope};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio_util::sync::CancellationToken;
 
 use crate::controller::{ControllerCore, SharedController, Slot};
+use crate::current::keep_backtraces;
 use crate::error::{RunError, StartError, StopError};
+use crate::many::{AllKinds, Follower};
 use crate::status::ControllerStatus;
 use running::Running;
 
 pub use builder::FactoryBuilder;
 use builder::Options;
+pub use transaction::Transaction;
 
 /// Gives out one [`SharedController`] per kind, and runs them; a clone is the same factory.
 ///
@@ -65,11 +69,15 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     /// Held while a start sets up and while a stop drains, so that they do not overlap.
     lifecycle: tokio::sync::Mutex<()>,
+    /// Held while handlers are registered, so that a transaction registers all or none.
+    registering: Mutex<()>,
 }
 
 #[derive(Default)]
 struct State {
     slots: BTreeMap<Gvk, Arc<Slot>>,
+    /// Handlers of many kinds.
+    followers: Vec<Arc<Follower>>,
     running: Option<Running>,
 }
 
@@ -86,6 +94,7 @@ impl SharedControllerFactory {
                 options,
                 state: Mutex::default(),
                 lifecycle: tokio::sync::Mutex::default(),
+                registering: Mutex::default(),
             }),
         }
     }
@@ -144,15 +153,25 @@ impl SharedControllerFactory {
     }
 
     fn slot(&self, gvk: Gvk) -> Arc<Slot> {
-        let shared = &self.shared;
-        let mut state = shared.state.lock();
-        let slot = state.slots.entry(gvk).or_insert_with_key(|gvk| {
-            let caches = shared.caches.clone();
-            let options = shared.options.controller.clone();
-            let factory = Arc::downgrade(shared);
-            Arc::new(Slot::new(gvk.clone(), caches, options, factory))
-        });
-        Arc::clone(slot)
+        Shared::slot(&self.shared, gvk)
+    }
+
+    /// Returns all kinds the API server serves that can be listed and watched and that a function wants, as
+    /// dynamic objects: those there are and those that come.
+    ///
+    /// The function is asked when kinds come, and again after each look at what is served. Nothing is opened
+    /// until a handler is registered.
+    #[must_use]
+    pub fn for_all_kinds(
+        &self,
+        wanted: impl Fn(&ResourceKind) -> bool + Send + Sync + 'static,
+    ) -> AllKinds<DynamicObject> {
+        AllKinds::new(Arc::downgrade(&self.shared), Arc::new(wanted))
+    }
+
+    /// Begins to register many handlers at once, of whatever kinds; see [`Transaction`].
+    pub fn transaction(&self) -> Transaction {
+        Transaction::new(Arc::clone(&self.shared))
     }
 
     /// Returns the factory of caches, for caches without handlers. It runs as long as this factory
@@ -176,13 +195,17 @@ impl SharedControllerFactory {
 
     /// Starts every controller in use, with this many workers each, and waits for their caches.
     ///
+    /// `start(5)` gives five workers to each kind that has no number of its own
+    /// ([`ControllerOptions::workers`](crate::ControllerOptions::workers)); `start(None)` takes the number of
+    /// the factory's default options, and five if they have none.
+    ///
     /// Handlers are called from the moment their own kind's cache is filled. Kinds and handlers that
     /// come later start by themselves. A factory that was stopped can be started again: what changed
     /// meanwhile, and what was left, is handled. During a stop this waits for its end.
     ///
     /// # Errors
     ///
-    /// `workers` is 0, the factory runs already, some cache was not filled in time, or
+    /// `workers` or an option for them is 0, the factory runs already, some cache was not filled in time, or
     /// [`stop`](Self::stop) was called before all were. When caches are missing, everything has been
     /// stopped again, and the error names the kinds and what went wrong.
     ///
@@ -193,10 +216,10 @@ impl SharedControllerFactory {
     /// # Cancel safety
     ///
     /// If the future is dropped, what was started by then goes on running.
-    pub async fn start(&self, workers: usize) -> Result<(), StartError> {
-        if workers == 0 {
-            return Err(StartError::NoWorkers);
-        }
+    pub async fn start(&self, workers: impl Into<Option<usize>>) -> Result<(), StartError> {
+        let workers = workers.into();
+        self.shared.options.check_workers(workers)?;
+        keep_backtraces();
         let stopped = self.set_running(workers).await?;
         let caches = &self.shared.caches;
         let filled = caches.wait_for_sync(self.shared.options.sync_timeout);
@@ -212,18 +235,24 @@ impl SharedControllerFactory {
     }
 
     /// Starts what is in use; returns the token that tells of the end of this run.
-    async fn set_running(&self, workers: usize) -> Result<CancellationToken, StartError> {
+    async fn set_running(&self, workers: Option<usize>) -> Result<CancellationToken, StartError> {
         let shared = &self.shared;
         let _alone = shared.lifecycle.lock().await;
         let mut state = shared.state.lock();
         if state.running.is_some() {
             return Err(StartError::AlreadyStarted);
         }
-        let mut running = Running::new(workers);
+        let mut running = Running::new((workers, shared.options.default_workers()));
         let stopped = running.stopping.drain.clone();
         shared.caches.start();
-        for core in state.slots.values().filter_map(|slot| slot.in_use()) {
-            running.spawn(core);
+        for slot in state.slots.values() {
+            if let Some(core) = slot.in_use() {
+                running.spawn(slot, &core);
+            }
+        }
+        state.followers.retain(|follower| !follower.has_ended());
+        for follower in &state.followers {
+            running.follow(follower);
         }
         state.running = Some(running);
         Ok(stopped)
@@ -254,7 +283,7 @@ impl SharedControllerFactory {
     /// the signal had come.
     pub async fn run<T>(
         &self,
-        workers: usize,
+        workers: impl Into<Option<usize>>,
         shutdown: impl Future<Output = T>,
     ) -> Result<(), RunError> {
         let mut shutdown = pin!(shutdown);
@@ -323,10 +352,47 @@ impl SharedControllerFactory {
 }
 
 impl Shared {
+    pub(crate) fn slot(self: &Arc<Self>, gvk: Gvk) -> Arc<Slot> {
+        let mut state = self.state.lock();
+        let slot = state.slots.entry(gvk).or_insert_with_key(|gvk| {
+            let caches = self.caches.clone();
+            let options = self.options.of(gvk);
+            let factory = Arc::downgrade(self);
+            Arc::new(Slot::new(gvk.clone(), caches, options, factory))
+        });
+        Arc::clone(slot)
+    }
+
+    pub(crate) fn caches(&self) -> &SharedCacheFactory {
+        &self.caches
+    }
+
+    /// Keeps others from registering handlers.
+    pub(crate) fn registering(&self) -> MutexGuard<'_, ()> {
+        self.registering.lock()
+    }
+
     /// Starts a controller that came into use while the factory runs.
-    pub(crate) fn start_late(&self, core: &Arc<ControllerCore>) {
+    pub(crate) fn start_late(&self, slot: &Arc<Slot>, core: &Arc<ControllerCore>) {
         if let Some(running) = &mut self.state.lock().running {
-            running.spawn(core);
+            running.spawn(slot, core);
+        }
+    }
+
+    /// Forgets a controller that nobody needs any more.
+    pub(crate) fn forget(&self, core: &Arc<ControllerCore>) {
+        if let Some(running) = &mut self.state.lock().running {
+            running.forget(core);
+        }
+    }
+
+    /// Keeps a handler of many kinds, and starts it if the factory runs.
+    pub(crate) fn follow(&self, follower: &Arc<Follower>) {
+        let mut state = self.state.lock();
+        state.followers.retain(|follower| !follower.has_ended());
+        state.followers.push(Arc::clone(follower));
+        if let Some(running) = &state.running {
+            running.follow(follower);
         }
     }
 }
@@ -336,13 +402,8 @@ impl Drop for Shared {
         // Handles of controllers keep the caches, which are nobody's any more.
         self.caches.abort();
         // Handlers may hold handles of controllers, which hold their handlers.
-        for core in self
-            .state
-            .get_mut()
-            .slots
-            .values()
-            .filter_map(|slot| slot.in_use())
-        {
+        let slots = self.state.get_mut().slots.values();
+        for core in slots.filter_map(|slot| slot.in_use()) {
             core.lanes().clear();
         }
     }

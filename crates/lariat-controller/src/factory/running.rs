@@ -7,19 +7,22 @@ use lariat_core::{Gvk, ObjectKey};
 use tokio::time;
 use tokio_util::task::TaskTracker;
 
-use crate::controller::{ControllerCore, Stopping, run_workers};
+use crate::controller::{ControllerCore, Running as Controller, Slot, Stopping};
 use crate::error::StopError;
+use crate::many::Follower;
 
 /// The running controllers. Dropping it aborts them.
 pub(super) struct Running {
-    workers: usize,
+    /// How many workers a kind has that does not say otherwise, if that was said at the start.
+    workers: (Option<usize>, Option<usize>),
     pub(super) stopping: Stopping,
     tasks: TaskTracker,
     controllers: Vec<Arc<ControllerCore>>,
 }
 
 impl Running {
-    pub(super) fn new(workers: usize) -> Self {
+    /// `workers` are what the start was given, and the default.
+    pub(super) fn new(workers: (Option<usize>, Option<usize>)) -> Self {
         Self {
             workers,
             stopping: Stopping::new(),
@@ -28,22 +31,38 @@ impl Running {
         }
     }
 
-    /// Starts a controller, unless it runs.
-    pub(super) fn spawn(&mut self, core: &Arc<ControllerCore>) {
-        if self.controllers.iter().any(|each| Arc::ptr_eq(each, core)) {
+    /// Starts a controller, unless it runs or has ended.
+    pub(super) fn spawn(&mut self, slot: &Arc<Slot>, core: &Arc<ControllerCore>) {
+        let runs = self.controllers.iter().any(|each| Arc::ptr_eq(each, core));
+        if runs || core.ended().is_cancelled() {
             return;
         }
         self.controllers.push(Arc::clone(core));
-        self.tasks.spawn(run_workers(
-            Arc::clone(core),
-            self.workers,
-            self.stopping.clone(),
-        ));
+        let controller = Controller {
+            slot: Arc::clone(slot),
+            core: Arc::clone(core),
+            workers: core.workers(self.workers.0, self.workers.1),
+            stopping: self.stopping.clone(),
+        };
+        self.tasks.spawn(controller.run());
+    }
+
+    /// Starts to follow which kinds there are.
+    pub(super) fn follow(&self, follower: &Arc<Follower>) {
+        let follower = Arc::clone(follower);
+        let stop = self.stopping.drain.clone();
+        self.tasks.spawn(async move { follower.run(stop).await });
+    }
+
+    /// Forgets a controller that has ended; its task ends by itself.
+    pub(super) fn forget(&mut self, core: &Arc<ControllerCore>) {
+        self.controllers.retain(|each| !Arc::ptr_eq(each, core));
     }
 
     /// Lets handlers finish what is due, for as long as the grace period lasts, and joins every task.
     pub(super) async fn stop(self, grace: Duration) -> Result<(), StopError> {
         for core in &self.controllers {
+            core.queue_all_waiting();
             core.queue().drain();
         }
         self.stopping.drain.cancel();

@@ -1,67 +1,28 @@
 //! What a handler is told.
 
-use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::Location;
 use std::sync::Arc;
 use std::time::Duration;
 
+use kube::Client;
 use lariat_cache::{Cache, CachedObject, DecodeError, View};
-use lariat_core::{Cause, Causes, Gvk, ObjectKey};
-use parking_lot::Mutex;
+use lariat_core::{Causes, Gvk, ObjectKey};
 use tokio_util::sync::CancellationToken;
 
-use crate::controller::ControllerCore;
-
-/// Values that were decoded in a run: the cache itself keeps none, and one decode serves all handlers.
-#[derive(Clone, Default)]
-pub(crate) struct Decoded(Arc<Mutex<Vec<Arc<dyn Any + Send + Sync>>>>);
-
-impl Decoded {
-    /// Keeps a value until the run has ended.
-    fn keep<K: View>(&self, value: &Arc<K>) {
-        // Metadata is not decoded.
-        if !K::NEEDS_CONTENT {
-            return;
-        }
-        let mut kept = self.0.lock();
-        let is_it = |each: &Arc<dyn Any + Send + Sync>| {
-            std::ptr::addr_eq(Arc::as_ptr(each), Arc::as_ptr(value))
-        };
-        if !kept.iter().any(is_it) {
-            kept.push(Arc::<K>::clone(value));
-        }
-    }
-}
-
-/// One call of one handler, before the view is known.
-pub(crate) struct Run {
-    pub(crate) core: Arc<ControllerCore>,
-    pub(crate) handler: Arc<str>,
-    pub(crate) key: ObjectKey,
-    /// The newest state, or none if the object does not exist.
-    pub(crate) object: Option<Arc<CachedObject>>,
-    /// The last state of an object that was deleted.
-    pub(crate) deleted: Option<Arc<CachedObject>>,
-    /// What was decoded in this run, for the handlers after this one.
-    pub(crate) decoded: Decoded,
-    pub(crate) causes: Arc<Causes>,
-    /// Failures in a row before this call.
-    pub(crate) failures: u32,
-    pub(crate) stopping: CancellationToken,
-}
+use super::call::Call;
+use crate::enqueue::{Enqueue, EnqueueError};
 
 /// What a handler is told: which key, in which state, and why.
 pub struct Context<K> {
-    run: Run,
+    call: Call,
     view: PhantomData<fn() -> K>,
 }
 
 impl<K: View> Context<K> {
-    pub(crate) fn new(run: Run) -> Self {
+    pub(crate) fn new(call: Call) -> Self {
         Self {
-            run,
+            call,
             view: PhantomData,
         }
     }
@@ -69,13 +30,13 @@ impl<K: View> Context<K> {
     /// Returns the key this call is about.
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
-        &self.run.key
+        self.call.key()
     }
 
     /// Returns the kind.
     #[must_use]
     pub fn gvk(&self) -> &Gvk {
-        self.run.core.gvk()
+        self.call.gvk()
     }
 
     /// Returns the object in its newest state, or `None` if it does not exist.
@@ -89,7 +50,7 @@ impl<K: View> Context<K> {
     /// The object does not fit the type. Passed on with `?`, the error ends the call without a retry:
     /// only another state of the object can help, and that comes with a call of its own.
     pub fn object(&self) -> Result<Option<Arc<K>>, DecodeError> {
-        self.read(self.run.object.as_ref())
+        self.read(self.call.object.as_ref())
     }
 
     /// Returns the last known state of an object that was deleted since the last successful call.
@@ -100,44 +61,59 @@ impl<K: View> Context<K> {
     ///
     /// The object does not fit the type.
     pub fn deleted(&self) -> Result<Option<Arc<K>>, DecodeError> {
-        self.read(self.run.deleted.as_ref())
+        self.read(self.call.deleted.as_ref())
     }
 
     fn read(&self, object: Option<&Arc<CachedObject>>) -> Result<Option<Arc<K>>, DecodeError> {
         let value = object
             .map(|object| K::view(object, self.gvk()))
             .transpose()?;
-        Ok(value.inspect(|value| self.run.decoded.keep(value)))
+        Ok(value.inspect(|value| self.call.decoded.keep(value)))
     }
 
     /// Returns the object without decoding it: its metadata and its JSON.
     #[must_use]
     pub fn raw(&self) -> Option<&Arc<CachedObject>> {
-        self.run.object.as_ref()
+        self.call.object()
     }
 
     /// Returns why this call happens.
     #[must_use]
     pub fn causes(&self) -> &Causes {
-        &self.run.causes
+        self.call.causes()
     }
 
     /// Returns which attempt this is: 1, and one more for every failure in a row before it.
     #[must_use]
     pub fn attempt(&self) -> u32 {
-        self.run.failures.saturating_add(1)
+        self.call.attempt()
     }
 
     /// Returns the name of the handler that is called.
     #[must_use]
     pub fn handler(&self) -> &str {
-        &self.run.handler
+        self.call.handler()
+    }
+
+    /// Returns the number of the run; see [`Call::run`].
+    #[must_use]
+    pub fn run(&self) -> u64 {
+        self.call.run()
     }
 
     /// Returns the cache of the kind.
     #[must_use]
     pub fn cache(&self) -> Cache<K> {
-        self.run.core.informer().cache()
+        self.call.core.informer().cache()
+    }
+
+    /// Returns the client to write through, for every kind.
+    ///
+    /// It has the handler's [`identity`](crate::HandlerOptions::identity), if it was given one. What is
+    /// written through it is in the caches when the write returns.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        self.call.lane.client(&self.call.core)
     }
 
     /// Returns a token that is cancelled when the controllers begin to stop.
@@ -145,7 +121,7 @@ impl<K: View> Context<K> {
     /// A call that is still running when the grace period is over is dropped at its next await.
     #[must_use]
     pub fn stopping(&self) -> &CancellationToken {
-        &self.run.stopping
+        self.call.stopping()
     }
 
     /// Enqueues a key of this kind for all handlers, now.
@@ -160,20 +136,23 @@ impl<K: View> Context<K> {
     /// wins. One that no clock can hold means never.
     #[track_caller]
     pub fn enqueue_after(&self, key: &ObjectKey, delay: Duration) {
-        let cause = Cause::Enqueued {
-            by: Some(Arc::clone(&self.run.handler)),
-            at: Location::caller(),
-        };
-        self.run.core.enqueue(key.clone(), delay, cause);
+        let request = Enqueue::after(delay);
+        // Only a request to a handler of some name can fail.
+        let _ = self.call.core.enqueue(key, &request);
+    }
+
+    /// Enqueues a key of this kind as a request says.
+    ///
+    /// # Errors
+    ///
+    /// The request names a handler the kind does not have.
+    pub fn enqueue_with(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError> {
+        self.call.core.enqueue(key, request)
     }
 }
 
 impl<K> fmt::Debug for Context<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Context")
-            .field("handler", &self.run.handler)
-            .field("key", &self.run.key)
-            .field("causes", &self.run.causes)
-            .finish_non_exhaustive()
+        f.debug_tuple("Context").field(&self.call).finish()
     }
 }

@@ -2,45 +2,111 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_cache::DecodeError;
+use lariat_queue::Priority;
+use serde::Serialize;
+
+use super::outcome::Updated;
 
 /// A handler's failure, of whatever error it was made.
 ///
 /// Every error converts into one with `?`, and is tried again: the handler is called once more, alone,
 /// after a delay that grows with its failures. [`terminal`](Self::terminal) is for what trying again
-/// cannot mend. A [`DecodeError`] is terminal by itself, also as the cause of another error.
+/// cannot mend, [`ignore`](Self::ignore) for what is no failure at all. A [`DecodeError`] is terminal by
+/// itself, also as the cause of another error.
 pub struct HandlerError {
     source: Box<dyn Error + Send + Sync>,
     class: Class,
+    /// What few errors have.
+    extra: Option<Box<Extra>>,
 }
 
+/// What is to be done about a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
+pub(crate) enum Class {
     Retryable,
     Terminal,
+    Ignored,
+    /// Our own timeout fired; retryable.
+    TimedOut,
+}
+
+#[derive(Default)]
+struct Extra {
+    updated: Option<Updated>,
+    priority: Option<Priority>,
 }
 
 impl HandlerError {
     /// Makes an error after which the handler is not called again until something happens.
     #[must_use]
     pub fn terminal(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(error.into(), Class::Terminal)
+    }
+
+    /// Makes an error that counts as a success: nothing is tried again, and nothing is logged but at debug
+    /// level. lasso calls it `ErrIgnore`, wrangler `ErrSkip`.
+    #[must_use]
+    pub fn ignore(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(error.into(), Class::Ignored)
+    }
+
+    pub(crate) fn timed_out(limit: Duration) -> Self {
+        let text = format!("took longer than {limit:?} and was dropped");
+        Self::new(text.into(), Class::TimedOut)
+    }
+
+    fn new(source: Box<dyn Error + Send + Sync>, class: Class) -> Self {
         Self {
-            source: error.into(),
-            class: Class::Terminal,
+            source,
+            class,
+            extra: None,
         }
+    }
+
+    /// Passes an object on to the handlers that are called after this one, although this one failed; see
+    /// [`Outcome::with_updated`](crate::Outcome::with_updated).
+    #[must_use]
+    pub fn with_updated<K>(mut self, object: impl Into<Arc<K>>) -> Self
+    where
+        K: Serialize + Send + Sync + 'static,
+    {
+        self.extra.get_or_insert_default().updated = Some(Updated::new(object.into()));
+        self
+    }
+
+    /// Sets how urgent the next attempt is (default: as urgent as this one).
+    #[must_use]
+    pub fn at_priority(mut self, priority: Priority) -> Self {
+        self.extra.get_or_insert_default().priority = Some(priority);
+        self
     }
 
     /// Returns whether the handler is called again for it.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        self.class == Class::Retryable
+        matches!(self.class, Class::Retryable | Class::TimedOut)
     }
 
     /// Returns the error the handler returned.
     #[must_use]
     pub fn source(&self) -> &(dyn Error + Send + Sync + 'static) {
         &*self.source
+    }
+
+    pub(crate) fn class(&self) -> Class {
+        self.class
+    }
+
+    pub(crate) fn priority(&self) -> Option<Priority> {
+        self.extra.as_ref()?.priority
+    }
+
+    pub(crate) fn take_updated(&mut self) -> Option<Updated> {
+        self.extra.as_mut()?.updated.take()
     }
 
     /// Returns whether the API server refused a write because the object had changed since: the next
@@ -68,7 +134,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
             true => Class::Terminal,
             false => Class::Retryable,
         };
-        Self { source, class }
+        Self::new(source, class)
     }
 }
 
@@ -84,7 +150,7 @@ impl fmt::Debug for HandlerError {
         f.debug_struct("HandlerError")
             .field("source", &self.source)
             .field("class", &self.class)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 

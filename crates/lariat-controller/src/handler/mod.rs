@@ -1,8 +1,12 @@
 //! Handlers: the code that is called for a key.
 
+mod call;
 mod context;
 mod error;
+mod middleware;
+mod options;
 mod outcome;
+mod predicate;
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -10,10 +14,17 @@ use std::marker::PhantomData;
 use futures::future::BoxFuture;
 use lariat_cache::View;
 
+pub use call::Call;
+pub(crate) use call::Decoded;
 pub use context::Context;
-pub(crate) use context::{Decoded, Run};
+pub(crate) use error::Class;
 pub use error::HandlerError;
+pub(crate) use middleware::{AnyMiddleware, through};
+pub use middleware::{Middleware, Next, Timeout, Tracing};
+pub use options::{HandlerOptions, Resync};
 pub use outcome::Outcome;
+pub(crate) use outcome::Updated;
+pub use predicate::Predicate;
 
 /// What a handler returns.
 pub type HandlerResult = Result<Outcome, HandlerError>;
@@ -65,7 +76,7 @@ pub(crate) trait AnyHandler: Send + Sync {
     /// Whether it reads objects, rather than their metadata alone.
     fn needs_content(&self) -> bool;
 
-    fn handle(&self, run: Run) -> BoxFuture<'_, HandlerResult>;
+    fn handle(&self, call: Call) -> BoxFuture<'_, HandlerResult>;
 }
 
 /// A handler with its view.
@@ -88,8 +99,8 @@ impl<K: View, H: Handler<K>> AnyHandler for Viewed<K, H> {
         K::NEEDS_CONTENT
     }
 
-    fn handle(&self, run: Run) -> BoxFuture<'_, HandlerResult> {
+    fn handle(&self, call: Call) -> BoxFuture<'_, HandlerResult> {
         // Inside the future, so that a handler that panics before its first await is caught too.
-        Box::pin(async move { self.handler.handle(Context::new(run)).await })
+        Box::pin(async move { self.handler.handle(Context::new(call)).await })
     }
 }

@@ -209,7 +209,7 @@ async fn a_start_without_workers_or_a_second_start_is_refused() {
     let bench = Bench::new().await;
     assert_eq!(
         bench.factory.start(0).await.unwrap_err(),
-        StartError::NoWorkers
+        StartError::NoWorkers { gvk: None }
     );
     bench.start().await;
     assert_eq!(

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use lariat_controller::{Context, HandlerError, HandlerResult, Outcome};
+use lariat_controller::{
+    Context, ControllerOptions, HandlerError, HandlerOptions, HandlerResult, Outcome,
+};
 use tokio::sync::Notify;
 use tokio::time::{self, Instant};
 
@@ -122,7 +124,11 @@ async fn a_panic_is_that_handler_s_failure() {
 
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_takes_too_long_is_dropped_and_tried_again() {
-    let bench = Bench::with(|builder| builder.handler_timeout(3 * SECOND)).await;
+    let bench = Bench::with(|builder| {
+        let handlers = HandlerOptions::default().timeout(3 * SECOND);
+        builder.default_options(ControllerOptions::default().handlers(handlers))
+    })
+    .await;
     let calls = bench.on("slow", |call| async move {
         time::sleep(if call.attempt == 1 {
             3600 * SECOND

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
-use lariat_controller::Outcome;
+use lariat_controller::{ControllerOptions, Outcome};
 use lariat_core::ObjectKey;
 use tokio::time::{self, Instant};
 
@@ -139,7 +139,7 @@ async fn a_kind_without_handlers_empties_its_queue() {
     bench.create("b").await;
     settle().await;
     let queue = bench.status().queue;
-    assert_eq!((queue.depth(), queue.held, queue.handed_out), (0, 0, 2));
+    assert_eq!((queue.depth(), queue.held, queue.handed_out), (0, 0, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,7 +197,10 @@ async fn the_limiter_of_the_factory_is_made_once_for_each_kind() {
         count.fetch_add(1, Ordering::Relaxed);
         |failures: u32| Duration::from_secs(u64::from(failures))
     };
-    let bench = Bench::with(|builder| builder.rate_limiter(limiter)).await;
+    let bench = Bench::with(|builder| {
+        builder.default_options(ControllerOptions::default().rate_limiter(limiter))
+    })
+    .await;
     let fails = bench.on("fails", |_| async { Err("no".into()) });
     bench.factory.for_object::<Secret>().enqueue(&key("a"));
     assert_eq!(made.load(Ordering::Relaxed), 2);
@@ -214,7 +217,10 @@ async fn the_limiter_of_the_factory_is_made_once_for_each_kind() {
 
 #[tokio::test(start_paused = true)]
 async fn fair_namespaces_take_turns() {
-    let bench = Bench::with(|builder| builder.fair_namespaces()).await;
+    let bench = Bench::with(|builder| {
+        builder.default_options(ControllerOptions::default().fair_namespaces(true))
+    })
+    .await;
     let calls = bench.record("log");
     for number in 0..50 {
         let noisy = ObjectKey::namespaced("noisy", &format!("noisy-{number}"));
@@ -237,7 +243,10 @@ async fn fair_namespaces_take_turns() {
 async fn a_factory_decides_how_long_an_initial_list_waits() {
     for (share, expected) in [(1, 0), (10, 9)] {
         let ageing = lariat_queue::Ageing::new(Duration::ZERO, share);
-        let bench = Bench::with(|builder| builder.ageing(ageing)).await;
+        let bench = Bench::with(|builder| {
+            builder.default_options(ControllerOptions::default().ageing(ageing))
+        })
+        .await;
         let calls = bench.on("slow", |_| async {
             time::sleep(SECOND).await;
             Ok(Outcome::done())

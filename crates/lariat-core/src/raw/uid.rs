@@ -22,6 +22,12 @@ impl Uid {
             None => Self(UidRepr::Text(text.into())),
         }
     }
+
+    /// Returns whether there is none: the API server has never seen the object.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.0, UidRepr::Text(text) if text.is_empty())
+    }
 }
 
 /// Reads `8-4-4-4-12` lower-case hex digits; anything else is not canonical.

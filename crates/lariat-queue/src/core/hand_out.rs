@@ -34,6 +34,8 @@ pub enum Verdict<P> {
         after: Duration,
         /// What travels with it.
         payload: P,
+        /// How urgent it is then; none for as urgent as the key was when it was handed out.
+        priority: Option<Priority>,
     },
     /// The lane failed and is tried again; its failures count up.
     Failed {
@@ -41,5 +43,7 @@ pub enum Verdict<P> {
         after: Duration,
         /// What travels with it.
         payload: P,
+        /// How urgent it is then; none for as urgent as the key was when it was handed out.
+        priority: Option<Priority>,
     },
 }

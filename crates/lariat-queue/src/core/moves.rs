@@ -114,17 +114,26 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         (priority, now): (Priority, Stamp),
     ) {
         let entry = &mut self.entries[slot].value;
-        let (after, payload, counter) = match verdict {
+        let (after, payload, asked, counter) = match verdict {
             Verdict::Done => return entry.forget(lane),
-            Verdict::Again { after, payload } => {
+            Verdict::Again {
+                after,
+                payload,
+                priority,
+            } => {
                 entry.forget(lane);
-                (after, payload, &mut self.counters.requeues)
+                (after, payload, priority, &mut self.counters.requeues)
             }
-            Verdict::Failed { after, payload } => {
+            Verdict::Failed {
+                after,
+                payload,
+                priority,
+            } => {
                 entry.count_failure(lane);
-                (after, payload, &mut self.counters.retries)
+                (after, payload, priority, &mut self.counters.retries)
             }
         };
+        let priority = asked.unwrap_or(priority);
         if self.shutting_down {
             return;
         }

@@ -197,10 +197,12 @@ impl Pair {
                 1 => Verdict::Again {
                     after: delay,
                     payload: payload.clone(),
+                    priority: None,
                 },
                 _ => Verdict::Failed {
                     after: delay,
                     payload: payload.clone(),
+                    priority: None,
                 },
             };
             given.push((LaneId::new(*lane), verdict));

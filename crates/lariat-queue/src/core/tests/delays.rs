@@ -81,6 +81,7 @@ fn a_delay_no_clock_can_hold_means_never() {
     let again = Verdict::Again {
         after: Duration::MAX,
         payload: vec![],
+        priority: None,
     };
     bench.finish(&taken, &[(LaneId::WHOLE, again)]);
     bench.advance(1_000_000 * SECOND);

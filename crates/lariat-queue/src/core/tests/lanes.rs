@@ -12,6 +12,7 @@ fn only_the_lanes_that_failed_come_again_each_at_its_own_time() {
     let failed = |seconds: u32| Verdict::Failed {
         after: seconds * SECOND,
         payload: vec![seconds],
+        priority: None,
     };
     let verdicts = [
         (lane(1), failed(5)),

@@ -17,6 +17,7 @@ fn a_drain_hands_out_what_was_due_before_it_and_the_rest_after_it() {
     let again = Verdict::Again {
         after: Duration::ZERO,
         payload: vec![],
+        priority: None,
     };
     bench.finish(&b, &[(lane(1), again.clone())]);
     bench.finish(&a, &[(lane(1), again)]);
@@ -48,6 +49,7 @@ fn shutdown_refuses_adds_drops_delays_and_drains_what_is_ready() {
     let failed = Verdict::Failed {
         after: SECOND,
         payload: vec![],
+        priority: None,
     };
     bench.finish(&taken, &[(LaneId::WHOLE, failed)]);
     assert!(bench.queue.is_finished());
@@ -183,6 +185,7 @@ fn a_panic_in_a_merge_does_not_lose_the_key_for_good() {
     let failed = Verdict::Failed {
         after: Duration::ZERO,
         payload: Mine(true),
+        priority: None,
     };
     panics(&mut || {
         let verdicts = [(LaneId::WHOLE, failed.clone())];

@@ -102,9 +102,20 @@ fn retries_and_requeues_are_counted_apart_and_depths_by_priority() {
     let failed = Verdict::Failed {
         after,
         payload: Vec::clone(&payload),
+        priority: None,
     };
     bench.finish(&a, &[(LaneId::WHOLE, failed)]);
-    bench.finish(&b, &[(LaneId::WHOLE, Verdict::Again { after, payload })]);
+    bench.finish(
+        &b,
+        &[(
+            LaneId::WHOLE,
+            Verdict::Again {
+                after,
+                payload,
+                priority: None,
+            },
+        )],
+    );
     let stats = bench.queue.stats(bench.now);
     assert_eq!((stats.retries, stats.requeues, stats.delayed), (1, 1, 2));
     bench.add_with('c', now_add().priority(Priority::High));

@@ -56,6 +56,7 @@ fn payloads_merge_the_older_before_the_later() {
     let failed = Verdict::Failed {
         after: Duration::ZERO,
         payload: vec![1],
+        priority: None,
     };
     bench.finish(&taken, &[(lane(1), failed)]);
     let taken = bench.take().unwrap();
@@ -65,6 +66,7 @@ fn payloads_merge_the_older_before_the_later() {
     let failed = Verdict::Failed {
         after: SECOND,
         payload: vec![2],
+        priority: None,
     };
     bench.finish(&taken, &[(lane(1), failed)]);
     assert_eq!(bench.take().unwrap().payload, [2, 3]);

@@ -1,0 +1,181 @@
+//! Everything an API server serves.
+
+use std::collections::HashSet;
+
+use http::Request;
+use http::header::ACCEPT;
+use lariat_core::{Gvk, ResourceKind};
+use tokio::time;
+
+use super::{ANSWER_TIMEOUT, MapperError, RestMapper, aggregated, legacy};
+
+/// A kind that is served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Served {
+    pub(super) resource: ResourceKind,
+    pub(super) is_watchable: bool,
+}
+
+/// Returns whether these are the verbs of a kind that can be cached.
+pub(super) fn is_watchable(verbs: &[String]) -> bool {
+    let has = |wanted: &str| verbs.iter().any(|verb| verb == wanted);
+    has("list") && has("watch")
+}
+
+/// The kinds an API server serves that can be listed and watched, each in the version its group prefers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Survey {
+    /// The kinds.
+    pub kinds: Vec<ResourceKind>,
+    /// Paths of groups and versions about which nothing is known, because the server behind them does not
+    /// answer. Nothing follows from the absence of their kinds.
+    pub unanswered: Vec<String>,
+}
+
+impl RestMapper {
+    /// Asks the API server what it serves, now, whatever is known.
+    ///
+    /// One request for core kinds and one for all others, where the server aggregates its discovery; else
+    /// one for each group and version. Groups that do not answer are named, and the others returned.
+    ///
+    /// # Errors
+    ///
+    /// The list of groups cannot be had.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing but the requests under way.
+    pub async fn survey(&self) -> Result<Survey, MapperError> {
+        let mut survey = Survey::default();
+        for root in ["/api", "/apis"] {
+            let text = self.get(root, aggregated::ACCEPTED).await?;
+            let paths = match aggregated::survey(&text) {
+                Some(paths) => paths,
+                None => self.ask_each(root, &text).await?,
+            };
+            survey.add(paths);
+        }
+        Ok(survey)
+    }
+
+    async fn ask_each(&self, root: &str, text: &str) -> Result<aggregated::Paths, MapperError> {
+        let versions = legacy::versions(text).map_err(|error| unreadable(root, error))?;
+        let mut paths = Vec::new();
+        for path in versions {
+            let answer = self.get(&path, "application/json").await;
+            let served = answer.ok().and_then(|text| legacy::survey(&text).ok());
+            paths.push((path, served));
+        }
+        Ok(paths)
+    }
+
+    async fn get(&self, path: &str, accept: &str) -> Result<String, MapperError> {
+        let failed = |source| MapperError::Discovery {
+            api_path: path.to_owned(),
+            source,
+        };
+        let request = Request::get(path).header(ACCEPT, accept).body(Vec::new());
+        let request = request.map_err(|error| failed(kube::Error::HttpError(error)))?;
+        let answer = time::timeout(ANSWER_TIMEOUT, self.shared.client.request_text(request));
+        let answer = answer.await.map_err(|_| MapperError::Unanswered {
+            api_path: path.to_owned(),
+            after: ANSWER_TIMEOUT,
+        })?;
+        answer.map_err(failed)
+    }
+}
+
+fn unreadable(path: &str, error: serde_json::Error) -> MapperError {
+    MapperError::Discovery {
+        api_path: path.to_owned(),
+        source: kube::Error::SerdeError(error),
+    }
+}
+
+impl Survey {
+    /// Returns whether nothing is known about a kind, because the server behind its group does not answer.
+    #[must_use]
+    pub fn is_unanswered(&self, gvk: &Gvk) -> bool {
+        let path = gvk.api_path();
+        let group = path.rsplit_once('/').map_or(&*path, |(group, _)| group);
+        let groups = self.unanswered.iter();
+        let mut groups = groups.filter_map(|path| path.rsplit_once('/'));
+        groups.any(|(other, _)| other == group)
+    }
+
+    /// Takes in what is served under paths; of a resource in several versions the first is taken.
+    fn add(&mut self, paths: aggregated::Paths) {
+        let mut seen = HashSet::new();
+        for (path, served) in paths {
+            let Some(served) = served else {
+                self.unanswered.push(path);
+                continue;
+            };
+            for Served {
+                resource,
+                is_watchable,
+            } in served
+            {
+                let name = (
+                    resource.gvk().group().to_owned(),
+                    resource.plural().to_owned(),
+                );
+                if is_watchable && seen.insert(name) {
+                    self.kinds.push(resource);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn names(survey: &Survey) -> Vec<String> {
+        let names = survey.kinds.iter();
+        names.map(|kind| kind.gvk().to_string()).collect()
+    }
+
+    #[test]
+    fn of_several_versions_the_preferred_is_taken_and_silent_servers_are_named() {
+        let resource = |plural: &str, kind: &str, verbs: &[&str]| {
+            json!({"resource": plural, "scope": "Namespaced", "verbs": verbs,
+                "responseKind": {"group": "", "version": "", "kind": kind}})
+        };
+        let both = &["list", "watch"][..];
+        let document = json!({"kind": "APIGroupDiscoveryList", "items": [
+            {"metadata": {"name": "demo.dev"}, "versions": [
+                {"version": "v2", "resources": [resource("widgets", "Widget", both)]},
+                {"version": "v1", "resources": [
+                    resource("widgets", "Widget", both),
+                    resource("old", "Old", both),
+                    resource("reviews", "Review", &["create"]),
+                ]},
+            ]},
+            {"metadata": {"name": "gone.dev"}, "versions": [{"version": "v1", "freshness": "Stale"}]},
+        ]});
+        let mut survey = Survey::default();
+        survey.add(aggregated::survey(&document.to_string()).unwrap());
+        assert_eq!(names(&survey), ["demo.dev/v2 Widget", "demo.dev/v1 Old"]);
+        assert_eq!(survey.unanswered, ["/apis/gone.dev/v1"]);
+    }
+
+    #[test]
+    fn lists_of_groups_are_read_in_the_order_of_preference() {
+        let core = json!({"kind": "APIVersions", "versions": ["v1"]});
+        assert_eq!(legacy::versions(&core.to_string()).unwrap(), ["/api/v1"]);
+        let version = |name: &str| json!({"groupVersion": name, "version": "x"});
+        let groups = json!({"kind": "APIGroupList", "groups": [{
+            "name": "demo.dev",
+            "versions": [version("demo.dev/v1"), version("demo.dev/v2")],
+            "preferredVersion": version("demo.dev/v2"),
+        }]});
+        assert_eq!(
+            legacy::versions(&groups.to_string()).unwrap(),
+            ["/apis/demo.dev/v2", "/apis/demo.dev/v1"]
+        );
+    }
+}

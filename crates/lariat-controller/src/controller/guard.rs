@@ -1,0 +1,105 @@
+//! Calling a handler so that nothing it does reaches the worker.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use lariat_cache::CachedObject;
+use lariat_core::{Gvk, ObjectKey};
+use lariat_queue::Priority;
+
+use crate::current::{self, Caller};
+use crate::handler::{Call, Class, HandlerError, HandlerResult, Updated, through};
+use crate::lane::Ended;
+
+/// What a handler answered.
+pub(super) struct Answer {
+    pub(super) ended: Ended,
+    pub(super) result: Result<Again, HandlerError>,
+    /// The newest state, for the handlers after it; also of one that failed.
+    pub(super) updated: Option<Arc<CachedObject>>,
+}
+
+/// Whether a handler wants to be called again, and how urgent that is.
+pub(super) struct Again {
+    pub(super) after: Option<Duration>,
+    pub(super) priority: Option<Priority>,
+}
+
+/// Calls a handler through its middleware, so that a panic does not reach the worker.
+pub(super) async fn guarded(call: Call, caller: Arc<Caller>) -> Answer {
+    let (gvk, key) = (call.gvk().clone(), call.key().clone());
+    // What was returned is encoded by code of the user's too.
+    let calling = async { answer(&gvk, &key, through(call).await) };
+    let calling = AssertUnwindSafe(calling).catch_unwind();
+    match current::within(Arc::clone(&caller), calling).await {
+        Ok(answer) => answer,
+        Err(panic) => {
+            let (text, handler) = (message(&*panic), caller.handler());
+            if let Some(backtrace) = caller.take_backtrace() {
+                tracing::error!(kind = %gvk, %key, handler, %backtrace, "handler panicked: {text}");
+            }
+            Answer {
+                ended: Ended::Panicked,
+                result: Err(format!("panicked: {text}").into()),
+                updated: None,
+            }
+        }
+    }
+}
+
+/// Makes out what a handler returned; an object that cannot be is its failure.
+fn answer(gvk: &Gvk, key: &ObjectKey, result: HandlerResult) -> Answer {
+    let make_out = |updated: Option<Updated>| match updated {
+        Some(updated) => updated.encode(gvk, key),
+        None => Ok(None),
+    };
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(mut error) => {
+            let updated = make_out(error.take_updated());
+            return Answer {
+                ended: ended(&error),
+                result: Err(error),
+                updated: updated.unwrap_or_default(),
+            };
+        }
+    };
+    let again = Again {
+        after: outcome.delay(),
+        priority: outcome.priority(),
+    };
+    match make_out(outcome.into_updated()) {
+        Ok(updated) => Answer {
+            ended: match again.after {
+                Some(_) => Ended::Requeued,
+                None => Ended::Done,
+            },
+            result: Ok(again),
+            updated,
+        },
+        Err(error) => Answer {
+            ended: ended(&error),
+            result: Err(error),
+            updated: None,
+        },
+    }
+}
+
+fn ended(error: &HandlerError) -> Ended {
+    match error.class() {
+        Class::Retryable => Ended::Failed,
+        Class::Terminal => Ended::Terminal,
+        Class::Ignored => Ended::Ignored,
+        Class::TimedOut => Ended::TimedOut,
+    }
+}
+
+/// Returns what a panic said.
+fn message(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("(no message)")
+}

@@ -1,0 +1,85 @@
+//! Which handler the present task is in.
+
+use std::backtrace::Backtrace;
+use std::future::Future;
+use std::panic;
+use std::sync::{Arc, Once};
+use std::time::Duration;
+
+use lariat_core::Gvk;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+tokio::task_local! {
+    static CURRENT: Arc<Caller>;
+}
+
+/// The call of a handler that a task is in.
+pub(crate) struct Caller {
+    pub(crate) gvk: Gvk,
+    handler: Arc<str>,
+    /// How many runs in a row, each caused by the write of the one before, led to this one.
+    pub(crate) chain: u32,
+    /// Where the call panicked.
+    backtrace: Mutex<Option<Backtrace>>,
+}
+
+/// How long after a backtrace the next may be taken: resolving one takes milliseconds.
+const BACKTRACE_PAUSE: Duration = Duration::from_secs(1);
+
+impl Caller {
+    pub(crate) fn new(gvk: Gvk, handler: Arc<str>, chain: u32) -> Arc<Self> {
+        Arc::new(Self {
+            gvk,
+            handler,
+            chain,
+            backtrace: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn handler(&self) -> &str {
+        &self.handler
+    }
+
+    /// Returns the name under which the handler is told to others.
+    pub(crate) fn name(&self, told_to: &Gvk) -> Arc<str> {
+        match self.gvk == *told_to {
+            true => Arc::clone(&self.handler),
+            false => format!("{} {}", self.gvk.kind(), self.handler).into(),
+        }
+    }
+
+    pub(crate) fn take_backtrace(&self) -> Option<Backtrace> {
+        self.backtrace.lock().take()
+    }
+}
+
+/// Runs a call, so that what it does is known to be its doing.
+pub(crate) async fn within<T>(caller: Arc<Caller>, call: impl Future<Output = T>) -> T {
+    CURRENT.scope(caller, call).await
+}
+
+/// Returns the call the present task is in.
+pub(crate) fn caller() -> Option<Arc<Caller>> {
+    CURRENT.try_with(Arc::clone).ok()
+}
+
+/// Makes panics of handlers leave their backtrace; other panics, and what is done about any, stay as they
+/// were.
+pub(crate) fn keep_backtraces() {
+    static ONCE: Once = Once::new();
+    static LAST: Mutex<Option<Instant>> = Mutex::new(None);
+    ONCE.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            before(info);
+            let Some(caller) = caller() else { return };
+            let mut last = LAST.lock();
+            // Clocks of tests begin anew.
+            if last.is_none_or(|at| at.elapsed() >= BACKTRACE_PAUSE) {
+                *last = Some(Instant::now());
+                *caller.backtrace.lock() = Some(Backtrace::force_capture());
+            }
+        }));
+    });
+}

@@ -1,0 +1,168 @@
+//! How many calls of a handler may be under way at a time.
+
+use std::collections::VecDeque;
+
+use lariat_core::ObjectKey;
+use lariat_queue::{Payload as _, Priority};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use crate::payload::Payload;
+
+/// Lets some number of calls in; keys that come when as many are under way wait in line, without a worker.
+pub(crate) struct Limit {
+    most: usize,
+    state: Mutex<State>,
+    /// Told when a call has ended.
+    left: Notify,
+}
+
+/// While somebody waits, `inside + called` is `most`.
+#[derive(Default)]
+struct State {
+    /// Calls under way.
+    inside: usize,
+    /// Keys that have been sent back to the queue, and whose place is kept.
+    called: Vec<ObjectKey>,
+    waiting: VecDeque<Waiting>,
+}
+
+/// A key that waits for its turn.
+pub(crate) struct Waiting {
+    pub(crate) key: ObjectKey,
+    pub(crate) payload: Payload,
+    pub(crate) priority: Priority,
+}
+
+impl Limit {
+    pub(crate) fn new(most: usize) -> Self {
+        Self {
+            most,
+            state: Mutex::default(),
+            left: Notify::new(),
+        }
+    }
+
+    /// Lets a call for a key in, or puts it in line.
+    pub(crate) fn enter_or_wait(&self, waiting: impl FnOnce() -> Waiting, key: &ObjectKey) -> bool {
+        let mut state = self.state.lock();
+        if state.enter(key, self.most) {
+            return true;
+        }
+        let waiting = waiting();
+        match state.waiting.iter_mut().find(|each| each.key == *key) {
+            Some(earlier) => {
+                earlier.payload.merge(waiting.payload);
+                earlier.priority = earlier.priority.max(waiting.priority);
+            }
+            None => state.waiting.push_back(waiting),
+        }
+        false
+    }
+
+    /// Lets a call for a key in, as soon as there is room.
+    pub(crate) async fn enter(&self, key: &ObjectKey) {
+        loop {
+            let left = self.left.notified();
+            if self.state.lock().enter(key, self.most) {
+                return;
+            }
+            left.await;
+        }
+    }
+
+    /// Notes that a call has ended; returns the key whose turn it is, which is to be queued again.
+    pub(crate) fn leave(&self) -> Option<Waiting> {
+        let mut state = self.state.lock();
+        state.inside -= 1;
+        self.left.notify_waiters();
+        state.call_next(self.most)
+    }
+
+    /// Gives up the place that is kept for a key, if one is; returns whose turn it is then.
+    pub(crate) fn pass(&self, key: &ObjectKey) -> Option<Waiting> {
+        let mut state = self.state.lock();
+        let at = state.called.iter().position(|called| called == key)?;
+        state.called.swap_remove(at);
+        self.left.notify_waiters();
+        state.call_next(self.most)
+    }
+
+    /// Takes everybody out of the line.
+    pub(crate) fn dismiss(&self) -> Vec<Waiting> {
+        self.state.lock().waiting.drain(..).collect()
+    }
+}
+
+impl State {
+    fn enter(&mut self, key: &ObjectKey, most: usize) -> bool {
+        if let Some(at) = self.called.iter().position(|called| called == key) {
+            self.called.swap_remove(at);
+        } else if self.inside + self.called.len() >= most {
+            return false;
+        }
+        self.inside += 1;
+        true
+    }
+
+    fn call_next(&mut self, most: usize) -> Option<Waiting> {
+        if self.inside + self.called.len() >= most {
+            return None;
+        }
+        let next = self.waiting.pop_front()?;
+        self.called.push(next.key.clone());
+        Some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn comes(limit: &Limit, name: &str) -> bool {
+        let key = ObjectKey::cluster(name);
+        let waiting = || Waiting {
+            key: ObjectKey::cluster(name),
+            payload: Payload::default(),
+            priority: Priority::Normal,
+        };
+        limit.enter_or_wait(waiting, &key)
+    }
+
+    fn name(waiting: Option<Waiting>) -> Option<String> {
+        waiting.map(|waiting| waiting.key.to_string())
+    }
+
+    #[test]
+    fn those_who_wait_come_before_those_who_arrive() {
+        let limit = Limit::new(1);
+        assert!(comes(&limit, "a"));
+        assert!(!comes(&limit, "b"));
+        assert!(!comes(&limit, "c"));
+        assert!(!comes(&limit, "b"), "once in line is enough");
+        assert_eq!(name(limit.leave()).as_deref(), Some("b"));
+        assert!(!comes(&limit, "d"), "the place is kept for b");
+        assert!(comes(&limit, "b"));
+        assert_eq!(name(limit.leave()).as_deref(), Some("c"));
+        assert!(comes(&limit, "c"));
+        assert_eq!(name(limit.leave()).as_deref(), Some("d"));
+        assert!(comes(&limit, "d"));
+        assert!(name(limit.leave()).is_none());
+        assert!(comes(&limit, "e"), "there is room again");
+    }
+
+    #[test]
+    fn a_place_can_be_given_up() {
+        let limit = Limit::new(1);
+        assert!(comes(&limit, "a"));
+        assert!(!comes(&limit, "b"));
+        assert!(!comes(&limit, "c"));
+        assert_eq!(name(limit.leave()).as_deref(), Some("b"));
+        assert_eq!(
+            name(limit.pass(&ObjectKey::cluster("b"))).as_deref(),
+            Some("c")
+        );
+        assert!(name(limit.pass(&ObjectKey::cluster("x"))).is_none());
+        assert!(comes(&limit, "c"));
+    }
+}

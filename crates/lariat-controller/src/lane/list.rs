@@ -1,0 +1,176 @@
+//! The list of lanes.
+
+use std::ops::Deref;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use lariat_cache::Change;
+use lariat_core::Gvk;
+use lariat_queue::{LaneId, Lanes as Due, Priority};
+use parking_lot::RwLock;
+use tokio::sync::Notify;
+
+use super::Lane;
+use crate::error::RegisterError;
+use crate::handler::{AnyHandler, HandlerOptions};
+use crate::status::HandlerStatus;
+
+/// The lanes of a kind. A run takes the present list and keeps it, so registering and deregistering
+/// neither wait for runs nor disturb them.
+#[derive(Default)]
+pub(crate) struct Lanes {
+    list: RwLock<LaneList>,
+    next_id: AtomicU32,
+    /// Told when the list has changed.
+    changed: Notify,
+}
+
+/// The lanes there are at some moment, in the order of their registration.
+#[derive(Clone, Default)]
+pub(crate) struct LaneList {
+    lanes: Arc<[Arc<Lane>]>,
+    /// Whether all of them take every change alike.
+    alike: bool,
+}
+
+impl LaneList {
+    fn new(lanes: Arc<[Arc<Lane>]>) -> Self {
+        let usual = |lane: &Arc<Lane>| lane.takes_all() && lane.options.priority.is_none();
+        let alike = lanes.iter().all(usual);
+        Self { lanes, alike }
+    }
+
+    /// Returns which lanes are due for a change, and how urgently.
+    pub(crate) fn due(&self, change: &Change) -> (Due, Priority) {
+        let usual = priority(change);
+        if self.alike {
+            return match self.lanes.is_empty() {
+                true => (Due::none(), usual),
+                false => (Due::ALL, usual),
+            };
+        }
+        let wanting = || self.lanes.iter().filter(|lane| lane.wants(change));
+        let urgency = wanting().map(|lane| lane.priority(usual)).max();
+        let due: Due = wanting().map(|lane| lane.id()).collect();
+        (due, urgency.unwrap_or(usual))
+    }
+
+    pub(crate) fn named(&self, name: &str) -> Option<&Arc<Lane>> {
+        self.lanes.iter().find(|lane| &**lane.name() == name)
+    }
+
+    pub(crate) fn names(&self) -> String {
+        let names: Vec<&str> = self.lanes.iter().map(|lane| &**lane.name()).collect();
+        names.join(", ")
+    }
+}
+
+/// What was there when the cache was filled can wait for what happens now, and so can what is told again.
+fn priority(change: &Change) -> Priority {
+    match change {
+        Change::Added { initial: true, .. } | Change::Resynced { .. } => Priority::Low,
+        _ => Priority::Normal,
+    }
+}
+
+impl Deref for LaneList {
+    type Target = [Arc<Lane>];
+
+    fn deref(&self) -> &[Arc<Lane>] {
+        &self.lanes
+    }
+}
+
+impl Lanes {
+    pub(crate) fn list(&self) -> LaneList {
+        self.list.read().clone()
+    }
+
+    /// Tells whoever looks after the lanes that there is something new.
+    pub(crate) fn tell(&self) {
+        self.changed.notify_waiters();
+    }
+
+    /// Waits for the next change of the list.
+    pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
+        self.changed.notified()
+    }
+
+    pub(crate) fn check(&self, gvk: &Gvk, name: &str) -> Result<(), RegisterError> {
+        if name.is_empty() {
+            return Err(RegisterError::EmptyName { gvk: gvk.clone() });
+        }
+        // One that is over has lost its name already.
+        match self.list.read().named(name) {
+            Some(lane) if !lane.is_over() => Err(RegisterError::NameTaken {
+                gvk: gvk.clone(),
+                name: name.to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn add(
+        &self,
+        name: &str,
+        handler: Box<dyn AnyHandler>,
+        options: HandlerOptions,
+    ) -> Arc<Lane> {
+        let id = LaneId::new(self.next_id.fetch_add(1, Ordering::Relaxed));
+        let lane = Lane::new(id, name, handler, options);
+        let mut list = self.list.write();
+        *list = LaneList::new(list.iter().chain([&lane]).cloned().collect());
+        drop(list);
+        self.changed.notify_waiters();
+        lane
+    }
+
+    /// Takes a lane out of the list; its last call may be under way.
+    pub(crate) fn remove(&self, lane: &Lane) {
+        self.take_out(|each| each.id == lane.id);
+    }
+
+    /// Takes out those whose time is over; returns whether there were any.
+    pub(crate) fn sweep(&self) -> bool {
+        let is_due = self.list().iter().any(|lane| lane.is_over());
+        if is_due {
+            self.take_out(Lane::is_over);
+        }
+        is_due
+    }
+
+    /// Takes every lane out, without waiting.
+    pub(crate) fn clear(&self) {
+        self.take_out(|_| true);
+    }
+
+    fn take_out(&self, chosen: impl Fn(&Lane) -> bool) {
+        let mut list = self.list.write();
+        let before = list.clone();
+        for lane in before.iter().filter(|lane| chosen(lane)) {
+            lane.gate.close();
+        }
+        *list = LaneList::new(
+            before
+                .iter()
+                .filter(|lane| !chosen(lane))
+                .cloned()
+                .collect(),
+        );
+        drop(list);
+        self.changed.notify_waiters();
+        // Handlers are dropped with it, and do as they like.
+        drop(before);
+    }
+
+    pub(crate) fn status(&self) -> Vec<HandlerStatus> {
+        self.list().iter().map(|lane| lane.status()).collect()
+    }
+}
+
+impl Lane {
+    /// Waits until no call is under way; to be taken out of the list before.
+    pub(crate) async fn ended(&self) {
+        self.gate.empty().await;
+    }
+}

@@ -1,0 +1,198 @@
+//! Lanes: the named handlers of a kind, in the order of their registration.
+
+mod gate;
+mod limit;
+mod list;
+mod totals;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use lariat_cache::Change;
+use lariat_core::ObjectKey;
+use lariat_queue::{LaneId, Priority, RateLimiter};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::controller::ControllerCore;
+use crate::handler::{AnyHandler, AnyMiddleware, HandlerOptions, Resync};
+use crate::status::HandlerStatus;
+use gate::{Gate, Inside};
+pub(crate) use limit::{Limit, Waiting};
+pub(crate) use list::{LaneList, Lanes};
+pub use totals::Ended;
+pub(crate) use totals::Totals;
+
+/// One registered handler.
+pub(crate) struct Lane {
+    id: LaneId,
+    name: Arc<str>,
+    handler: Box<dyn AnyHandler>,
+    options: HandlerOptions,
+    middleware: Vec<Arc<dyn AnyMiddleware>>,
+    limiter: Option<Mutex<Box<dyn RateLimiter>>>,
+    limit: Option<Limit>,
+    gate: Gate,
+    totals: Mutex<Totals>,
+}
+
+/// The shortest period of a resync: client-go's.
+const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
+
+impl Lane {
+    fn new(
+        id: LaneId,
+        name: &str,
+        handler: Box<dyn AnyHandler>,
+        options: HandlerOptions,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            name: name.into(),
+            handler,
+            middleware: options.all_middleware(),
+            limiter: options.limiter.as_ref().map(|make| Mutex::new(make())),
+            limit: options.concurrency.map(Limit::new),
+            options,
+            gate: Gate::default(),
+            totals: Mutex::default(),
+        })
+    }
+
+    pub(crate) fn id(&self) -> LaneId {
+        self.id
+    }
+
+    pub(crate) fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    pub(crate) fn handler(&self) -> &dyn AnyHandler {
+        &*self.handler
+    }
+
+    pub(crate) fn middleware(&self) -> &[Arc<dyn AnyMiddleware>] {
+        &self.middleware
+    }
+
+    pub(crate) fn limit(&self) -> Option<&Limit> {
+        self.limit.as_ref()
+    }
+
+    /// Returns the token whose end is the handler's.
+    pub(crate) fn until(&self) -> Option<&CancellationToken> {
+        self.options.until.as_ref()
+    }
+
+    fn is_over(&self) -> bool {
+        self.until().is_some_and(CancellationToken::is_cancelled)
+    }
+
+    /// Begins a call; `None` once the handler is deregistered.
+    pub(crate) fn enter(&self) -> Option<Inside<'_>> {
+        if self.is_over() {
+            return None;
+        }
+        self.gate.enter()
+    }
+
+    /// Returns the client the handler writes through.
+    pub(crate) fn client(&self, core: &ControllerCore) -> Client {
+        let clients = core.clients();
+        let identity = self.options.identity.clone();
+        // It was tried when the handler was registered.
+        let own = identity.and_then(|identity| clients.client_as(identity).ok());
+        own.unwrap_or_else(|| clients.client())
+    }
+
+    /// Returns whether the handler is called for every change and resync, like most.
+    fn takes_all(&self) -> bool {
+        self.options.predicate.is_none() && self.resync() == Resync::OfKind
+    }
+
+    fn resync(&self) -> Resync {
+        self.options.resync.unwrap_or_default()
+    }
+
+    /// Returns the period with which the handler wants all objects, if it has one of its own.
+    pub(crate) fn resync_period(&self) -> Option<Duration> {
+        match self.resync() {
+            Resync::Every(period) => Some(period.max(SHORTEST_RESYNC)),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the handler is to be called for a change.
+    pub(crate) fn wants(&self, change: &Change) -> bool {
+        if matches!(change, Change::Resynced { .. }) && self.resync() != Resync::OfKind {
+            return false;
+        }
+        let predicate = self.options.predicate.as_ref();
+        predicate.is_none_or(|predicate| predicate.wants(change))
+    }
+
+    /// Returns how urgent something is for the handler, which usually is this urgent.
+    pub(crate) fn priority(&self, usual: Priority) -> Priority {
+        self.options.priority.unwrap_or(usual)
+    }
+
+    /// Returns how long to wait after so many failures in a row, if the handler has a limiter of its own.
+    pub(crate) fn backoff(&self, failures: u32) -> Option<Duration> {
+        let mut limiter = self.limiter.as_ref()?.lock();
+        Some(limiter.delay(failures, Instant::now().into_std()))
+    }
+
+    /// Returns whether the retries of the handler are used up after so many failures in a row.
+    pub(crate) fn gives_up(&self, failures: u32) -> bool {
+        let retries = self.options.max_retries;
+        retries.is_some_and(|retries| failures > retries)
+    }
+
+    pub(crate) fn count(&self, ended: Ended, attempt: u32, took: Duration) {
+        self.totals.lock().count(ended, attempt, took);
+    }
+
+    pub(crate) fn count_lag(&self, lag: Duration) {
+        self.totals.lock().lags.record(lag);
+    }
+
+    pub(crate) fn count_given_up(&self) {
+        self.totals.lock().given_up += 1;
+    }
+
+    pub(crate) fn status(&self) -> HandlerStatus {
+        HandlerStatus::new(Arc::clone(&self.name), self.totals.lock().clone())
+    }
+}
+
+/// A call of a handler with limited concurrency; dropping it lets the next in.
+pub(crate) struct Admitted<'a> {
+    lane: &'a Lane,
+    core: &'a ControllerCore,
+}
+
+impl<'a> Admitted<'a> {
+    /// To be made once the limit, if there is one, has let the call in.
+    pub(crate) fn new(lane: &'a Lane, core: &'a ControllerCore) -> Self {
+        Self { lane, core }
+    }
+}
+
+impl Drop for Admitted<'_> {
+    fn drop(&mut self) {
+        if let Some(limit) = self.lane.limit() {
+            self.core.queue_waiting(self.lane, limit.leave());
+        }
+    }
+}
+
+impl Lane {
+    /// Gives up the place that is kept for a key, if one is.
+    pub(crate) fn pass(&self, key: &ObjectKey, core: &ControllerCore) {
+        if let Some(limit) = self.limit() {
+            core.queue_waiting(self, limit.pass(key));
+        }
+    }
+}

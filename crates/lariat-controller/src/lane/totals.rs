@@ -1,0 +1,79 @@
+//! What is counted of a handler.
+
+use std::time::Duration;
+
+use lariat_queue::Histogram;
+
+/// How a call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Ended {
+    /// Nothing is left to do.
+    Done,
+    /// The handler wants to be called again after a delay.
+    Requeued,
+    /// It said that its error is to be ignored.
+    Ignored,
+    /// It failed.
+    Failed,
+    /// It failed, and said that trying again is of no use.
+    Terminal,
+    /// It panicked.
+    Panicked,
+    /// It took longer than its timeout.
+    TimedOut,
+}
+
+impl Ended {
+    /// All ways in which a call can end.
+    pub const ALL: [Self; 7] = [
+        Self::Done,
+        Self::Requeued,
+        Self::Ignored,
+        Self::Failed,
+        Self::Terminal,
+        Self::Panicked,
+        Self::TimedOut,
+    ];
+
+    /// Returns whether the call failed.
+    #[must_use]
+    pub fn is_failure(self) -> bool {
+        !matches!(self, Self::Done | Self::Requeued | Self::Ignored)
+    }
+
+    /// Returns the word for it, in lower case.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Requeued => "requeued",
+            Self::Ignored => "ignored",
+            Self::Failed => "failed",
+            Self::Terminal => "terminal",
+            Self::Panicked => "panicked",
+            Self::TimedOut => "timed_out",
+        }
+    }
+}
+
+/// Totals since the handler was registered.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Totals {
+    pub(crate) ended: [u64; Ended::ALL.len()],
+    pub(crate) retries: u64,
+    /// Failures after which nothing was tried again, because the retries were used up.
+    pub(crate) given_up: u64,
+    /// How long calls took.
+    pub(crate) times: Histogram,
+    /// How long changes waited before the handler was called for them.
+    pub(crate) lags: Histogram,
+}
+
+impl Totals {
+    pub(super) fn count(&mut self, ended: Ended, attempt: u32, took: Duration) {
+        self.ended[ended as usize] += 1;
+        self.retries += u64::from(attempt > 1);
+        self.times.record(took);
+    }
+}

@@ -1,0 +1,255 @@
+//! Following which kinds an API server serves.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use futures::future::join_all;
+use lariat_cache::{Change, Informer, SharedCacheFactory, Subscriber, Subscription, Survey};
+use lariat_core::{Gvk, ResourceKind, describe};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::{self, Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::all_kinds::Wanted;
+use crate::controller::{NewHandler, Registration, Slot};
+use crate::error::RegisterError;
+use crate::factory::Shared;
+
+/// How long after a change of definitions the API server is asked: lasso's delay.
+const SETTLING: Duration = Duration::from_millis(500);
+
+/// How often the API server is asked although nothing seems to have changed.
+const SURVEY_PERIOD: Duration = Duration::from_secs(300);
+
+/// How often it is asked again if it did not answer, or not for all groups; doubling up to eight times as long.
+const RETRY_PERIOD: Duration = Duration::from_secs(2);
+
+/// How long a kind that vanished may take until its objects are gone.
+const LINGERING: Duration = Duration::from_secs(60);
+
+type Register = fn(&Arc<Slot>, NewHandler) -> Registration;
+
+/// Registers a handler for kinds that come, and takes it away from those that go.
+pub(crate) struct Follower {
+    factory: Weak<Shared>,
+    wanted: Arc<Wanted>,
+    make: Box<dyn Fn() -> NewHandler + Send + Sync>,
+    register: Register,
+    kinds: Mutex<BTreeMap<Gvk, Followed>>,
+    ended: CancellationToken,
+}
+
+/// A kind that is wanted.
+struct Followed {
+    handler: Result<Registration, RegisterError>,
+    slot: Arc<Slot>,
+    /// Since when it is not served.
+    gone_since: Option<Instant>,
+}
+
+/// Tells when definitions change.
+struct Watch {
+    changed: Arc<Notify>,
+    definitions: Vec<(Gvk, Subscription)>,
+}
+
+impl Follower {
+    pub(super) fn new(
+        factory: Weak<Shared>,
+        wanted: Arc<Wanted>,
+        make: Box<dyn Fn() -> NewHandler + Send + Sync>,
+        register: Register,
+    ) -> Self {
+        Self {
+            factory,
+            wanted,
+            make,
+            register,
+            kinds: Mutex::default(),
+            ended: CancellationToken::new(),
+        }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.is_cancelled()
+    }
+
+    /// Follows until told to stop; what is registered stays so.
+    pub(crate) async fn run(&self, stop: CancellationToken) {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.ended.cancelled() => {}
+            () = self.follow() => {}
+        }
+    }
+
+    async fn follow(&self) {
+        let mut watch = Watch {
+            changed: Arc::new(Notify::new()),
+            definitions: Vec::new(),
+        };
+        let mut retry = RETRY_PERIOD;
+        loop {
+            let changed = Arc::clone(&watch.changed);
+            let pause = match self.look(&mut watch).await {
+                Some(true) => {
+                    retry = RETRY_PERIOD;
+                    SURVEY_PERIOD
+                }
+                Some(false) => {
+                    let pause = retry;
+                    retry = (retry * 2).min(RETRY_PERIOD * 8);
+                    pause
+                }
+                None => return,
+            };
+            tokio::select! {
+                () = time::sleep(pause) => {}
+                () = changed.notified() => time::sleep(SETTLING).await,
+            }
+        }
+    }
+
+    /// Asks what is served, and acts accordingly; returns whether everything was answered and settled, or none
+    /// without a factory.
+    async fn look(&self, watch: &mut Watch) -> Option<bool> {
+        let caches = self.factory.upgrade()?.caches().clone();
+        let survey = match caches.clients().mapper().survey().await {
+            Ok(survey) => survey,
+            Err(error) => {
+                let error = describe(&error);
+                tracing::warn!(
+                    error,
+                    "cannot find out which kinds there are; those that are known go on"
+                );
+                return Some(false);
+            }
+        };
+        if !survey.unanswered.is_empty() {
+            let paths = survey.unanswered.join(", ");
+            tracing::warn!(
+                paths,
+                "some groups do not answer; their kinds are left as they are"
+            );
+        }
+        watch.definitions(&survey, &caches);
+        let factory = self.factory.upgrade()?;
+        for kind in survey.kinds.iter().filter(|kind| (self.wanted)(kind)) {
+            self.add(&factory, kind);
+        }
+        let (gone, lingers) = self.take_gone(&survey);
+        deregister(gone).await;
+        Some(!lingers && survey.unanswered.is_empty())
+    }
+
+    fn add(&self, factory: &Arc<Shared>, kind: &ResourceKind) {
+        let mut kinds = self.kinds.lock();
+        if let Some(followed) = kinds.get_mut(kind.gvk()) {
+            followed.gone_since = None;
+            if followed.handler.is_ok() {
+                return;
+            }
+        }
+        let known = kinds.contains_key(kind.gvk());
+        let slot = factory.slot(kind.gvk().clone());
+        slot.set_resource(kind.clone());
+        let alone = factory.registering();
+        let new = (self.make)();
+        let checked = slot.check(&new);
+        let handler = checked.map(|()| (self.register)(&slot, new));
+        drop(alone);
+        // Told once; it is tried again with each look.
+        if let (Err(error), false) = (&handler, known) {
+            tracing::error!(%error, "a kind is left out");
+        }
+        let followed = Followed {
+            handler,
+            slot,
+            gone_since: None,
+        };
+        kinds.insert(kind.gvk().clone(), followed);
+    }
+
+    /// Takes out kinds that are gone or not wanted any more; returns whether some have gone whose objects have not.
+    fn take_gone(&self, survey: &Survey) -> (Vec<Followed>, bool) {
+        let now = Instant::now();
+        let mut lingers = false;
+        let mut kinds = self.kinds.lock();
+        let gone = kinds.extract_if(.., |gvk, followed| {
+            if let Some(kind) = survey.kinds.iter().find(|kind| kind.gvk() == gvk) {
+                return !(self.wanted)(kind);
+            }
+            if survey.is_unanswered(gvk) {
+                return false;
+            }
+            let since = *followed.gone_since.get_or_insert(now);
+            let core = followed.slot.in_use();
+            let is_empty = core.is_none_or(|core| core.is_idle());
+            let is_over = is_empty || now - since >= LINGERING;
+            lingers |= !is_over;
+            is_over
+        });
+        let gone = gone.map(|(_, followed)| followed).collect();
+        (gone, lingers)
+    }
+
+    /// Ends following, and takes the handler from every kind.
+    pub(super) async fn end(&self) {
+        self.ended.cancel();
+        let kinds = std::mem::take(&mut *self.kinds.lock());
+        deregister(kinds.into_values().collect()).await;
+    }
+
+    pub(super) fn kinds(&self) -> Vec<Gvk> {
+        let kinds = self.kinds.lock();
+        let registered = kinds
+            .iter()
+            .filter(|(_, followed)| followed.handler.is_ok());
+        registered.map(|(gvk, _)| gvk.clone()).collect()
+    }
+
+    pub(super) fn refused(&self) -> Vec<(Gvk, RegisterError)> {
+        let kinds = self.kinds.lock();
+        let refused = kinds.iter().filter_map(|(gvk, followed)| {
+            Some((gvk.clone(), followed.handler.as_ref().err()?.clone()))
+        });
+        refused.collect()
+    }
+}
+
+async fn deregister(kinds: Vec<Followed>) {
+    let registrations = kinds
+        .into_iter()
+        .filter_map(|followed| followed.handler.ok());
+    join_all(registrations.map(Registration::deregister)).await;
+}
+
+impl Watch {
+    /// Watches what defines kinds, if it is served.
+    fn definitions(&mut self, survey: &Survey, caches: &SharedCacheFactory) {
+        let definitions = [
+            Gvk::new("apiextensions.k8s.io", "v1", "CustomResourceDefinition"),
+            Gvk::new("apiregistration.k8s.io", "v1", "APIService"),
+        ];
+        for gvk in definitions {
+            let known = self.definitions.iter().any(|(known, _)| *known == gvk);
+            let served = survey.kinds.iter().find(|kind| *kind.gvk() == gvk);
+            if let (false, Some(kind)) = (known, served) {
+                let informer: Informer = caches.for_resource_kind(kind);
+                informer.set_optional(true);
+                let tell = Arc::new(Tell(Arc::clone(&self.changed)));
+                self.definitions.push((gvk, informer.subscribe(tell)));
+            }
+        }
+    }
+}
+
+struct Tell(Arc<Notify>);
+
+impl Subscriber for Tell {
+    fn changed(&self, _: &[Change]) {
+        self.0.notify_one();
+    }
+}

@@ -1,0 +1,7 @@
+//! Handlers of many kinds at once.
+
+mod all_kinds;
+mod follower;
+
+pub use all_kinds::{AllKinds, KindsRegistration};
+pub(crate) use follower::Follower;

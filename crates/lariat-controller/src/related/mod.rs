@@ -1,0 +1,8 @@
+//! Keys that are enqueued because something else changed.
+
+mod relation;
+mod watch;
+
+pub use relation::Relation;
+pub use watch::Related;
+pub(crate) use watch::{AnyRelation, Enqueuer, Joined};

@@ -1,0 +1,258 @@
+//! Watching another kind for the sake of one.
+
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+
+use lariat_cache::{CachedObject, Change, Informer, KindClient, Subscriber, Subscription, View};
+use lariat_core::{Cause, Gvk, ObjectKey, describe};
+use lariat_queue::{Add, Lanes as Due, Priority};
+
+use super::relation::{Relation, Target};
+use crate::controller::{Queue, Slot, cause};
+use crate::current;
+use crate::lane::Lanes;
+use crate::payload::Payload;
+
+/// Counts relations.
+static RELATIONS: AtomicU64 = AtomicU64::new(0);
+
+/// A relation between two kinds. Dropping this changes nothing: the relation stays.
+pub struct Related {
+    slot: Weak<Slot>,
+    relation: Arc<dyn AnyRelation>,
+}
+
+/// A relation whose view is forgotten.
+pub(crate) trait AnyRelation: Send + Sync {
+    fn number(&self) -> u64;
+
+    /// Begins to enqueue.
+    fn join(&self, target: Enqueuer) -> Joined;
+}
+
+/// A relation at work, until it is dropped.
+pub(crate) struct Joined {
+    pub(crate) number: u64,
+    informer: Informer,
+    feed: Arc<dyn Unread>,
+    _subscription: Subscription,
+}
+
+/// What keys are enqueued with.
+pub(crate) struct Enqueuer {
+    pub(crate) client: Arc<KindClient>,
+    pub(crate) queue: Queue,
+    pub(crate) lanes: Arc<Lanes>,
+}
+
+/// Objects that could not be read yet, because only their metadata was there.
+trait Unread: Subscriber {
+    fn has_unread(&self) -> bool;
+
+    fn forget_unread(&self);
+}
+
+struct Relating<V> {
+    number: u64,
+    other: Arc<Slot>,
+    relation: Arc<Relation<V>>,
+}
+
+impl Related {
+    pub(crate) fn begin<V: View>(
+        slot: &Arc<Slot>,
+        other: &Arc<Slot>,
+        relation: Relation<V>,
+    ) -> Self {
+        let relation: Arc<dyn AnyRelation> = Arc::new(Relating {
+            number: RELATIONS.fetch_add(1, Ordering::Relaxed),
+            other: Arc::clone(other),
+            relation: Arc::new(relation),
+        });
+        slot.add_relation(Arc::clone(&relation));
+        Self {
+            slot: Arc::downgrade(slot),
+            relation,
+        }
+    }
+
+    /// Ends the relation; changes of the other kind enqueue nothing any more.
+    pub fn end(self) {
+        if let Some(slot) = self.slot.upgrade() {
+            slot.remove_relation(&self.relation);
+        }
+    }
+}
+
+impl<V: View> AnyRelation for Relating<V> {
+    fn number(&self) -> u64 {
+        self.number
+    }
+
+    fn join(&self, target: Enqueuer) -> Joined {
+        let informer = self.other.informer();
+        informer.need::<V>();
+        let feed = Arc::new(Feed {
+            of: informer.gvk().clone(),
+            target,
+            relation: Arc::clone(&self.relation),
+            has_unread: AtomicBool::new(false),
+        });
+        let subscription = informer.subscribe(Arc::clone(&feed) as Arc<dyn Subscriber>);
+        Joined {
+            number: self.number,
+            informer,
+            feed,
+            _subscription: subscription,
+        }
+    }
+}
+
+impl Joined {
+    /// Returns the cache that is watched for the sake of another kind.
+    pub(crate) fn informer(&self) -> &Informer {
+        &self.informer
+    }
+
+    /// Returns whether objects have to be told again once their content is there.
+    pub(crate) fn has_unread(&self) -> bool {
+        self.feed.has_unread()
+    }
+
+    /// Tells every object again.
+    pub(crate) fn replay(&self) {
+        let snapshot = self.informer.store().snapshot();
+        let initial = |object: &Arc<CachedObject>| Change::Added {
+            object: Arc::clone(object),
+            initial: true,
+        };
+        let changes: Vec<Change> = snapshot.iter().map(initial).collect();
+        self.feed.forget_unread();
+        self.feed.changed(&changes);
+        // A kind that is kept on demand has no content to wait for.
+        if self.feed.has_unread() {
+            self.feed.forget_unread();
+            let kind = self.informer.gvk();
+            tracing::warn!(%kind, "a relation reads content that is not cached; let it read Metadata");
+        }
+    }
+}
+
+/// Enqueues keys for changes of another kind.
+///
+/// It does not have the informer of its target, which would then be in use by itself.
+struct Feed<V> {
+    of: Gvk,
+    target: Enqueuer,
+    relation: Arc<Relation<V>>,
+    has_unread: AtomicBool,
+}
+
+impl<V: View> Unread for Feed<V> {
+    fn has_unread(&self) -> bool {
+        self.has_unread.load(Ordering::Relaxed)
+    }
+
+    fn forget_unread(&self) {
+        self.has_unread.store(false, Ordering::Relaxed);
+    }
+}
+
+impl<V: View> Subscriber for Feed<V> {
+    fn changed(&self, changes: &[Change]) {
+        let Some(due) = self.due() else {
+            return;
+        };
+        let caller = current::caller();
+        for change in changes {
+            let keys = self.keys(change);
+            if keys.is_empty() {
+                continue;
+            }
+            let cause = self.cause(&cause(change, caller.as_deref(), self.to()), change.key());
+            let priority = match change {
+                Change::Added { initial: true, .. } | Change::Resynced { .. } => Priority::Low,
+                _ => Priority::Normal,
+            };
+            self.target.queue.add_all(keys.into_iter().map(|key| {
+                let add = Add::now().lanes(due.clone()).priority(priority);
+                (key, add.payload(Payload::from(cause.clone())))
+            }));
+        }
+    }
+}
+
+impl<V: View> Feed<V> {
+    fn to(&self) -> &Gvk {
+        self.target.client.gvk()
+    }
+
+    /// Returns for whom keys are enqueued; none if there is nobody.
+    fn due(&self) -> Option<Due> {
+        match &self.relation.to {
+            None => Some(Due::ALL),
+            Some(name) => Some(self.target.lanes.list().named(name)?.id().into()),
+        }
+    }
+
+    fn cause(&self, of: &Cause, key: &ObjectKey) -> Cause {
+        Cause::Related {
+            what: format!("{} {key} {of}", self.of.kind()).into(),
+            chain: of.chain().unwrap_or(0),
+        }
+    }
+
+    /// Returns the keys the object had to do with before the change, and has to do with since.
+    fn keys(&self, change: &Change) -> Vec<ObjectKey> {
+        let mut keys = match change {
+            Change::Added { object, .. } | Change::Resynced { object } => self.keys_of(object),
+            Change::Deleted { last } => self.keys_of(last),
+            Change::Updated { old, new } => {
+                let mut keys = self.keys_of(old);
+                keys.extend(self.keys_of(new));
+                keys
+            }
+            _ => Vec::new(),
+        };
+        keys.sort();
+        keys.dedup();
+        keys
+    }
+
+    fn keys_of(&self, object: &Arc<CachedObject>) -> Vec<ObjectKey> {
+        let resource = self.target.client.known_resource();
+        let target = Target {
+            gvk: self.to(),
+            scope: resource.map(|resource| resource.scope()),
+        };
+        let find = AssertUnwindSafe(|| self.relation.keys(object, &self.of, &target));
+        let (kind, key, to) = (&self.of, object.key(), self.to());
+        match catch_unwind(find) {
+            Ok(Ok(keys)) => keys,
+            // Its content is being read by now, and nobody is told when it is there.
+            Ok(Err(_)) if !object.has_content() => {
+                self.has_unread.store(true, Ordering::Relaxed);
+                Vec::new()
+            }
+            Ok(Err(error)) => {
+                let error = describe(&error);
+                tracing::warn!(%kind, %key, %to, error, "what it has to do with is not known");
+                Vec::new()
+            }
+            Err(_) => {
+                tracing::error!(%kind, %key, %to, "the map of a relation panicked");
+                Vec::new()
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Related {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Related")
+            .field("number", &self.relation.number())
+            .finish()
+    }
+}

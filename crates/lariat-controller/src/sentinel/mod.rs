@@ -1,0 +1,11 @@
+//! The livelock sentinel: finds keys that go round in circles, names what turns them, and slows them down.
+
+mod fields;
+mod options;
+mod suspect;
+mod suspects;
+mod watchman;
+
+pub use options::Sentinel;
+pub use suspect::{Circle, Pattern};
+pub(crate) use watchman::Watchman;

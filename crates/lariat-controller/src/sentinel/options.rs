@@ -1,0 +1,85 @@
+//! What can be chosen for the sentinel.
+
+use std::time::Duration;
+
+/// When a key counts as going round in circles, and how it is slowed down then.
+///
+/// Three patterns are known; see [`Pattern`](crate::Pattern). A key that is found out is named in a warning, once in
+/// ten minutes, and in [`ControllerStatus::circles`](crate::ControllerStatus::circles). Its runs wait, a second at first and then twice as long each
+/// time; a change by somebody else and a deletion do not wait, unless that somebody is part of the circle.
+///
+/// Seen are writes through the factory's clients, on the task a handler is called on. What a handler writes
+/// from tasks it spawns, or through another client, is taken for somebody else's.
+///
+/// ```
+/// use lariat_controller::{ControllerOptions, Sentinel};
+///
+/// let options = ControllerOptions::default().sentinel(Sentinel::default().runs(50));
+/// # let _ = options;
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "options do nothing until a factory has them"]
+pub struct Sentinel {
+    pub(super) enabled: bool,
+    pub(super) runs: u32,
+    pub(super) undone: u32,
+    pub(super) idle_writes: u32,
+    pub(super) shortest_pause: Duration,
+    pub(super) longest_pause: Duration,
+}
+
+impl Default for Sentinel {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            runs: 25,
+            undone: 5,
+            idle_writes: 60,
+            shortest_pause: Duration::from_secs(1),
+            longest_pause: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Sentinel {
+    /// Finds nothing, and slows nothing down.
+    pub fn off() -> Self {
+        Self {
+            enabled: false,
+            ..Self::default()
+        }
+    }
+
+    /// Sets how many runs in a row, each caused by the write of the one before and by nothing else, make a
+    /// circle (default 25; zero counts as 1).
+    pub fn runs(self, runs: u32) -> Self {
+        let runs = runs.max(1);
+        Self { runs, ..self }
+    }
+
+    /// Sets how many times a field has to be undone by somebody else and written again (default 5 times, with
+    /// ten minutes for each; zero counts as 1).
+    pub fn undone(self, times: u32) -> Self {
+        let undone = times.max(1);
+        Self { undone, ..self }
+    }
+
+    /// Sets how many writes in a minute may change nothing (default 60; zero counts as 1).
+    pub fn idle_writes(self, in_a_minute: u32) -> Self {
+        let idle_writes = in_a_minute.max(1);
+        Self {
+            idle_writes,
+            ..self
+        }
+    }
+
+    /// Sets how long a run waits at first and at most (default 1 second and 1 minute; zero only names what
+    /// is found).
+    pub fn pauses(self, shortest: Duration, longest: Duration) -> Self {
+        Self {
+            shortest_pause: shortest,
+            longest_pause: longest.max(shortest),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! What is known of a key that this process writes.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cache::CachedObject;
+use lariat_core::{Cause, Causes, ObjectKey, ResourceVersion};
+use tokio::time::Instant;
+
+use super::fields;
+use super::options::Sentinel;
+
+/// How a key goes round in circles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Pattern {
+    /// Its runs are caused by the writes of its runs, and by nothing else.
+    OwnWrites,
+    /// Somebody else undoes what its handlers write, and they write it again.
+    Contested,
+    /// Its handlers write, and nothing changes by it.
+    NothingChanges,
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OwnWrites => "its handlers run because of their own writes",
+            Self::Contested => "somebody else undoes what its handlers write",
+            Self::NothingChanges => "its handlers write and change nothing",
+        })
+    }
+}
+
+/// A key that goes round in circles.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Circle {
+    /// The key.
+    pub key: ObjectKey,
+    /// How it goes round.
+    pub pattern: Pattern,
+    /// The handlers that write.
+    pub handlers: Vec<Arc<str>>,
+    /// The fields that are written, as far as they are known: eight at most.
+    pub fields: Vec<String>,
+    /// Who undoes them, if the kind keeps `managedFields`.
+    pub manager: Option<String>,
+    /// How many times it went round.
+    pub rounds: u32,
+    /// How long its next run waits.
+    pub pause: Duration,
+}
+
+/// How many handlers are named.
+const MOST_HANDLERS: usize = 4;
+
+/// How often one key is warned of.
+const WARNING_PERIOD: Duration = Duration::from_secs(600);
+
+/// How long a key has to be quiet before it is trusted again.
+const QUIET: Duration = Duration::from_secs(600);
+
+/// A write of a handler.
+pub(super) struct Write<'a> {
+    pub(super) before: Option<&'a Arc<CachedObject>>,
+    pub(super) after: &'a Arc<CachedObject>,
+    pub(super) version: &'a ResourceVersion,
+    pub(super) by: &'a Arc<str>,
+    /// The chain of the run that wrote.
+    pub(super) chain: u32,
+}
+
+/// A key that this process writes.
+#[derive(Debug)]
+pub(super) struct Suspect {
+    pub(super) touched: Instant,
+    handlers: Vec<Arc<str>>,
+    /// The last version that was written, and the chain that led to it.
+    written: Option<(ResourceVersion, u32)>,
+    /// The state after the last write that changed something.
+    ours: Option<Arc<CachedObject>>,
+    /// How often a write was undone and made again.
+    undone: u32,
+    /// How many writes changed nothing in the present minute.
+    idle: (Instant, u32),
+    pattern: Option<Pattern>,
+    fields: Vec<String>,
+    manager: Option<String>,
+    rounds: u32,
+    pause: Duration,
+    /// The next run has waited already.
+    has_waited: bool,
+    warned: Option<Instant>,
+}
+
+impl Suspect {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            touched: now,
+            handlers: Vec::new(),
+            written: None,
+            ours: None,
+            undone: 0,
+            idle: (now, 0),
+            pattern: None,
+            fields: Vec::new(),
+            manager: None,
+            rounds: 0,
+            pause: Duration::ZERO,
+            has_waited: false,
+            warned: None,
+        }
+    }
+
+    /// Takes a write in; returns whether a warning is due.
+    pub(super) fn wrote(&mut self, write: &Write<'_>, options: &Sentinel, now: Instant) -> bool {
+        if now - self.touched >= QUIET {
+            *self = Self::new(now);
+        }
+        self.touched = now;
+        if !self.handlers.contains(write.by) && self.handlers.len() < MOST_HANDLERS {
+            self.handlers.push(Arc::clone(write.by));
+        }
+        let changes = write
+            .before
+            .is_none_or(|before| before.version() != write.version);
+        let found = match changes {
+            true => self.changed(write, options),
+            false => self.changed_nothing(options, now),
+        };
+        let Some(pattern) = found else {
+            return false;
+        };
+        self.pattern = Some(pattern);
+        self.rounds += 1;
+        let is_due = |at: Instant| now - at >= WARNING_PERIOD;
+        let warn = self.warned.is_none_or(is_due);
+        if warn {
+            self.warned = Some(now);
+            self.name(write);
+        }
+        warn
+    }
+
+    fn changed(&mut self, write: &Write<'_>, options: &Sentinel) -> Option<Pattern> {
+        let chain = write.chain.saturating_add(1);
+        self.written = Some((write.version.clone(), chain));
+        self.idle.1 = 0;
+        let ours = self.ours.replace(Arc::clone(write.after));
+        if let (Some(ours), Some(before)) = (ours, write.before)
+            && ours.version() != before.version()
+        {
+            self.count_undone(&ours, before, write);
+        }
+        if self.undone >= options.undone {
+            return Some(Pattern::Contested);
+        }
+        (chain >= options.runs).then_some(Pattern::OwnWrites)
+    }
+
+    /// Looks whether somebody else undid our last write, which is made again now.
+    fn count_undone(&mut self, ours: &CachedObject, before: &CachedObject, write: &Write<'_>) {
+        let theirs = fields::content(before);
+        let after = fields::content(write.after);
+        let undone = fields::undone(&fields::content(ours), &theirs, &after);
+        if undone.is_empty() {
+            self.undone = 0;
+            return;
+        }
+        self.undone += 1;
+        self.manager = undone
+            .iter()
+            .find_map(|path| fields::manager(&theirs, path));
+        self.fields = undone;
+    }
+
+    fn changed_nothing(&mut self, options: &Sentinel, now: Instant) -> Option<Pattern> {
+        const MINUTE: Duration = Duration::from_secs(60);
+        if now - self.idle.0 >= MINUTE {
+            self.idle = (now, 0);
+        }
+        self.idle.1 += 1;
+        (self.idle.1 > options.idle_writes).then_some(Pattern::NothingChanges)
+    }
+
+    /// Finds out which fields are written, where that is not known yet.
+    fn name(&mut self, write: &Write<'_>) {
+        if self.pattern == Some(Pattern::OwnWrites)
+            && let Some(before) = write.before
+        {
+            let (before, after) = (fields::content(before), fields::content(write.after));
+            self.fields = fields::changed(&before, &after);
+        }
+    }
+
+    /// Returns how many runs in a row, each caused by the write of the one before, led to these causes.
+    ///
+    /// The watch may have told of a write before its answer came: then it is known by its version.
+    pub(super) fn chain(&self, causes: &Causes) -> u32 {
+        let chain = |cause: &Cause| match (cause, &self.written) {
+            (
+                Cause::Updated { to: version, .. } | Cause::Added { version },
+                Some((written, chain)),
+            ) if version == written => Some(*chain),
+            _ => cause.chain(),
+        };
+        causes.iter().filter_map(chain).min().unwrap_or(0)
+    }
+
+    /// Returns how long a run has to wait; it is asked again when it has.
+    pub(super) fn pause(
+        &mut self,
+        causes: &Causes,
+        options: &Sentinel,
+        now: Instant,
+    ) -> Option<Duration> {
+        let pattern = self.pattern?;
+        let quiet = now - self.touched >= QUIET;
+        let is_deletion = |cause: &Cause| matches!(cause, Cause::Deleted { .. });
+        let is_foreign =
+            |cause: &Cause| matches!(cause, Cause::Updated { .. } | Cause::Added { .. });
+        let goes_round = match pattern {
+            Pattern::OwnWrites => self.chain(causes) >= options.runs,
+            Pattern::Contested => true,
+            Pattern::NothingChanges => !causes.iter().any(is_foreign),
+        };
+        if quiet {
+            *self = Self::new(now);
+            return None;
+        }
+        if !goes_round || causes.iter().any(is_deletion) || options.shortest_pause.is_zero() {
+            return None;
+        }
+        if std::mem::take(&mut self.has_waited) {
+            return None;
+        }
+        let next = (self.pause * 2).clamp(options.shortest_pause, options.longest_pause);
+        self.pause = next;
+        self.has_waited = true;
+        Some(next)
+    }
+
+    /// Returns what is told of it, if it goes round in circles.
+    pub(super) fn circle(&self, key: &ObjectKey) -> Option<Circle> {
+        Some(Circle {
+            key: key.clone(),
+            pattern: self.pattern?,
+            handlers: self.handlers.clone(),
+            fields: self.fields.clone(),
+            manager: self.manager.clone(),
+            rounds: self.rounds,
+            pause: self.pause,
+        })
+    }
+
+    pub(super) fn is_found(&self) -> bool {
+        self.pattern.is_some()
+    }
+}

@@ -1,0 +1,78 @@
+//! The keys that this process writes, as many as are worth remembering.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use lariat_core::{Causes, ObjectKey};
+use tokio::time::Instant;
+
+use super::options::Sentinel;
+use super::suspect::{Circle, Suspect, Write};
+
+/// How many keys are remembered.
+const MOST: usize = 1024;
+
+/// How long a key that is not written is worth remembering when there are too many.
+const RECENT: Duration = Duration::from_secs(60);
+
+#[derive(Debug, Default)]
+pub(super) struct Suspects(HashMap<ObjectKey, Suspect>);
+
+impl Suspects {
+    /// Takes a write in; returns what there is to warn of.
+    pub(super) fn wrote(
+        &mut self,
+        write: &Write<'_>,
+        options: &Sentinel,
+        now: Instant,
+    ) -> Option<Circle> {
+        let key = write.after.key();
+        if !self.0.contains_key(key) {
+            self.make_room(now);
+        }
+        let suspect = self.0.entry(key.clone());
+        let suspect = suspect.or_insert_with(|| Suspect::new(now));
+        match suspect.wrote(write, options, now) {
+            true => suspect.circle(key),
+            false => None,
+        }
+    }
+
+    /// Forgets keys when there are too many: those found out last.
+    fn make_room(&mut self, now: Instant) {
+        if self.0.len() < MOST {
+            return;
+        }
+        self.0.retain(|_, suspect| now - suspect.touched < RECENT);
+        if self.0.len() >= MOST {
+            self.0.retain(|_, suspect| suspect.is_found());
+        }
+        if self.0.len() >= MOST {
+            self.0.clear();
+        }
+    }
+
+    /// Returns how long a chain of runs led to a run, and how long it has to wait.
+    pub(super) fn judge(
+        &mut self,
+        key: &ObjectKey,
+        causes: &Causes,
+        options: &Sentinel,
+        now: Instant,
+    ) -> (u32, Option<Duration>) {
+        match self.0.get_mut(key) {
+            Some(suspect) => (suspect.chain(causes), suspect.pause(causes, options, now)),
+            None => (causes.chain(), None),
+        }
+    }
+
+    pub(super) fn circles(&self) -> Vec<Circle> {
+        let circles = self
+            .0
+            .iter()
+            .filter_map(|(key, suspect)| suspect.circle(key));
+        let mut circles: Vec<Circle> = circles.collect();
+        circles.sort_by(|a, b| a.key.cmp(&b.key));
+        circles
+    }
+}
