@@ -266,12 +266,12 @@ fn is_change(cause: &Cause) -> bool {
 /// Returns whether the cache has something newer than what a handler returned, or was fetched for it.
 ///
 /// Where versions cannot be compared, what was returned is believed: it is the answer to a write of
-/// this very run. Of two equal states the one with content is better.
+/// this very run. Of two states of one version so is what was returned, unless it lacks the content.
 fn is_better(cached: &CachedObject, returned: &CachedObject) -> bool {
     match cached.version().compare(returned.version()) {
         _ if cached.uid() != returned.uid() => true,
         Some(Ordering::Greater) => true,
-        Some(Ordering::Equal) => cached.has_content(),
+        Some(Ordering::Equal) => cached.has_content() && !returned.has_content(),
         _ => false,
     }
 }

@@ -50,7 +50,7 @@ impl Outcome {
     /// Passes an object on to the handlers that are called after this one, as the newest state.
     ///
     /// Return what the API server answered to a write, and they need not wait for the watch. It is
-    /// passed on within this run only; a state the cache shows that is at least as new is preferred. An
+    /// passed on within this run only; a newer state that the cache shows is preferred. An
     /// object without a uid, which the API server never saw, is not passed on, as in lasso.
     pub fn with_updated<K>(self, object: impl Into<Arc<K>>) -> Self
     where

@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat_cluster::Cluster;
 use lariat_controller::{
-    Context, ControllerStatus, FactoryBuilder, HandlerResult, Outcome, SharedController,
-    SharedControllerFactory,
+    Context, ControllerStatus, FactoryBuilder, Handler, HandlerOptions, HandlerResult, Outcome,
+    SharedController, SharedControllerFactory,
 };
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;
@@ -22,7 +22,7 @@ pub(crate) struct Bench {
     pub(crate) cluster: Cluster,
     pub(crate) factory: SharedControllerFactory,
     pub(crate) config_maps: SharedController<ConfigMap>,
-    api: Api<ConfigMap>,
+    pub(crate) api: Api<ConfigMap>,
 }
 
 impl Bench {
@@ -55,6 +55,34 @@ impl Bench {
             .create(&PostParams::default(), &object)
             .await
             .expect("created");
+    }
+
+    /// Creates a ConfigMap as this JSON says, or changes it.
+    pub(crate) async fn apply(&self, object: serde_json::Value) {
+        let name = object["metadata"]["name"]
+            .as_str()
+            .expect("a name")
+            .to_owned();
+        match self.api.get_opt(&name).await.expect("read") {
+            None => {
+                let object: ConfigMap = serde_json::from_value(object).expect("it is one");
+                drop(
+                    self.api
+                        .create(&PostParams::default(), &object)
+                        .await
+                        .expect("created"),
+                );
+            }
+            Some(_) => {
+                let (params, patch) = (PatchParams::default(), Patch::Merge(object));
+                drop(
+                    self.api
+                        .patch(&name, &params, &patch)
+                        .await
+                        .expect("changed"),
+                );
+            }
+        }
     }
 
     pub(crate) async fn change(&self, name: &str, value: &str) {
@@ -90,22 +118,52 @@ impl Bench {
     where
         F: Future<Output = HandlerResult> + Send + 'static,
     {
-        let calls = Calls::default();
-        let then = Arc::new(then);
-        let recorder = calls.clone();
-        let handler = move |cx: Context<ConfigMap>| {
-            let (then, recorder) = (Arc::clone(&then), recorder.clone());
-            async move {
-                let call = Call::of(&cx)?;
-                recorder.0.lock().push(call.clone());
-                then(call).await
-            }
-        };
+        self.on_with(name, HandlerOptions::default(), then)
+    }
+
+    /// Registers a handler of ConfigMaps with options that writes down what it is called for.
+    pub(crate) fn record_with(&self, name: &str, options: HandlerOptions) -> Calls {
+        self.on_with(name, options, |_| async { Ok(Outcome::done()) })
+    }
+
+    /// Registers a handler of ConfigMaps with options that writes down what it is called for, then does
+    /// something.
+    pub(crate) fn on_with<F>(
+        &self,
+        name: &str,
+        options: HandlerOptions,
+        then: impl Fn(Call) -> F + Send + Sync + 'static,
+    ) -> Calls
+    where
+        F: Future<Output = HandlerResult> + Send + 'static,
+    {
+        let (calls, handler) = recorder(then);
         self.config_maps
-            .register_handler(name, handler)
+            .register_handler_with(name, options, handler)
             .expect("registered");
         calls
     }
+}
+
+/// Makes a handler of ConfigMaps that writes down what it is called for, then does something.
+pub(crate) fn recorder<F>(
+    then: impl Fn(Call) -> F + Send + Sync + 'static,
+) -> (Calls, impl Handler<ConfigMap>)
+where
+    F: Future<Output = HandlerResult> + Send + 'static,
+{
+    let calls = Calls::default();
+    let then = Arc::new(then);
+    let recorder = calls.clone();
+    let handler = move |cx: Context<ConfigMap>| {
+        let (then, recorder) = (Arc::clone(&then), recorder.clone());
+        async move {
+            let call = Call::of(&cx)?;
+            recorder.0.lock().push(call.clone());
+            then(call).await
+        }
+    };
+    (calls, handler)
 }
 
 pub(crate) fn key(name: &str) -> ObjectKey {
@@ -157,6 +215,17 @@ impl Calls {
 
     pub(crate) fn last(&self) -> Call {
         self.0.lock().last().cloned().expect("there was a call")
+    }
+
+    /// Returns the values, `-` for an object without one, `gone` for no object, in the order of the calls.
+    pub(crate) fn values(&self) -> Vec<String> {
+        let calls = self.0.lock();
+        let value = |call: &Call| call.value.clone().unwrap_or_else(|| "gone".to_owned());
+        calls.iter().map(value).collect()
+    }
+
+    pub(crate) fn clear(&self) {
+        self.0.lock().clear();
     }
 
     /// Returns the names, in the order of the calls.

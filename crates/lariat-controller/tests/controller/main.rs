@@ -1,10 +1,16 @@
 //! Controllers on the embedded cluster, in virtual time.
 
 mod bench;
+mod logs;
 
 mod content;
+mod enqueueing;
 mod factory;
+mod handler_options;
 mod handlers;
 mod lanes;
+mod lives;
+mod options;
+mod outcomes;
 mod queueing;
 mod stopping;

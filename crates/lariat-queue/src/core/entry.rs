@@ -209,6 +209,13 @@ impl<P: Payload> Entry<P> {
         }
     }
 
+    /// Forgets the failures of one lane, or of the key as such.
+    pub(super) fn forget_exactly(&mut self, lane: LaneId) {
+        if let Some(extra) = &mut self.extra {
+            extra.failures.retain(|(known, _)| *known != lane);
+        }
+    }
+
     /// Returns whether nothing is due, delayed or with a worker.
     pub(super) fn is_idle(&self) -> bool {
         self.phase == Phase::Parked && !self.has_delays()

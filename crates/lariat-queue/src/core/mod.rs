@@ -231,8 +231,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     /// Takes a key back from its worker, with what became of its lanes.
     ///
-    /// Lanes without a verdict count as [`Verdict::Done`] without touching their failures. A key that
-    /// became due meanwhile goes to the end of the line.
+    /// Lanes without a verdict count as [`Verdict::Done`] without touching their failures. If there are
+    /// verdicts and none is a failure, what [`add_failed`](Self::add_failed) counted for the key as a whole is
+    /// forgotten. A key that became due meanwhile goes to the end of the line.
     ///
     /// # Panics
     ///
@@ -247,8 +248,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let now = self.clock.stamp(now);
         self.release(slot, now);
         let meanwhile = std::mem::take(&mut self.entries[slot].value.payload);
+        let (mut judged, mut failed) = (false, false);
         for (lane, verdict) in verdicts {
+            judged = true;
+            failed |= matches!(verdict, Verdict::Failed { .. });
             self.judge(slot, lane, verdict, (priority, now));
+        }
+        if judged && !failed {
+            self.entries[slot].value.forget_exactly(LaneId::WHOLE);
         }
         self.entries[slot].value.payload.merge(meanwhile);
         self.settle(slot);

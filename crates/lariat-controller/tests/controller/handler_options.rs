@@ -1,0 +1,333 @@
+//! What a handler can choose for itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use lariat_cache::Change;
+use lariat_controller::{
+    Call, ControllerOptions, HandlerOptions, HandlerResult, Next, Outcome, Predicate, Resync,
+};
+use lariat_queue::Priority;
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::time::{self, Instant};
+
+use crate::bench::{Bench, SECOND, key, settle};
+
+#[tokio::test(start_paused = true)]
+async fn predicates_choose_the_changes_a_handler_is_called_for() {
+    let bench = Bench::new().await;
+    let only = |predicate| HandlerOptions::default().only(predicate);
+    let all = bench.record("all");
+    let labels = bench.record_with("labels", only(Predicate::labels_changed()));
+    let annotations = bench.record_with("annotations", only(Predicate::annotations_changed()));
+    let web = Predicate::labels("app=web".parse().unwrap());
+    let web = bench.record_with("web", only(web));
+    let values = Predicate::labels_changed()
+        .or(Predicate::annotations_changed())
+        .not();
+    let values = bench.record_with("neither", only(values));
+    let grows = Predicate::new(|change| match change {
+        Change::Updated { old, new } => new.json_bytes() > old.json_bytes() + 100,
+        _ => false,
+    });
+    let grows = bench.record_with("grows", only(grows));
+    bench.start().await;
+    let steps = [
+        json!({"metadata": {"name": "a"}}),
+        json!({"metadata": {"name": "a", "labels": {"app": "web"}}}),
+        json!({"metadata": {"name": "a", "annotations": {"note": "x"}}}),
+        json!({"metadata": {"name": "a"}, "data": {"value": "1"}}),
+        json!({"metadata": {"name": "a"}, "data": {"long": "x".repeat(200)}}),
+        json!({"metadata": {"name": "a", "labels": {"app": null}}}),
+        json!({"metadata": {"name": "a"}, "data": {"value": "2"}}),
+    ];
+    for step in steps {
+        bench.apply(step).await;
+        settle().await;
+    }
+    bench.delete("a").await;
+    settle().await;
+    let counts = [&all, &labels, &annotations, &web, &values, &grows].map(|calls| calls.len());
+    // `web` sees the object come and leave, and all between; creation and deletion pass the others.
+    assert_eq!(counts, [8, 4, 3, 5, 3, 1]);
+    bench.config_maps.enqueue(&key("a"));
+    settle().await;
+    assert_eq!(grows.len(), 2, "what code enqueues is not judged");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_change_does_not_hide_one_that_was_wanted() {
+    let bench = Bench::new().await;
+    let gate = bench.on("slow", |_| async {
+        time::sleep(SECOND).await;
+        Ok(Outcome::done())
+    });
+    let labels = bench.record_with(
+        "labels",
+        HandlerOptions::default().only(Predicate::labels_changed()),
+    );
+    bench.create("a").await;
+    bench.start().await;
+    bench.change("a", "1").await;
+    bench
+        .apply(json!({"metadata": {"name": "a", "labels": {"x": "y"}}}))
+        .await;
+    bench.change("a", "2").await;
+    time::sleep(10 * SECOND).await;
+    assert_eq!(
+        labels.last().value.as_deref(),
+        Some("2"),
+        "the newest state"
+    );
+    assert_eq!((labels.len(), gate.len()), (2, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_handler_is_replayed_what_its_predicate_wants() {
+    let bench = Bench::new().await;
+    bench.record("early");
+    bench.create("plain").await;
+    bench
+        .apply(json!({"metadata": {"name": "web", "labels": {"app": "web"}}}))
+        .await;
+    bench.start().await;
+    settle().await;
+    let web = Predicate::labels("app=web".parse().unwrap());
+    let late = bench.record_with("late", HandlerOptions::default().only(web));
+    settle().await;
+    assert_eq!(late.names(), ["web"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_predicate_that_panics_counts_as_a_yes() {
+    let bench = Bench::new().await;
+    let broken = Predicate::new(|_| panic!("no idea"));
+    let calls = bench.record_with("broken", HandlerOptions::default().only(broken));
+    let others = bench.record("others");
+    bench.start().await;
+    bench.create("a").await;
+    settle().await;
+    assert_eq!((calls.len(), others.len()), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_handler_has_as_many_retries_as_it_was_given() {
+    for retries in [0, 3] {
+        let bench = Bench::new().await;
+        let options = HandlerOptions::default().max_retries(retries);
+        let calls = bench.on_with("fails", options, |_| async { Err("no".into()) });
+        for name in ["a", "b", "c"] {
+            bench.create(name).await;
+        }
+        bench.start().await;
+        time::sleep(3600 * SECOND).await;
+        // kooper: N objects and M retries make N × (1 + M) calls.
+        assert_eq!(calls.len(), 3 * (1 + retries as usize));
+        assert_eq!(bench.status().handlers[0].given_up, 3);
+        calls.clear();
+        bench.change("a", "1").await;
+        time::sleep(3600 * SECOND).await;
+        assert_eq!(calls.len(), 1 + retries as usize, "a change begins anew");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn handlers_have_limiters_of_their_own() {
+    let bench = Bench::new().await;
+    let made = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&made);
+    let slow = HandlerOptions::default().rate_limiter(move || {
+        count.fetch_add(1, Ordering::SeqCst);
+        |failures: u32| failures * 10 * SECOND
+    });
+    let fails = |_| async { Err("no".into()) };
+    let slow = bench.on_with("slow", slow, fails);
+    let usual = bench.on_with("usual", HandlerOptions::default().max_retries(2), fails);
+    bench.create("a").await;
+    bench.start().await;
+    time::sleep(65 * SECOND).await;
+    let gaps = |calls: &crate::bench::Calls| -> Vec<Duration> {
+        let all = calls.all();
+        all.windows(2).map(|pair| pair[1].at - pair[0].at).collect()
+    };
+    assert_eq!(gaps(&slow), [10 * SECOND, 20 * SECOND, 30 * SECOND]);
+    let early: Vec<u128> = gaps(&usual).iter().map(Duration::as_millis).collect();
+    assert_eq!(early, [5, 10]);
+    assert_eq!(made.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_at_its_limit_holds_no_worker() {
+    let bench = Bench::new().await;
+    let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (now, peak) = (Arc::clone(&inside), Arc::clone(&most));
+    let limited = bench.on_with(
+        "limited",
+        HandlerOptions::default().concurrency(1),
+        move |_| {
+            let (now, peak) = (Arc::clone(&now), Arc::clone(&peak));
+            async move {
+                peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                time::sleep(10 * SECOND).await;
+                now.fetch_sub(1, Ordering::SeqCst);
+                Ok(Outcome::done())
+            }
+        },
+    );
+    let free = bench.record("free");
+    for number in 0..6 {
+        bench.create(&format!("o{number}")).await;
+    }
+    let began = Instant::now();
+    bench.start().await;
+    settle().await;
+    assert_eq!(free.len(), 5, "all but the one whose run goes on");
+    time::sleep(70 * SECOND).await;
+    assert_eq!((limited.len(), free.len()), (6, 6));
+    assert_eq!(most.load(Ordering::SeqCst), 1);
+    let ends = limited.last().at - began;
+    assert_eq!(ends.as_secs(), 50, "one after the other, without a gap");
+    let mut names = limited.names();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), 6, "everybody had a turn");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_finishes_those_who_wait_for_their_turn() {
+    let bench = Bench::new().await;
+    let calls = bench.on_with(
+        "limited",
+        HandlerOptions::default().concurrency(1),
+        |_| async {
+            time::sleep(SECOND).await;
+            Ok(Outcome::done())
+        },
+    );
+    for number in 0..6 {
+        bench.create(&format!("o{number}")).await;
+    }
+    bench.start().await;
+    settle().await;
+    bench.factory.stop().await.unwrap();
+    assert_eq!(calls.len(), 6);
+    bench.start().await;
+    bench.change("o3", "1").await;
+    time::sleep(2 * SECOND).await;
+    assert_eq!(calls.len(), 7, "the limit is as it was");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_urgent_handler_is_called_before_what_is_not() {
+    let bench =
+        Bench::with(|builder| builder.default_options(ControllerOptions::default().workers(1)))
+            .await;
+    let order: Arc<Mutex<Vec<String>>> = Arc::default();
+    let log = Arc::clone(&order);
+    let urgent = HandlerOptions::default()
+        .priority(Priority::High)
+        .only(Predicate::labels("urgent".parse().unwrap()));
+    bench.on_with("urgent", urgent, move |call| {
+        log.lock().push(call.name);
+        async { Ok(Outcome::done()) }
+    });
+    let log = Arc::clone(&order);
+    bench.on("usual", move |call| {
+        log.lock().push(call.name);
+        async {
+            time::sleep(SECOND).await;
+            Ok(Outcome::done())
+        }
+    });
+    bench.factory.start(1).await.unwrap();
+    bench.create("a").await;
+    settle().await;
+    bench.create("b").await;
+    bench.create("c").await;
+    bench
+        .apply(json!({"metadata": {"name": "z", "labels": {"urgent": ""}}}))
+        .await;
+    time::sleep(10 * SECOND).await;
+    assert_eq!(order.lock().join(" "), "a z z b c");
+}
+
+#[tokio::test(start_paused = true)]
+async fn handlers_resync_each_with_its_own_period() {
+    let bench = Bench::new().await;
+    let every = |seconds| HandlerOptions::default().resync(Resync::Every(seconds * SECOND));
+    let none = bench.record("none");
+    let two = bench.record_with("two", every(2));
+    let three = bench.record_with("three", every(3));
+    bench.create("a").await;
+    bench.start().await;
+    let began = Instant::now();
+    time::sleep(Duration::from_millis(12_500)).await;
+    let seconds = |calls: &crate::bench::Calls| -> Vec<u64> {
+        let at = |call: crate::bench::Call| (call.at - began).as_secs_f64().round() as u64;
+        calls.all().into_iter().map(at).collect()
+    };
+    assert_eq!(seconds(&none), [0]);
+    assert_eq!(seconds(&two), [0, 2, 4, 6, 8, 10, 12]);
+    assert_eq!(seconds(&three), [0, 3, 6, 9, 12]);
+    assert_eq!(two.last().causes, "resync");
+    let requests = bench.cluster.journal();
+    assert_eq!(
+        requests.count("watch", "configmaps") + requests.count("list", "configmaps"),
+        1
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn middleware_is_wrapped_from_the_factory_s_to_the_handler_s() {
+    let order: Arc<Mutex<Vec<String>>> = Arc::default();
+    let log = |name: &'static str| {
+        let order = Arc::clone(&order);
+        move |call: Call, next: Next| {
+            let order = Arc::clone(&order);
+            async move {
+                order.lock().push(format!("{name} {}", call.handler()));
+                let result: HandlerResult = next.run(call).await;
+                order.lock().push(format!("/{name}"));
+                result
+            }
+        }
+    };
+    let handlers = |name| HandlerOptions::default().wrap(log(name));
+    let options = |name| ControllerOptions::default().handlers(handlers(name));
+    let bench = Bench::with(|builder| {
+        builder.default_options(options("factory")).kind_options(
+            lariat_core::Gvk::new("", "v1", "ConfigMap"),
+            options("kind"),
+        )
+    })
+    .await;
+    let calls = bench.record_with("h", handlers("one").wrap(log("two")));
+    bench.start().await;
+    bench.create("a").await;
+    settle().await;
+    assert_eq!(
+        order.lock().join(", "),
+        "factory h, kind h, one h, two h, /two, /one, /kind, /factory"
+    );
+    assert_eq!(calls.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn middleware_may_answer_itself_and_its_panic_is_the_handler_s() {
+    let bench = Bench::new().await;
+    let denies = HandlerOptions::default().wrap(|_: Call, _: Next| async { Ok(Outcome::done()) });
+    let denied = bench.record_with("denied", denies);
+    let breaks = HandlerOptions::default()
+        .max_retries(0)
+        .wrap(|_: Call, _: Next| async { panic!("oh no") });
+    let broken = bench.record_with("broken", breaks);
+    let others = bench.record("others");
+    bench.start().await;
+    bench.create("a").await;
+    settle().await;
+    assert_eq!((denied.len(), broken.len(), others.len()), (0, 0, 1));
+    let handlers = bench.status().handlers;
+    assert_eq!((handlers[0].runs, handlers[1].panics), (1, 1));
+}

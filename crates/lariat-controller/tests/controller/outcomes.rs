@@ -1,0 +1,255 @@
+//! What handlers say, and what comes of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use lariat_controller::{Context, Ended, HandlerError, Outcome};
+use lariat_queue::Priority;
+use parking_lot::Mutex;
+use tokio::time;
+
+use crate::bench::{Bench, Calls, SECOND, key, settle};
+
+#[tokio::test(start_paused = true)]
+async fn an_ignored_error_is_a_success_also_when_it_is_wrapped() {
+    let bench = Bench::new().await;
+    let calls = bench.on("skips", |_| async {
+        Err(HandlerError::ignore("not for me"))
+    });
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(600 * SECOND).await;
+    assert_eq!(calls.len(), 1);
+    let status = &bench.status().handlers[0];
+    assert_eq!((status.ended(Ended::Ignored), status.failures), (1, 0));
+}
+
+/// Registers a handler that returns something, and one behind it; returns which value the second sees.
+async fn passed_on(
+    result: impl Fn(ConfigMap) -> lariat_controller::HandlerResult + Send + Sync + 'static,
+) -> Calls {
+    let bench = Bench::new().await;
+    let result = Arc::new(result);
+    bench
+        .config_maps
+        .register_handler("first", move |cx: Context<ConfigMap>| {
+            let result = Arc::clone(&result);
+            async move {
+                let mut object = cx
+                    .object()?
+                    .map_or_else(ConfigMap::default, |o| (*o).clone());
+                object.data = Some([("value".to_owned(), "mine".to_owned())].into());
+                result(object)
+            }
+        })
+        .unwrap();
+    let calls = bench.record("second");
+    bench.start().await;
+    bench.create("a").await;
+    settle().await;
+    calls
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_handler_returns_is_passed_on_also_with_an_error() {
+    let well = passed_on(|object| Ok(Outcome::done().with_updated(object))).await;
+    assert_eq!(well.values(), ["mine"]);
+    let failed = passed_on(|object| Err(HandlerError::terminal("no").with_updated(object))).await;
+    assert_eq!(failed.values(), ["mine"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_the_api_server_never_saw_is_not_passed_on() {
+    let calls = passed_on(|mut object| {
+        object.metadata.uid = None;
+        Ok(Outcome::done().with_updated(object))
+    })
+    .await;
+    assert_eq!(calls.values(), ["-"]);
+    let calls = passed_on(|mut object| {
+        object.metadata.uid = Some(String::new());
+        Err(HandlerError::terminal("no").with_updated(object))
+    })
+    .await;
+    assert_eq!(calls.values(), ["-"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn asking_to_come_again_forgets_failures_and_an_error_beats_it() {
+    let bench = Bench::new().await;
+    let calls = bench.on("flaky", |call| async move {
+        match call.attempt {
+            1..=3 => Err("no".into()),
+            _ => Ok(Outcome::requeue_after(60 * SECOND)),
+        }
+    });
+    bench.create("a").await;
+    bench.start().await;
+    time::sleep(200 * SECOND).await;
+    let attempts: Vec<u32> = calls.all().iter().map(|call| call.attempt).collect();
+    assert_eq!(attempts, [1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4, 1, 2, 3, 4]);
+}
+
+/// The order in which one worker calls, for a key that asked to come again and others that wait.
+async fn order(again: fn() -> lariat_controller::HandlerResult) -> String {
+    let bench = Bench::new().await;
+    let order: Arc<Mutex<Vec<String>>> = Arc::default();
+    let log = Arc::clone(&order);
+    bench.on("log", move |call| {
+        let log = Arc::clone(&log);
+        async move {
+            log.lock().push(call.name.clone());
+            time::sleep(SECOND).await;
+            match (&*call.name, log.lock().len()) {
+                ("again", 1) => again(),
+                _ => Ok(Outcome::done()),
+            }
+        }
+    });
+    bench.factory.start(1).await.unwrap();
+    bench.create("again").await;
+    settle().await;
+    bench.create("b").await;
+    bench.create("c").await;
+    time::sleep(10 * SECOND).await;
+    let order = order.lock();
+    order.join(" ")
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_again_keeps_its_priority_or_is_given_another() {
+    assert_eq!(
+        order(|| Ok(Outcome::requeue_after(Duration::ZERO))).await,
+        "again b c again"
+    );
+    assert_eq!(
+        order(|| Ok(Outcome::requeue_after(Duration::ZERO).at_priority(Priority::High))).await,
+        "again again b c"
+    );
+    let soon = Duration::from_millis(10);
+    assert_eq!(
+        order(|| Ok(Outcome::requeue_after(Duration::from_millis(10)).at_priority(Priority::High)))
+            .await,
+        "again b again c",
+        "{soon:?} later"
+    );
+    assert_eq!(order(|| Err("no".into())).await, "again b c again");
+    assert_eq!(
+        order(|| Err(HandlerError::from("no").at_priority(Priority::High))).await,
+        "again b again c"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_is_remembered_with_its_causes_and_what_came_of_it() {
+    let bench = Bench::new().await;
+    bench.record("good");
+    bench.on("bad", |call| async move {
+        match call.attempt {
+            1 => Err("no luck".into()),
+            _ => Ok(Outcome::requeue_after(60 * SECOND)),
+        }
+    });
+    bench.start().await;
+    bench.create("a").await;
+    bench.create("b").await;
+    time::sleep(SECOND).await;
+    let runs = bench.config_maps.why(&key("a"));
+    assert_eq!(runs.len(), 2);
+    let causes = runs[0].causes.to_string();
+    assert!(causes.starts_with("added at "), "{causes}");
+    let calls: Vec<_> = runs[0]
+        .calls
+        .iter()
+        .map(|call| (&*call.handler, call.ended))
+        .collect();
+    assert_eq!(calls, [("good", Ended::Done), ("bad", Ended::Failed)]);
+    let failure = &runs[0].calls[1];
+    assert_eq!(failure.error.as_deref(), Some("no luck"));
+    assert_eq!(failure.again, Some(Duration::from_millis(5)));
+    assert_eq!(
+        runs[1].causes.to_string(),
+        format!("{causes}, retry 1 of bad")
+    );
+    let retry = &runs[1].calls[0];
+    assert_eq!(
+        (runs[1].calls.len(), retry.attempt, retry.ended),
+        (1, 2, Ended::Requeued)
+    );
+    assert!(runs[0].run < runs[1].run);
+    let text = runs[0].to_string();
+    assert!(
+        text.contains("\n  bad failed after 0.0ns, again in 5.0ms: no luck"),
+        "{text}"
+    );
+    assert_eq!(bench.config_maps.history().len(), 4, "of both keys");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_history_is_bounded_and_can_be_left_out() {
+    for (limit, expected) in [(0, 0), (10, 10)] {
+        let bench = Bench::with(|builder| {
+            builder.default_options(lariat_controller::ControllerOptions::default().history(limit))
+        })
+        .await;
+        bench.record("log");
+        bench.start().await;
+        for _ in 0..50 {
+            bench.config_maps.enqueue(&key("a"));
+            settle().await;
+        }
+        assert_eq!(bench.config_maps.history().len(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_of_several_handlers_are_logged_together_by_name() {
+    let logs = crate::logs::Logs::begin();
+    let bench = Bench::new().await;
+    for name in ["one", "two"] {
+        bench.on(name, move |_| async move {
+            Err(format!("{name} is sad").into())
+        });
+    }
+    bench.start().await;
+    bench.create("a").await;
+    settle().await;
+    let text = logs.text();
+    assert!(
+        text.contains("handler one: one is sad, handler two: two is sad"),
+        "{text}"
+    );
+    assert!(
+        text.contains("default/a") && text.contains("v1 ConfigMap"),
+        "{text}"
+    );
+    let failures = text
+        .lines()
+        .filter(|line| line.contains("to be tried again"))
+        .count();
+    assert_eq!(failures, 1, "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_is_logged_with_its_backtrace_and_tried_again() {
+    let logs = crate::logs::Logs::begin();
+    let bench = Bench::new().await;
+    let calls = bench.on("bad", |call| async move {
+        assert!(call.attempt > 1, "the first attempt panics");
+        Ok(Outcome::done())
+    });
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(SECOND).await;
+    let text = logs.text();
+    assert!(
+        text.contains("handler panicked: the first attempt panics"),
+        "{text}"
+    );
+    assert!(
+        text.contains("a_panic_is_logged_with_its_backtrace"),
+        "{text}"
+    );
+    assert_eq!(calls.len(), 2);
+}
