@@ -122,12 +122,13 @@ impl Cause {
 
 impl Cause {
     /// Returns how many runs in a row, each caused by the write of the one before, led to this cause; none if
-    /// it says nothing about that, as a retry.
+    /// it says nothing about that, as a retry, or a handler's wish to be called again that a write of its own
+    /// fulfils.
     #[must_use]
     pub fn chain(&self) -> Option<u32> {
         match self {
             Self::Wrote { chain, .. } | Self::Related { chain, .. } => Some(*chain),
-            Self::Retry { .. } => None,
+            Self::Retry { .. } | Self::Requeued { .. } => None,
             _ => Some(0),
         }
     }

@@ -114,6 +114,14 @@ impl Suspect {
         }
     }
 
+    /// A key whose runs write other objects, by which they are caused again. Who writes what is told of those.
+    pub(super) fn led_by_others(now: Instant) -> Self {
+        Self {
+            pattern: Some(Pattern::OwnWrites),
+            ..Self::new(now)
+        }
+    }
+
     /// Takes a write in; returns whether a warning is due.
     pub(super) fn wrote(&mut self, write: &Write<'_>, options: &Sentinel, now: Instant) -> bool {
         if now - self.touched >= QUIET {
@@ -218,6 +226,9 @@ impl Suspect {
     ) -> Option<Duration> {
         let pattern = self.pattern?;
         let quiet = now - self.touched >= QUIET;
+        if self.chain(causes) >= options.runs {
+            self.touched = now;
+        }
         let is_deletion = |cause: &Cause| matches!(cause, Cause::Deleted { .. });
         let is_foreign =
             |cause: &Cause| matches!(cause, Cause::Updated { .. } | Cause::Added { .. });

@@ -60,9 +60,15 @@ impl Suspects {
         options: &Sentinel,
         now: Instant,
     ) -> (u32, Option<Duration>) {
+        let chain = causes.chain();
+        if chain >= options.runs && !self.0.contains_key(key) {
+            // Its runs write other objects, whose changes bring it back.
+            self.make_room(now);
+            self.0.insert(key.clone(), Suspect::led_by_others(now));
+        }
         match self.0.get_mut(key) {
             Some(suspect) => (suspect.chain(causes), suspect.pause(causes, options, now)),
-            None => (causes.chain(), None),
+            None => (chain, None),
         }
     }
 

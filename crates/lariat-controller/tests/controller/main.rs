@@ -3,14 +3,17 @@
 mod bench;
 mod logs;
 
+mod circles;
 mod content;
 mod enqueueing;
 mod factory;
 mod handler_options;
 mod handlers;
+mod identities;
 mod lanes;
 mod lives;
 mod options;
 mod outcomes;
 mod queueing;
+mod relations;
 mod stopping;

@@ -60,7 +60,7 @@ async fn workers(kind: Option<usize>, argument: Option<usize>, default: Option<u
     for number in 0..20 {
         bench.create(&format!("o{number}")).await;
     }
-    bench.factory.start(argument).await.unwrap();
+    bench.factory.start(argument).await.expect("it works");
     time::sleep(30 * SECOND).await;
     assert_eq!(bench.status().workers, Some(busy.most()));
     busy.most()

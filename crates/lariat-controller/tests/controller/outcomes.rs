@@ -43,7 +43,7 @@ async fn passed_on(
                 result(object)
             }
         })
-        .unwrap();
+        .expect("it works");
     let calls = bench.record("second");
     bench.start().await;
     bench.create("a").await;
@@ -107,7 +107,7 @@ async fn order(again: fn() -> lariat_controller::HandlerResult) -> String {
             }
         }
     });
-    bench.factory.start(1).await.unwrap();
+    bench.factory.start(1).await.expect("it works");
     bench.create("again").await;
     settle().await;
     bench.create("b").await;

@@ -1,0 +1,309 @@
+//! Keys that go round in circles.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{Api, Patch, PatchParams, PostParams};
+use lariat_controller::{
+    Context, ControllerOptions, HandlerResult, Outcome, Pattern, Relation, Sentinel,
+};
+use lariat_core::Cause;
+use serde_json::{Value, json};
+use tokio::time;
+
+use crate::bench::{Bench, SECOND, key};
+use crate::logs::Logs;
+
+/// Registers a handler that counts its calls and writes each time.
+fn writes(bench: &Bench, what: impl Fn(u32) -> Value + Send + Sync + 'static) -> Arc<AtomicU32> {
+    let count = Arc::new(AtomicU32::new(0));
+    let (counted, what) = (Arc::clone(&count), Arc::new(what));
+    let handler = move |cx: Context<ConfigMap>| {
+        let (counted, what) = (Arc::clone(&counted), Arc::clone(&what));
+        async move {
+            let number = counted.fetch_add(1, Ordering::SeqCst);
+            let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
+            let patch = Patch::Merge(what(number));
+            api.patch(cx.key().name(), &PatchParams::default(), &patch)
+                .await?;
+            HandlerResult::Ok(Outcome::done())
+        }
+    };
+    bench
+        .config_maps
+        .register_handler("writes", handler)
+        .expect("it works");
+    count
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_runs_because_of_its_own_writes_is_named_and_slowed_down() {
+    let logs = Logs::begin();
+    let bench = Bench::new().await;
+    let count = writes(
+        &bench,
+        |number| json!({"data": {"seen": number.to_string()}}),
+    );
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(600 * SECOND).await;
+    let runs = count.load(Ordering::SeqCst);
+    assert!((25..60).contains(&runs), "{runs} runs in ten minutes");
+    let circles = bench.status().circles;
+    assert_eq!(circles.len(), 1);
+    let circle = &circles[0];
+    assert_eq!(
+        (&circle.key, circle.pattern),
+        (&key("a"), Pattern::OwnWrites)
+    );
+    assert_eq!(circle.handlers, ["writes".into()]);
+    assert_eq!(circle.fields, ["data.seen"]);
+    assert_eq!(circle.pause, 60 * SECOND);
+    let text = logs.text();
+    let warnings = text
+        .lines()
+        .filter(|line| line.contains("goes round in circles"))
+        .count();
+    assert_eq!(warnings, 1, "{text}");
+    for part in [
+        "default/a",
+        "data.seen",
+        "writes",
+        "because of their own writes",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let why = bench.config_maps.why(&key("a"));
+    let causes = why.last().unwrap().causes.to_string();
+    assert!(causes.starts_with("written by writes "), "{causes}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn somebody_else_s_change_does_not_wait_and_other_keys_are_not_slowed() {
+    let bench = Bench::new().await;
+    let count = writes(
+        &bench,
+        |number| json!({"data": {"seen": number.to_string()}}),
+    );
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(120 * SECOND).await;
+    let before = count.load(Ordering::SeqCst);
+    bench.change("a", "urgent").await;
+    time::sleep(SECOND / 10).await;
+    assert!(
+        count.load(Ordering::SeqCst) > before,
+        "it is called at once"
+    );
+    let before = count.load(Ordering::SeqCst);
+    bench.create("b").await;
+    time::sleep(SECOND / 10).await;
+    assert!(count.load(Ordering::SeqCst) >= before + 25);
+    bench.delete("a").await;
+    time::sleep(SECOND / 10).await;
+    let deletion = bench.config_maps.why(&key("a"));
+    assert!(
+        deletion
+            .last()
+            .unwrap()
+            .causes
+            .to_string()
+            .contains("deleted")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_that_change_nothing_are_found() {
+    let bench = Bench::new().await;
+    let handler = |cx: Context<ConfigMap>| async move {
+        let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
+        let patch = Patch::Merge(json!({"data": {"value": "same"}}));
+        api.patch(cx.key().name(), &PatchParams::default(), &patch)
+            .await?;
+        HandlerResult::Ok(Outcome::requeue_after(SECOND / 10))
+    };
+    bench
+        .config_maps
+        .register_handler("polls", handler)
+        .unwrap();
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(120 * SECOND).await;
+    let status = bench.status();
+    assert_eq!(status.circles[0].pattern, Pattern::NothingChanges);
+    assert!(status.handlers[0].runs < 150, "{}", status.handlers[0].runs);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_field_somebody_else_undoes_is_named() {
+    let bench = Bench::new().await;
+    let count = writes(&bench, |_| json!({"data": {"owner": "us", "other": "x"}}));
+    bench.start().await;
+    bench.create("a").await;
+    let rival: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "default");
+    for _ in 0..200 {
+        time::sleep(SECOND).await;
+        let undo = json!({"data": {"owner": "them"}});
+        rival
+            .patch("a", &PatchParams::default(), &Patch::Merge(undo))
+            .await
+            .unwrap();
+    }
+    let circles = bench.status().circles;
+    assert_eq!(circles.len(), 1);
+    assert_eq!(circles[0].pattern, Pattern::Contested);
+    assert_eq!(circles[0].fields, ["data.owner"]);
+    let runs = count.load(Ordering::SeqCst);
+    assert!(runs < 60, "{runs} runs instead of 400");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_circle_over_two_kinds_is_found() {
+    let bench = Bench::new().await;
+    let secrets = bench.factory.for_object::<Secret>();
+    let api: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
+    let secret: Secret =
+        serde_json::from_value(json!({"metadata": {"name": "s", "labels": {"of": "a"}}})).unwrap();
+    api.create(&PostParams::default(), &secret).await.unwrap();
+    let count = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&count);
+    bench
+        .config_maps
+        .register_handler("touches", move |cx: Context<ConfigMap>| {
+            let number = counted.fetch_add(1, Ordering::SeqCst);
+            async move {
+                let api: Api<Secret> = Api::namespaced(cx.client(), "default");
+                let patch =
+                    Patch::Merge(json!({"metadata": {"labels": {"n": number.to_string()}}}));
+                api.patch("s", &PatchParams::default(), &patch).await?;
+                Ok(Outcome::done())
+            }
+        })
+        .unwrap();
+    bench
+        .config_maps
+        .watch_related(&secrets, Relation::label("of"));
+    secrets
+        .register_handler("log", |_: Context<Secret>| async { Ok(Outcome::done()) })
+        .unwrap();
+    bench.create("a").await;
+    bench.start().await;
+    time::sleep(600 * SECOND).await;
+    let runs = count.load(Ordering::SeqCst);
+    assert!((25..60).contains(&runs), "{runs}");
+    let circles = secrets.status().unwrap().circles;
+    assert_eq!(circles[0].handlers, ["ConfigMap touches".into()]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_whose_wish_to_come_again_is_fulfilled_by_its_own_write_is_found() {
+    let bench = Bench::new().await;
+    let handler = |cx: Context<ConfigMap>| async move {
+        let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
+        let patch = Patch::Merge(json!({"data": {"at": cx.run().to_string()}}));
+        api.patch(cx.key().name(), &PatchParams::default(), &patch)
+            .await?;
+        HandlerResult::Ok(Outcome::requeue_after(30 * SECOND))
+    };
+    bench
+        .config_maps
+        .register_handler("clock", handler)
+        .unwrap();
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(600 * SECOND).await;
+    let status = bench.status();
+    assert!(status.handlers[0].runs < 60, "{}", status.handlers[0].runs);
+    assert_eq!(status.circles[0].pattern, Pattern::OwnWrites);
+}
+
+#[tokio::test(start_paused = true)]
+async fn honest_work_is_not_suspected() {
+    let bench = Bench::new().await;
+    // A status that is written once for each change, and a progress that is written by schedule.
+    let handler = |cx: Context<ConfigMap>| async move {
+        let Some(object) = cx.object()? else {
+            return Ok(Outcome::done());
+        };
+        let data = object.data.clone().unwrap_or_default();
+        let (value, seen) = (data.get("value").cloned(), data.get("seen").cloned());
+        if value != seen {
+            let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
+            let patch = Patch::Merge(json!({"data": {"seen": value}}));
+            api.patch(cx.key().name(), &PatchParams::default(), &patch)
+                .await?;
+        }
+        HandlerResult::Ok(Outcome::done())
+    };
+    bench
+        .config_maps
+        .register_handler("status", handler)
+        .unwrap();
+    let polls = |cx: Context<ConfigMap>| async move {
+        let is_asked = |cause: &Cause| matches!(cause, Cause::Requeued { .. });
+        if !cx.causes().iter().all(is_asked) {
+            return Ok(Outcome::requeue_after(SECOND));
+        }
+        let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
+        let patch = Patch::Merge(json!({"data": {"at": cx.run().to_string()}}));
+        api.patch(cx.key().name(), &PatchParams::default(), &patch)
+            .await?;
+        HandlerResult::Ok(Outcome::requeue_after(SECOND))
+    };
+    bench
+        .config_maps
+        .register_handler("progress", polls)
+        .unwrap();
+    bench.start().await;
+    bench.create("a").await;
+    for number in 0..300 {
+        bench.change("a", &number.to_string()).await;
+        time::sleep(SECOND).await;
+    }
+    assert!(
+        bench.status().circles.is_empty(),
+        "{:?}",
+        bench.status().circles
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_sentinel_can_be_sent_away_or_told_to_look_only() {
+    for (sentinel, found) in [
+        (Sentinel::off(), 0),
+        (
+            Sentinel::default().pauses(time::Duration::ZERO, time::Duration::ZERO),
+            1,
+        ),
+    ] {
+        let bench = Bench::with(|builder| {
+            builder.default_options(ControllerOptions::default().sentinel(sentinel))
+        })
+        .await;
+        let count = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&count);
+        let handler = move |cx: Context<ConfigMap>| {
+            let number = counted.fetch_add(1, Ordering::SeqCst);
+            async move {
+                if number >= 200 {
+                    return Ok(Outcome::done());
+                }
+                let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
+                let patch = Patch::Merge(json!({"data": {"n": number.to_string()}}));
+                api.patch(cx.key().name(), &PatchParams::default(), &patch)
+                    .await?;
+                HandlerResult::Ok(Outcome::done())
+            }
+        };
+        bench
+            .config_maps
+            .register_handler("writes", handler)
+            .unwrap();
+        bench.start().await;
+        bench.create("a").await;
+        time::sleep(5 * SECOND).await;
+        assert_eq!(count.load(Ordering::SeqCst), 201);
+        assert_eq!(bench.status().circles.len(), found);
+    }
+}

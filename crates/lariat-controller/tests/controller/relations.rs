@@ -1,0 +1,296 @@
+//! Keys that are enqueued because objects of another kind changed.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Node, Secret};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use lariat_cache::{KindOptions, Metadata, Storage};
+use lariat_controller::{Context, ControllerOptions, Outcome, Relation};
+use lariat_core::{Gvk, ObjectKey};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::time;
+
+use crate::bench::{Bench, Calls, SECOND, key, settle};
+
+fn secrets(bench: &Bench) -> Api<Secret> {
+    Api::namespaced(bench.cluster.client(), "default")
+}
+
+async fn create(api: &Api<Secret>, object: Value) {
+    let object: Secret = serde_json::from_value(object).expect("it works");
+    api.create(&PostParams::default(), &object)
+        .await
+        .expect("it works");
+    settle().await;
+}
+
+async fn patch(api: &Api<Secret>, name: &str, patch: Value) {
+    api.patch(name, &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .expect("it works");
+    settle().await;
+}
+
+fn take(calls: &Calls) -> Vec<String> {
+    let mut names = calls.names();
+    names.sort();
+    calls.clear();
+    names
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_label_that_moves_wakes_the_old_key_and_the_new_one_and_so_does_a_deletion() {
+    let bench = Bench::new().await;
+    let calls = bench.record("log");
+    let others = bench.factory.for_object::<Secret>();
+    bench
+        .config_maps
+        .watch_related(&others, Relation::label("of"));
+    bench.start().await;
+    let api = secrets(&bench);
+    create(
+        &api,
+        json!({"metadata": {"name": "s", "labels": {"of": "a"}}}),
+    )
+    .await;
+    let causes = calls.last().causes;
+    assert!(causes.starts_with("Secret default/s added at "), "{causes}");
+    assert_eq!(take(&calls), ["a"]);
+    patch(&api, "s", json!({"metadata": {"labels": {"of": "b"}}})).await;
+    assert_eq!(take(&calls), ["a", "b"]);
+    patch(&api, "s", json!({"data": {"x": "eA=="}})).await;
+    assert_eq!(take(&calls), ["b"]);
+    api.delete("s", &DeleteParams::default()).await.unwrap();
+    settle().await;
+    assert_eq!(take(&calls), ["b"]);
+}
+
+fn owner(kind: &str, api_version: &str, name: &str, controller: bool) -> Value {
+    json!({"apiVersion": api_version, "kind": kind, "name": name, "uid": "u", "controller": controller})
+}
+
+#[tokio::test(start_paused = true)]
+async fn owners_and_controllers_are_found_by_group_and_kind_in_their_scope() {
+    let bench = Bench::new().await;
+    let calls = bench.record("log");
+    let nodes: Arc<Mutex<Vec<ObjectKey>>> = Arc::default();
+    let log = Arc::clone(&nodes);
+    let node_controller = bench.factory.for_object::<Node>();
+    node_controller
+        .register_handler("log", move |cx: Context<Node>| {
+            log.lock().push(cx.key().clone());
+            async { Ok(Outcome::done()) }
+        })
+        .unwrap();
+    let others = bench.factory.for_object::<Secret>();
+    bench
+        .config_maps
+        .watch_related(&others, Relation::controllers());
+    node_controller.watch_related(&others, Relation::owners());
+    bench.start().await;
+    let owners = json!([
+        owner("ConfigMap", "v1", "a", true),
+        owner("ConfigMap", "v1", "b", false),
+        owner("ConfigMap", "other.dev/v1", "c", false),
+        owner("Node", "v1beta7", "n", false),
+    ]);
+    let api = secrets(&bench);
+    create(
+        &api,
+        json!({"metadata": {"name": "s", "ownerReferences": owners}}),
+    )
+    .await;
+    assert_eq!(take(&calls), ["a"]);
+    assert_eq!(
+        *nodes.lock(),
+        [ObjectKey::cluster("n")],
+        "of whatever version, and without namespace"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_map_reads_the_object_as_it_likes_for_one_handler_only() {
+    let bench = Bench::new().await;
+    let one = bench.record("one");
+    let two = bench.record("two");
+    let others = bench.factory.for_object::<Secret>();
+    let names = Relation::map(|secret: &Secret| {
+        let names = secret
+            .string_data
+            .iter()
+            .flatten()
+            .map(|(name, _)| key(name));
+        let data = secret.data.iter().flatten().map(|(name, _)| key(name));
+        names.chain(data).collect()
+    });
+    bench.config_maps.watch_related(&others, names.to("two"));
+    bench.start().await;
+    create(
+        &secrets(&bench),
+        json!({"metadata": {"name": "s"}, "data": {"x": "", "y": ""}}),
+    )
+    .await;
+    assert_eq!(
+        (take(&one), take(&two)),
+        (vec![], vec!["x".into(), "y".into()])
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn labels_may_name_another_namespace() {
+    let bench = Bench::new().await;
+    let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+    let log = Arc::clone(&seen);
+    bench
+        .config_maps
+        .register_handler("log", move |cx: Context<ConfigMap>| {
+            log.lock().push(cx.key().to_string());
+            async { Ok(Outcome::done()) }
+        })
+        .unwrap();
+    let others = bench.factory.for_object::<Secret>();
+    let far = Relation::labels("owner-namespace", "owner-name");
+    bench.config_maps.watch_related(&others, far);
+    bench.start().await;
+    let labels = json!({"owner-namespace": "far", "owner-name": "a"});
+    create(
+        &secrets(&bench),
+        json!({"metadata": {"name": "s", "labels": labels}}),
+    )
+    .await;
+    assert_eq!(*seen.lock(), ["far/a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_relation_lives_as_long_as_its_kind_is_in_use_or_until_it_is_ended() {
+    let bench = Bench::with(|builder| builder.caches(|caches| caches.idle_grace(SECOND))).await;
+    let others = bench.factory.for_object::<Secret>();
+    let related = bench
+        .config_maps
+        .watch_related(&others, Relation::label("of"));
+    bench.start().await;
+    time::sleep(5 * SECOND).await;
+    assert!(
+        bench.cluster.journal().requests().is_empty(),
+        "nothing is opened yet"
+    );
+    let (calls, handler) = crate::bench::recorder(|_| async { Ok(Outcome::done()) });
+    let registration = bench.config_maps.register_handler("log", handler).unwrap();
+    let api = secrets(&bench);
+    create(
+        &api,
+        json!({"metadata": {"name": "s", "labels": {"of": "a"}}}),
+    )
+    .await;
+    assert_eq!(take(&calls), ["a"]);
+    registration.deregister().await;
+    time::sleep(10 * SECOND).await;
+    assert!(
+        bench.factory.caches().status().is_empty(),
+        "both kinds have ended"
+    );
+    let calls = bench.record("log");
+    time::sleep(SECOND).await;
+    assert_eq!(take(&calls), ["a"], "the relation is back");
+    related.end();
+    patch(&api, "s", json!({"data": {"x": ""}})).await;
+    assert_eq!(take(&calls), Vec::<String>::new());
+    time::sleep(10 * SECOND).await;
+    let kinds = bench.factory.caches().status();
+    assert_eq!(kinds.len(), 1, "the other kind is not used any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn handlers_wait_for_the_caches_of_related_kinds() {
+    let bench = Bench::new().await;
+    let api = secrets(&bench);
+    create(
+        &api,
+        json!({"metadata": {"name": "s", "labels": {"of": "a"}}}),
+    )
+    .await;
+    bench.create("a").await;
+    let others = bench.factory.for_object::<Secret>();
+    let cache = others.cache();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    bench.on("log", move |_| {
+        log.lock().push(cache.list().count());
+        async { Ok(Outcome::done()) }
+    });
+    bench
+        .config_maps
+        .watch_related(&others, Relation::label("of"));
+    let slow = lariat_cluster::faults::Rule::new(lariat_cluster::faults::Action::Delay(5 * SECOND))
+        .verb("watch")
+        .resource("secrets");
+    bench.cluster.faults().add(slow);
+    bench.start().await;
+    time::sleep(SECOND).await;
+    assert_eq!(*seen.lock(), [1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_map_that_needs_content_gets_it_although_only_metadata_was_watched() {
+    let bench = Bench::new().await;
+    let others = bench.factory.for_object::<Secret>();
+    others
+        .view::<Metadata>()
+        .register_handler("metadata", |_: Context<Metadata>| async {
+            Ok(Outcome::done())
+        })
+        .unwrap();
+    create(
+        &secrets(&bench),
+        json!({"metadata": {"name": "s"}, "data": {"x": ""}}),
+    )
+    .await;
+    bench.start().await;
+    let calls = bench.record("log");
+    settle().await;
+    let names = Relation::map(|secret: &Secret| {
+        secret
+            .data
+            .iter()
+            .flatten()
+            .map(|(name, _)| key(name))
+            .collect()
+    });
+    bench.config_maps.watch_related(&others, names);
+    time::sleep(5 * SECOND).await;
+    assert_eq!(take(&calls), ["x"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_map_that_cannot_have_content_or_panics_says_so_and_stops_nobody() {
+    let logs = crate::logs::Logs::begin();
+    let bench = Bench::with(|builder| {
+        let on_demand = KindOptions::default().storage(Storage::OnDemand);
+        let options = ControllerOptions::default().cache(on_demand);
+        builder.kind_options(Gvk::new("", "v1", "Secret"), options)
+    })
+    .await;
+    create(
+        &secrets(&bench),
+        json!({"metadata": {"name": "s", "labels": {"of": "a"}}}),
+    )
+    .await;
+    let calls = bench.record("log");
+    let others = bench.factory.for_object::<Secret>();
+    let reads = Relation::map(|_: &Secret| vec![key("never")]);
+    bench.config_maps.watch_related(&others, reads);
+    let panics = Relation::map(|_: &Metadata| panic!("oh no"));
+    bench.config_maps.watch_related(&others, panics);
+    bench
+        .config_maps
+        .watch_related(&others, Relation::label("of"));
+    bench.start().await;
+    time::sleep(5 * SECOND).await;
+    assert_eq!(take(&calls), ["a"]);
+    let text = logs.text();
+    assert!(
+        text.contains("a relation reads content that is not cached"),
+        "{text}"
+    );
+    assert!(text.contains("the map of a relation panicked"), "{text}");
+}
