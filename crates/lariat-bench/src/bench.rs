@@ -34,7 +34,18 @@ pub(crate) struct Run {
     pub(crate) pods: Option<usize>,
 }
 
-pub(crate) const BENCHES: [Bench; 5] = [
+const STORM_COLUMNS: [Column; 8] = [
+    column::WALL,
+    column::CPU,
+    column::CPU_PER_OP,
+    column::OPS,
+    column::BEFORE,
+    column::PEAK,
+    column::STEADY,
+    column::HANDLER_RUNS,
+];
+
+pub(crate) const BENCHES: [Bench; 6] = [
     Bench {
         name: "queue",
         about: "the work queue alone",
@@ -75,16 +86,17 @@ pub(crate) const BENCHES: [Bench; 5] = [
         cases: &["metadata", "typed"],
         subjects: &subjects::SUBJECTS,
         n_means: "changes (200,000)",
-        columns: &[
-            column::WALL,
-            column::CPU,
-            column::CPU_PER_OP,
-            column::OPS,
-            column::BEFORE,
-            column::PEAK,
-            column::STEADY,
-            column::HANDLER_RUNS,
-        ],
+        columns: &STORM_COLUMNS,
+        plan: live::plan,
+        rank: |row| row.cpu_s,
+    },
+    Bench {
+        name: "fanout",
+        about: "the storm over 1, 10 and 100 handlers; 100 of kube-rs, each with a copy of all pods, are left out",
+        cases: &["metadata", "typed"],
+        subjects: &subjects::SUBJECTS,
+        n_means: "changes (50,000); kube-rs has 20,000 at most with several handlers",
+        columns: &STORM_COLUMNS,
         plan: live::plan,
         rank: |row| row.cpu_s,
     },

@@ -142,7 +142,9 @@ pub(crate) fn print_usage() {
     println!("  --case CASE,…        cases, instead of all");
     println!("  --subject SUBJECT,…  subjects, instead of those that are compared as a rule");
     println!("  --n N,…              how much there is to do");
-    println!("  --handlers H,…       handlers, instead of 1 and 10, where there are any");
+    println!(
+        "  --handlers H,…       handlers, instead of 1 and 10 (fanout: and 100), where there are any"
+    );
     println!("  --runs N             runs of each, of which the median counts (3)");
     println!("  --json               one JSON object per line and run\n");
     println!("plot draws memory and CPU of `run sync --json`, from files that hold such lines.");

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 
 use crate::bench::Run;
+use crate::live;
 use crate::process::Process;
 use crate::report::Row;
 
@@ -34,7 +35,7 @@ impl Stage {
             let mut child = Process::spawn(&["child", &text, ""])?;
             return Ok(serde_json::from_str(&child.hear()?)?);
         };
-        let storms = run.bench == "storm";
+        let storms = live::storms(&run.bench);
         let modifications = run.n.filter(|_| storms).unwrap_or(1);
         let server = self.server(pods, modifications)?;
         let mut child = Process::spawn(&["child", &text, &server.url])?;

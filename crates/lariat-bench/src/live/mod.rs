@@ -28,8 +28,12 @@ const SETTLING: Duration = Duration::from_secs(3);
 /// A run that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Runs of kube-rs with more pods times handlers than this are left out: each takes 40 kB.
-const MOST_COPIES: usize = 300_000;
+/// Runs of kube-rs that would need more memory than this are left out: each handler has a copy of all pods.
+const MOST_KB: usize = 12_000_000;
+
+/// What kube-rs takes for each copy of a pod, and for one of its metadata.
+const COPY_KB: usize = 40;
+const METADATA_COPY_KB: usize = 27;
 
 /// With a watch for each of several handlers kube-rs is given so many changes at most: every one of them
 /// is read and decoded as often as there are handlers.
@@ -42,15 +46,17 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
         (false, _) => options.n.clone(),
         (true, "sync") => vec![20_000],
         (true, "storm") => vec![200_000],
+        (true, "fanout") => vec![50_000],
         (true, _) => vec![PODS],
     };
-    let handlers = match options.handlers.is_empty() {
-        true => vec![1, 10],
-        false => options.handlers.clone(),
+    let handlers = match (options.handlers.is_empty(), bench.name) {
+        (false, _) => options.handlers.clone(),
+        (true, "fanout") => vec![1, 10, 100],
+        (true, _) => vec![1, 10],
     };
     let mut runs = Vec::new();
     for &n in &n {
-        let pods = if bench.name == "storm" { PODS } else { n };
+        let pods = if storms(bench.name) { PODS } else { n };
         for case in bench.cases(options) {
             for &handlers in &handlers {
                 let subjects = subjects_of(options, case, handlers);
@@ -69,9 +75,14 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
     runs
 }
 
+/// Returns whether in a benchmark pods change as fast as they can.
+pub(crate) fn storms(bench: &str) -> bool {
+    matches!(bench, "storm" | "fanout")
+}
+
 fn amount(bench: &str, subject: &str, n: usize, handlers: usize) -> usize {
-    match (bench, subject) {
-        ("storm", "kube-rs") if handlers > 1 => n.min(MOST_CHANGES),
+    match subject {
+        "kube-rs" if storms(bench) && handlers > 1 => n.min(MOST_CHANGES),
         _ => n,
     }
 }
@@ -80,6 +91,8 @@ fn amount(bench: &str, subject: &str, n: usize, handlers: usize) -> usize {
 fn subjects_of(options: &Options, case: &str, handlers: usize) -> Vec<String> {
     let usual = match handlers {
         1 => &["lariat", "kube-rs"][..],
+        // There kube-rs is as its stable interface has it: each handler brings a watch and a store.
+        _ if options.bench.name == "fanout" => &["lariat", "kube-rs"],
         // A shared stream has one type, and no dynamic one.
         _ if matches!(case, "mixed" | "dynamic") => &["lariat", "kube-rs"],
         _ => &["lariat", "kube-rs", "kube-rs-shared"],
@@ -93,11 +106,15 @@ fn subjects_of(options: &Options, case: &str, handlers: usize) -> Vec<String> {
 /// Returns whether a run fits into memory, and says so if it does not.
 fn fits(run: &Run) -> bool {
     let copies = run.pods.unwrap_or(0) * run.handlers.unwrap_or(1);
-    let fits = run.subject != "kube-rs" || run.case == "metadata" || copies <= MOST_COPIES;
+    let needs = match run.case.as_str() {
+        "metadata" => copies * METADATA_COPY_KB,
+        _ => copies * COPY_KB,
+    };
+    let fits = run.subject != "kube-rs" || needs <= MOST_KB;
     if !fits {
         eprintln!(
             "left out, because it would need about {} GB: {run:?}",
-            copies / 25_000
+            needs / 1_000_000
         );
     }
     // Two handlers are the fewest that can differ; a cache alone has none.
@@ -109,7 +126,7 @@ fn fits(run: &Run) -> bool {
 pub(crate) fn run(run: &Run, url: &str) -> Result<Row> {
     match run.bench.as_str() {
         "sync" => within(run, sync::measure(run, url)),
-        "storm" => within(run, storm::measure(run, url)),
+        "storm" | "fanout" => within(run, storm::measure(run, url)),
         "relist" => within(run, relist::measure(run, url)),
         "reads" => within(run, reads::measure(run, url)),
         other => bail!("no benchmark {other:?}"),

@@ -16,7 +16,9 @@ pub(super) async fn measure(run: &Run, url: &str) -> Result<Row> {
     say("ready")?;
     // Meanwhile the server makes the changes, and tells none of them.
     let floor = tokio::task::spawn_blocking(|| hear("go")).await??;
-    job.tally.begin(floor.parse()?, run.pods.unwrap_or(0));
+    // With fewer changes than pods only the first pods change.
+    let changing = row.n.min(run.pods.unwrap_or(0));
+    job.tally.begin(floor.parse()?, changing);
     row.before_rss_mb = Some(meter::resident_mb());
     meter::forget_peak()?;
     let meter = Meter::begin();

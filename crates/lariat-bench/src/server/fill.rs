@@ -1,5 +1,6 @@
 //! Filling the cluster, and changing what is in it.
 
+use std::iter::repeat_n;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -93,16 +94,18 @@ impl Filler {
         Ok(path)
     }
 
-    /// Changes pods so many times in all, each as often as any other, in rounds.
+    /// Changes pods so many times in all, in rounds; those that are left over come first.
     ///
-    /// Returns the version after which each has changed exactly once.
+    /// Returns the version before the last round, in which each pod changes once: all pods, or the first
+    /// ones if there are fewer changes than pods.
     pub(super) async fn modify(self: &Arc<Self>, count: usize) -> Result<u64> {
-        let rounds = count / self.paths.len();
-        ensure!(rounds > 0, "fewer changes than pods");
+        let all = self.paths.len();
+        let left_over = Some(count % all).filter(|left_over| *left_over > 0);
+        let rounds = left_over.into_iter().chain(repeat_n(all, count / all));
         let mut before = 0;
-        for round in 0..rounds {
+        for (round, pods) in rounds.enumerate() {
             let mut tasks = JoinSet::new();
-            for range in shares(self.paths.len()) {
+            for range in shares(pods) {
                 let filler = Arc::clone(self);
                 tasks.spawn(async move {
                     let mut first = u64::MAX;
