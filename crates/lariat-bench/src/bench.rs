@@ -32,6 +32,8 @@ pub(crate) struct Run {
     pub(crate) handlers: Option<usize>,
     /// How many pods the server has; none means that there is no server.
     pub(crate) pods: Option<usize>,
+    /// How many changes a second the server tells, if not as many as it can.
+    pub(crate) rate: Option<usize>,
 }
 
 const STORM_COLUMNS: [Column; 8] = [
@@ -45,7 +47,7 @@ const STORM_COLUMNS: [Column; 8] = [
     column::HANDLER_RUNS,
 ];
 
-pub(crate) const BENCHES: [Bench; 6] = [
+pub(crate) const BENCHES: [Bench; 7] = [
     Bench {
         name: "queue",
         about: "the work queue alone",
@@ -99,6 +101,24 @@ pub(crate) const BENCHES: [Bench; 6] = [
         columns: &STORM_COLUMNS,
         plan: live::plan,
         rank: |row| row.cpu_s,
+    },
+    Bench {
+        name: "latency",
+        about: "10,000 pods, 200 of them change a second, alone or among others: from the server's write until a handler has it",
+        cases: &live::LATENCY_CASES,
+        subjects: &live::LATENCY_SUBJECTS,
+        n_means: "changes that are timed (2,000); under load kube-rs has 200 at most with several handlers",
+        columns: &[
+            column::RATE,
+            column::WALL,
+            column::CPU,
+            column::OPS,
+            column::P50,
+            column::P99,
+            column::HANDLER_RUNS,
+        ],
+        plan: live::plan_latency,
+        rank: |row| row.p50_us.unwrap_or_default(),
     },
     Bench {
         name: "relist",
@@ -157,6 +177,7 @@ impl Run {
             subject: self.subject.clone(),
             n: self.n.unwrap_or_default(),
             handlers: self.handlers,
+            rate: self.rate,
             ..Row::default()
         }
     }

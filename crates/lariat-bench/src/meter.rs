@@ -39,6 +39,11 @@ fn cpu() -> Duration {
     clock(ClockId::ProcessCPUTime)
 }
 
+/// Returns the microseconds of a clock that all processes of the machine share.
+pub(crate) fn micros() -> u64 {
+    clock(ClockId::Monotonic).as_micros() as u64
+}
+
 /// Returns the seconds this thread has computed.
 pub(crate) fn thread_seconds() -> f64 {
     clock(ClockId::ThreadCPUTime).as_secs_f64()

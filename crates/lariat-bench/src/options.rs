@@ -36,6 +36,8 @@ pub(crate) struct Options {
     /// How many keys, objects or events.
     pub(crate) n: Vec<usize>,
     pub(crate) handlers: Vec<usize>,
+    /// How many changes a second, where load has a rate.
+    pub(crate) rates: Vec<usize>,
     /// How often each is run; the run in the middle counts.
     pub(crate) runs: usize,
     pub(crate) json: bool,
@@ -82,6 +84,7 @@ impl Options {
             subjects: Vec::new(),
             n: Vec::new(),
             handlers: Vec::new(),
+            rates: Vec::new(),
             runs: 3,
             json: false,
         };
@@ -96,6 +99,7 @@ impl Options {
                 "--subject" => parsed.subjects = known(value()?, bench.subjects)?,
                 "--n" => parsed.n = numbers(value()?)?,
                 "--handlers" => parsed.handlers = numbers(value()?)?,
+                "--rate" => parsed.rates = numbers(value()?)?,
                 "--runs" => parsed.runs = number(value()?)?,
                 "--json" => parsed.json = true,
                 other => bail!("unknown option {other:?}; --help lists what there is"),
@@ -145,11 +149,18 @@ pub(crate) fn print_usage() {
     println!(
         "  --handlers H,…       handlers, instead of 1 and 10 (fanout: and 100), where there are any"
     );
+    println!(
+        "  --rate R,…           changes a second under load in latency (20,000); above that, one"
+    );
+    println!(
+        "                       in 100 is timed, and far above it they come as fast as is read"
+    );
     println!("  --runs N             runs of each, of which the median counts (3)");
     println!("  --json               one JSON object per line and run\n");
     println!("plot draws memory and CPU of `run sync --json`, from files that hold such lines.");
     println!("serve --pods N [--modifications M] is the server that subjects read from: it prints");
     println!(
-        "`ready URL`, obeys `modify M`, `release` and `expire` on its input, and ends with it."
+        "`ready URL`, obeys `modify M`, `probe N CROWD`, `release`, `pace R` and `expire` on its"
     );
+    println!("input, and ends with it.");
 }

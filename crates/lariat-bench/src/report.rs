@@ -12,6 +12,9 @@ pub(crate) struct Row {
     pub(crate) n: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) handlers: Option<usize>,
+    /// Changes the server tells a second, where it tells them at a pace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rate: Option<usize>,
     pub(crate) wall_s: f64,
     pub(crate) cpu_s: f64,
     /// What the first filling cost, where something else is measured after it.
@@ -49,9 +52,20 @@ pub(crate) struct Row {
     pub(crate) p99_us: Option<f64>,
 }
 
+impl Row {
+    /// Tells how times in microseconds are spread.
+    pub(crate) fn spread(&mut self, mut times: Vec<f64>) {
+        times.sort_unstable_by(f64::total_cmp);
+        let last = times.len().saturating_sub(1);
+        let at = |share: f64| times.get((last as f64 * share) as usize).copied();
+        (self.p50_us, self.p99_us) = (at(0.5), at(0.99));
+    }
+}
+
 /// A column of a table: its title, and what stands in it.
 pub(crate) type Column = (&'static str, fn(&Row) -> Option<f64>);
 
+pub(crate) const RATE: Column = ("rate/s", |row| row.rate.map(|rate| rate as f64));
 pub(crate) const WALL: Column = ("wall s", |row| Some(row.wall_s));
 pub(crate) const CPU: Column = ("cpu s", |row| Some(row.cpu_s));
 pub(crate) const SYNC_CPU: Column = ("sync cpu s", |row| row.sync_cpu_s);

@@ -35,23 +35,18 @@ impl Stage {
             let mut child = Process::spawn(&["child", &text, ""])?;
             return Ok(serde_json::from_str(&child.hear()?)?);
         };
-        let storms = live::storms(&run.bench);
-        let modifications = run.n.filter(|_| storms).unwrap_or(1);
-        let server = self.server(pods, modifications)?;
+        let server = self.server(pods, changes(run))?;
         let mut child = Process::spawn(&["child", &text, &server.url])?;
-        if storms {
+        if let Some(cues) = Cues::of(run) {
             child.hear_after("ready")?;
-            let question = format!("modify {modifications}");
-            let floor = server.process.ask_after(&question, "modified")?;
+            let floor = server.process.ask_after(&cues.prepare, "held")?;
             child.ask_after(&format!("go {floor}"), "going")?;
-            server.process.ask_after("release", "released")?;
-        } else if run.bench == "relist" {
-            child.hear_after("ready")?;
-            let floor = server.process.ask_after("expire", "expired")?;
-            child.ask_after(&format!("go {floor}"), "going")?;
-            server.process.ask_after("release", "released")?;
+            server.process.ask_after(&cues.release, "released")?;
         }
-        Ok(serde_json::from_str(&child.hear()?)?)
+        let row = serde_json::from_str(&child.hear()?)?;
+        // Whoever comes next reads its pods at no pace.
+        server.process.ask_after("release", "released")?;
+        Ok(row)
     }
 
     fn server(&mut self, pods: usize, modifications: usize) -> Result<&mut Server> {
@@ -62,6 +57,42 @@ impl Stage {
             self.server = Some(Server::start(pods, modifications)?);
         }
         self.server.as_mut().context("it was just started")
+    }
+}
+
+/// What the server is told once a subject has seen all pods.
+struct Cues {
+    /// Holds everything back, and makes something that is worth reading.
+    prepare: String,
+    /// Lets it go on.
+    release: String,
+}
+
+impl Cues {
+    /// Returns the cues of a run, if it is about more than seeing all pods.
+    fn of(run: &Run) -> Option<Self> {
+        let probes = run.n.unwrap_or(1);
+        let prepare = match run.bench.as_str() {
+            bench if live::storms(bench) => format!("modify {}", changes(run)),
+            "relist" => "expire".to_owned(),
+            "latency" => format!("probe {probes} {}", live::crowd(run)),
+            _ => return None,
+        };
+        let pace = run.rate.map(|rate| format!("pace {rate}"));
+        Some(Self {
+            prepare,
+            release: pace.unwrap_or_else(|| "release".to_owned()),
+        })
+    }
+}
+
+/// Returns how many changes the server makes in a run.
+fn changes(run: &Run) -> usize {
+    let n = run.n.unwrap_or(1);
+    match run.bench.as_str() {
+        bench if live::storms(bench) => n,
+        "latency" => n * live::crowd(run),
+        _ => 1,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Benchmarks of subjects that read pods from a server.
 
+mod latency;
 mod reads;
 mod relist;
 mod storm;
@@ -17,6 +18,9 @@ use crate::options::Options;
 use crate::report::Row;
 use crate::subjects;
 
+pub(crate) use latency::{
+    CASES as LATENCY_CASES, SUBJECTS as LATENCY_SUBJECTS, crowd, plan as plan_latency,
+};
 pub(crate) use reads::{CASES as READ_CASES, SUBJECTS as READ_SUBJECTS, plan as plan_reads};
 
 /// Pods of the benchmarks in which they change.
@@ -67,6 +71,7 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
                     subject,
                     handlers: Some(handlers),
                     pods: Some(pods),
+                    rate: None,
                 };
                 runs.extend(subjects.into_iter().map(run).filter(fits));
             }
@@ -127,6 +132,7 @@ pub(crate) fn run(run: &Run, url: &str) -> Result<Row> {
     match run.bench.as_str() {
         "sync" => within(run, sync::measure(run, url)),
         "storm" | "fanout" => within(run, storm::measure(run, url)),
+        "latency" => within(run, latency::measure(run, url)),
         "relist" => within(run, relist::measure(run, url)),
         "reads" => within(run, reads::measure(run, url)),
         other => bail!("no benchmark {other:?}"),

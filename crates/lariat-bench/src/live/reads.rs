@@ -67,6 +67,7 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
                     n: Some(n),
                     handlers: None,
                     pods: Some(n),
+                    rate: None,
                 });
             }
         }
@@ -189,8 +190,5 @@ fn time_reads(row: &mut Row, operations: usize, mut read: impl FnMut()) {
     }
     (row.wall_s, row.cpu_s) = meter.seconds();
     row.ops_per_s = (times.len() * operations) as f64 / row.wall_s;
-    times.sort_unstable_by(f64::total_cmp);
-    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
-    row.p50_us = Some(at(0.5));
-    row.p99_us = Some(at(0.99));
+    row.spread(times);
 }

@@ -5,6 +5,7 @@
 
 mod managed;
 mod spec;
+pub(crate) mod stamp;
 mod status;
 
 use fastrand::Rng;

@@ -73,6 +73,7 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
                     n,
                     handlers: None,
                     pods: None,
+                    rate: None,
                 });
             }
         }
@@ -145,11 +146,8 @@ impl Row {
         let meter = Meter::begin();
         run(&delayed);
         self.finish(&meter);
-        let mut late = delayed.lateness();
-        late.sort_unstable();
-        let at = |share: f64| late[((late.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6;
-        self.p50_us = Some(at(0.5));
-        self.p99_us = Some(at(0.99));
+        let late = delayed.lateness().into_iter();
+        self.spread(late.map(|late| late.as_secs_f64() * 1e6).collect());
     }
 
     /// Measures what waiting keys hold beyond themselves.

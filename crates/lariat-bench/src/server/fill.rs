@@ -10,14 +10,15 @@ use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
 use lariat_cluster::ClusterService;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tower_service::Service;
 
 use crate::pods;
+use crate::pods::stamp;
 
 /// Writes go out from this many tasks: as many as the machine has processors to spare.
-const TASKS: usize = 2;
+pub(super) const TASKS: usize = 2;
 
 /// Writes pods through the cluster's own API, without a socket.
 pub(super) struct Filler {
@@ -99,7 +100,7 @@ impl Filler {
     /// Returns the version before the last round, in which each pod changes once: all pods, or the first
     /// ones if there are fewer changes than pods.
     pub(super) async fn modify(self: &Arc<Self>, count: usize) -> Result<u64> {
-        let all = self.paths.len();
+        let all = self.pods();
         let left_over = Some(count % all).filter(|left_over| *left_over > 0);
         let rounds = left_over.into_iter().chain(repeat_n(all, count / all));
         let mut before = 0;
@@ -128,12 +129,28 @@ impl Filler {
         Ok(self.change(self.last, 0).await? - 1)
     }
 
-    async fn change(&self, index: usize, round: usize) -> Result<u64> {
-        // Of the same length every time, and never the same twice.
-        let text = format!("{round:06}-{:016x}", fastrand::u64(..));
-        let patch = json!({"metadata": {"annotations": {"example.com/last-change": text}}});
+    /// Changes a pod; returns the version that made.
+    pub(super) async fn change(&self, index: usize, round: usize) -> Result<u64> {
+        let metadata = json!({"annotations": changed(round)});
+        self.patch(index, &metadata).await
+    }
+
+    /// Changes a pod to a state that tells when it was written.
+    pub(super) async fn change_stamped(&self, index: usize) -> Result<u64> {
+        // A pod that was a probe before has the label already, and has to change all the same.
+        let metadata = json!({"labels": {stamp::LABEL: stamp::BLANK}, "annotations": changed(0)});
+        self.patch(index, &metadata).await
+    }
+
+    async fn patch(&self, index: usize, metadata: &Value) -> Result<u64> {
+        let patch = json!({"metadata": metadata});
         self.send(Method::PATCH, &self.paths[index], patch.to_string())
             .await
+    }
+
+    /// Returns how many pods there are.
+    pub(super) fn pods(&self) -> usize {
+        self.paths.len()
     }
 
     /// Sends a write; returns the version it made.
@@ -160,6 +177,11 @@ impl Filler {
         let written: Written = serde_json::from_slice(&answer)?;
         Ok(written.metadata.version.parse()?)
     }
+}
+
+/// Returns an annotation of the same length every time, and never the same twice.
+fn changed(round: usize) -> Value {
+    json!({"example.com/last-change": format!("{round:06}-{:016x}", fastrand::u64(..))})
 }
 
 /// Splits numbers evenly between the tasks.

@@ -1,4 +1,5 @@
-//! The door to the cluster: HTTP, with `managedFields` in the answers, and watches that can be held back.
+//! The door to the cluster: HTTP, with `managedFields` in the answers, and watches that can be held back
+//! or tell at a pace.
 
 use std::convert::Infallible;
 use std::io;
@@ -23,7 +24,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower_service::Service;
 
+use super::flow::{self, Flow, Gate};
 use crate::pods::STORED_FIELD;
+use crate::pods::stamp::Stamper;
 
 /// What clients are to read instead of [`STORED_FIELD`]; it is as long.
 const SERVED_FIELD: &str = "managedFields";
@@ -36,32 +39,34 @@ type Body = UnsyncBoxBody<Bytes, io::Error>;
 /// Serves a cluster over HTTP/1.1 and HTTP/2, until it is dropped.
 pub(super) struct Front {
     address: SocketAddr,
-    held: watch::Sender<bool>,
+    flow: watch::Sender<Flow>,
     _accepting: JoinSet<()>,
 }
 
 /// What every connection needs.
 struct Door {
     cluster: ClusterService,
-    held: watch::Receiver<bool>,
+    flow: watch::Receiver<Flow>,
     finder: Finder<'static>,
+    stamper: Stamper,
 }
 
 impl Front {
     pub(super) async fn listen(cluster: ClusterService) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let held = watch::Sender::new(false);
+        let flow = watch::Sender::new(Flow::Free);
         let door = Arc::new(Door {
             cluster,
-            held: held.subscribe(),
+            flow: flow.subscribe(),
             finder: Finder::new(STORED_FIELD),
+            stamper: Stamper::new(),
         });
         let mut accepting = JoinSet::new();
         accepting.spawn(accept(listener, door));
         Ok(Self {
             address,
-            held,
+            flow,
             _accepting: accepting,
         })
     }
@@ -70,9 +75,9 @@ impl Front {
         format!("http://{}", self.address)
     }
 
-    /// Holds back what watches tell and what new requests ask for, or lets it go on.
-    pub(super) fn hold(&self, held: bool) {
-        self.held.send_replace(held);
+    /// Decides how what watches tell goes out; while it is held back, new requests wait too.
+    pub(super) fn set(&self, flow: Flow) {
+        self.flow.send_replace(flow);
     }
 }
 
@@ -97,7 +102,7 @@ async fn speak(stream: TcpStream, door: Arc<Door>) {
 
 impl Door {
     async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> io::Result<Response<Body>> {
-        released(&mut self.held.clone()).await;
+        flow::released(&mut self.flow.clone()).await;
         let wants_gzip = takes_gzip(request.headers());
         // Compressed answers could not be mended.
         request.headers_mut().remove(ACCEPT_ENCODING);
@@ -110,7 +115,7 @@ impl Door {
         if is_watch {
             return Ok(Response::from_parts(parts, self.stream(body)));
         }
-        let mut whole = self.mend(&body.collect().await?.to_bytes());
+        let mut whole = self.mend(&body.collect().await?.to_bytes()).freeze();
         if wants_gzip && whole.len() >= GZIP_FROM {
             whole = gzip(&whole)?;
             parts
@@ -124,30 +129,34 @@ impl Door {
 
     /// Passes a watch on, line by line.
     fn stream(self: Arc<Self>, body: ResponseBody) -> Body {
-        let held = self.held.clone();
-        let frames = stream::unfold((self, body, held), async |(door, mut body, mut held)| {
+        let gate = Gate::new(self.flow.clone());
+        let frames = stream::unfold((self, body, gate), async |(door, mut body, mut gate)| {
             let frame = body.frame().await?;
-            released(&mut held).await;
-            let mended = frame.map(|frame| frame.map_data(|data| door.mend(&data)));
-            Some((mended, (door, body, held)))
+            let is_paced = gate.pass().await;
+            let mended = frame.map(|frame| frame.map_data(|data| door.line(&data, is_paced)));
+            Some((mended, (door, body, gate)))
         });
         StreamBody::new(frames).boxed_unsync()
     }
 
+    /// Makes a line ready to go out now.
+    fn line(&self, json: &Bytes, is_paced: bool) -> Bytes {
+        let mut line = self.mend(json);
+        // Only then does anybody look at the time; the storm's lines are not searched for it.
+        if is_paced {
+            self.stamper.stamp(&mut line);
+        }
+        line.freeze()
+    }
+
     /// Writes the name of the field as clients know it.
-    fn mend(&self, json: &Bytes) -> Bytes {
+    fn mend(&self, json: &Bytes) -> BytesMut {
         let mut mended = BytesMut::from(&json[..]);
         for at in self.finder.find_iter(json) {
             mended[at..at + SERVED_FIELD.len()].copy_from_slice(SERVED_FIELD.as_bytes());
         }
-        mended.freeze()
+        mended
     }
-}
-
-/// Waits until nothing is held back.
-async fn released(held: &mut watch::Receiver<bool>) {
-    // The sender is gone when the server ends, and then nothing matters.
-    let _ = held.wait_for(|held| !held).await;
 }
 
 fn takes_gzip(headers: &HeaderMap) -> bool {

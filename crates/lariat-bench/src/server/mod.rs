@@ -5,21 +5,30 @@
 //!
 //! - `modify N` holds everything back from watches, and changes pods N times in all, round after round. It
 //!   answers the version after which every pod changed exactly once more.
-//! - `release` lets held watches and requests go on.
 //! - `expire` holds everything back, ends all watches, changes the last pod, and forgets the history, so
 //!   that clients have to list again. It answers the version before that change.
+//! - `probe N CROWD` holds everything back, and changes N pods once each; of CROWD changes one is such a
+//!   probe, and the others are of other pods.
+//! - `release` lets held watches and requests go on.
+//! - `pace R` lets them go on too, but watches tell R changes a second. Probes tell when they were written:
+//!   when they were handed to the connection, which is about to write them.
 
 mod fill;
+mod flow;
 mod front;
+mod probes;
 
 use std::io::BufRead;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use lariat_cluster::Cluster;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 
 use fill::Filler;
+use flow::Flow;
 use front::Front;
 
 use crate::process::say;
@@ -54,20 +63,33 @@ async fn obey(
 ) -> Result<String> {
     match command.split_once(' ').unwrap_or((command, "")) {
         ("modify", count) => {
-            front.hold(true);
-            Ok(format!("modified {}", filler.modify(count.parse()?).await?))
+            front.set(Flow::Held);
+            Ok(format!("held {}", filler.modify(count.parse()?).await?))
+        }
+        ("probe", numbers) => {
+            let (count, crowd) = numbers.split_once(' ').context("two numbers")?;
+            front.set(Flow::Held);
+            probes::probe(filler, count.parse()?, crowd.parse()?).await?;
+            Ok("held".to_owned())
         }
         ("release", _) => {
-            front.hold(false);
+            front.set(Flow::Free);
+            Ok("released".to_owned())
+        }
+        ("pace", rate) => {
+            front.set(Flow::Paced {
+                since: Instant::now(),
+                every: Duration::from_secs(1) / rate.parse()?,
+            });
             Ok("released".to_owned())
         }
         ("expire", _) => {
             // Nobody may come back before there is something to miss.
-            front.hold(true);
+            front.set(Flow::Held);
             cluster.cut_watches();
             let before = filler.change_last().await?;
             cluster.compact();
-            Ok(format!("expired {before}"))
+            Ok(format!("held {before}"))
         }
         _ => bail!("no such command"),
     }

@@ -21,7 +21,8 @@ use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
 use super::tally::Tally;
-use super::{Job, Live, Reader};
+use super::{Job, Live, PROBES, Reader};
+use crate::pods::stamp;
 
 /// How many objects the channel of shared streams holds: what its documentation suggests for many.
 const SHARED_BUFFER: usize = 1024;
@@ -49,11 +50,12 @@ impl<K> Object for K where
 {
 }
 
-/// Where a subject reads its objects.
+/// Where a subject reads its objects, and what its handlers look at.
 struct Pods<K: Object> {
     api: Api<K>,
     kind: K::DynamicType,
     config: watcher::Config,
+    state: fn(&K) -> u64,
 }
 
 pub(crate) fn client(url: &str) -> Result<Client> {
@@ -73,7 +75,8 @@ pub(super) fn controllers(job: &Job<'_>) -> Result<Live> {
     let mut tasks = JoinSet::new();
     let mut reader = None;
     for handler in 0..job.tally.handlers() {
-        let as_typed = job.case == "typed" || (job.case == "mixed" && handler % 2 == 0);
+        let as_typed =
+            matches!(job.case, "typed" | PROBES) || (job.case == "mixed" && handler % 2 == 0);
         let read = match job.case {
             "metadata" => controller(metadata(&client, job), handler, &job.tally, &mut tasks),
             _ if as_typed => controller(typed(&client, job), handler, &job.tally, &mut tasks),
@@ -93,6 +96,7 @@ fn metadata(client: &Client, job: &Job<'_>) -> Pods<PartialObjectMeta<Pod>> {
         api: Api::all(client.clone()),
         kind: (),
         config: config(job.subject),
+        state: version,
     }
 }
 
@@ -101,6 +105,10 @@ fn typed(client: &Client, job: &Job<'_>) -> Pods<Pod> {
         api: Api::all(client.clone()),
         kind: (),
         config: config(job.subject),
+        state: match job.case {
+            PROBES => |pod| stamp::read(&pod.metadata),
+            _ => version,
+        },
     }
 }
 
@@ -110,6 +118,7 @@ fn dynamic(client: &Client, job: &Job<'_>) -> Pods<DynamicObject> {
         api: Api::all_with(client.clone(), &kind),
         kind,
         config: config(job.subject),
+        state: version,
     }
 }
 
@@ -123,7 +132,7 @@ fn controller<K: Object>(
 ) -> MakeReader {
     let controller = Controller::new_with(pods.api, pods.config, pods.kind.clone());
     let store = controller.store();
-    run(controller, handler, tally, tasks);
+    run(controller, handler, pods.state, tally, tasks);
     Box::new(move || reader(&store, &pods.kind))
 }
 
@@ -131,11 +140,12 @@ fn controller<K: Object>(
 fn run<K: Object>(
     controller: Controller<K>,
     handler: usize,
+    state: fn(&K) -> u64,
     tally: &Arc<Tally>,
     tasks: &mut JoinSet<()>,
 ) {
     let reconcile = move |object: Arc<K>, tally: Arc<Tally>| -> Ready<Result<Action, Infallible>> {
-        tally.saw(handler, &object.name_any(), version(&*object));
+        tally.saw(handler, &object.name_any(), state(&object));
         ready(Ok(Action::await_change()))
     };
     let never = |_: Arc<K>, _: &Infallible, _: Arc<Tally>| Action::requeue(Duration::from_secs(1));
@@ -155,7 +165,7 @@ pub(super) fn shared(job: &Job<'_>) -> Result<Live> {
     let client = client(job.url)?;
     match job.case {
         "metadata" => Ok(sharing(metadata(&client, job), &job.tally)),
-        "typed" => Ok(sharing(typed(&client, job), &job.tally)),
+        "typed" | PROBES => Ok(sharing(typed(&client, job), &job.tally)),
         _ => bail!("a shared stream has one type, and no dynamic one"),
     }
 }
@@ -167,7 +177,7 @@ fn sharing<K: Object + Resource<DynamicType = ()>>(pods: Pods<K>, tally: &Arc<Ta
     for handler in 0..tally.handlers() {
         let subscriber = writer.subscribe().expect("the writer is a shared one");
         let controller = Controller::for_shared_stream(subscriber, store.clone());
-        run(controller, handler, tally, &mut tasks);
+        run(controller, handler, pods.state, tally, &mut tasks);
     }
     let events = reflect(writer, watcher(pods.api, pods.config)).default_backoff();
     tasks.spawn(events.for_each(|_| ready(())));

@@ -14,7 +14,8 @@ use lariat_controller::{Context, Outcome, SharedController, SharedControllerFact
 use lariat_core::{Gvk, ObjectKey};
 
 use super::tally::{Tally, number};
-use super::{Job, Live, Reader};
+use super::{Job, Live, PROBES, Reader};
+use crate::pods::stamp;
 
 /// Workers of a controller: what controllers of Kubernetes itself have.
 const WORKERS: usize = 5;
@@ -79,6 +80,7 @@ pub(super) async fn controller(job: &Job<'_>) -> Result<Live> {
             "metadata" => register(&pods.view::<Metadata>(), handler, &job.tally, |pod| {
                 number(pod.version())
             })?,
+            PROBES => register(&pods, handler, &job.tally, |pod| stamp::read(&pod.metadata))?,
             _ if as_typed => register(&pods, handler, &job.tally, |pod| parse(&pod.metadata))?,
             _ => register(&pods.view::<DynamicObject>(), handler, &job.tally, |pod| {
                 parse(&pod.metadata)
@@ -99,19 +101,19 @@ pub(super) async fn controller(job: &Job<'_>) -> Result<Live> {
     })
 }
 
-/// Registers a handler that notes which object it saw in which version.
+/// Registers a handler that notes which object it saw in which state, once it has the object.
 fn register<K: View>(
     pods: &SharedController<K>,
     handler: usize,
     tally: &Arc<Tally>,
-    version: fn(&K) -> u64,
+    state: fn(&K) -> u64,
 ) -> Result<()> {
     let tally = Arc::clone(tally);
     pods.register_handler(&format!("handler-{handler}"), move |cx: Context<K>| {
         let tally = Arc::clone(&tally);
         async move {
             if let Some(pod) = cx.object()? {
-                tally.saw(handler, cx.key().name(), version(&pod));
+                tally.saw(handler, cx.key().name(), state(&pod));
             }
             Ok(Outcome::done())
         }

@@ -2,6 +2,7 @@
 
 mod kube_rs;
 mod lariat;
+mod latencies;
 mod tally;
 
 use std::any::Any;
@@ -33,10 +34,14 @@ pub(crate) const SUBJECTS: [&str; 13] = [
 /// As what handlers read pods.
 pub(crate) const CASES: [&str; 4] = ["metadata", "typed", "dynamic", "mixed"];
 
+/// As what handlers read pods whose changes are timed: typed, and they look at when the state was written.
+pub(crate) const PROBES: &str = "probes";
+
 /// What a subject is to do.
 #[derive(Debug, Clone)]
 pub(crate) struct Job<'a> {
     pub(crate) subject: &'a str,
+    /// One of [`CASES`], or [`PROBES`].
     pub(crate) case: &'a str,
     pub(crate) url: &'a str,
     pub(crate) tally: Arc<Tally>,

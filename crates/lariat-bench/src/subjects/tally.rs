@@ -1,23 +1,28 @@
 //! Who has seen what: how a run knows that every handler was called for every object.
 
 use std::fmt::{self, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use lariat_core::ResourceVersion;
 use tokio::sync::Notify;
 
-use crate::pods;
+use super::latencies::Latencies;
+use crate::{meter, pods};
 
 /// Counts, for each handler, the pods it has seen in a state that is new enough.
+///
+/// A state goes by its number: its version, or when it was written where that is what handlers look at.
 #[derive(Debug)]
 pub(crate) struct Tally {
     handlers: Vec<Seen>,
-    /// States up to this version are too old to count.
-    floor: AtomicU64,
+    /// States with smaller numbers are too old to count.
+    first: AtomicU64,
     /// How many more first sights there have to be.
     missing: AtomicUsize,
     done: Notify,
+    /// There since it matters how long states are under way.
+    latencies: OnceLock<Latencies>,
 }
 
 #[derive(Debug)]
@@ -36,14 +41,28 @@ impl Tally {
         };
         Arc::new(Self {
             handlers: (0..handlers).map(|_| seen()).collect(),
-            floor: AtomicU64::new(0),
+            first: AtomicU64::new(0),
             missing: AtomicUsize::new(pods * handlers),
             done: Notify::new(),
+            latencies: OnceLock::new(),
         })
     }
 
     /// Forgets what was seen, and expects every handler to see so many pods in states after a version.
     pub(crate) fn begin(&self, floor: u64, pods: usize) {
+        self.restart(floor + 1, pods);
+    }
+
+    /// Forgets what was seen, and expects every handler to see so many pods in states written from now on.
+    ///
+    /// It is noted how long these were under way to each handler.
+    pub(crate) fn begin_probes(&self, pods: usize) {
+        let expected = pods * self.handlers.len();
+        self.latencies.get_or_init(|| Latencies::new(expected));
+        self.restart(meter::micros(), pods);
+    }
+
+    fn restart(&self, first: u64, pods: usize) {
         for seen in &self.handlers {
             seen.pods
                 .iter()
@@ -52,20 +71,29 @@ impl Tally {
         }
         self.missing
             .store(pods * self.handlers.len(), Ordering::Relaxed);
-        self.floor.store(floor, Ordering::SeqCst);
+        self.first.store(first, Ordering::SeqCst);
     }
 
-    /// Notes that a handler was called for a pod.
-    pub(crate) fn saw(&self, handler: usize, name: &str, version: u64) {
+    /// Notes that a handler was called for a pod in the state of a number.
+    pub(crate) fn saw(&self, handler: usize, name: &str, state: u64) {
+        let latencies = self.latencies.get();
+        let now = latencies.map_or(0, |_| meter::micros());
         let seen = &self.handlers[handler];
         seen.runs.fetch_add(1, Ordering::Relaxed);
-        if version <= self.floor.load(Ordering::Relaxed) {
+        if state < self.first.load(Ordering::Relaxed) {
             return;
         }
         let index = pods::index(name);
         let bit = 1 << (index % 64);
         let before = seen.pods[index / 64].fetch_or(bit, Ordering::Relaxed);
-        if before & bit == 0 && self.missing.fetch_sub(1, Ordering::Relaxed) == 1 {
+        if before & bit != 0 {
+            return;
+        }
+        if let Some(latencies) = latencies {
+            latencies.note(state, now);
+        }
+        // What was noted has to be there for whoever is told that all is done.
+        if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.done.notify_one();
         }
     }
@@ -82,6 +110,12 @@ impl Tally {
             .iter()
             .map(|seen| seen.runs.load(Ordering::Relaxed));
         runs.sum()
+    }
+
+    /// Returns how long each probe was under way to each handler, in microseconds.
+    pub(crate) fn latencies(&self) -> Vec<f64> {
+        let latencies = self.latencies.get();
+        latencies.map(Latencies::micros).unwrap_or_default()
     }
 
     pub(crate) fn handlers(&self) -> usize {

@@ -1,0 +1,118 @@
+//! Latency: from when the server writes a change until handlers have it.
+//!
+//! Both stamps are read from one clock: the server's when it hands a line to the connection, a subject's
+//! when its handler has the typed pod. kube-rs enters its handlers with it; Lariat decodes it inside, when
+//! the first handler asks, so that this is part of the time too. With several handlers each counts.
+
+use anyhow::{Result, ensure};
+
+use super::{MOST_CHANGES, PODS, fits, sync};
+use crate::bench::Run;
+use crate::meter::Meter;
+use crate::options::Options;
+use crate::process::{hear, say};
+use crate::report::Row;
+use crate::subjects::{Job, PROBES};
+
+/// Probes alone, or among many other changes.
+pub(crate) const CASES: [&str; 2] = ["idle", "load"];
+
+/// The first two are run by default.
+pub(crate) const SUBJECTS: [&str; 7] = [
+    "lariat",
+    "kube-rs",
+    "kube-rs-shared",
+    "lariat-http1",
+    "lariat-http2",
+    "lariat-decoded",
+    "lariat-one-thread",
+];
+
+/// Probes a second; ten seconds of them are a run.
+const PROBE_RATE: usize = 200;
+const PROBE_COUNT: usize = 2_000;
+
+/// Changes a second under load.
+const LOAD_RATE: usize = 20_000;
+
+/// The most changes to a probe: what a run needs at the server stays below 2 GB, whatever the rate.
+const MOST_CROWD: usize = 100;
+
+/// Returns the runs that were asked for.
+pub(crate) fn plan(options: &Options) -> Vec<Run> {
+    let or = |asked: &[usize], usual: &[usize]| match asked.is_empty() {
+        true => usual.to_vec(),
+        false => asked.to_vec(),
+    };
+    let subjects = match options.subjects.is_empty() {
+        true => SUBJECTS[..2].iter().map(|&name| name.to_owned()).collect(),
+        false => options.subjects.clone(),
+    };
+    let mut runs = Vec::new();
+    for n in or(&options.n, &[PROBE_COUNT]) {
+        for case in options.bench.cases(options) {
+            let rates = match case {
+                "idle" => vec![PROBE_RATE],
+                _ => or(&options.rates, &[LOAD_RATE]),
+            };
+            for rate in rates {
+                for handlers in or(&options.handlers, &[1, 10]) {
+                    let run = |subject: &String| Run {
+                        bench: options.bench.name.to_owned(),
+                        case: case.to_owned(),
+                        subject: subject.clone(),
+                        n: Some(n),
+                        handlers: Some(handlers),
+                        pods: Some(PODS),
+                        rate: Some(rate),
+                    };
+                    runs.extend(subjects.iter().map(run).map(shortened).filter(fits));
+                }
+            }
+        }
+    }
+    runs
+}
+
+/// Gives kube-rs fewer probes where it needs a watch for each handler, as storms give it fewer changes.
+fn shortened(mut run: Run) -> Run {
+    if run.subject == "kube-rs" && run.handlers > Some(1) {
+        let most = (MOST_CHANGES / crowd(&run)).max(1);
+        run.n = run.n.map(|n| n.min(most));
+    }
+    run
+}
+
+/// Returns how many changes there are for each probe, itself among them.
+pub(crate) fn crowd(run: &Run) -> usize {
+    let rate = run.rate.unwrap_or(PROBE_RATE);
+    (rate / PROBE_RATE).clamp(1, MOST_CROWD)
+}
+
+pub(super) async fn measure(run: &Run, url: &str) -> Result<Row> {
+    let mut row = run.row();
+    let job = Job {
+        case: PROBES,
+        ..super::job(run, url)
+    };
+    // What the row says is about the probes alone.
+    let (_live, sync_cpu) = sync::fill(&mut run.row(), &job).await?;
+    say("ready")?;
+    // Meanwhile the server makes the changes, and tells none of them.
+    tokio::task::spawn_blocking(|| hear("go")).await??;
+    job.tally.begin_probes(row.n);
+    let meter = Meter::begin();
+    say("going")?;
+    job.tally.all_seen().await;
+    (row.wall_s, row.cpu_s) = meter.seconds();
+    let latencies = job.tally.latencies();
+    ensure!(
+        latencies.len() == row.n * job.tally.handlers(),
+        "each handler sees each probe once"
+    );
+    row.spread(latencies);
+    row.handler_runs = Some(job.tally.runs());
+    row.ops_per_s = (row.n * crowd(run)) as f64 / row.wall_s;
+    row.sync_cpu_s = Some(sync_cpu);
+    Ok(row)
+}
