@@ -12,6 +12,7 @@ mod handlers;
 mod identities;
 mod lanes;
 mod lives;
+mod many_kinds;
 mod options;
 mod outcomes;
 mod queueing;

@@ -1,0 +1,253 @@
+//! Handlers of all kinds that match, as they come and go.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, PostParams};
+use kube::core::GroupVersionKind;
+use lariat_cache::Metadata;
+use lariat_cluster::faults::{Action, Refusal, Rule};
+use lariat_controller::{Context, HandlerOptions, Outcome};
+use lariat_core::Gvk;
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::time;
+
+use crate::bench::{Bench, SECOND, settle};
+
+/// What a handler of many kinds saw: kind, key and whether the object exists, in order.
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<Vec<(String, String, bool)>>>);
+
+impl Seen {
+    fn handler(&self) -> impl lariat_controller::Handler<Metadata> {
+        let seen = self.clone();
+        move |cx: Context<Metadata>| {
+            let exists = cx.raw().is_some();
+            let told = exists || cx.deleted().is_ok_and(|last| last.is_some());
+            let entry = (cx.gvk().kind().to_owned(), cx.key().to_string(), exists);
+            if told {
+                seen.0.lock().push(entry);
+            }
+            async { Ok(Outcome::done()) }
+        }
+    }
+
+    fn of(&self, kind: &str) -> Vec<(String, bool)> {
+        let seen = self.0.lock();
+        let of_kind = seen.iter().filter(|(each, ..)| each == kind);
+        of_kind
+            .map(|(_, key, exists)| (key.clone(), *exists))
+            .collect()
+    }
+}
+
+fn definition(kind: &str) -> CustomResourceDefinition {
+    let plural = format!("{}s", kind.to_lowercase());
+    serde_json::from_value(json!({
+        "metadata": {"name": format!("{plural}.demo.dev")},
+        "spec": {
+            "group": "demo.dev", "scope": "Namespaced",
+            "names": {"plural": plural, "singular": kind.to_lowercase(), "kind": kind},
+            "versions": [{"name": "v1", "served": true, "storage": true,
+                "schema": {"openAPIV3Schema": {"type": "object",
+                    "x-kubernetes-preserve-unknown-fields": true}}}],
+        },
+    }))
+    .expect("it is one")
+}
+
+async fn define(bench: &Bench, kind: &str) {
+    let api: Api<CustomResourceDefinition> = Api::all(bench.cluster.client());
+    api.create(&PostParams::default(), &definition(kind))
+        .await
+        .expect("defined");
+}
+
+async fn create(bench: &Bench, kind: &str, name: &str) {
+    let resource = ApiResource::from_gvk(&GroupVersionKind::gvk("demo.dev", "v1", kind));
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(bench.cluster.client(), "default", &resource);
+    let object = DynamicObject::new(name, &resource);
+    api.create(&PostParams::default(), &object)
+        .await
+        .expect("created");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_kind_that_can_be_watched_is_handled_deletions_included() {
+    let bench = Bench::new().await;
+    let seen = Seen::default();
+    let registration = bench
+        .factory
+        .for_all_kinds(|_| true)
+        .view()
+        .register_handler("audit", seen.handler())
+        .unwrap();
+    assert!(registration.kinds().is_empty());
+    bench.create("a").await;
+    bench.start().await;
+    time::sleep(5 * SECOND).await;
+    let kinds = registration.kinds();
+    let names: BTreeSet<&str> = kinds.iter().map(Gvk::kind).collect();
+    for kind in [
+        "ConfigMap",
+        "Pod",
+        "Node",
+        "Deployment",
+        "CustomResourceDefinition",
+    ] {
+        assert!(names.contains(kind), "{kind} of {names:?}");
+    }
+    assert!(!names.contains("TokenReview"), "it cannot be listed");
+    assert_eq!(seen.of("ConfigMap"), [("default/a".into(), true)]);
+    bench.delete("a").await;
+    settle().await;
+    assert_eq!(
+        seen.of("ConfigMap").last().unwrap(),
+        &("default/a".into(), false)
+    );
+    let journal = bench.cluster.journal();
+    let mut watches: BTreeMap<String, usize> = BTreeMap::new();
+    for request in journal
+        .requests()
+        .iter()
+        .filter(|request| request.verb == "watch")
+    {
+        *watches
+            .entry(format!("{}/{}", request.group, request.resource))
+            .or_default() += 1;
+    }
+    assert!(
+        watches.values().all(|count| *count == 1),
+        "one watch each: {watches:?}"
+    );
+    registration.deregister().await;
+    let before = seen.0.lock().len();
+    bench.create("b").await;
+    settle().await;
+    assert_eq!(seen.0.lock().len(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn kinds_that_are_defined_later_are_handled_and_let_go_with_their_definition() {
+    let bench = Bench::new().await;
+    let seen = Seen::default();
+    let ours = bench
+        .factory
+        .for_all_kinds(|kind| kind.gvk().group() == "demo.dev");
+    let registration = ours
+        .view()
+        .register_handler("audit", seen.handler())
+        .unwrap();
+    bench.start().await;
+    define(&bench, "Widget").await;
+    define(&bench, "Gadget").await;
+    time::sleep(5 * SECOND).await;
+    assert_eq!(registration.kinds().len(), 2, "{registration:?}");
+    create(&bench, "Widget", "w").await;
+    create(&bench, "Gadget", "g").await;
+    settle().await;
+    assert_eq!(seen.of("Widget"), [("default/w".into(), true)]);
+    assert_eq!(seen.of("Gadget"), [("default/g".into(), true)]);
+    let api: Api<CustomResourceDefinition> = Api::all(bench.cluster.client());
+    api.delete("widgets.demo.dev", &DeleteParams::default())
+        .await
+        .unwrap();
+    time::sleep(120 * SECOND).await;
+    assert_eq!(
+        seen.of("Widget").last().unwrap(),
+        &("default/w".into(), false)
+    );
+    assert_eq!(registration.kinds(), [Gvk::new("demo.dev", "v1", "Gadget")]);
+    define(&bench, "Widget").await;
+    time::sleep(5 * SECOND).await;
+    create(&bench, "Widget", "w2").await;
+    settle().await;
+    assert_eq!(
+        seen.of("Widget").last().unwrap(),
+        &("default/w2".into(), true)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_cannot_be_read_holds_up_neither_the_others_nor_a_start() {
+    let bench = Bench::new().await;
+    let refuse = Refusal::new(http::StatusCode::FORBIDDEN);
+    let rule = Rule::new(Action::Refuse(refuse)).resource("secrets");
+    bench.cluster.faults().add(rule);
+    let seen = Seen::default();
+    let core = bench
+        .factory
+        .for_all_kinds(|kind| ["ConfigMap", "Secret"].contains(&kind.gvk().kind()));
+    core.view()
+        .register_handler("audit", seen.handler())
+        .unwrap();
+    bench.create("a").await;
+    for _ in 0..2 {
+        bench.start().await;
+        time::sleep(5 * SECOND).await;
+        bench.factory.stop().await.unwrap();
+    }
+    assert_eq!(seen.of("ConfigMap"), [("default/a".into(), true)]);
+    bench.cluster.faults().clear();
+    let api: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
+    let secret: Secret = serde_json::from_value(json!({"metadata": {"name": "s"}})).unwrap();
+    api.create(&PostParams::default(), &secret).await.unwrap();
+    bench.start().await;
+    time::sleep(60 * SECOND).await;
+    assert_eq!(seen.of("Secret"), [("default/s".into(), true)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_taken_in_one_kind_leaves_that_kind_out_and_says_so() {
+    let bench = Bench::new().await;
+    bench.record("audit");
+    let seen = Seen::default();
+    let core = bench
+        .factory
+        .for_all_kinds(|kind| ["ConfigMap", "Secret"].contains(&kind.gvk().kind()));
+    let registration = core
+        .view()
+        .register_handler_with("audit", HandlerOptions::default(), seen.handler())
+        .unwrap();
+    bench.start().await;
+    time::sleep(SECOND).await;
+    assert_eq!(registration.kinds(), [Gvk::new("", "v1", "Secret")]);
+    let refused = registration.refused();
+    assert_eq!(refused.len(), 1);
+    assert!(
+        refused[0]
+            .1
+            .to_string()
+            .contains("ConfigMap has a handler named \"audit\"")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_kinds_and_one_kind_share_a_controller() {
+    let bench = Bench::new().await;
+    let calls = bench.record("mine");
+    let seen = Seen::default();
+    let all = bench
+        .factory
+        .for_all_kinds(|kind| kind.gvk().kind() == "ConfigMap");
+    all.view()
+        .register_handler("audit", seen.handler())
+        .unwrap();
+    bench.create("a").await;
+    bench.start().await;
+    time::sleep(SECOND).await;
+    assert_eq!((calls.len(), seen.of("ConfigMap").len()), (1, 1));
+    assert_eq!(bench.cluster.journal().count("watch", "configmaps"), 1);
+    let names: Vec<_> = bench
+        .status()
+        .handlers
+        .iter()
+        .map(|each| each.name.to_string())
+        .collect();
+    assert_eq!(names, ["mine", "audit"]);
+    let _: lariat_controller::SharedController<ConfigMap> = bench.config_maps.clone();
+}
