@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use lariat_cache::{Informer, SharedClientFactory, Subscription};
+use lariat_cache::{Informer, Phase, SharedClientFactory, Subscription};
 use lariat_core::{Cause, Gvk, ObjectKey};
 use lariat_queue::{Add, Lanes as Due, Priority, WorkQueue};
 use parking_lot::Mutex;
@@ -204,6 +204,14 @@ impl ControllerCore {
             }
         }
         true
+    }
+
+    /// Returns whether the cache of the kind and those of related kinds are filled now.
+    pub(crate) fn is_synced(&self) -> bool {
+        let related = self.related.lock();
+        let informers = related.iter().map(Joined::informer).chain([&self.informer]);
+        let phases = informers.map(|informer| informer.status().phase);
+        phases.into_iter().all(|phase| phase == Phase::Synced)
     }
 
     /// Tells related objects again whose content was not there when they were told first. Ends once it is, or

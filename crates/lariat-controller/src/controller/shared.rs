@@ -19,9 +19,9 @@ use crate::status::ControllerStatus;
 
 /// The controller of a kind, read as `K`; every handle of a kind is the same controller.
 ///
-/// Getting one opens nothing. The watch, the cache and the queue come into being with the first
-/// handler, the first key that is enqueued, or the first look at the cache. With the last handler the
-/// controller ends; the next brings it back.
+/// Getting one opens nothing. The watch and the cache come into being with the first handler, the first key
+/// that is enqueued, or the first look at the cache, and the queue with the first two. With the last handler
+/// the controller ends; the next brings it back.
 pub struct SharedController<K> {
     slot: Arc<Slot>,
     identity: Option<ClientIdentity>,
@@ -212,10 +212,11 @@ impl<K: View> SharedController<K> {
         self.slot.core().enqueue(key, request)
     }
 
-    /// Returns the cache of the kind.
+    /// Returns the cache of the kind, which is filled and kept up to date for as long as somebody has it; this
+    /// needs no handler.
     #[must_use]
     pub fn cache(&self) -> Cache<K> {
-        self.slot.core().informer().cache()
+        self.slot.informer().cache()
     }
 
     /// Returns the client of the kind; this opens nothing.

@@ -44,6 +44,9 @@ pub(crate) struct Running {
     pub(crate) core: Arc<ControllerCore>,
     pub(crate) workers: usize,
     pub(crate) stopping: Stopping,
+    /// Cancelled if the caches were filled when a stop began: then what is due is drained, even if nobody was
+    /// at work yet.
+    pub(crate) filled: CancellationToken,
 }
 
 impl Running {
@@ -52,6 +55,7 @@ impl Running {
         let mut workers = JoinSet::new();
         let ending = self.stopping.drain.child_token();
         tokio::select! {
+            biased;
             () = self.look_after(&mut workers) => {}
             () = self.core.ended().cancelled() => {}
             () = ending.cancelled() => {}
@@ -87,8 +91,14 @@ impl Running {
     /// Waits for the caches, also of kinds that are not served yet.
     async fn filled(&self) {
         self.slot.sweep(&self.core);
-        while !self.core.synced().await {
-            time::sleep(MISSING_PERIOD).await;
+        let synced = async {
+            while !self.core.synced().await {
+                time::sleep(MISSING_PERIOD).await;
+            }
+        };
+        tokio::select! {
+            () = synced => {}
+            () = self.filled.cancelled() => {}
         }
     }
 

@@ -335,7 +335,7 @@ impl SharedControllerFactory {
         let Some(running) = running else {
             return Ok(());
         };
-        running.stopping.drain.cancel();
+        running.begin_stop();
         self.shared.caches.stop().await;
         running.stop(self.shared.options.grace_period).await
     }

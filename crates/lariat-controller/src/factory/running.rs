@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
 use tokio::time;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::controller::{ControllerCore, Running as Controller, Slot, Stopping};
@@ -17,7 +18,14 @@ pub(super) struct Running {
     workers: (Option<usize>, Option<usize>),
     pub(super) stopping: Stopping,
     tasks: TaskTracker,
-    controllers: Vec<Arc<ControllerCore>>,
+    controllers: Vec<Started>,
+}
+
+/// A controller that was started.
+struct Started {
+    core: Arc<ControllerCore>,
+    /// Tells it that its caches were filled when a stop began.
+    filled: CancellationToken,
 }
 
 impl Running {
@@ -33,16 +41,22 @@ impl Running {
 
     /// Starts a controller, unless it runs or has ended.
     pub(super) fn spawn(&mut self, slot: &Arc<Slot>, core: &Arc<ControllerCore>) {
-        let runs = self.controllers.iter().any(|each| Arc::ptr_eq(each, core));
+        let mut started = self.controllers.iter();
+        let runs = started.any(|each| Arc::ptr_eq(&each.core, core));
         if runs || core.ended().is_cancelled() {
             return;
         }
-        self.controllers.push(Arc::clone(core));
+        let filled = CancellationToken::new();
+        self.controllers.push(Started {
+            core: Arc::clone(core),
+            filled: filled.clone(),
+        });
         let controller = Controller {
             slot: Arc::clone(slot),
             core: Arc::clone(core),
             workers: core.workers(self.workers.0, self.workers.1),
             stopping: self.stopping.clone(),
+            filled,
         };
         self.tasks.spawn(controller.run());
     }
@@ -56,16 +70,23 @@ impl Running {
 
     /// Forgets a controller that has ended; its task ends by itself.
     pub(super) fn forget(&mut self, core: &Arc<ControllerCore>) {
-        self.controllers.retain(|each| !Arc::ptr_eq(each, core));
+        self.controllers
+            .retain(|each| !Arc::ptr_eq(&each.core, core));
+    }
+
+    /// Begins a stop: the caches are going to end.
+    pub(super) fn begin_stop(&self) {
+        let filled = self.controllers.iter().filter(|each| each.core.is_synced());
+        filled.for_each(|each| each.filled.cancel());
+        self.stopping.drain.cancel();
     }
 
     /// Lets handlers finish what is due, for as long as the grace period lasts, and joins every task.
     pub(super) async fn stop(self, grace: Duration) -> Result<(), StopError> {
-        for core in &self.controllers {
-            core.queue_all_waiting();
-            core.queue().drain();
+        for each in &self.controllers {
+            each.core.queue_all_waiting();
+            each.core.queue().drain();
         }
-        self.stopping.drain.cancel();
         self.tasks.close();
         if time::timeout(grace, self.tasks.wait()).await.is_ok() {
             return Ok(());
@@ -80,9 +101,10 @@ impl Running {
     }
 
     fn unfinished(&self) -> Vec<(Gvk, ObjectKey)> {
-        let keys = |core: &Arc<ControllerCore>| {
-            let gvk = core.gvk().clone();
-            core.queue()
+        let keys = |each: &Started| {
+            let gvk = each.core.gvk().clone();
+            each.core
+                .queue()
                 .ready_keys()
                 .into_iter()
                 .map(move |key| (gvk.clone(), key))
@@ -96,8 +118,8 @@ impl Drop for Running {
         self.stopping.drain.cancel();
         self.stopping.abort.cancel();
         // What came due during the drain waits in line for the next start.
-        for core in &self.controllers {
-            core.queue().resume();
+        for each in &self.controllers {
+            each.core.queue().resume();
         }
     }
 }

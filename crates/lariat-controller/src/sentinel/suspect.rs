@@ -90,8 +90,8 @@ pub(super) struct Suspect {
     manager: Option<String>,
     rounds: u32,
     pause: Duration,
-    /// The next run has waited already.
-    has_waited: bool,
+    /// When the next run has waited long enough.
+    until: Option<Instant>,
     warned: Option<Instant>,
 }
 
@@ -109,7 +109,7 @@ impl Suspect {
             manager: None,
             rounds: 0,
             pause: Duration::ZERO,
-            has_waited: false,
+            until: None,
             warned: None,
         }
     }
@@ -244,13 +244,17 @@ impl Suspect {
         if !goes_round || causes.iter().any(is_deletion) || options.shortest_pause.is_zero() {
             return None;
         }
-        if std::mem::take(&mut self.has_waited) {
-            return None;
+        // Another change may have brought it early.
+        if let Some(until) = self.until {
+            let rest = until.saturating_duration_since(now);
+            if rest.is_zero() {
+                self.until = None;
+            }
+            return Some(rest).filter(|rest| !rest.is_zero());
         }
-        let next = (self.pause * 2).clamp(options.shortest_pause, options.longest_pause);
-        self.pause = next;
-        self.has_waited = true;
-        Some(next)
+        self.pause = (self.pause * 2).clamp(options.shortest_pause, options.longest_pause);
+        self.until = now.checked_add(self.pause);
+        Some(self.pause)
     }
 
     /// Returns what is told of it, if it goes round in circles.
