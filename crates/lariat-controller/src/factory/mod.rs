@@ -250,7 +250,6 @@ impl SharedControllerFactory {
                 running.spawn(slot, &core);
             }
         }
-        state.followers.retain(|follower| !follower.has_ended());
         for follower in &state.followers {
             running.follow(follower);
         }
@@ -386,10 +385,21 @@ impl Shared {
         }
     }
 
+    /// Forgets handlers of many kinds that have ended.
+    pub(crate) fn forget_followers(&self) {
+        let mut state = self.state.lock();
+        let ended: Vec<_> = state
+            .followers
+            .extract_if(.., |follower| follower.has_ended())
+            .collect();
+        drop(state);
+        // Handlers are dropped with them, and do as they like.
+        drop(ended);
+    }
+
     /// Keeps a handler of many kinds, and starts it if the factory runs.
     pub(crate) fn follow(&self, follower: &Arc<Follower>) {
         let mut state = self.state.lock();
-        state.followers.retain(|follower| !follower.has_ended());
         state.followers.push(Arc::clone(follower));
         if let Some(running) = &state.running {
             running.follow(follower);

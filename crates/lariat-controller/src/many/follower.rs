@@ -198,6 +198,9 @@ impl Follower {
     /// Ends following, and takes the handler from every kind.
     pub(super) async fn end(&self) {
         self.ended.cancel();
+        if let Some(factory) = self.factory.upgrade() {
+            factory.forget_followers();
+        }
         let kinds = std::mem::take(&mut *self.kinds.lock());
         deregister(kinds.into_values().collect()).await;
     }
