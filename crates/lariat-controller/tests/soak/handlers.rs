@@ -213,6 +213,7 @@ impl Shared {
         let known = (kind.to_owned(), cx.key().name().to_owned());
         seen.lock().insert(known, value);
         match cx.run() % 50 {
+            2 => Err(HandlerError::ignore("who cares")),
             0 => Ok(Outcome::requeue_after(Duration::from_secs(30))),
             1 => {
                 cx.enqueue_after(cx.key(), Duration::from_secs(90));
@@ -248,7 +249,6 @@ impl Shared {
                     .await?;
                 Ok(())
             }
-            7 => Err(HandlerError::ignore("who cares")),
             _ => Ok(()),
         }
     }

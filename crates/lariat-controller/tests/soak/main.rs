@@ -29,6 +29,8 @@ fn seed() -> u64 {
 async fn ten_hours_lose_nothing_and_leave_nothing_behind() {
     let seed = seed();
     println!("seed {seed}");
+    // The libraries' own jitter too.
+    fastrand::seed(seed);
     let mut random = fastrand::Rng::with_seed(seed);
     let cluster = Cluster::builder()
         .seed(seed)
@@ -80,7 +82,7 @@ async fn ten_hours_lose_nothing_and_leave_nothing_behind() {
         crew.calls(),
         crew.registered()
     );
-    assert!(world.changes > 1000 && crew.calls() > 10_000);
+    assert!(world.changes > 1000 && crew.calls() > world.changes);
     crew.compare_with(&world);
     for status in factory.status() {
         let (kind, queue) = (&status.cache.gvk, &status.queue);
