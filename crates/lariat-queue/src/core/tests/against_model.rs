@@ -192,17 +192,20 @@ impl Pair {
         for (lane, kind, after) in verdicts {
             let payload = vec![self.token()];
             let delay = Duration::from_secs(*after);
+            // Turns are modelled for one priority.
+            let asked = (after % 3 == 1 && self.model.turns.is_none()).then_some(Priority::High);
+            let priority = asked.unwrap_or(taken.priority);
             let verdict = match kind {
                 0 => Verdict::Done,
                 1 => Verdict::Again {
                     after: delay,
                     payload: payload.clone(),
-                    priority: None,
+                    priority: asked,
                 },
                 _ => Verdict::Failed {
                     after: delay,
                     payload: payload.clone(),
-                    priority: None,
+                    priority: asked,
                 },
             };
             given.push((LaneId::new(*lane), verdict));
@@ -214,10 +217,10 @@ impl Pair {
             if *kind != 0 && !self.model.shutting_down {
                 if *after == 0 {
                     self.model
-                        .make_due(key, &[lane].into(), (taken.priority, payload));
+                        .make_due(key, &[lane].into(), (priority, payload));
                 } else {
                     let at = self.model.now + after;
-                    let parcel = (taken.priority, payload);
+                    let parcel = (priority, payload);
                     self.model.park((key, lane, false), at, parcel);
                 }
             }
