@@ -55,7 +55,11 @@ pub(crate) fn cause(change: &Change, caller: Option<&Caller>, told_to: &Gvk) -> 
         return change.cause();
     };
     let (from, to) = match change {
-        Change::Added { object, .. } => (None, object.version()),
+        // What a handler sees first by subscribing is told on its task too.
+        Change::Added {
+            object,
+            initial: false,
+        } => (None, object.version()),
         Change::Updated { old, new } => (Some(old.version().clone()), new.version()),
         _ => return change.cause(),
     };

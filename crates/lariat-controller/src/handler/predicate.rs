@@ -34,8 +34,8 @@ pub struct Predicate(Arc<dyn Fn(&Change) -> bool + Send + Sync>);
 impl Predicate {
     /// Makes a predicate of a function.
     ///
-    /// The function is called by the reflector, under a lock, so it must be quick. One that panics counts as
-    /// a yes.
+    /// The function is called by the reflector, under locks, so it must be quick, and must not use controllers or
+    /// caches. One that panics counts as a yes.
     pub fn new(wants: impl Fn(&Change) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(wants))
     }

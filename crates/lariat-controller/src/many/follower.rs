@@ -136,10 +136,13 @@ impl Follower {
         }
         watch.definitions(&survey, &caches);
         let factory = self.factory.upgrade()?;
-        for kind in survey.kinds.iter().filter(|kind| (self.wanted)(kind)) {
+        // Asked before anything is locked: it is the user's.
+        let kinds = survey.kinds.iter();
+        let wanted: Vec<&ResourceKind> = kinds.filter(|kind| (self.wanted)(kind)).collect();
+        for kind in &wanted {
             self.add(&factory, kind);
         }
-        let (gone, lingers) = self.take_gone(&survey);
+        let (gone, lingers) = self.take_gone(&survey, &wanted);
         deregister(gone).await;
         Some(!lingers && survey.unanswered.is_empty())
     }
@@ -173,13 +176,13 @@ impl Follower {
     }
 
     /// Takes out kinds that are gone or not wanted any more; returns whether some have gone whose objects have not.
-    fn take_gone(&self, survey: &Survey) -> (Vec<Followed>, bool) {
+    fn take_gone(&self, survey: &Survey, wanted: &[&ResourceKind]) -> (Vec<Followed>, bool) {
         let now = Instant::now();
         let mut lingers = false;
         let mut kinds = self.kinds.lock();
         let gone = kinds.extract_if(.., |gvk, followed| {
-            if let Some(kind) = survey.kinds.iter().find(|kind| kind.gvk() == gvk) {
-                return !(self.wanted)(kind);
+            if survey.kinds.iter().any(|kind| kind.gvk() == gvk) {
+                return !wanted.iter().any(|kind| kind.gvk() == gvk);
             }
             if survey.is_unanswered(gvk) {
                 return false;

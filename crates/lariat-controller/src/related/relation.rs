@@ -79,8 +79,8 @@ impl<V: View> Relation<V> {
 
     /// An object has to do with whatever keys a function returns.
     ///
-    /// The function is called for the old state and for the new one. One that panics is reported, and counts as
-    /// none.
+    /// The function is called for the old state and for the new one, under locks, so it must not use controllers;
+    /// looking into another kind's cache is fine. One that panics is reported, and counts as none.
     pub fn map(map: impl Fn(&V) -> Vec<ObjectKey> + Send + Sync + 'static) -> Self {
         Self::of(Map::Custom(Arc::new(map)))
     }
