@@ -101,9 +101,7 @@ impl Enqueue {
 #[non_exhaustive]
 pub enum EnqueueError {
     /// The request names a handler that is not there.
-    #[error(
-        "{gvk} has no handler named {name:?} to enqueue {key} to; its handlers are: {handlers}"
-    )]
+    #[error("{gvk} has no handler named {name:?} to enqueue {key} to; its handlers: {handlers}")]
     UnknownHandler {
         /// The kind.
         gvk: Gvk,

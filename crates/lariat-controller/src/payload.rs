@@ -53,6 +53,11 @@ impl Payload {
         deletion.lanes.contains(lane).then_some(&deletion.last)
     }
 
+    /// Returns whether somebody has not handled a deletion.
+    pub(crate) fn has_deletion(&self) -> bool {
+        self.deletion.is_some()
+    }
+
     /// Returns what a lane that failed needs to try again.
     pub(crate) fn for_retry(&self, lane: LaneId, cause: Cause) -> Self {
         let mut payload = self.for_lane(lane);

@@ -108,11 +108,12 @@ impl Cause {
                     by: again,
                     from: Some(from),
                     to: newest,
-                    chain: longer,
+                    chain: other,
                 },
             ) if *by == again && *to == from => {
                 *to = newest;
-                *chain = longer.max(*chain);
+                // Whatever else is among the causes begins a chain anew.
+                *chain = other.min(*chain);
                 Ok(())
             }
             (_, later) => Err(later),
@@ -181,6 +182,8 @@ pub struct Causes {
 struct More {
     causes: Vec<Cause>,
     omitted: u32,
+    /// The shortest chain that led to one of those that are omitted.
+    shortest: Option<u32>,
 }
 
 impl Causes {
@@ -208,7 +211,7 @@ impl Causes {
         if more.causes.len() + 1 < Self::LIMIT {
             more.causes.push(cause);
         } else {
-            more.omitted += 1;
+            more.omit(1, cause.chain());
         }
     }
 
@@ -218,14 +221,13 @@ impl Causes {
             *self = later;
             return;
         }
-        let (more, omitted) = later
-            .more
-            .map_or((Vec::new(), 0), |more| (more.causes, more.omitted));
-        for cause in later.first.into_iter().chain(more) {
+        let more = later.more.map_or_else(More::default, |more| *more);
+        for cause in later.first.into_iter().chain(more.causes) {
             self.push(cause);
         }
-        if omitted > 0 {
-            self.more.get_or_insert_default().omitted += omitted;
+        if more.omitted > 0 {
+            let mine = self.more.get_or_insert_default();
+            mine.omit(more.omitted, more.shortest);
         }
     }
 
@@ -240,7 +242,14 @@ impl Causes {
     /// as anything else is among the causes.
     #[must_use]
     pub fn chain(&self) -> u32 {
-        self.iter().filter_map(Cause::chain).min().unwrap_or(0)
+        let kept = self.iter().filter_map(Cause::chain);
+        kept.chain(self.shortest_omitted()).min().unwrap_or(0)
+    }
+
+    /// Returns the shortest chain that led to a cause that is not kept.
+    #[must_use]
+    pub fn shortest_omitted(&self) -> Option<u32> {
+        self.more.as_ref()?.shortest
     }
 
     /// Returns how many causes were counted but not kept.
@@ -253,6 +262,13 @@ impl Causes {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.first.is_none()
+    }
+}
+
+impl More {
+    fn omit(&mut self, count: u32, chain: Option<u32>) {
+        self.omitted += count;
+        self.shortest = self.shortest.into_iter().chain(chain).min();
     }
 }
 
@@ -334,6 +350,47 @@ mod tests {
             failures,
         };
         check([retry(1), retry(2)], "retry 2 of h");
+    }
+
+    fn wrote(by: &str, (from, to): (u64, u64), chain: u32) -> Cause {
+        Cause::Wrote {
+            by: by.into(),
+            from: Some(from.into()),
+            to: to.into(),
+            chain,
+        }
+    }
+
+    #[test]
+    fn a_chain_is_as_long_as_the_shortest_that_led_here() {
+        check(
+            [wrote("h", (1, 2), 7), wrote("h", (2, 3), 7)],
+            "written by h 1 → 3",
+        );
+        let chain = |causes: Vec<Cause>| {
+            let mut merged = Causes::default();
+            causes.into_iter().for_each(|cause| merged.push(cause));
+            merged.chain()
+        };
+        assert_eq!(chain(vec![wrote("h", (1, 2), 7), wrote("h", (2, 3), 1)]), 1);
+        assert_eq!(chain(vec![wrote("h", (1, 2), 7), updated(5, 6)]), 0);
+        let retry = |failures| Cause::Retry {
+            handler: "h".into(),
+            failures,
+        };
+        assert_eq!(
+            chain(vec![wrote("h", (1, 2), 7), retry(1)]),
+            7,
+            "says nothing"
+        );
+        let related = |number: u32| Cause::Related {
+            what: number.to_string().into(),
+            chain: 9,
+        };
+        let mut many: Vec<Cause> = (0..20).map(related).collect();
+        assert_eq!(chain(many.clone()), 9);
+        many.push(updated(1, 2));
+        assert_eq!(chain(many), 0, "also if there was no room for it");
     }
 
     #[test]

@@ -58,6 +58,7 @@ pub struct Add<P = ()> {
     pub(crate) after: Duration,
     pub(crate) kept: bool,
     pub(crate) priority: Priority,
+    pub(crate) failures: u32,
     pub(crate) payload: P,
 }
 
@@ -69,6 +70,7 @@ impl<P: Default> Add<P> {
             after: Duration::ZERO,
             kept: false,
             priority: Priority::default(),
+            failures: 0,
             payload: P::default(),
         }
     }
@@ -104,6 +106,12 @@ impl<P> Add<P> {
     /// Sets the priority; a key that is already queued keeps the higher of the two.
     pub fn priority(self, priority: Priority) -> Self {
         Self { priority, ..self }
+    }
+
+    /// Says how many times in a row the lanes have failed, if the queue may have forgotten it; of two counts the
+    /// higher is kept.
+    pub fn failures(self, failures: u32) -> Self {
+        Self { failures, ..self }
     }
 
     /// Sets what travels with the key.

@@ -88,8 +88,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         });
     }
 
-    /// Adds a key after the delay its limiter asks for, and counts a failure: client-go's
-    /// `AddRateLimited`. If `add` has a delay of its own, the shorter of the two counts.
+    /// Adds a key after the delay its limiter asks for, longer with each such add until a run in which no lane
+    /// fails: client-go's `AddRateLimited`. If `add` has a delay of its own, the shorter of the two counts.
     pub fn add_rate_limited(&self, key: K, add: Add<P>) {
         self.shared.change(|state, now| {
             let limiter = &mut state.limiter;

@@ -31,9 +31,10 @@ mod signal;
 pub use lariat_controller::{
     AllKinds, Call, CallRecord, Circle, Context, ControllerOptions, ControllerStatus, Ended,
     Enqueue, EnqueueError, FactoryBuilder, Handler, HandlerError, HandlerOptions, HandlerResult,
-    HandlerStatus, KindsRegistration, Middleware, Next, Outcome, Pattern, Predicate, RegisterError,
-    Registration, Related, Relation, Resync, RunError, RunRecord, Sentinel, SharedController,
-    SharedControllerFactory, StartError, StopError, Timeout, Tracing, Transaction,
+    HandlerStatus, Ignore, KindsRegistration, Middleware, Next, Outcome, Pattern, Predicate,
+    RegisterError, Registration, Related, Relation, Resync, RunError, RunRecord, Sentinel,
+    SharedController, SharedControllerFactory, StartError, StopError, Timeout, Tracing,
+    Transaction,
 };
 
 pub use lariat_cache::{

@@ -226,6 +226,11 @@ impl KindClient {
         }
     }
 
+    /// Tells where the kind is served by now, whatever was told before.
+    pub fn set_resource(&self, resource: ResourceKind) {
+        *self.place.lock() = Some(Place::Told(resource));
+    }
+
     /// Forgets where the kind was served, unless somebody told.
     pub(crate) fn forget_resource(&self) {
         let mut place = self.place.lock();

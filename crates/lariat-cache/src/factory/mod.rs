@@ -172,7 +172,8 @@ impl SharedCacheFactory {
         }
     }
 
-    /// Waits until the caches of all kinds that were asked for are filled.
+    /// Waits until the caches of all kinds that are in use are filled, but for
+    /// [optional](Informer::optional) uses.
     ///
     /// # Errors
     ///
@@ -184,7 +185,7 @@ impl SharedCacheFactory {
     /// Dropping the future loses nothing.
     pub async fn wait_for_sync(&self, timeout: Duration) -> Result<(), SyncError> {
         let mut cores = self.cores();
-        cores.retain(|core| !core.is_optional());
+        cores.retain(|core| core.usage().is_required());
         let (kinds, after) = tokio::select! {
             biased;
             missing = refused(&cores) => (missing, None),

@@ -1,7 +1,6 @@
 //! What all users of a kind share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey, ResourceKind, ResourceVersion, Uid};
@@ -26,8 +25,6 @@ pub(crate) struct Core {
     pub(super) publisher: Arc<Publisher>,
     pub(super) progress: Arc<Progress>,
     pub(super) missing: MissingKind,
-    /// A start does not wait for it.
-    pub(super) optional: AtomicBool,
     pub(super) options: KindOptions,
     pub(super) source: Option<Arc<dyn Source>>,
     pub(super) wanted: watch::Sender<Wanted>,
@@ -77,7 +74,6 @@ impl Core {
             publisher: Arc::new(publisher),
             store,
             client,
-            optional: AtomicBool::new(false),
             missing: options.missing.unwrap_or(surroundings.missing),
             wanted: watch::Sender::new(Wanted {
                 selection: options.selection.clone(),
@@ -100,11 +96,6 @@ impl Core {
     /// Returns how long a start waits for the kind, if that was chosen for it.
     pub(crate) fn sync_timeout(&self) -> Option<Duration> {
         self.options.sync_timeout
-    }
-
-    /// Returns whether a start does not wait for the kind.
-    pub(crate) fn is_optional(&self) -> bool {
-        self.optional.load(Ordering::Relaxed)
     }
 
     pub(crate) fn usage(&self) -> &Arc<Usage> {

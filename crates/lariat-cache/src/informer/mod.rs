@@ -13,7 +13,6 @@ mod warmth;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use lariat_core::{Gvk, ObjectKey};
 
@@ -49,7 +48,7 @@ pub struct Informer {
 
 impl Informer {
     pub(crate) fn new(core: Arc<Core>) -> Self {
-        let user = core.usage.begin();
+        let user = core.usage.begin(false);
         Self { core, user }
     }
 
@@ -78,9 +77,26 @@ impl Informer {
         Cache::new(self.clone())
     }
 
-    /// Says whether a start waits for the kind (default: it does), and fails if it is not served.
-    pub fn set_optional(&self, optional: bool) {
-        self.core.optional.store(optional, Ordering::Relaxed);
+    /// Returns the same informer, as a use of the kind for which no start waits, and that makes none fail if the
+    /// kind is not served.
+    #[must_use]
+    pub fn optional(&self) -> Self {
+        Self {
+            core: Arc::clone(&self.core),
+            user: self.core.usage.begin(true),
+        }
+    }
+
+    /// Returns the same informer, as a use of the kind for which starts wait: what a factory gives out is one.
+    #[must_use]
+    pub fn required(&self) -> Self {
+        Self::new(Arc::clone(&self.core))
+    }
+
+    /// Returns whether this is a use of the kind for which no start waits.
+    #[must_use]
+    pub fn is_optional(&self) -> bool {
+        self.user.is_optional()
     }
 
     /// Says that somebody reads the kind as `K`: the content is watched from now on if that needs it.

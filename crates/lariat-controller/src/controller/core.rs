@@ -3,19 +3,21 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
-use lariat_cache::{Informer, Phase, SharedClientFactory, Subscription};
+use lariat_cache::{CachedObject, Informer, Phase, SharedClientFactory, Subscription};
 use lariat_core::{Cause, Gvk, ObjectKey};
 use lariat_queue::{Add, Lanes as Due, Priority, WorkQueue};
 use parking_lot::Mutex;
+use tokio::time;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::feed::Feed;
 use super::history::History;
 use super::options::ControllerOptions;
 use crate::enqueue::{Enqueue, EnqueueError};
-use crate::handler::{AnyHandler, HandlerOptions};
-use crate::lane::{Lane, Lanes, Waiting};
+use crate::lane::{Lane, Lanes, Limit, Waiting};
 use crate::payload::Payload;
 use crate::related::{AnyRelation, Enqueuer, Joined};
 use crate::sentinel::Watchman;
@@ -25,7 +27,14 @@ pub(crate) type Queue = WorkQueue<ObjectKey, Payload>;
 
 /// A controller that is in use.
 pub(crate) struct ControllerCore {
+    /// As an optional use: see `required`.
     informer: Informer,
+    /// Makes starts wait for the kind, as long as a handler wants that, or nobody has come yet.
+    required: Mutex<Option<Informer>>,
+    /// Its tasks, for the controller after this one.
+    tasks: TaskTracker,
+    /// Those of the one before.
+    predecessor: Mutex<Option<TaskTracker>>,
     clients: SharedClientFactory,
     queue: Queue,
     lanes: Arc<Lanes>,
@@ -52,7 +61,7 @@ impl ControllerCore {
         let lanes = Arc::new(Lanes::default());
         let gvk = informer.gvk().clone();
         let watchman = Arc::new(Watchman::new(gvk.clone(), options.sentinel_options()));
-        let feed = informer.subscribe(Arc::new(Feed {
+        let feed = informer.optional().subscribe(Arc::new(Feed {
             gvk,
             queue: queue.clone(),
             lanes: Arc::clone(&lanes),
@@ -60,7 +69,10 @@ impl ControllerCore {
             deletions: AtomicU64::new(0),
         }));
         Self {
-            informer,
+            informer: informer.optional(),
+            required: Mutex::new(Some(informer)),
+            tasks: TaskTracker::new(),
+            predecessor: Mutex::default(),
             clients,
             queue,
             lanes,
@@ -112,6 +124,12 @@ impl ControllerCore {
             None => Due::ALL,
             Some(name) => self.lane_named(name, key)?.id().into(),
         };
+        self.enqueue_for(lanes, key, request);
+        Ok(())
+    }
+
+    /// Enqueues a key for some lanes, with the rest as a request says.
+    pub(crate) fn enqueue_for(&self, lanes: Due, key: &ObjectKey, request: &Enqueue) {
         let cause = request.cause(self.gvk());
         let add = Add::after(request.after)
             .kept()
@@ -122,7 +140,6 @@ impl ControllerCore {
             true => self.queue.add_rate_limited(key.clone(), add),
             false => self.queue.add(key.clone(), add),
         }
-        Ok(())
     }
 
     fn lane_named(&self, name: &Arc<str>, key: &ObjectKey) -> Result<Arc<Lane>, EnqueueError> {
@@ -136,22 +153,15 @@ impl ControllerCore {
         })
     }
 
-    /// Registers a handler whose name was checked, and calls it, alone, for every object there is.
-    pub(crate) fn register(
-        &self,
-        name: &str,
-        handler: Box<dyn AnyHandler>,
-        options: HandlerOptions,
-    ) -> Arc<Lane> {
-        self.lanes.sweep();
-        let lane = self.lanes.add(name, handler, options);
+    /// Calls a handler that was added, alone, for every object there is.
+    pub(crate) fn welcome(&self, lane: &Lane) {
+        self.update_use();
         let cause = Cause::LateHandler {
             handler: Arc::clone(lane.name()),
         };
         // Before the cache is filled there is nothing to replay: every object will come for all lanes.
         // Afterwards, what was queued before this point may have been taken for the earlier lanes.
-        self.replay(&lane, &cause, true);
-        lane
+        self.replay(lane, &cause, true);
     }
 
     /// Calls one handler for every object there is.
@@ -162,21 +172,77 @@ impl ControllerCore {
             // A predicate that would have refused its creation refuses it now.
             !as_new || lane.wants(&Feed::initial(object))
         });
-        self.queue.add_all(objects.map(|object| {
+        let add = |object: &Arc<CachedObject>| {
             let add = Add::now().lanes(lane.id()).priority(priority);
             (object.key().clone(), add.payload(cause.clone().into()))
-        }));
+        };
+        // In pieces, so that others get at the queue.
+        let mut adds = objects.map(add).peekable();
+        while adds.peek().is_some() {
+            self.queue.add_all(adds.by_ref().take(REPLAY_CHUNK));
+        }
+    }
+
+    /// Makes starts wait for the kind or not, by the handlers there are.
+    pub(crate) fn update_use(&self) {
+        let lanes = self.lanes.list();
+        let is_required = lanes.is_empty() || lanes.iter().any(|lane| !lane.is_optional());
+        let informer = is_required.then(|| self.informer.required());
+        let before = std::mem::replace(&mut *self.required.lock(), informer);
+        drop(before);
+    }
+
+    /// Notes whose tasks have to end before this controller takes keys.
+    pub(crate) fn follow(&self, predecessor: Option<TaskTracker>) {
+        *self.predecessor.lock() = predecessor;
+    }
+
+    /// Returns the tracker of the controller's tasks.
+    pub(crate) fn tasks(&self) -> &TaskTracker {
+        &self.tasks
+    }
+
+    /// Waits until no worker of the controller before this one has a key.
+    pub(crate) async fn is_alone(&self) {
+        let predecessor = self.predecessor.lock().clone();
+        if let Some(predecessor) = predecessor {
+            predecessor.wait().await;
+            *self.predecessor.lock() = None;
+        }
+    }
+
+    /// Lets the workers end; returns what tells when they have.
+    pub(crate) fn end(&self) -> TaskTracker {
+        self.ended.cancel();
+        self.tasks.close();
+        self.tasks.clone()
     }
 
     /// Begins to enqueue keys for changes of another kind.
     pub(crate) fn relate(&self, relation: &dyn AnyRelation) {
+        let is_it = |joined: &Joined| joined.number == relation.number();
+        if self.related.lock().iter().any(is_it) {
+            return;
+        }
         let joined = relation.join(Enqueuer {
             client: Arc::clone(self.informer.client()),
             queue: self.queue.clone(),
             lanes: Arc::clone(&self.lanes),
         });
-        self.related.lock().push(joined);
+        let mut related = self.related.lock();
+        // Somebody else may have done so meanwhile.
+        if related.iter().any(is_it) {
+            drop(related);
+            return drop(joined);
+        }
+        related.push(joined);
+        drop(related);
         self.lanes.tell();
+    }
+
+    pub(crate) fn unrelate_all(&self) {
+        let related = std::mem::take(&mut *self.related.lock());
+        drop(related);
     }
 
     pub(crate) fn unrelate(&self, number: u64) {
@@ -228,7 +294,11 @@ impl ControllerCore {
             return std::future::pending().await;
         }
         for (number, informer) in unread {
-            informer.synced().await;
+            // A kind that is not served is looked at again when it is.
+            if !informer.synced().await {
+                time::sleep(MISSING_PERIOD).await;
+                continue;
+            }
             let related = self.related.lock();
             if let Some(joined) = related.iter().find(|joined| joined.number == number) {
                 joined.replay();
@@ -242,20 +312,28 @@ impl ControllerCore {
             key,
             payload,
             priority,
+            failures,
         }) = waiting
         {
             let add = Add::now().lanes(lane.id()).priority(priority);
-            self.queue.add(key, add.payload(payload));
+            // Nothing else of the key may be left, and with it went the memory of its failures.
+            let add = add.failures(failures).payload(payload);
+            self.queue.add(key, add);
         }
     }
 
     /// Queues everything that waits for its turn, so that a drain finds it.
     pub(crate) fn queue_all_waiting(&self) {
         for lane in self.lanes.list().iter() {
-            for waiting in lane.limit().into_iter().flat_map(|limit| limit.dismiss()) {
+            for waiting in lane.limit().into_iter().flat_map(Limit::drain) {
                 self.queue_waiting(lane, Some(waiting));
             }
         }
+    }
+
+    /// Returns whether there is no handler.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.lanes.list().is_empty()
     }
 
     /// Returns whether there is no object, and nothing to do.
@@ -288,6 +366,12 @@ impl ControllerCore {
 
 /// lasso's.
 const DEFAULT_WORKERS: usize = 5;
+
+/// How many keys are queued at a time when a handler is called for all of them.
+const REPLAY_CHUNK: usize = 256;
+
+/// How often a related kind that is not served is looked at again.
+const MISSING_PERIOD: Duration = Duration::from_secs(1);
 
 impl fmt::Debug for ControllerCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -17,7 +17,7 @@ use crate::lane::Ended;
 /// What a handler answered.
 pub(super) struct Answer {
     pub(super) ended: Ended,
-    pub(super) result: Result<Again, HandlerError>,
+    pub(super) result: Result<Again, Failure>,
     /// The newest state, for the handlers after it; also of one that failed.
     pub(super) updated: Option<Arc<CachedObject>>,
 }
@@ -26,6 +26,36 @@ pub(super) struct Answer {
 pub(super) struct Again {
     pub(super) after: Option<Duration>,
     pub(super) priority: Option<Priority>,
+}
+
+/// What is told of an error. The error itself stays where it was made: it is the user's, and even dropping or
+/// printing it may panic.
+pub(super) struct Failure {
+    pub(super) text: Arc<str>,
+    pub(super) class: Class,
+    pub(super) is_conflict: bool,
+    pub(super) priority: Option<Priority>,
+}
+
+impl Failure {
+    fn of(error: &HandlerError) -> Self {
+        Self {
+            text: error.to_string().into(),
+            class: error.class(),
+            is_conflict: error.is_conflict(),
+            priority: error.priority(),
+        }
+    }
+}
+
+impl Answer {
+    pub(super) fn failed(error: &HandlerError) -> Self {
+        Self {
+            ended: ended(error),
+            result: Err(Failure::of(error)),
+            updated: None,
+        }
+    }
 }
 
 /// Calls a handler through its middleware, so that a panic does not reach the worker.
@@ -43,8 +73,7 @@ pub(super) async fn guarded(call: Call, caller: Arc<Caller>) -> Answer {
             }
             Answer {
                 ended: Ended::Panicked,
-                result: Err(format!("panicked: {text}").into()),
-                updated: None,
+                ..Answer::failed(&format!("panicked: {text}").into())
             }
         }
     }
@@ -61,9 +90,8 @@ fn answer(gvk: &Gvk, key: &ObjectKey, result: HandlerResult) -> Answer {
         Err(mut error) => {
             let updated = make_out(error.take_updated());
             return Answer {
-                ended: ended(&error),
-                result: Err(error),
                 updated: updated.unwrap_or_default(),
+                ..Answer::failed(&error)
             };
         }
     };
@@ -80,11 +108,7 @@ fn answer(gvk: &Gvk, key: &ObjectKey, result: HandlerResult) -> Answer {
             result: Ok(again),
             updated,
         },
-        Err(error) => Answer {
-            ended: ended(&error),
-            result: Err(error),
-            updated: None,
-        },
+        Err(error) => Answer::failed(&error),
     }
 }
 

@@ -19,5 +19,5 @@ pub use history::{CallRecord, RunRecord};
 pub use options::ControllerOptions;
 pub use registration::Registration;
 pub use shared::SharedController;
-pub(crate) use slot::{NewHandler, Slot};
+pub(crate) use slot::{NewHandler, Slot, check_options};
 pub(crate) use worker::{Running, Stopping};

@@ -44,8 +44,8 @@ impl Registration {
     /// Enqueues a key for this handler alone, now; nothing happens once it is deregistered.
     #[track_caller]
     pub fn enqueue(&self, key: &ObjectKey) {
-        let request = Enqueue::now().to(Arc::clone(self.lane.name()));
-        let _ = self.core.enqueue(key, &request);
+        let lane = self.lane.id().into();
+        self.core.enqueue_for(lane, key, &Enqueue::now());
     }
 
     /// Takes the handler away; once this returns it is not running and will never be called again.
@@ -60,9 +60,14 @@ impl Registration {
     /// No further call begins from the first poll on. If the future is dropped, only the wait for the
     /// call under way is lost.
     pub async fn deregister(self) {
-        self.core.lanes().remove(&self.lane);
-        self.slot.end_if_unused();
+        self.remove();
         self.lane.ended().await;
+    }
+
+    /// Takes the handler away without waiting for calls that are under way.
+    pub(crate) fn remove(&self) {
+        self.core.lanes().remove(&self.lane);
+        self.slot.end_if_unused(&self.core);
     }
 }
 

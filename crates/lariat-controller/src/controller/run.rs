@@ -1,6 +1,7 @@
 //! One run: the handlers that are due for one key, one after the other.
 
 use std::cmp::Ordering;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 use std::time::Duration;
@@ -12,13 +13,16 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::core::ControllerCore;
-use super::guard::{Again, Answer, guarded};
+use super::guard::{Again, Answer, Failure, guarded};
 use super::history::{CallRecord, RunRecord};
 use super::report::Report;
 use crate::current::Caller;
-use crate::handler::{Call, Class, Decoded, HandlerError};
-use crate::lane::{Admitted, Ended, Lane, LaneList, Waiting};
+use crate::handler::{Call, Class, Decoded};
+use crate::lane::{Admission, Admitted, Lane, LaneList, Waiting};
 use crate::payload::Payload;
+
+/// How long a handler waits whose rate limiter panics.
+const BROKEN_LIMITER: Duration = Duration::from_secs(30);
 
 type Taken = Work<lariat_core::ObjectKey, Payload>;
 
@@ -28,7 +32,7 @@ static RUNS: AtomicU64 = AtomicU64::new(1);
 /// Calls the handlers that are due and gives the key back with what became of them.
 pub(super) async fn run(core: &Arc<ControllerCore>, work: Taken, stopping: &CancellationToken) {
     let lanes = core.lanes().list();
-    let (chain, wait) = core.watchman().judge(work.key(), &work.payload().causes);
+    let (chain, wait) = core.watchman().judge(work.key(), work.payload());
     if let Some(pause) = wait {
         return put_off(core, &lanes, work, pause);
     }
@@ -94,17 +98,20 @@ impl Runner<'_> {
             return true;
         };
         let key = self.work.key();
-        if self.stopping.is_cancelled() {
-            // What goes back to the queue during a drain would not come again before the next start.
-            limit.enter(key).await;
-            return true;
-        }
         let waiting = || Waiting {
             key: key.clone(),
             payload: self.work.payload().for_lane(lane.id()),
             priority: self.work.priority(),
+            failures: self.work.failures(lane.id()),
         };
-        limit.enter_or_wait(waiting, key)
+        match limit.admit(key, waiting) {
+            Admission::Entered => true,
+            Admission::InLine => false,
+            Admission::Wait => {
+                limit.enter(key).await;
+                true
+            }
+        }
     }
 
     /// Calls one handler.
@@ -115,29 +122,30 @@ impl Runner<'_> {
             lane.count_lag(self.work.waited() + (began - self.began));
         }
         let answer = match self.object_for(lane).await {
+            // It ended while the object was fetched.
+            _ if lane.is_over() => return Verdict::Done,
             Ok(object) => {
                 let call = self.make_call(lane, object, failures);
                 let caller =
                     Caller::new(self.core.gvk().clone(), Arc::clone(lane.name()), self.chain);
                 guarded(call, caller).await
             }
-            Err(error) => Answer {
-                ended: Ended::Failed,
-                result: Err(error.into()),
-                updated: None,
-            },
+            Err(error) => Answer::failed(&error.into()),
         };
         self.returned = answer.updated.or(self.returned.take());
         let report = Report {
             ended: answer.ended,
             attempt: failures.saturating_add(1),
             took: began.elapsed(),
-            is_conflict: answer.result.as_ref().is_err_and(HandlerError::is_conflict),
+            is_conflict: answer
+                .result
+                .as_ref()
+                .is_err_and(|failure| failure.is_conflict),
         };
         lane.count(report.ended, report.attempt, report.took);
         match answer.result {
             Ok(again) => self.answered(lane, report, &again),
-            Err(error) => self.failed(lane, report, &error),
+            Err(failure) => self.failed(lane, report, failure),
         }
     }
 
@@ -169,6 +177,8 @@ impl Runner<'_> {
         };
         match cached {
             Some(cached) if is_better(&cached, returned) => Some(cached),
+            // The answer to a write that removed the last finalizer.
+            None if returned.is_deleting() && returned.finalizers().next().is_none() => None,
             _ => Some(Arc::clone(returned)),
         }
     }
@@ -200,32 +210,47 @@ impl Runner<'_> {
         }
     }
 
-    fn failed(&mut self, lane: &Lane, report: Report, error: &HandlerError) -> Verdict<Payload> {
-        let text: Arc<str> = error.to_string().into();
+    fn failed(&mut self, lane: &Lane, report: Report, failure: Failure) -> Verdict<Payload> {
+        let Failure { text, class, .. } = failure;
         let failures = report.attempt;
-        if error.class() == Class::Ignored {
+        if class == Class::Ignored {
+            let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
+            tracing::debug!(%kind, %key, %handler, error = %text, "an error is ignored");
             self.calls.push(report.record(lane, Some(text), None));
             return Verdict::Done;
         }
-        if !error.is_retryable() || lane.gives_up(failures) {
-            if error.is_retryable() {
-                lane.count_given_up();
-            }
+        let given_up = class != Class::Terminal && lane.gives_up(failures);
+        if given_up {
+            lane.count_given_up();
+        }
+        if given_up || class == Class::Terminal {
             self.log_final(lane, &text, failures);
             self.calls.push(report.record(lane, Some(text), None));
             return Verdict::Done;
         }
-        let own = lane.backoff(failures);
-        let after = own.unwrap_or_else(|| self.work.backoff(lane.id()));
+        let after = self.backoff(lane, failures);
         self.calls
             .push(report.record(lane, Some(text), Some(after)));
         let handler = Arc::clone(lane.name());
         let cause = Cause::Retry { handler, failures };
         Verdict::Failed {
             after,
-            priority: error.priority(),
+            priority: failure.priority,
             payload: self.work.payload().for_retry(lane.id(), cause),
         }
+    }
+
+    /// Asks the limiter, which may be the user's.
+    fn backoff(&self, lane: &Lane, failures: u32) -> Duration {
+        let ask = || {
+            lane.backoff(failures)
+                .unwrap_or_else(|| self.work.backoff(lane.id()))
+        };
+        catch_unwind(AssertUnwindSafe(ask)).unwrap_or_else(|_| {
+            let (kind, handler) = (self.core.gvk(), lane.name());
+            tracing::error!(%kind, %handler, "a rate limiter panicked");
+            BROKEN_LIMITER
+        })
     }
 
     fn log_final(&self, lane: &Lane, error: &str, attempts: u32) {

@@ -209,7 +209,16 @@ impl<K: View> SharedController<K> {
     ///
     /// The request names a handler the kind does not have.
     pub fn enqueue_with(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError> {
-        self.slot.core().enqueue(key, request)
+        match (&request.to, self.slot.in_use()) {
+            // A kind that is not in use has no handlers.
+            (Some(name), None) => Err(EnqueueError::UnknownHandler {
+                gvk: self.gvk().clone(),
+                key: key.clone(),
+                name: Arc::clone(name),
+                handlers: "(it has none)".to_owned(),
+            }),
+            _ => self.slot.core().enqueue(key, request),
+        }
     }
 
     /// Returns the cache of the kind, which is filled and kept up to date for as long as somebody has it; this

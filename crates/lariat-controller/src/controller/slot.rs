@@ -1,10 +1,11 @@
 //! A kind somebody asked for, in use or not.
 
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use lariat_cache::{Informer, SharedCacheFactory, View};
 use lariat_core::{Gvk, ResourceKind};
 use parking_lot::Mutex;
+use tokio_util::task::TaskTracker;
 
 use super::core::ControllerCore;
 use super::options::ControllerOptions;
@@ -12,23 +13,27 @@ use super::registration::Registration;
 use crate::error::RegisterError;
 use crate::factory::Shared;
 use crate::handler::{AnyHandler, HandlerOptions};
+use crate::lane::Lane;
 use crate::related::AnyRelation;
 
 /// The place of a kind's controller, which comes into being when it is first needed and ends with its last
 /// handler.
 pub(crate) struct Slot {
     gvk: Gvk,
-    /// Where the kind is served, if that was told.
-    resource: OnceLock<ResourceKind>,
     caches: SharedCacheFactory,
     options: ControllerOptions,
+    /// Locked for moments only: nothing of a user's is called, and no other lock is taken, meanwhile.
     state: Mutex<State>,
     factory: Weak<Shared>,
 }
 
 #[derive(Default)]
 struct State {
+    /// Where the kind is served, if that was told.
+    resource: Option<ResourceKind>,
     core: Option<Arc<ControllerCore>>,
+    /// The tasks of the controller before this one, which may have a key still.
+    predecessor: Option<TaskTracker>,
     /// What else keys of the kind are enqueued for, while the controller is in use.
     relations: Vec<Arc<dyn AnyRelation>>,
 }
@@ -51,7 +56,6 @@ impl Slot {
     ) -> Self {
         Self {
             gvk,
-            resource: OnceLock::new(),
             caches,
             options,
             state: Mutex::default(),
@@ -65,7 +69,14 @@ impl Slot {
 
     /// Tells where the kind is served; whoever tells first is believed.
     pub(crate) fn set_resource(&self, resource: ResourceKind) {
-        let _ = self.resource.set(resource);
+        self.state.lock().resource.get_or_insert(resource);
+    }
+
+    /// Tells where the kind is served by now.
+    pub(crate) fn replace_resource(&self, resource: &ResourceKind) {
+        self.state.lock().resource = Some(resource.clone());
+        let client = self.caches.clients().for_kind(&self.gvk);
+        client.set_resource(resource.clone());
     }
 
     pub(crate) fn caches(&self) -> &SharedCacheFactory {
@@ -78,8 +89,9 @@ impl Slot {
 
     /// Returns the informer of the kind.
     pub(crate) fn informer(&self) -> Informer {
-        match self.resource.get() {
-            Some(resource) => self.caches.for_resource_kind(resource),
+        let resource = self.state.lock().resource.clone();
+        match resource {
+            Some(resource) => self.caches.for_resource_kind(&resource),
             None => self.caches.for_kind(&self.gvk),
         }
     }
@@ -91,29 +103,32 @@ impl Slot {
 
     /// Returns the controller; it comes into being, and starts if the factory runs, with the first call.
     pub(crate) fn core(self: &Arc<Self>) -> Arc<ControllerCore> {
-        let core = self.make(&mut self.state.lock());
-        self.start(&core);
-        core
-    }
-
-    fn make(self: &Arc<Self>, state: &mut State) -> Arc<ControllerCore> {
-        if let Some(core) = &state.core {
-            return Arc::clone(core);
+        if let Some(core) = self.in_use() {
+            return core;
         }
-        let informer = self.informer();
+        // Made before anything is locked, because subscribing waits for whoever changes the cache, and that
+        // may be somebody who is told of a change and enqueues a key. Of two that are made one is dropped.
         let clients = self.caches.clients().clone();
-        let core = Arc::new(ControllerCore::new(informer, clients, self.options.clone()));
-        for relation in &state.relations {
-            core.relate(&**relation);
+        let made = ControllerCore::new(self.informer(), clients, self.options.clone());
+        let made = Arc::new(made);
+        let (core, is_new) = {
+            let mut state = self.state.lock();
+            match &state.core {
+                Some(core) => (Arc::clone(core), false),
+                None => {
+                    made.follow(state.predecessor.take());
+                    state.core = Some(Arc::clone(&made));
+                    (Arc::clone(&made), true)
+                }
+            }
+        };
+        if is_new {
+            self.join_relations(&core);
+            if let Some(factory) = self.factory.upgrade() {
+                factory.start_late(self, &core);
+            }
         }
-        state.core = Some(Arc::clone(&core));
         core
-    }
-
-    fn start(self: &Arc<Self>, core: &Arc<ControllerCore>) {
-        if let Some(factory) = self.factory.upgrade() {
-            factory.start_late(self, core);
-        }
     }
 
     /// Returns the options of a handler, completed by those of the kind.
@@ -124,24 +139,8 @@ impl Slot {
     /// Checks whether a handler could be registered; nothing is created.
     pub(crate) fn check(&self, new: &NewHandler) -> Result<(), RegisterError> {
         let (gvk, name) = (&self.gvk, &new.name);
-        if name.is_empty() {
-            return Err(RegisterError::EmptyName { gvk: gvk.clone() });
-        }
         let options = self.complete(new.options.clone());
-        if options.concurrency == Some(0) {
-            return Err(RegisterError::NoConcurrency {
-                gvk: gvk.clone(),
-                name: name.clone(),
-            });
-        }
-        if let Some(identity) = options.identity {
-            let refused = self.caches.clients().for_kind_as(gvk, identity);
-            refused.map_err(|source| RegisterError::Identity {
-                gvk: gvk.clone(),
-                name: name.clone(),
-                source,
-            })?;
-        }
+        check_options(gvk, name, &options, &self.caches)?;
         match self.in_use() {
             Some(core) => core.lanes().check(gvk, name),
             None => Ok(()),
@@ -151,57 +150,122 @@ impl Slot {
     /// Registers a handler that was checked, with nobody else registering meanwhile.
     pub(crate) fn register<V: View>(self: &Arc<Self>, new: NewHandler) -> Registration {
         let options = self.complete(new.options);
-        let mut state = self.state.lock();
-        let is_first = state.core.is_none();
-        let core = self.make(&mut state);
-        if is_first || !new.is_optional {
-            core.informer().set_optional(new.is_optional);
-        }
+        let lane = Lane::new(&new.name, new.handler, options, new.is_optional);
+        let core = loop {
+            let core = self.core();
+            let swept = core.lanes().sweep();
+            let state = self.state.lock();
+            let is_current = |current: &Arc<ControllerCore>| Arc::ptr_eq(current, &core);
+            let added = state.core.as_ref().is_some_and(is_current);
+            if added {
+                core.lanes().add(&lane);
+            }
+            drop(state);
+            drop(swept);
+            // Otherwise it ended at this very moment.
+            if added {
+                break core;
+            }
+        };
         core.informer().need::<V>();
-        let lane = core.register(&new.name, new.handler, options);
-        drop(state);
-        self.start(&core);
+        core.welcome(&lane);
         Registration::new(Arc::clone(self), core, lane)
     }
 
-    /// Ends the controller if it has no handler any more.
-    pub(crate) fn end_if_unused(&self) {
+    /// Ends a controller if it has no handler any more.
+    pub(crate) fn end_if_unused(&self, core: &Arc<ControllerCore>) {
+        core.update_use();
         let mut state = self.state.lock();
-        let unused = |core: &Arc<ControllerCore>| core.lanes().list().is_empty();
-        if !state.core.as_ref().is_some_and(unused) {
+        let is_current = |current: &Arc<ControllerCore>| Arc::ptr_eq(current, core);
+        if !state.core.as_ref().is_some_and(is_current) || !core.lanes().list().is_empty() {
             return;
         }
-        let Some(core) = state.core.take() else {
-            return;
-        };
+        let ended = state.core.take();
+        state.predecessor = Some(core.end());
         drop(state);
-        core.ended().cancel();
         if let Some(factory) = self.factory.upgrade() {
-            factory.forget(&core);
+            factory.forget(core);
         }
+        drop(ended);
     }
 
     /// Takes out handlers whose time is over.
-    pub(crate) fn sweep(&self, core: &ControllerCore) {
-        if core.lanes().sweep() {
-            self.end_if_unused();
+    pub(crate) fn sweep(&self, core: &Arc<ControllerCore>) {
+        if !core.lanes().sweep().is_empty() {
+            self.end_if_unused(core);
         }
     }
 
     /// Enqueues keys of the kind for something else too, from now on and whenever it is in use.
     pub(crate) fn add_relation(&self, relation: Arc<dyn AnyRelation>) {
         let mut state = self.state.lock();
-        if let Some(core) = &state.core {
-            core.relate(&*relation);
-        }
         state.relations.push(relation);
+        let core = state.core.clone();
+        drop(state);
+        if let Some(core) = core {
+            self.join_relations(&core);
+        }
     }
 
-    pub(crate) fn remove_relation(&self, relation: &Arc<dyn AnyRelation>) {
-        let mut state = self.state.lock();
-        state.relations.retain(|each| !Arc::ptr_eq(each, relation));
-        if let Some(core) = &state.core {
-            core.unrelate(relation.number());
+    fn join_relations(&self, core: &ControllerCore) {
+        let relations = self.state.lock().relations.clone();
+        for relation in relations {
+            core.relate(&*relation);
+            // It may have been taken away meanwhile.
+            let state = self.state.lock();
+            let stays = |each: &Arc<dyn AnyRelation>| each.number() == relation.number();
+            let stays = state.relations.iter().any(stays);
+            drop(state);
+            if !stays {
+                core.unrelate(relation.number());
+            }
         }
+    }
+
+    pub(crate) fn remove_relation(&self, number: u64) {
+        let mut state = self.state.lock();
+        let relations = &mut state.relations;
+        let removed = relations.extract_if(.., |each| each.number() == number);
+        let removed: Vec<_> = removed.collect();
+        let core = state.core.clone();
+        drop(state);
+        drop(removed);
+        if let Some(core) = core {
+            core.unrelate(number);
+        }
+    }
+
+    /// Lets everything go when the factory does: handlers and relations may hold handles of controllers.
+    pub(crate) fn close(&self) {
+        let mut state = self.state.lock();
+        let (core, relations) = (state.core.take(), std::mem::take(&mut state.relations));
+        drop(state);
+        if let Some(core) = core {
+            core.end();
+            core.lanes().clear();
+            core.unrelate_all();
+        }
+        drop(relations);
+    }
+}
+
+/// Checks what can be wrong with a handler of a kind.
+pub(crate) fn check_options(
+    gvk: &Gvk,
+    name: &str,
+    options: &HandlerOptions,
+    caches: &SharedCacheFactory,
+) -> Result<(), RegisterError> {
+    let (gvk, name) = (gvk.clone(), name.to_owned());
+    if name.is_empty() {
+        return Err(RegisterError::EmptyName { gvk });
+    }
+    if options.concurrency == Some(0) {
+        return Err(RegisterError::NoConcurrency { gvk, name });
+    }
+    let identity = options.identity.clone().unwrap_or_default();
+    match caches.clients().for_kind_as(&gvk, identity) {
+        Ok(_) => Ok(()),
+        Err(source) => Err(RegisterError::Identity { gvk, name, source }),
     }
 }

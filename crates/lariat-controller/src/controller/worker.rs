@@ -13,6 +13,7 @@ use super::core::ControllerCore;
 use super::resync::Resyncs;
 use super::run::run;
 use super::slot::Slot;
+use crate::lane::Limit;
 
 /// The two steps of a stop.
 #[derive(Debug, Clone)]
@@ -35,6 +36,9 @@ impl Stopping {
 /// How often a kind that is not served is looked at again.
 const MISSING_PERIOD: Duration = Duration::from_secs(1);
 
+/// How long a controller goes on that has no handler: somebody enqueued a key, and may register one.
+const UNUSED: Duration = Duration::from_secs(60);
+
 /// How long to wait before a worker that died is replaced.
 const RESPAWN_PAUSE: Duration = Duration::from_secs(1);
 
@@ -52,6 +56,9 @@ pub(crate) struct Running {
 impl Running {
     /// Runs the workers once the cache is filled, until told to stop or until nobody needs the controller.
     pub(crate) async fn run(self) {
+        for lane in self.core.lanes().list().iter() {
+            lane.limit().into_iter().for_each(Limit::open);
+        }
         let mut workers = JoinSet::new();
         let ending = self.stopping.drain.child_token();
         tokio::select! {
@@ -61,14 +68,21 @@ impl Running {
             () = ending.cancelled() => {}
         }
         while let Some(ended) = workers.join_next().await {
-            self.replace_dead(&ended, &mut workers).await;
+            self.replace_dead(&ended, &mut workers);
         }
         self.core.set_working(0);
+        // Whoever comes after this controller waits for the one before it too.
+        self.core.is_alone().await;
     }
 
     /// Keeps workers at work, resyncs handlers, and takes those out whose time is over.
     async fn look_after(&self, workers: &mut JoinSet<()>) {
-        self.filled().await;
+        tokio::select! {
+            biased;
+            () = self.filled() => {}
+            () = self.sweep_meanwhile() => {}
+        }
+        self.core.is_alone().await;
         self.core.set_working(self.workers);
         for _ in 0..self.workers {
             self.spawn(workers);
@@ -76,13 +90,15 @@ impl Running {
         let mut resyncs = Resyncs::default();
         loop {
             let changed = self.core.lanes().changed();
+            let unused: OptionFuture<_> = self.core.is_unused().then(|| time::sleep(UNUSED)).into();
             let next = resyncs.follow(&self.core.lanes().list());
             let timer: OptionFuture<_> = next.map(time::sleep_until).into();
             tokio::select! {
-                Some(ended) = workers.join_next() => self.replace_dead(&ended, workers).await,
+                Some(ended) = workers.join_next() => self.replace_dead(&ended, workers),
                 Some(()) = timer => resyncs.replay(&self.core),
                 () = self.core.read_unread() => {}
                 () = self.some_is_over() => self.slot.sweep(&self.core),
+                Some(()) = unused => self.slot.end_if_unused(&self.core),
                 () = changed => {}
             }
         }
@@ -90,7 +106,6 @@ impl Running {
 
     /// Waits for the caches, also of kinds that are not served yet.
     async fn filled(&self) {
-        self.slot.sweep(&self.core);
         let synced = async {
             while !self.core.synced().await {
                 time::sleep(MISSING_PERIOD).await;
@@ -99,6 +114,18 @@ impl Running {
         tokio::select! {
             () = synced => {}
             () = self.filled.cancelled() => {}
+        }
+    }
+
+    /// Takes handlers out whose time is over while the caches are being filled.
+    async fn sweep_meanwhile(&self) {
+        loop {
+            self.slot.sweep(&self.core);
+            let changed = self.core.lanes().changed();
+            tokio::select! {
+                () = self.some_is_over() => {}
+                () = changed => {}
+            }
         }
     }
 
@@ -119,13 +146,16 @@ impl Running {
 
     /// Handlers' panics are caught where they are called, so a dead worker is a defect of ours, or a panic in
     /// the drop of a handler's future. It must not leave the kind without workers.
-    async fn replace_dead(&self, ended: &Result<(), JoinError>, workers: &mut JoinSet<()>) {
+    fn replace_dead(&self, ended: &Result<(), JoinError>, workers: &mut JoinSet<()>) {
         if let Err(error) = ended
             && error.is_panic()
         {
             tracing::error!(kind = %self.core.gvk(), %error, "a worker died and is replaced");
-            time::sleep(RESPAWN_PAUSE).await;
-            self.spawn(workers);
+            let (core, stopping) = (Arc::clone(&self.core), self.stopping.clone());
+            workers.spawn(async {
+                time::sleep(RESPAWN_PAUSE).await;
+                work(core, stopping).await;
+            });
         }
     }
 }

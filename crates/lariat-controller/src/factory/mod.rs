@@ -413,9 +413,7 @@ impl Drop for Shared {
         self.caches.abort();
         // Handlers may hold handles of controllers, which hold their handlers.
         let slots = self.state.get_mut().slots.values();
-        for core in slots.filter_map(|slot| slot.in_use()) {
-            core.lanes().clear();
-        }
+        slots.for_each(|slot| slot.close());
     }
 }
 

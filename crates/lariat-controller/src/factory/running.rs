@@ -58,7 +58,8 @@ impl Running {
             stopping: self.stopping.clone(),
             filled,
         };
-        self.tasks.spawn(controller.run());
+        let tasks = core.tasks();
+        self.tasks.spawn(tasks.track_future(controller.run()));
     }
 
     /// Starts to follow which kinds there are.

@@ -16,7 +16,7 @@ use super::outcome::Updated;
 /// Every error converts into one with `?`, and is tried again: the handler is called once more, alone,
 /// after a delay that grows with its failures. [`terminal`](Self::terminal) is for what trying again
 /// cannot mend, [`ignore`](Self::ignore) for what is no failure at all. A [`DecodeError`] is terminal by
-/// itself, also as the cause of another error.
+/// itself, and an [`Ignore`] ignored, also as the cause of another error.
 pub struct HandlerError {
     source: Box<dyn Error + Send + Sync>,
     class: Class,
@@ -127,13 +127,40 @@ fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn 
     })
 }
 
+/// An error that says, from wherever it is returned, that the failure is to be ignored; see
+/// [`HandlerError::ignore`]. It is found as the cause of another error too.
+///
+/// ```
+/// use lariat_controller::{HandlerError, Ignore};
+///
+/// fn deep_inside() -> Result<(), Ignore> {
+///     Err(Ignore::because("somebody else's object"))
+/// }
+///
+/// let error: HandlerError = deep_inside().unwrap_err().into();
+/// assert!(!error.is_retryable());
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Ignore(String);
+
+impl Ignore {
+    /// Makes an error that is to be ignored.
+    #[must_use]
+    pub fn because(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
     fn from(error: E) -> Self {
         let source = error.into();
-        let class = match chain(&*source).any(|each| each.is::<DecodeError>()) {
-            true => Class::Terminal,
-            false => Class::Retryable,
+        let class = |each: &(dyn Error + 'static)| match each {
+            each if each.is::<Ignore>() => Some(Class::Ignored),
+            each if each.is::<DecodeError>() => Some(Class::Terminal),
+            _ => None,
         };
+        let class = chain(&*source).find_map(class).unwrap_or(Class::Retryable);
         Self::new(source, class)
     }
 }

@@ -18,7 +18,7 @@ pub use call::Call;
 pub(crate) use call::Decoded;
 pub use context::Context;
 pub(crate) use error::Class;
-pub use error::HandlerError;
+pub use error::{HandlerError, Ignore};
 pub(crate) use middleware::{AnyMiddleware, through};
 pub use middleware::{Middleware, Next, Timeout, Tracing};
 pub use options::{HandlerOptions, Resync};

@@ -94,12 +94,12 @@ impl Predicate {
 
     /// Wants what both want.
     pub fn and(self, other: Self) -> Self {
-        Self::new(move |change| self.wants(change) && other.wants(change))
+        Self::new(move |change| (self.0)(change) && (other.0)(change))
     }
 
     /// Wants what either wants.
     pub fn or(self, other: Self) -> Self {
-        Self::new(move |change| self.wants(change) || other.wants(change))
+        Self::new(move |change| (self.0)(change) || (other.0)(change))
     }
 
     /// Wants what this one does not, creations and deletions included.
@@ -108,7 +108,7 @@ impl Predicate {
         reason = "a word among words: and, or, not"
     )]
     pub fn not(self) -> Self {
-        Self::new(move |change| !self.wants(change))
+        Self::new(move |change| !(self.0)(change))
     }
 
     /// Returns whether a change is wanted.

@@ -17,7 +17,7 @@ pub(crate) struct Limit {
     left: Notify,
 }
 
-/// While somebody waits, `inside + called` is `most`.
+/// While somebody waits, `inside + called` is `most`. During a drain nobody is called or in line.
 #[derive(Default)]
 struct State {
     /// Calls under way.
@@ -25,6 +25,8 @@ struct State {
     /// Keys that have been sent back to the queue, and whose place is kept.
     called: Vec<ObjectKey>,
     waiting: VecDeque<Waiting>,
+    /// A drain is under way: no place is kept for anybody.
+    is_draining: bool,
 }
 
 /// A key that waits for its turn.
@@ -32,6 +34,19 @@ pub(crate) struct Waiting {
     pub(crate) key: ObjectKey,
     pub(crate) payload: Payload,
     pub(crate) priority: Priority,
+    /// How many times in a row the handler has failed for the key.
+    pub(crate) failures: u32,
+}
+
+/// Whether a call may begin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    Entered,
+    /// The key is in line, and will be queued when its turn comes.
+    InLine,
+    /// A drain is under way: whoever goes back to the queue would not come again before the next start, so
+    /// the call waits on the spot.
+    Wait,
 }
 
 impl Limit {
@@ -44,20 +59,24 @@ impl Limit {
     }
 
     /// Lets a call for a key in, or puts it in line.
-    pub(crate) fn enter_or_wait(&self, waiting: impl FnOnce() -> Waiting, key: &ObjectKey) -> bool {
+    pub(crate) fn admit(&self, key: &ObjectKey, waiting: impl FnOnce() -> Waiting) -> Admission {
         let mut state = self.state.lock();
         if state.enter(key, self.most) {
-            return true;
+            return Admission::Entered;
+        }
+        if state.is_draining {
+            return Admission::Wait;
         }
         let waiting = waiting();
         match state.waiting.iter_mut().find(|each| each.key == *key) {
             Some(earlier) => {
                 earlier.payload.merge(waiting.payload);
                 earlier.priority = earlier.priority.max(waiting.priority);
+                earlier.failures = earlier.failures.max(waiting.failures);
             }
             None => state.waiting.push_back(waiting),
         }
-        false
+        Admission::InLine
     }
 
     /// Lets a call for a key in, as soon as there is room.
@@ -88,9 +107,18 @@ impl Limit {
         state.call_next(self.most)
     }
 
-    /// Takes everybody out of the line.
-    pub(crate) fn dismiss(&self) -> Vec<Waiting> {
-        self.state.lock().waiting.drain(..).collect()
+    /// Takes everybody out of the line, and keeps no place for anybody until [`open`](Self::open).
+    pub(crate) fn drain(&self) -> Vec<Waiting> {
+        let mut state = self.state.lock();
+        state.is_draining = true;
+        state.called.clear();
+        self.left.notify_waiters();
+        state.waiting.drain(..).collect()
+    }
+
+    /// Ends a drain.
+    pub(crate) fn open(&self) {
+        self.state.lock().is_draining = false;
     }
 }
 
@@ -106,7 +134,7 @@ impl State {
     }
 
     fn call_next(&mut self, most: usize) -> Option<Waiting> {
-        if self.inside + self.called.len() >= most {
+        if self.is_draining || self.inside + self.called.len() >= most {
             return None;
         }
         let next = self.waiting.pop_front()?;
@@ -125,8 +153,9 @@ mod tests {
             key: ObjectKey::cluster(name),
             payload: Payload::default(),
             priority: Priority::Normal,
+            failures: 0,
         };
-        limit.enter_or_wait(waiting, &key)
+        limit.admit(&key, waiting) == Admission::Entered
     }
 
     fn name(waiting: Option<Waiting>) -> Option<String> {
@@ -149,6 +178,23 @@ mod tests {
         assert!(comes(&limit, "d"));
         assert!(name(limit.leave()).is_none());
         assert!(comes(&limit, "e"), "there is room again");
+    }
+
+    #[test]
+    fn a_drain_keeps_no_places() {
+        let limit = Limit::new(1);
+        assert!(comes(&limit, "a"));
+        assert!(!comes(&limit, "b"));
+        assert!(!comes(&limit, "c"));
+        assert_eq!(name(limit.leave()).as_deref(), Some("b"));
+        assert_eq!(limit.drain().len(), 1, "c");
+        assert!(comes(&limit, "d"), "b may be behind it in the queue");
+        assert!(!comes(&limit, "b"));
+        assert!(name(limit.leave()).is_none(), "it waits on the spot");
+        limit.open();
+        assert!(comes(&limit, "e"));
+        assert!(!comes(&limit, "f"));
+        assert_eq!(name(limit.leave()).as_deref(), Some("f"));
     }
 
     #[test]

@@ -2,17 +2,15 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use lariat_cache::Change;
 use lariat_core::Gvk;
-use lariat_queue::{LaneId, Lanes as Due, Priority};
+use lariat_queue::{Lanes as Due, Priority};
 use parking_lot::RwLock;
 use tokio::sync::Notify;
 
 use super::Lane;
 use crate::error::RegisterError;
-use crate::handler::{AnyHandler, HandlerOptions};
 use crate::status::HandlerStatus;
 
 /// The lanes of a kind. A run takes the present list and keeps it, so registering and deregistering
@@ -20,7 +18,6 @@ use crate::status::HandlerStatus;
 #[derive(Default)]
 pub(crate) struct Lanes {
     list: RwLock<LaneList>,
-    next_id: AtomicU32,
     /// Told when the list has changed.
     changed: Notify,
 }
@@ -49,9 +46,12 @@ impl LaneList {
                 false => (Due::ALL, usual),
             };
         }
-        let wanting = || self.lanes.iter().filter(|lane| lane.wants(change));
-        let urgency = wanting().map(|lane| lane.priority(usual)).max();
-        let due: Due = wanting().map(|lane| lane.id()).collect();
+        let wanting = self.lanes.iter().filter(|lane| lane.wants(change));
+        let mut urgency = None;
+        let due: Due = wanting
+            .inspect(|lane| urgency = urgency.max(Some(lane.priority(usual))))
+            .map(|lane| lane.id())
+            .collect();
         (due, urgency.unwrap_or(usual))
     }
 
@@ -61,7 +61,10 @@ impl LaneList {
 
     pub(crate) fn names(&self) -> String {
         let names: Vec<&str> = self.lanes.iter().map(|lane| &**lane.name()).collect();
-        names.join(", ")
+        match names.is_empty() {
+            true => "(it has none)".to_owned(),
+            false => names.join(", "),
+        }
     }
 }
 
@@ -97,9 +100,6 @@ impl Lanes {
     }
 
     pub(crate) fn check(&self, gvk: &Gvk, name: &str) -> Result<(), RegisterError> {
-        if name.is_empty() {
-            return Err(RegisterError::EmptyName { gvk: gvk.clone() });
-        }
         // One that is over has lost its name already.
         match self.list.read().named(name) {
             Some(lane) if !lane.is_over() => Err(RegisterError::NameTaken {
@@ -110,57 +110,40 @@ impl Lanes {
         }
     }
 
-    pub(crate) fn add(
-        &self,
-        name: &str,
-        handler: Box<dyn AnyHandler>,
-        options: HandlerOptions,
-    ) -> Arc<Lane> {
-        let id = LaneId::new(self.next_id.fetch_add(1, Ordering::Relaxed));
-        let lane = Lane::new(id, name, handler, options);
+    pub(crate) fn add(&self, lane: &Arc<Lane>) {
         let mut list = self.list.write();
-        *list = LaneList::new(list.iter().chain([&lane]).cloned().collect());
+        *list = LaneList::new(list.iter().chain([lane]).cloned().collect());
         drop(list);
         self.changed.notify_waiters();
-        lane
     }
 
     /// Takes a lane out of the list; its last call may be under way.
     pub(crate) fn remove(&self, lane: &Lane) {
-        self.take_out(|each| each.id == lane.id);
+        drop(self.take_out(|each| each.id == lane.id));
     }
 
-    /// Takes out those whose time is over; returns whether there were any.
-    pub(crate) fn sweep(&self) -> bool {
-        let is_due = self.list().iter().any(|lane| lane.is_over());
-        if is_due {
-            self.take_out(Lane::is_over);
+    /// Takes out those whose time is over, and returns them: handlers that are dropped do as they like.
+    pub(crate) fn sweep(&self) -> Vec<Arc<Lane>> {
+        match self.list().iter().any(|lane| lane.is_over()) {
+            true => self.take_out(Lane::is_over),
+            false => Vec::new(),
         }
-        is_due
     }
 
     /// Takes every lane out, without waiting.
     pub(crate) fn clear(&self) {
-        self.take_out(|_| true);
+        drop(self.take_out(|_| true));
     }
 
-    fn take_out(&self, chosen: impl Fn(&Lane) -> bool) {
+    fn take_out(&self, chosen: impl Fn(&Lane) -> bool) -> Vec<Arc<Lane>> {
         let mut list = self.list.write();
-        let before = list.clone();
-        for lane in before.iter().filter(|lane| chosen(lane)) {
-            lane.gate.close();
-        }
-        *list = LaneList::new(
-            before
-                .iter()
-                .filter(|lane| !chosen(lane))
-                .cloned()
-                .collect(),
-        );
+        let (out, rest): (Vec<_>, Vec<_>) = list.iter().cloned().partition(|lane| chosen(lane));
+        out.iter().for_each(|lane| lane.gate.close());
+        let before = std::mem::replace(&mut *list, LaneList::new(rest.into()));
         drop(list);
-        self.changed.notify_waiters();
-        // Handlers are dropped with it, and do as they like.
         drop(before);
+        self.changed.notify_waiters();
+        out
     }
 
     pub(crate) fn status(&self) -> Vec<HandlerStatus> {

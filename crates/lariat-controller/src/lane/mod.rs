@@ -6,6 +6,7 @@ mod list;
 mod totals;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use kube::Client;
@@ -20,7 +21,7 @@ use crate::controller::ControllerCore;
 use crate::handler::{AnyHandler, AnyMiddleware, HandlerOptions, Resync};
 use crate::status::HandlerStatus;
 use gate::{Gate, Inside};
-pub(crate) use limit::{Limit, Waiting};
+pub(crate) use limit::{Admission, Limit, Waiting};
 pub(crate) use list::{LaneList, Lanes};
 pub use totals::Ended;
 pub(crate) use totals::Totals;
@@ -36,20 +37,26 @@ pub(crate) struct Lane {
     limit: Option<Limit>,
     gate: Gate,
     totals: Mutex<Totals>,
+    /// A start does not wait for the kind on its account.
+    is_optional: bool,
 }
+
+/// Counts lanes; those of one kind are told apart by their numbers.
+static LANES: AtomicU32 = AtomicU32::new(0);
 
 /// The shortest period of a resync: client-go's.
 const SHORTEST_RESYNC: Duration = Duration::from_secs(1);
 
 impl Lane {
-    fn new(
-        id: LaneId,
+    pub(crate) fn new(
         name: &str,
         handler: Box<dyn AnyHandler>,
         options: HandlerOptions,
+        is_optional: bool,
     ) -> Arc<Self> {
         Arc::new(Self {
-            id,
+            id: LaneId::new(LANES.fetch_add(1, Ordering::Relaxed)),
+            is_optional,
             name: name.into(),
             handler,
             middleware: options.all_middleware(),
@@ -86,7 +93,11 @@ impl Lane {
         self.options.until.as_ref()
     }
 
-    fn is_over(&self) -> bool {
+    pub(crate) fn is_optional(&self) -> bool {
+        self.is_optional
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
         self.until().is_some_and(CancellationToken::is_cancelled)
     }
 

@@ -8,7 +8,7 @@ use lariat_cache::View;
 use lariat_core::{Gvk, ResourceKind};
 
 use super::follower::Follower;
-use crate::controller::{NewHandler, Slot};
+use crate::controller::{NewHandler, Slot, check_options};
 use crate::error::RegisterError;
 use crate::factory::Shared;
 use crate::handler::{Context, Handler, HandlerOptions, HandlerResult, Viewed};
@@ -70,7 +70,7 @@ impl<K: View> AllKinds<K> {
     ///
     /// # Errors
     ///
-    /// The name is empty. A kind in which the name is taken is left out, which is logged and told by
+    /// The name is empty, or an option makes no sense. A kind in which the name is taken is left out, which is logged and told by
     /// [`KindsRegistration::refused`].
     ///
     /// # Panics
@@ -99,9 +99,9 @@ impl<K: View> AllKinds<K> {
         options: HandlerOptions,
         handler: impl Handler<K>,
     ) -> Result<KindsRegistration, RegisterError> {
-        if name.is_empty() {
-            let gvk = Gvk::new("*", "*", "*");
-            return Err(RegisterError::EmptyName { gvk });
+        if let Some(factory) = self.factory.upgrade() {
+            let every_kind = Gvk::new("", "every", "kind");
+            check_options(&every_kind, name, &options, factory.caches())?;
         }
         let (name, handler) = (name.to_owned(), Arc::new(handler));
         let make = move || NewHandler {
@@ -147,6 +147,8 @@ impl KindsRegistration {
 
     /// Takes the handler away from every kind; once this returns it is not running and will never be called
     /// again.
+    ///
+    /// Called from the handler itself this would wait for itself, for ever: spawn it instead.
     ///
     /// # Cancel safety
     ///

@@ -37,6 +37,7 @@ pub(crate) struct Follower {
     wanted: Arc<Wanted>,
     make: Box<dyn Fn() -> NewHandler + Send + Sync>,
     register: Register,
+    until: Option<CancellationToken>,
     kinds: Mutex<BTreeMap<Gvk, Followed>>,
     ended: CancellationToken,
 }
@@ -45,6 +46,7 @@ pub(crate) struct Follower {
 struct Followed {
     handler: Result<Registration, RegisterError>,
     slot: Arc<Slot>,
+    resource: ResourceKind,
     /// Since when it is not served.
     gone_since: Option<Instant>,
 }
@@ -53,6 +55,8 @@ struct Followed {
 struct Watch {
     changed: Arc<Notify>,
     definitions: Vec<(Gvk, Subscription)>,
+    /// The groups that did not answer at the last look.
+    unanswered: Vec<String>,
 }
 
 impl Follower {
@@ -62,7 +66,9 @@ impl Follower {
         make: Box<dyn Fn() -> NewHandler + Send + Sync>,
         register: Register,
     ) -> Self {
+        let until = make().options.until;
         Self {
+            until,
             factory,
             wanted,
             make,
@@ -81,7 +87,16 @@ impl Follower {
         tokio::select! {
             () = stop.cancelled() => {}
             () = self.ended.cancelled() => {}
+            () = self.is_over() => drop(self.take_all()),
             () = self.follow() => {}
+        }
+    }
+
+    /// Waits until the scope of the handler ends.
+    async fn is_over(&self) {
+        match &self.until {
+            Some(token) => token.cancelled().await,
+            None => std::future::pending().await,
         }
     }
 
@@ -89,6 +104,7 @@ impl Follower {
         let mut watch = Watch {
             changed: Arc::new(Notify::new()),
             definitions: Vec::new(),
+            unanswered: Vec::new(),
         };
         let mut retry = RETRY_PERIOD;
         loop {
@@ -127,13 +143,7 @@ impl Follower {
                 return Some(false);
             }
         };
-        if !survey.unanswered.is_empty() {
-            let paths = survey.unanswered.join(", ");
-            tracing::warn!(
-                paths,
-                "some groups do not answer; their kinds are left as they are"
-            );
-        }
+        watch.note_unanswered(&survey);
         watch.definitions(&survey, &caches);
         let factory = self.factory.upgrade()?;
         // Asked before anything is locked: it is the user's.
@@ -143,21 +153,32 @@ impl Follower {
             self.add(&factory, kind);
         }
         let (gone, lingers) = self.take_gone(&survey, &wanted);
-        deregister(gone).await;
+        // A call that hangs must not keep us from following other kinds.
+        gone.iter().for_each(Followed::remove);
         Some(!lingers && survey.unanswered.is_empty())
     }
 
     fn add(&self, factory: &Arc<Shared>, kind: &ResourceKind) {
         let mut kinds = self.kinds.lock();
+        // Looked at under the lock, so that nothing is added behind the back of whoever ends this.
+        if self.has_ended() {
+            return;
+        }
         if let Some(followed) = kinds.get_mut(kind.gvk()) {
             followed.gone_since = None;
+            if followed.resource != *kind {
+                tracing::info!(kind = %kind.gvk(), plural = kind.plural(), "it is served elsewhere now");
+                followed.slot.replace_resource(kind);
+                followed.resource = kind.clone();
+            }
             if followed.handler.is_ok() {
                 return;
             }
         }
         let known = kinds.contains_key(kind.gvk());
         let slot = factory.slot(kind.gvk().clone());
-        slot.set_resource(kind.clone());
+        // As it is served by now, whatever it was when somebody asked for it.
+        slot.replace_resource(kind);
         let alone = factory.registering();
         let new = (self.make)();
         let checked = slot.check(&new);
@@ -170,6 +191,7 @@ impl Follower {
         let followed = Followed {
             handler,
             slot,
+            resource: kind.clone(),
             gone_since: None,
         };
         kinds.insert(kind.gvk().clone(), followed);
@@ -200,12 +222,21 @@ impl Follower {
 
     /// Ends following, and takes the handler from every kind.
     pub(super) async fn end(&self) {
+        let kinds = self.take_all().into_iter();
+        let registrations = kinds.filter_map(|followed| followed.handler.ok());
+        join_all(registrations.map(Registration::deregister)).await;
+    }
+
+    /// Ends following, and lets no further call begin.
+    fn take_all(&self) -> Vec<Followed> {
         self.ended.cancel();
         if let Some(factory) = self.factory.upgrade() {
             factory.forget_followers();
         }
         let kinds = std::mem::take(&mut *self.kinds.lock());
-        deregister(kinds.into_values().collect()).await;
+        let kinds: Vec<Followed> = kinds.into_values().collect();
+        kinds.iter().for_each(Followed::remove);
+        kinds
     }
 
     pub(super) fn kinds(&self) -> Vec<Gvk> {
@@ -225,14 +256,30 @@ impl Follower {
     }
 }
 
-async fn deregister(kinds: Vec<Followed>) {
-    let registrations = kinds
-        .into_iter()
-        .filter_map(|followed| followed.handler.ok());
-    join_all(registrations.map(Registration::deregister)).await;
+impl Followed {
+    /// Takes the handler away; calls under way are not waited for.
+    fn remove(&self) {
+        if let Ok(registration) = &self.handler {
+            registration.remove();
+        }
+    }
 }
 
 impl Watch {
+    /// Warns of groups that do not answer, when that has changed.
+    fn note_unanswered(&mut self, survey: &Survey) {
+        if survey.unanswered != self.unanswered {
+            self.unanswered.clone_from(&survey.unanswered);
+            let paths = survey.unanswered.join(", ");
+            match paths.is_empty() {
+                true => tracing::info!("all groups answer again"),
+                false => {
+                    tracing::warn!(paths, "groups do not answer; their kinds stay as they are")
+                }
+            }
+        }
+    }
+
     /// Watches what defines kinds, if it is served.
     fn definitions(&mut self, survey: &Survey, caches: &SharedCacheFactory) {
         let definitions = [
@@ -243,8 +290,7 @@ impl Watch {
             let known = self.definitions.iter().any(|(known, _)| *known == gvk);
             let served = survey.kinds.iter().find(|kind| *kind.gvk() == gvk);
             if let (false, Some(kind)) = (known, served) {
-                let informer: Informer = caches.for_resource_kind(kind);
-                informer.set_optional(true);
+                let informer: Informer = caches.for_resource_kind(kind).optional();
                 let tell = Arc::new(Tell(Arc::clone(&self.changed)));
                 self.definitions.push((gvk, informer.subscribe(tell)));
             }

@@ -52,6 +52,9 @@ trait Unread: Subscriber {
     fn has_unread(&self) -> bool;
 
     fn forget_unread(&self);
+
+    /// Reads of this kind what can be read of metadata, from now on.
+    fn give_up(&self);
 }
 
 struct Relating<V> {
@@ -81,7 +84,7 @@ impl Related {
     /// Ends the relation; changes of the other kind enqueue nothing any more.
     pub fn end(self) {
         if let Some(slot) = self.slot.upgrade() {
-            slot.remove_relation(&self.relation);
+            slot.remove_relation(self.relation.number());
         }
     }
 }
@@ -99,6 +102,7 @@ impl<V: View> AnyRelation for Relating<V> {
             target,
             relation: Arc::clone(&self.relation),
             has_unread: AtomicBool::new(false),
+            is_hopeless: AtomicBool::new(false),
         });
         let subscription = informer.subscribe(Arc::clone(&feed) as Arc<dyn Subscriber>);
         Joined {
@@ -133,6 +137,7 @@ impl Joined {
         self.feed.changed(&changes);
         // A kind that is kept on demand has no content to wait for.
         if self.feed.has_unread() {
+            self.feed.give_up();
             self.feed.forget_unread();
             let kind = self.informer.gvk();
             tracing::warn!(%kind, "a relation reads content that is not cached; let it read Metadata");
@@ -148,6 +153,8 @@ struct Feed<V> {
     target: Enqueuer,
     relation: Arc<Relation<V>>,
     has_unread: AtomicBool,
+    /// The kind is kept without content.
+    is_hopeless: AtomicBool,
 }
 
 impl<V: View> Unread for Feed<V> {
@@ -157,6 +164,10 @@ impl<V: View> Unread for Feed<V> {
 
     fn forget_unread(&self) {
         self.has_unread.store(false, Ordering::Relaxed);
+    }
+
+    fn give_up(&self) {
+        self.is_hopeless.store(true, Ordering::Relaxed);
     }
 }
 
@@ -232,10 +243,14 @@ impl<V: View> Feed<V> {
         match catch_unwind(find) {
             Ok(Ok(keys)) => keys,
             // Its content is being read by now, and nobody is told when it is there.
-            Ok(Err(_)) if !object.has_content() => {
-                self.has_unread.store(true, Ordering::Relaxed);
+            Ok(Err(_)) if !object.has_content() && !self.is_hopeless.load(Ordering::Relaxed) => {
+                if !self.has_unread.swap(true, Ordering::Relaxed) {
+                    self.target.lanes.tell();
+                }
                 Vec::new()
             }
+            // Said once.
+            Ok(Err(_)) if !object.has_content() => Vec::new(),
             Ok(Err(error)) => {
                 let error = describe(&error);
                 tracing::warn!(%kind, %key, %to, error, "what it has to do with is not known");

@@ -12,10 +12,13 @@ pub(super) fn content(object: &CachedObject) -> Value {
     serde_json::from_slice(&json).unwrap_or_default()
 }
 
-/// Returns the paths of fields that differ, such as `status.phase`, but for those that differ with every write.
-pub(super) fn changed(before: &Value, after: &Value) -> Vec<String> {
+/// The keys that lead to a field; some of them have dots in them.
+pub(super) type Path = Vec<String>;
+
+/// Returns the fields that differ, such as `status.phase`, but for those that differ with every write.
+pub(super) fn changed(before: &Value, after: &Value) -> Vec<Path> {
     let mut paths = Vec::new();
-    compare("", before, after, &mut paths);
+    compare(&mut Path::new(), before, after, &mut paths);
     paths.retain(|path| !is_bookkeeping(path));
     paths.sort();
     paths.truncate(MOST);
@@ -23,7 +26,7 @@ pub(super) fn changed(before: &Value, after: &Value) -> Vec<String> {
 }
 
 /// Returns the fields that somebody else undid after our write, and that we wrote again.
-pub(super) fn undone(ours: &Value, before: &Value, after: &Value) -> Vec<String> {
+pub(super) fn undone(ours: &Value, before: &Value, after: &Value) -> Vec<Path> {
     let theirs = changed(ours, before);
     let mut again = changed(before, after);
     again.retain(|path| theirs.contains(path) && at(ours, path) == at(after, path));
@@ -31,11 +34,11 @@ pub(super) fn undone(ours: &Value, before: &Value, after: &Value) -> Vec<String>
 }
 
 /// Returns who owns a field, as far as the object says.
-pub(super) fn manager(object: &Value, path: &str) -> Option<String> {
+pub(super) fn manager(object: &Value, path: &Path) -> Option<String> {
     let entries = object.pointer("/metadata/managedFields")?.as_array()?;
     let owner = entries.iter().rev().find(|entry| {
         let mut owned = entry.get("fieldsV1");
-        for part in path.split('.') {
+        for part in path {
             owned = owned.and_then(|fields| fields.get(format!("f:{part}")));
         }
         owned.is_some()
@@ -43,36 +46,32 @@ pub(super) fn manager(object: &Value, path: &str) -> Option<String> {
     Some(owner.get("manager")?.as_str()?.to_owned())
 }
 
-fn is_bookkeeping(path: &str) -> bool {
-    let ours = ["metadata.resourceVersion", "metadata.generation"];
-    ours.contains(&path) || path.starts_with("metadata.managedFields")
+fn is_bookkeeping(path: &Path) -> bool {
+    const OF_THE_SERVER: [&str; 3] = ["resourceVersion", "generation", "managedFields"];
+    match path.as_slice() {
+        [first, second, ..] => first == "metadata" && OF_THE_SERVER.contains(&&**second),
+        _ => false,
+    }
 }
 
-fn at<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
-    path.split('.')
-        .try_fold(value, |value, part| value.get(part))
+fn at<'a>(value: &'a Value, path: &Path) -> Option<&'a Value> {
+    path.iter().try_fold(value, |value, part| value.get(part))
 }
 
-fn compare(path: &str, before: &Value, after: &Value, paths: &mut Vec<String>) {
+fn compare(path: &mut Path, before: &Value, after: &Value, paths: &mut Vec<Path>) {
     let (Value::Object(old), Value::Object(new)) = (before, after) else {
         if before != after {
-            paths.push(path.to_owned());
+            paths.push(path.clone());
         }
         return;
     };
     let removed = old.keys().filter(|key| !new.contains_key(*key));
     for key in new.keys().chain(removed) {
-        let inner = match path {
-            "" => key.clone(),
-            _ => format!("{path}.{key}"),
-        };
         let (old, new) = (old.get(key), new.get(key));
-        compare(
-            &inner,
-            old.unwrap_or(&Value::Null),
-            new.unwrap_or(&Value::Null),
-            paths,
-        );
+        path.push(key.clone());
+        let (old, new) = (old.unwrap_or(&Value::Null), new.unwrap_or(&Value::Null));
+        compare(path, old, new, paths);
+        path.pop();
     }
 }
 
@@ -86,16 +85,19 @@ mod tests {
         let before = json!({"metadata": {"resourceVersion": "1"}, "spec": {"a": 1, "b": [1]}});
         let after =
             json!({"metadata": {"resourceVersion": "2"}, "spec": {"b": [2]}, "status": {"c": {}}});
-        let expected = ["spec.a", "spec.b", "status"];
-        assert_eq!(changed(&before, &after), expected);
+        let named: Vec<String> = changed(&before, &after)
+            .iter()
+            .map(|path| path.join("."))
+            .collect();
+        assert_eq!(named, ["spec.a", "spec.b", "status"]);
     }
 
     #[test]
     fn a_field_is_undone_only_if_it_is_written_again_as_it_was() {
-        let ours = json!({"spec": {"a": 1, "b": 1}});
-        let theirs = json!({"spec": {"a": 2, "b": 2}});
-        let again = json!({"spec": {"a": 1, "b": 3}});
-        assert_eq!(undone(&ours, &theirs, &again), ["spec.a"]);
+        let ours = json!({"spec": {"a.dev/x": 1, "b.dev/y": 1}});
+        let theirs = json!({"spec": {"a.dev/x": 2, "b.dev/y": 2}});
+        let again = json!({"spec": {"a.dev/x": 1, "b.dev/y": 3}});
+        assert_eq!(undone(&ours, &theirs, &again), [["spec", "a.dev/x"]]);
     }
 
     #[test]
@@ -105,9 +107,12 @@ mod tests {
             {"manager": "hpa", "fieldsV1": {"f:spec": {"f:image": {}}}},
         ]}});
         assert_eq!(
-            manager(&object, "spec.replicas").as_deref(),
+            manager(&object, &["spec", "replicas"].map(String::from).into()).as_deref(),
             Some("kubectl")
         );
-        assert_eq!(manager(&object, "status.x"), None);
+        assert_eq!(
+            manager(&object, &["status", "x"].map(String::from).into()),
+            None
+        );
     }
 }

@@ -1,5 +1,6 @@
 //! What is known of a key that this process writes.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,6 +54,9 @@ pub struct Circle {
     pub pause: Duration,
 }
 
+/// How many versions are remembered: the watch may tell several writes of a run before their answers come.
+const VERSIONS: usize = 4;
+
 /// How many handlers are named.
 const MOST_HANDLERS: usize = 4;
 
@@ -61,6 +65,13 @@ const WARNING_PERIOD: Duration = Duration::from_secs(600);
 
 /// How long a key has to be quiet before it is trusted again.
 const QUIET: Duration = Duration::from_secs(600);
+
+/// A run that asks whether it has to wait.
+pub(super) struct Ask<'a> {
+    pub(super) causes: &'a Causes,
+    /// Some handler has not handled a deletion.
+    pub(super) has_deletion: bool,
+}
 
 /// A write of a handler.
 pub(super) struct Write<'a> {
@@ -77,15 +88,16 @@ pub(super) struct Write<'a> {
 pub(super) struct Suspect {
     pub(super) touched: Instant,
     handlers: Vec<Arc<str>>,
-    /// The last version that was written, and the chain that led to it.
-    written: Option<(ResourceVersion, u32)>,
+    /// The versions that were written last, each with the chain that led to it.
+    written: VecDeque<(ResourceVersion, u32)>,
     /// The state after the last write that changed something.
     ours: Option<Arc<CachedObject>>,
     /// How often a write was undone and made again.
     undone: u32,
     /// How many writes changed nothing in the present minute.
     idle: (Instant, u32),
-    pattern: Option<Pattern>,
+    /// How it goes round, and when it was last seen to.
+    found: Option<(Pattern, Instant)>,
     fields: Vec<String>,
     manager: Option<String>,
     rounds: u32,
@@ -100,11 +112,11 @@ impl Suspect {
         Self {
             touched: now,
             handlers: Vec::new(),
-            written: None,
+            written: VecDeque::new(),
             ours: None,
             undone: 0,
             idle: (now, 0),
-            pattern: None,
+            found: None,
             fields: Vec::new(),
             manager: None,
             rounds: 0,
@@ -114,19 +126,9 @@ impl Suspect {
         }
     }
 
-    /// A key whose runs write other objects, by which they are caused again. Who writes what is told of those.
-    pub(super) fn led_by_others(now: Instant) -> Self {
-        Self {
-            pattern: Some(Pattern::OwnWrites),
-            ..Self::new(now)
-        }
-    }
-
     /// Takes a write in; returns whether a warning is due.
     pub(super) fn wrote(&mut self, write: &Write<'_>, options: &Sentinel, now: Instant) -> bool {
-        if now - self.touched >= QUIET {
-            *self = Self::new(now);
-        }
+        self.forget_if_quiet(now);
         self.touched = now;
         if !self.handlers.contains(write.by) && self.handlers.len() < MOST_HANDLERS {
             self.handlers.push(Arc::clone(write.by));
@@ -141,7 +143,7 @@ impl Suspect {
         let Some(pattern) = found else {
             return false;
         };
-        self.pattern = Some(pattern);
+        self.found = Some((pattern, now));
         self.rounds += 1;
         let is_due = |at: Instant| now - at >= WARNING_PERIOD;
         let warn = self.warned.is_none_or(is_due);
@@ -154,34 +156,44 @@ impl Suspect {
 
     fn changed(&mut self, write: &Write<'_>, options: &Sentinel) -> Option<Pattern> {
         let chain = write.chain.saturating_add(1);
-        self.written = Some((write.version.clone(), chain));
+        if self.written.len() >= VERSIONS {
+            self.written.pop_front();
+        }
+        self.written.push_back((write.version.clone(), chain));
         self.idle.1 = 0;
+        // Something changes after all.
+        self.found
+            .take_if(|(pattern, _)| *pattern == Pattern::NothingChanges);
         let ours = self.ours.replace(Arc::clone(write.after));
         if let (Some(ours), Some(before)) = (ours, write.before)
             && ours.version() != before.version()
+            && self.count_undone(&ours, before, write) >= options.undone
         {
-            self.count_undone(&ours, before, write);
-        }
-        if self.undone >= options.undone {
             return Some(Pattern::Contested);
         }
         (chain >= options.runs).then_some(Pattern::OwnWrites)
     }
 
-    /// Looks whether somebody else undid our last write, which is made again now.
-    fn count_undone(&mut self, ours: &CachedObject, before: &CachedObject, write: &Write<'_>) {
+    /// Looks whether somebody else undid our last write, which is made again now; returns how often in a row.
+    fn count_undone(
+        &mut self,
+        ours: &CachedObject,
+        before: &CachedObject,
+        write: &Write<'_>,
+    ) -> u32 {
         let theirs = fields::content(before);
         let after = fields::content(write.after);
         let undone = fields::undone(&fields::content(ours), &theirs, &after);
         if undone.is_empty() {
             self.undone = 0;
-            return;
+            return 0;
         }
         self.undone += 1;
         self.manager = undone
             .iter()
             .find_map(|path| fields::manager(&theirs, path));
-        self.fields = undone;
+        self.fields = undone.iter().map(|path| path.join(".")).collect();
+        self.undone
     }
 
     fn changed_nothing(&mut self, options: &Sentinel, now: Instant) -> Option<Pattern> {
@@ -195,11 +207,14 @@ impl Suspect {
 
     /// Finds out which fields are written, where that is not known yet.
     fn name(&mut self, write: &Write<'_>) {
-        if self.pattern == Some(Pattern::OwnWrites)
+        if self
+            .found
+            .is_some_and(|(pattern, _)| pattern == Pattern::OwnWrites)
             && let Some(before) = write.before
         {
             let (before, after) = (fields::content(before), fields::content(write.after));
-            self.fields = fields::changed(&before, &after);
+            let changed = fields::changed(&before, &after);
+            self.fields = changed.iter().map(|path| path.join(".")).collect();
         }
     }
 
@@ -207,41 +222,42 @@ impl Suspect {
     ///
     /// The watch may have told of a write before its answer came: then it is known by its version.
     pub(super) fn chain(&self, causes: &Causes) -> u32 {
-        let chain = |cause: &Cause| match (cause, &self.written) {
-            (
-                Cause::Updated { to: version, .. } | Cause::Added { version },
-                Some((written, chain)),
-            ) if version == written => Some(*chain),
+        let chain = |cause: &Cause| match cause {
+            Cause::Updated { to: version, .. } | Cause::Added { version } => {
+                let mut written = self.written.iter();
+                let ours = written.find(|(written, _)| written == version);
+                ours.map(|(_, chain)| *chain).or(Some(0))
+            }
             _ => cause.chain(),
         };
-        causes.iter().filter_map(chain).min().unwrap_or(0)
+        let kept = causes.iter().filter_map(chain);
+        kept.chain(causes.shortest_omitted()).min().unwrap_or(0)
     }
 
     /// Returns how long a run has to wait; it is asked again when it has.
     pub(super) fn pause(
         &mut self,
-        causes: &Causes,
+        ask: &Ask<'_>,
         options: &Sentinel,
         now: Instant,
     ) -> Option<Duration> {
-        let pattern = self.pattern?;
-        let quiet = now - self.touched >= QUIET;
-        if self.chain(causes) >= options.runs {
+        self.forget_if_quiet(now);
+        let chain = self.chain(ask.causes);
+        if chain >= options.runs {
+            // Also one whose runs write other objects; who writes what is told of those.
             self.touched = now;
+            let (_, seen) = self.found.get_or_insert((Pattern::OwnWrites, now));
+            *seen = now;
         }
-        let is_deletion = |cause: &Cause| matches!(cause, Cause::Deleted { .. });
         let is_foreign =
             |cause: &Cause| matches!(cause, Cause::Updated { .. } | Cause::Added { .. });
+        let (pattern, _) = self.found?;
         let goes_round = match pattern {
-            Pattern::OwnWrites => self.chain(causes) >= options.runs,
+            Pattern::OwnWrites => chain >= options.runs,
             Pattern::Contested => true,
-            Pattern::NothingChanges => !causes.iter().any(is_foreign),
+            Pattern::NothingChanges => !ask.causes.iter().any(is_foreign),
         };
-        if quiet {
-            *self = Self::new(now);
-            return None;
-        }
-        if !goes_round || causes.iter().any(is_deletion) || options.shortest_pause.is_zero() {
+        if !goes_round || ask.has_deletion || options.shortest_pause.is_zero() {
             return None;
         }
         // Another change may have brought it early.
@@ -257,11 +273,25 @@ impl Suspect {
         Some(self.pause)
     }
 
+    /// Returns whether it has neither been written nor been found out for long.
+    pub(super) fn is_quiet(&self, now: Instant) -> bool {
+        let seen = self.found.map_or(self.touched, |(_, seen)| seen);
+        now - seen.max(self.touched) >= QUIET
+    }
+
+    /// Trusts the key again if it has not gone round for long, whatever else was written.
+    fn forget_if_quiet(&mut self, now: Instant) {
+        let is_over = self.found.is_some_and(|(_, seen)| now - seen >= QUIET);
+        if is_over || self.is_quiet(now) {
+            *self = Self::new(now);
+        }
+    }
+
     /// Returns what is told of it, if it goes round in circles.
     pub(super) fn circle(&self, key: &ObjectKey) -> Option<Circle> {
         Some(Circle {
             key: key.clone(),
-            pattern: self.pattern?,
+            pattern: self.found?.0,
             handlers: self.handlers.clone(),
             fields: self.fields.clone(),
             manager: self.manager.clone(),
@@ -271,6 +301,6 @@ impl Suspect {
     }
 
     pub(super) fn is_found(&self) -> bool {
-        self.pattern.is_some()
+        self.found.is_some()
     }
 }

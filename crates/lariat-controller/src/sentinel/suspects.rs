@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use lariat_core::{Causes, ObjectKey};
+use lariat_core::ObjectKey;
 use tokio::time::Instant;
 
 use super::options::Sentinel;
-use super::suspect::{Circle, Suspect, Write};
+use super::suspect::{Ask, Circle, Suspect, Write};
 
 /// How many keys are remembered.
 const MOST: usize = 1024;
@@ -56,23 +56,25 @@ impl Suspects {
     pub(super) fn judge(
         &mut self,
         key: &ObjectKey,
-        causes: &Causes,
+        ask: &Ask<'_>,
         options: &Sentinel,
         now: Instant,
     ) -> (u32, Option<Duration>) {
-        let chain = causes.chain();
+        let chain = ask.causes.chain();
         if chain >= options.runs && !self.0.contains_key(key) {
             // Its runs write other objects, whose changes bring it back.
             self.make_room(now);
-            self.0.insert(key.clone(), Suspect::led_by_others(now));
+            self.0.insert(key.clone(), Suspect::new(now));
         }
         match self.0.get_mut(key) {
-            Some(suspect) => (suspect.chain(causes), suspect.pause(causes, options, now)),
+            Some(suspect) => (suspect.chain(ask.causes), suspect.pause(ask, options, now)),
             None => (chain, None),
         }
     }
 
-    pub(super) fn circles(&self) -> Vec<Circle> {
+    /// Returns the keys that go round in circles, and forgets those that have been quiet.
+    pub(super) fn circles(&mut self, now: Instant) -> Vec<Circle> {
+        self.0.retain(|_, suspect| !suspect.is_quiet(now));
         let circles = self
             .0
             .iter()

@@ -1,22 +1,26 @@
 //! The sentinel of one kind.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lariat_cache::Written;
-use lariat_core::{Causes, Gvk, ObjectKey};
+use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::options::Sentinel;
-use super::suspect::{Circle, Write};
+use super::suspect::{Ask, Circle, Write};
 use super::suspects::Suspects;
+use crate::payload::Payload;
 
 /// Watches the keys of a kind that this process writes.
 pub(crate) struct Watchman {
     gvk: Gvk,
     options: Sentinel,
     suspects: Mutex<Suspects>,
+    /// Whether any key was ever written: most kinds are only read.
+    has_suspects: AtomicBool,
 }
 
 impl Watchman {
@@ -25,6 +29,7 @@ impl Watchman {
             gvk,
             options,
             suspects: Mutex::default(),
+            has_suspects: AtomicBool::new(false),
         }
     }
 
@@ -40,6 +45,7 @@ impl Watchman {
             by,
             chain,
         };
+        self.has_suspects.store(true, Ordering::Relaxed);
         let mut suspects = self.suspects.lock();
         let found = suspects.wrote(&write, &self.options, Instant::now());
         drop(suspects);
@@ -61,15 +67,22 @@ impl Watchman {
     }
 
     /// Returns how long a chain of runs led to a run, and how long it has to wait.
-    pub(crate) fn judge(&self, key: &ObjectKey, causes: &Causes) -> (u32, Option<Duration>) {
-        if !self.options.enabled {
-            return (0, None);
+    pub(crate) fn judge(&self, key: &ObjectKey, payload: &Payload) -> (u32, Option<Duration>) {
+        let (causes, chain) = (&payload.causes, payload.causes.chain());
+        let is_quiet = !self.has_suspects.load(Ordering::Relaxed) && chain < self.options.runs;
+        if !self.options.enabled || is_quiet {
+            return (chain, None);
         }
+        self.has_suspects.store(true, Ordering::Relaxed);
+        let ask = Ask {
+            causes,
+            has_deletion: payload.has_deletion(),
+        };
         let mut suspects = self.suspects.lock();
-        suspects.judge(key, causes, &self.options, Instant::now())
+        suspects.judge(key, &ask, &self.options, Instant::now())
     }
 
     pub(crate) fn status(&self) -> Vec<Circle> {
-        self.suspects.lock().circles()
+        self.suspects.lock().circles(Instant::now())
     }
 }

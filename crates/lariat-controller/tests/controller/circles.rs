@@ -307,3 +307,70 @@ async fn the_sentinel_can_be_sent_away_or_told_to_look_only() {
         assert_eq!(bench.status().circles.len(), found);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_field_that_is_no_longer_contested_is_not_slowed_for_ever() {
+    let bench = Bench::new().await;
+    let count = writes(&bench, |_| json!({"data": {"owner": "us"}}));
+    bench.start().await;
+    bench.create("a").await;
+    let rival: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "default");
+    for _ in 0..100 {
+        time::sleep(SECOND).await;
+        let undo = Patch::Merge(json!({"data": {"owner": "them"}}));
+        rival
+            .patch("a", &PatchParams::default(), &undo)
+            .await
+            .unwrap();
+    }
+    assert_eq!(bench.status().circles.len(), 1);
+    // The rival is gone; others change other fields, and we write on.
+    for number in 0..20 {
+        time::sleep(60 * SECOND).await;
+        bench.change("a", &number.to_string()).await;
+    }
+    assert!(bench.status().circles.is_empty());
+    let before = count.load(Ordering::SeqCst);
+    bench.change("a", "x").await;
+    time::sleep(SECOND / 10).await;
+    assert!(count.load(Ordering::SeqCst) > before, "at once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_circle_over_two_kinds_is_slowed_also_if_the_key_was_written_before() {
+    let bench = Bench::new().await;
+    let secrets = bench.factory.for_object::<Secret>();
+    let api: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
+    let secret: Secret =
+        serde_json::from_value(json!({"metadata": {"name": "s", "labels": {"of": "a"}}})).unwrap();
+    api.create(&PostParams::default(), &secret).await.unwrap();
+    let count = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&count);
+    let handler = move |cx: Context<ConfigMap>| {
+        let number = counted.fetch_add(1, Ordering::SeqCst);
+        async move {
+            let params = PatchParams::default();
+            if number == 0 {
+                let maps: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
+                let patch = Patch::Merge(json!({"data": {"seen": "yes"}}));
+                maps.patch(cx.key().name(), &params, &patch).await?;
+            }
+            let api: Api<Secret> = Api::namespaced(cx.client(), "default");
+            let patch = Patch::Merge(json!({"metadata": {"labels": {"n": number.to_string()}}}));
+            api.patch("s", &params, &patch).await?;
+            HandlerResult::Ok(Outcome::done())
+        }
+    };
+    bench
+        .config_maps
+        .register_handler("touches", handler)
+        .unwrap();
+    bench
+        .config_maps
+        .watch_related(&secrets, Relation::label("of"));
+    bench.create("a").await;
+    bench.start().await;
+    time::sleep(600 * SECOND).await;
+    let runs = count.load(Ordering::SeqCst);
+    assert!((25..60).contains(&runs), "{runs}");
+}

@@ -39,7 +39,7 @@ async fn a_key_can_be_enqueued_for_one_handler_only() {
         .enqueue_with(&key("a"), &Enqueue::now().to("three"));
     assert_eq!(
         error.unwrap_err().to_string(),
-        "v1 ConfigMap has no handler named \"three\" to enqueue default/a to; its handlers are: one, two"
+        "v1 ConfigMap has no handler named \"three\" to enqueue default/a to; its handlers: one, two"
     );
     registration.deregister().await;
 }

@@ -19,5 +19,6 @@ mod options;
 mod outcomes;
 mod ported;
 mod queueing;
+mod races;
 mod relations;
 mod stopping;

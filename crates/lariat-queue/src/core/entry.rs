@@ -209,6 +209,15 @@ impl<P: Payload> Entry<P> {
         }
     }
 
+    /// Raises the failures of a lane to a number they have at least.
+    pub(super) fn count_at_least(&mut self, lane: LaneId, least: u32) {
+        let failures = &mut self.extra_mut().failures;
+        match failures.iter_mut().find(|(known, _)| *known == lane) {
+            Some((_, count)) => *count = least.max(*count),
+            None => failures.push((lane, least)),
+        }
+    }
+
     /// Forgets the failures of one lane, or of the key as such.
     pub(super) fn forget_exactly(&mut self, lane: LaneId) {
         if let Some(extra) = &mut self.extra {

@@ -134,7 +134,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
         let slot = self.entries.find_or_insert(key, Entry::default);
         let entry = &mut self.entries[slot].value;
-        if add.after.is_zero() && entry.covers(&add) {
+        if add.after.is_zero() && add.failures == 0 && entry.covers(&add) {
             entry.payload.merge(add.payload);
             return None;
         }
@@ -145,6 +145,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
     fn put(&mut self, slot: u32, add: Add<P>, now: Instant) {
         let now = self.clock.stamp(now);
+        if add.failures > 0 {
+            let entry = &mut self.entries[slot].value;
+            let lanes = add.lanes.ids();
+            lanes.for_each(|lane| entry.count_at_least(lane, add.failures));
+        }
         if add.after.is_zero() {
             self.note_due(slot, now);
             let entry = &mut self.entries[slot].value;
@@ -164,11 +169,12 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
     }
 
-    /// Adds a key after a delay that grows with its failures, which go up by one.
+    /// Adds a key after a delay that grows with the number of such adds, which goes up by one.
     ///
-    /// `delay` is asked for the delay after so many failures in a row of the lanes; of several lanes
-    /// the most counts. If the add has a delay of its own, the shorter of the two counts
-    /// (controller-runtime's rule). A queue that is shutting down ignores it.
+    /// They are counted for the key as a whole ([`LaneId::WHOLE`]), apart from the failures of its lanes, and
+    /// forgotten with the next run in which no lane fails. `delay` is asked for the delay after so many. If the
+    /// add has a delay of its own, the shorter of the two counts (controller-runtime's rule). A queue that is
+    /// shutting down ignores it.
     pub fn add_failed(
         &mut self,
         key: K,
@@ -182,8 +188,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let hash = self.hasher().hash(&key);
         let slot = self.entries.find_or_insert((key, hash), Entry::default);
         let entry = &mut self.entries[slot].value;
-        let counts = add.lanes.ids().map(|lane| entry.count_failure(lane));
-        let delay = delay(counts.max().unwrap_or(1));
+        let delay = delay(entry.count_failure(LaneId::WHOLE));
         let after = match add.after.is_zero() {
             true => delay,
             false => delay.min(add.after),

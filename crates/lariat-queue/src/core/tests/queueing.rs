@@ -123,28 +123,39 @@ fn a_held_key_is_skipped_and_handed_out_right_after_it_is_back() {
 }
 
 #[test]
-fn failures_of_keys_and_lanes_are_counted_apart_and_forgotten_when_told() {
+fn requests_with_a_limit_are_counted_for_the_key_apart_from_failures_of_lanes() {
     let mut bench = Bench::new();
-    let fails = |bench: &mut Bench, key, lanes: LaneId, expected| {
+    let asks = |bench: &mut Bench, key, lanes: LaneId, expected| {
         let add = now_add().lanes(lanes);
-        let delay = |failures| {
-            assert_eq!(failures, expected);
+        let delay = |requests| {
+            assert_eq!(requests, expected);
             SECOND
         };
         bench.queue.add_failed(key, add, delay, bench.now);
     };
-    fails(&mut bench, 'a', lane(1), 1);
-    fails(&mut bench, 'a', lane(1), 2);
-    fails(&mut bench, 'a', lane(2), 1);
-    fails(&mut bench, 'b', lane(1), 1);
-    assert_eq!(bench.queue.failures(&'a', lane(1)), 2);
-    bench.queue.forget(&'a', lane(1));
-    fails(&mut bench, 'a', lane(1), 1);
+    asks(&mut bench, 'a', lane(1), 1);
+    asks(&mut bench, 'a', lane(1), 2);
+    asks(&mut bench, 'a', lane(2), 3);
+    asks(&mut bench, 'b', lane(1), 1);
+    assert_eq!(bench.queue.failures(&'a', lane(1)), 0);
+    assert_eq!(bench.queue.failures(&'a', LaneId::WHOLE), 3);
     bench.queue.forget(&'a', LaneId::WHOLE);
-    assert_eq!(bench.queue.failures(&'a', lane(2)), 0);
-    assert_eq!(bench.queue.failures(&'b', lane(1)), 1);
-    assert_eq!(bench.queue.failures(&'c', lane(1)), 0);
+    asks(&mut bench, 'a', lane(1), 1);
+    assert_eq!(bench.queue.failures(&'b', LaneId::WHOLE), 1);
+    assert_eq!(bench.queue.failures(&'c', LaneId::WHOLE), 0);
     // Forgetting is about the history only: what waits still comes.
     bench.advance(SECOND);
     assert_eq!(bench.drain(), "ab");
+}
+
+#[test]
+fn failures_can_be_brought_along() {
+    let mut bench = Bench::new();
+    let brings = |failures| now_add().lanes(lane(1)).failures(failures);
+    bench.add_with('a', brings(3));
+    bench.add_with('a', brings(2));
+    let taken = bench.take().unwrap();
+    assert_eq!(*taken.failures, [(lane(1), 3)]);
+    bench.finish(&taken, &[(lane(1), Verdict::Done)]);
+    assert_eq!(bench.queue.failures(&'a', lane(1)), 0);
 }
