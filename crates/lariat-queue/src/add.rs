@@ -34,7 +34,20 @@ pub enum Priority {
 }
 
 impl Priority {
-    pub(crate) const LEVELS: usize = 3;
+    /// All priorities, the lowest first.
+    pub const ALL: [Self; 3] = [Self::Low, Self::Normal, Self::High];
+
+    pub(crate) const LEVELS: usize = Self::ALL.len();
+
+    /// Returns the word for it, in lower case.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Low => "low",
+            Self::Normal => "normal",
+            Self::High => "high",
+        }
+    }
 
     /// Counts from zero, the highest level first.
     pub(crate) fn level(self) -> usize {

@@ -82,10 +82,10 @@ impl QueueStats {
     /// are due again (`depth`).
     #[must_use]
     pub fn depth(&self) -> usize {
-        self.depths.iter().sum::<usize>() + self.due_again
+        self.depths.iter().sum()
     }
 
-    /// Returns how many keys are in line at one priority.
+    /// Returns how many of these keys have one priority.
     #[must_use]
     pub fn depth_of(&self, priority: Priority) -> usize {
         self.depths[priority.level()]
@@ -95,7 +95,7 @@ impl QueueStats {
 /// Durations counted in powers of two of a microsecond.
 #[derive(Debug, Clone)]
 pub struct Histogram {
-    /// `buckets[i]` counts durations below 2^i µs and not below 2^(i-1) µs.
+    /// `buckets[i]` counts durations of at most 2^i µs and more than 2^(i-1) µs; the first, all up to 1 µs.
     buckets: [u64; BUCKETS],
     sum: Duration,
     max: Duration,
@@ -118,14 +118,26 @@ impl Histogram {
     /// Counts a duration.
     pub fn record(&mut self, duration: Duration) {
         let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
-        let bucket = (u64::BITS - micros.leading_zeros()) as usize;
+        // A bound is in its bucket, as Prometheus has it, so what is above 2^i µs by less than one is not.
+        let above = u64::from(!duration.subsec_nanos().is_multiple_of(1000));
+        let below = micros.saturating_add(above).saturating_sub(1);
+        let bucket = (u64::BITS - below.leading_zeros()) as usize;
         self.buckets[bucket.min(BUCKETS - 1)] += 1;
         self.sum = self.sum.saturating_add(duration);
         self.max = self.max.max(duration);
     }
 
-    /// Iterates over the buckets as upper bound, which is not in it, and count; the last has no bound
-    /// in truth.
+    /// Takes in what another one has counted.
+    pub fn merge(&mut self, other: &Self) {
+        for (count, more) in self.buckets.iter_mut().zip(other.buckets) {
+            *count += more;
+        }
+        self.sum = self.sum.saturating_add(other.sum);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Iterates over the buckets as upper bound, which is in it, and count; the last has no bound in
+    /// truth.
     pub fn buckets(&self) -> impl Iterator<Item = (Duration, u64)> {
         let bound = |bucket: u32| Duration::from_micros(1 << bucket);
         (0..).map(bound).zip(self.buckets)
@@ -184,6 +196,35 @@ mod tests {
             (waits.count(), waits.max()),
             (1000, Duration::from_millis(1))
         );
+    }
+
+    /// The bound of the bucket that counts a duration.
+    fn bound(nanos: u64) -> u128 {
+        let mut waits = Histogram::default();
+        waits.record(Duration::from_nanos(nanos));
+        let mut buckets = waits.buckets();
+        let (bound, _) = buckets.find(|(_, count)| *count > 0).unwrap();
+        bound.as_nanos()
+    }
+
+    #[test]
+    fn a_bound_is_in_its_bucket_and_what_is_above_it_is_not() {
+        assert_eq!((bound(0), bound(1), bound(1000)), (1000, 1000, 1000));
+        assert_eq!((bound(1001), bound(2000), bound(2001)), (2000, 2000, 4000));
+        assert_eq!((bound(1 << 20), bound(1_024_000)), (2_048_000, 1_024_000));
+    }
+
+    #[test]
+    fn what_is_merged_is_counted_as_if_here() {
+        let (mut one, mut other, mut both) = <(Histogram, Histogram, Histogram)>::default();
+        for micros in 1..100 {
+            let duration = Duration::from_micros(micros);
+            [&mut one, &mut other][micros as usize % 2].record(duration);
+            both.record(duration);
+        }
+        one.merge(&other);
+        assert!(one.buckets().eq(both.buckets()));
+        assert_eq!((one.sum(), one.max()), (both.sum(), both.max()));
     }
 
     #[test]

@@ -46,6 +46,16 @@ impl Held {
         }
     }
 
+    /// Returns the slots that are held, each once.
+    pub(super) fn slots<K: Eq + Hash, P>(&self, entries: &Index<K, Entry<P>>) -> Vec<u32> {
+        let held = self.line.iter().filter(|each| is_held(**each, entries));
+        let mut slots: Vec<u32> = held.map(|(slot, _)| *slot).collect();
+        // One that came back and was handed out again at the same moment is in the line twice.
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
     /// Returns how long the present holders have had their keys, all together.
     pub(super) fn unfinished(&self, now: Stamp) -> Duration {
         let nanos = (u128::from(now.nanos()) * self.count as u128).saturating_sub(self.since);

@@ -336,9 +336,22 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             held,
             unfinished: self.held.unfinished(now),
             longest: self.held.longest(now),
-            depths: self.ready.depths(),
+            depths: self.depths(),
             ..self.counters.snapshot()
         }
+    }
+
+    /// Returns how many keys have something due that no worker has, by level.
+    fn depths(&self) -> [usize; Priority::LEVELS] {
+        let mut depths = self.ready.depths();
+        if self.counters.due_again > 0 {
+            let held = self.held.slots(&self.entries);
+            let entries = held.iter().map(|slot| &self.entries[*slot].value);
+            for entry in entries.filter(|entry| !entry.due.is_empty()) {
+                depths[entry.priority.level()] += 1;
+            }
+        }
+        depths
     }
 }
 

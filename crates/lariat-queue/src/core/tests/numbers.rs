@@ -128,3 +128,30 @@ fn retries_and_requeues_are_counted_apart_and_depths_by_priority() {
         (1, 0)
     );
 }
+
+#[test]
+fn a_held_key_that_is_due_again_is_in_the_depth_of_the_priority_it_is_due_at() {
+    let mut bench = Bench::new();
+    bench.add("ba");
+    let (_b, a) = (bench.take().unwrap(), bench.take().unwrap());
+    // It is handed out twice at one moment, behind another that is held.
+    bench.done(&a);
+    bench.add("a");
+    let a = bench.take().unwrap();
+    let depths = |bench: &mut Bench| {
+        let stats = bench.queue.stats(bench.now);
+        assert_eq!(
+            stats.depth(),
+            Priority::ALL.map(|each| stats.depth_of(each)).iter().sum()
+        );
+        Priority::ALL.map(|each| stats.depth_of(each))
+    };
+    assert_eq!(depths(&mut bench), [0, 0, 0]);
+    bench.add_with('a', now_add().priority(Priority::Low));
+    assert_eq!(depths(&mut bench), [1, 0, 0]);
+    bench.add_with('a', now_add().priority(Priority::High));
+    bench.add_with('c', now_add());
+    assert_eq!(depths(&mut bench), [0, 1, 1], "it is urgent by now");
+    bench.done(&a);
+    assert_eq!(depths(&mut bench), [0, 1, 1], "it is in line by now");
+}
