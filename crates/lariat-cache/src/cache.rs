@@ -55,7 +55,7 @@ impl<K: View> Cache<K> {
     pub fn get(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, DecodeError> {
         let object = self.store().get(key);
         object
-            .map(|object| K::view(&object, self.gvk()))
+            .map(|object| self.store().read(&object, self.gvk()))
             .transpose()
     }
 
@@ -120,7 +120,10 @@ impl<K: View> Cache<K> {
         function: impl Fn(&K) -> Vec<String> + Send + Sync + 'static,
     ) -> Result<(), IndexError> {
         let gvk = self.gvk().clone();
-        let raw = move |object: &Arc<CachedObject>| match K::view(object, &gvk) {
+        // Not the store, which keeps the function.
+        let decoding = self.store().decoding().clone();
+        let read = move |object: &Arc<CachedObject>| decoding.of(|| K::view(object, &gvk));
+        let raw = move |object: &Arc<CachedObject>| match read(object) {
             Ok(object) => function(&object),
             Err(error) => {
                 if !error.is_no_content() {
@@ -158,10 +161,10 @@ impl<K: View> Cache<K> {
         &self,
         objects: Vec<Arc<CachedObject>>,
     ) -> impl Iterator<Item = Result<Arc<K>, DecodeError>> + use<K> {
-        let gvk = self.gvk().clone();
+        let (store, gvk) = (Arc::clone(self.store()), self.gvk().clone());
         objects
             .into_iter()
-            .map(move |object| K::view(&object, &gvk))
+            .map(move |object| store.read(&object, &gvk))
     }
 
     /// Returns how many objects there are.

@@ -80,7 +80,7 @@ impl Informer {
         object: &Arc<CachedObject>,
         event: fn(K) -> watcher::Event<K>,
     ) -> watcher::Result<watcher::Event<K>> {
-        match K::view(object, self.gvk()) {
+        match self.store().read::<K>(object, self.gvk()) {
             Ok(value) => Ok(event(K::clone(&value))),
             Err(error) => Err(watcher::Error::WatchFailed(kube::Error::Service(
                 error.into(),

@@ -57,7 +57,7 @@ pub use client::{
 pub use error::{SyncError, Unsynced};
 pub use factory::{CacheFactoryBuilder, SharedCacheFactory};
 pub use informer::{
-    Changes, Informer, KindStatus, LoadError, Phase, Subscriber, Subscription, Written,
+    Changes, Informer, KindStatus, LoadError, Phase, Reconnect, Subscriber, Subscription, Written,
 };
 pub use mapper::{MapperError, RestMapper, Survey};
 pub use options::{Filling, KindOptions, MissingKind};

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lariat_core::Gvk;
 use serde::de::DeserializeOwned;
 
-use crate::store::{CachedObject, DecodeError};
+use crate::store::{CachedObject, DecodeError, Store};
 
 /// A type as which cached objects can be read.
 ///
@@ -34,6 +34,21 @@ impl<K: DeserializeOwned + Send + Sync + 'static> View for K {
 
     fn view(object: &Arc<CachedObject>, gvk: &Gvk) -> Result<Arc<Self>, DecodeError> {
         object.decode(gvk)
+    }
+}
+
+impl Store {
+    /// Reads one of its objects of a kind, and counts it if that took decoding.
+    ///
+    /// # Errors
+    ///
+    /// The object does not fit the view.
+    pub fn read<K: View>(
+        &self,
+        object: &Arc<CachedObject>,
+        gvk: &Gvk,
+    ) -> Result<Arc<K>, DecodeError> {
+        self.decoding().of(|| K::view(object, gvk))
     }
 }
 

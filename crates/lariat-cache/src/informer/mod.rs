@@ -6,6 +6,7 @@ mod core;
 mod load;
 mod progress;
 mod publisher;
+mod reconnect;
 mod run;
 mod status;
 mod user;
@@ -30,6 +31,7 @@ pub use load::LoadError;
 pub(crate) use progress::Segment;
 pub(crate) use publisher::Publisher;
 pub use publisher::{Subscriber, Subscription, Written};
+pub use reconnect::Reconnect;
 pub use status::{KindStatus, Phase};
 use user::User;
 

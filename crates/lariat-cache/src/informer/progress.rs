@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::reconnect::Reconnect;
 use super::status::{KindStatus, Phase};
 use crate::store::Store;
 
@@ -26,8 +27,10 @@ struct Totals {
     segments: Vec<Phase>,
     /// Counts beginnings, so that reflectors of an earlier one are not listened to.
     generation: u64,
+    loads: u64,
     lists: u64,
     watches: u64,
+    reconnects: [u64; Reconnect::ALL.len()],
     unreadable: u64,
     last_error: Option<String>,
     /// How long the pause after it is.
@@ -134,9 +137,12 @@ impl Progress {
             objects,
             bytes,
             storage,
+            decodes: store.decodes(),
             version: totals.version.clone(),
+            loads: totals.loads,
             lists: totals.lists,
             watches: totals.watches,
+            reconnects: totals.reconnects,
             unreadable: totals.unreadable,
             last_heard: totals.last_heard.map(|at| at.elapsed()),
             last_error: totals.last_error.clone(),
@@ -180,6 +186,16 @@ impl Segment {
         totals.watches += 1;
         totals.last_error = None;
         totals.last_heard = Some(Instant::now());
+    }
+
+    /// Notes that everything there is was read.
+    pub(crate) fn loaded(&self) {
+        self.progress.totals.lock().loads += 1;
+    }
+
+    /// Notes that something ended, for this reason, and that another request follows.
+    pub(crate) fn reconnects(&self, reason: Reconnect) {
+        self.progress.totals.lock().reconnects[reason as usize] += 1;
     }
 
     /// Notes that the server said something.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lariat_core::{Gvk, ResourceVersion};
 
+use super::reconnect::Reconnect;
 use crate::store::Storage;
 
 /// What the reflector of a kind is at.
@@ -62,8 +63,14 @@ pub struct KindStatus {
     pub bytes: usize,
     /// In which form they are kept.
     pub storage: Storage,
+    /// Values that had to be decoded from them for caches, handlers, relations and streams; whoever finds a
+    /// value that is shared costs none.
+    pub decodes: u64,
     /// The version up to which the cache is; of several namespaces, the one that was told last.
     pub version: Option<ResourceVersion>,
+    /// Times everything there is was read to its end, by a list or by a watch that began with it; the first
+    /// time fills the cache.
+    pub loads: u64,
     /// Lists begun, pages not counted. A watch that begins with everything there is needs none.
     pub lists: u64,
     /// Watches opened.
@@ -76,4 +83,13 @@ pub struct KindStatus {
     pub last_error: Option<String>,
     /// How long the pause after it is, if something is tried again.
     pub retry_in: Option<Duration>,
+    pub(super) reconnects: [u64; Reconnect::ALL.len()],
+}
+
+impl KindStatus {
+    /// Returns how many requests followed one that ended for some reason.
+    #[must_use]
+    pub fn reconnects(&self, reason: Reconnect) -> u64 {
+        self.reconnects[reason as usize]
+    }
 }

@@ -7,6 +7,7 @@ use http_body_util::BodyExt;
 use serde::Deserialize;
 
 use super::source::{SourceBody, SourceError};
+use crate::informer::Reconnect;
 use crate::mapper::NO_PATH;
 
 /// A list or a watch that did not work.
@@ -123,6 +124,18 @@ impl ReflectorError {
     /// Returns whether a watch simply stopped, without anybody refusing anything.
     pub(super) fn is_interruption(&self) -> bool {
         matches!(self, Self::Cut { .. } | Self::Silent { .. })
+    }
+
+    /// Returns the reason for which another request follows.
+    pub(super) fn reason(&self) -> Reconnect {
+        match self {
+            Self::EndedAtOnce => Reconnect::Closed,
+            Self::Expired { .. } => Reconnect::Expired,
+            Self::Silent { .. } | Self::Unanswered { .. } => Reconnect::Silent,
+            Self::Refused { .. } | Self::NotServed => Reconnect::Refused,
+            Self::Unreachable { .. } | Self::Cut { .. } => Reconnect::Failed,
+            Self::Malformed { .. } | Self::NoEndMarker | Self::WentBack => Reconnect::Failed,
+        }
     }
 
     /// Returns whether a watch that was refused so could work from the same version later.

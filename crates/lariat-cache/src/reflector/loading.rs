@@ -108,6 +108,7 @@ impl Reflector {
         self.show(&mut loading, None);
         self.publisher.end_listing(&loading.listing, version);
         self.progress.reached(version);
+        self.progress.loaded();
         if loading.initial {
             let elapsed = loading.started.elapsed();
             tracing::info!(kind = %self.progress.gvk(), objects = loading.loaded, ?elapsed, "cache is filled");

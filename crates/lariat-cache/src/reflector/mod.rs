@@ -131,10 +131,12 @@ impl Reflector {
             step = match outcome {
                 Ok(next) => next,
                 Err(Failure { error, .. }) if error.is_not_served() => {
+                    self.progress.reconnects(error.reason());
                     self.progress.failed(&describe(&error), None);
                     return Exit::NotServed;
                 }
                 Err(Failure { error, next }) => {
+                    self.progress.reconnects(error.reason());
                     let delay = self.backoff.fail(error.retry_after());
                     self.progress.failed(&describe(&error), Some(delay));
                     if stop.run_until_cancelled(time::sleep(delay)).await.is_none() {

@@ -11,7 +11,7 @@ use super::event::WatchEvent;
 use super::loading::Loading;
 use super::stream::{End, WatchStream};
 use super::{Failure, Reflector, Step};
-use crate::informer::Phase;
+use crate::informer::{Phase, Reconnect};
 use crate::store::Delta;
 
 /// How long a watch is asked to last, at least; up to as much again is added at random.
@@ -105,6 +105,7 @@ impl Reflector {
             self.reading.streams = false;
         }
         if error.refuses_streaming() {
+            self.progress.reconnects(error.reason());
             return Ok(Step::Load);
         }
         let next = Step::Load;
@@ -150,12 +151,15 @@ impl Reflector {
             Err(error) if !(cursor.told && error.is_interruption()) => {
                 return Err(self.failure(error, cursor.version));
             }
-            Ok(()) if self.silent_watches >= SILENT_WATCHES => return Ok(Step::Load),
-            Ok(()) => {}
+            Ok(()) => self.progress.reconnects(Reconnect::Closed),
             Err(error) => {
                 let kind = self.progress.gvk();
                 tracing::debug!(%kind, error = %describe(&error), "watch is opened again");
+                self.progress.reconnects(error.reason());
             }
+        }
+        if self.silent_watches >= SILENT_WATCHES {
+            return Ok(Step::Load);
         }
         if brief {
             time::sleep(REOPEN_PAUSE).await;

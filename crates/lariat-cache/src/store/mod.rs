@@ -2,6 +2,7 @@
 
 mod body;
 mod change;
+mod decodes;
 mod delta;
 mod error;
 mod forms;
@@ -24,6 +25,7 @@ use parking_lot::{Mutex, RwLock};
 
 pub use body::Storage;
 pub use change::Change;
+pub(crate) use decodes::Decodes;
 pub(crate) use delta::{Content, Delta, Listing};
 pub use error::{DecodeError, IndexError};
 pub(crate) use index::IndexFn;
@@ -52,6 +54,7 @@ pub struct Store {
     writer: Mutex<Writer>,
     /// In which form objects are kept.
     storage: Mutex<Storage>,
+    decodes: Decodes,
 }
 
 /// What readers of lists see.
@@ -249,6 +252,18 @@ impl Store {
     #[must_use]
     pub fn retained(&self) -> usize {
         self.tree().iter().map(|object| object.retained()).sum()
+    }
+
+    /// Returns how many values had to be decoded for those who read objects through the kind's caches, its
+    /// handlers, relations and streams.
+    #[must_use]
+    pub fn decodes(&self) -> u64 {
+        self.decodes.count()
+    }
+
+    /// Returns what counts them.
+    pub(crate) fn decoding(&self) -> &Decodes {
+        &self.decodes
     }
 
     /// Returns whether a dictionary was made, so that what comes is compressed.

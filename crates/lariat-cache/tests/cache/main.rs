@@ -15,6 +15,7 @@ mod identity;
 mod informer;
 #[cfg(feature = "kube-runtime")]
 mod kube_runtime;
+mod numbers;
 mod own_writes;
 mod resync;
 mod selection;

@@ -66,7 +66,7 @@ impl<K: View> Context<K> {
 
     fn read(&self, object: Option<&Arc<CachedObject>>) -> Result<Option<Arc<K>>, DecodeError> {
         let value = object
-            .map(|object| K::view(object, self.gvk()))
+            .map(|object| self.call.core.informer().store().read(object, self.gvk()))
             .transpose()?;
         Ok(value.inspect(|value| self.call.decoded.keep(value)))
     }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use lariat_cache::{CachedObject, Metadata, View};
+use lariat_cache::{CachedObject, Metadata, Store, View};
 use lariat_core::{Gvk, ObjectKey, Scope};
 
 /// Says which keys of one kind an object of another has to do with.
@@ -91,16 +91,16 @@ impl<V: View> Relation<V> {
         Self { to, ..self }
     }
 
-    /// Returns the keys of the target an object has to do with.
+    /// Returns the keys of the target an object of a store and a kind has to do with.
     pub(super) fn keys(
         &self,
         object: &Arc<CachedObject>,
-        of: &Gvk,
+        (store, of): (&Store, &Gvk),
         target: &Target<'_>,
     ) -> Result<Vec<ObjectKey>, lariat_cache::DecodeError> {
         match &self.map {
             Map::Owners { controllers_only } => Ok(target.owners(object, *controllers_only)),
-            Map::Custom(map) => Ok(map(&*V::view(object, of)?)),
+            Map::Custom(map) => Ok(map(&*store.read::<V>(object, of)?)),
         }
     }
 }

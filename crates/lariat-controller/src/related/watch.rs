@@ -5,7 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
-use lariat_cache::{CachedObject, Change, Informer, KindClient, Subscriber, Subscription, View};
+use lariat_cache::{
+    CachedObject, Change, Informer, KindClient, Store, Subscriber, Subscription, View,
+};
 use lariat_core::{Cause, Gvk, ObjectKey, describe};
 use lariat_queue::{Add, Lanes as Due, Priority};
 
@@ -99,6 +101,7 @@ impl<V: View> AnyRelation for Relating<V> {
         informer.need::<V>();
         let feed = Arc::new(Feed {
             of: informer.gvk().clone(),
+            store: Arc::clone(informer.store()),
             target,
             relation: Arc::clone(&self.relation),
             has_unread: AtomicBool::new(false),
@@ -150,6 +153,7 @@ impl Joined {
 /// It does not have the informer of its target, which would then be in use by itself.
 struct Feed<V> {
     of: Gvk,
+    store: Arc<Store>,
     target: Enqueuer,
     relation: Arc<Relation<V>>,
     has_unread: AtomicBool,
@@ -238,7 +242,8 @@ impl<V: View> Feed<V> {
             gvk: self.to(),
             scope: resource.map(|resource| resource.scope()),
         };
-        let find = AssertUnwindSafe(|| self.relation.keys(object, &self.of, &target));
+        let of = (&*self.store, &self.of);
+        let find = AssertUnwindSafe(|| self.relation.keys(object, of, &target));
         let (kind, key, to) = (&self.of, object.key(), self.to());
         match catch_unwind(find) {
             Ok(Ok(keys)) => keys,
