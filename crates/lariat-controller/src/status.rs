@@ -17,6 +17,8 @@ pub struct HandlerStatus {
     pub name: Arc<str>,
     /// Calls that have ended.
     pub runs: u64,
+    /// Calls that asked to come again at once, of all that [asked to](Ended::Requeued).
+    pub at_once: u64,
     /// Calls that came after a failure; the queue's `retries` counts those that were scheduled.
     pub retries: u64,
     /// Calls that failed, panics and timeouts included.
@@ -34,23 +36,29 @@ pub struct HandlerStatus {
     /// How long it took from a change to the call for it; retries do not count.
     pub lags: Histogram,
     ended: [u64; Ended::ALL.len()],
+    /// Those that did not fail, and those that did.
+    times_by_failure: [Histogram; 2],
 }
 
 impl HandlerStatus {
     pub(crate) fn new(name: Arc<str>, totals: Totals) -> Self {
         let count = |of: Ended| totals.ended[of as usize];
         let failures = Ended::ALL.into_iter().filter(|ended| ended.is_failure());
+        let mut times = totals.times[0].clone();
+        times.merge(&totals.times[1]);
         Self {
             name,
             runs: totals.ended.iter().sum(),
+            at_once: totals.at_once,
             retries: totals.retries,
             failures: failures.map(count).sum(),
             panics: count(Ended::Panicked),
             timeouts: count(Ended::TimedOut),
             given_up: totals.given_up,
-            busy: totals.times.sum(),
+            busy: times.sum(),
             ended: totals.ended,
-            times: totals.times,
+            times,
+            times_by_failure: totals.times,
             lags: totals.lags,
         }
     }
@@ -59,6 +67,12 @@ impl HandlerStatus {
     #[must_use]
     pub fn ended(&self, how: Ended) -> u64 {
         self.ended[how as usize]
+    }
+
+    /// Returns how long those calls took that failed, or those that did not.
+    #[must_use]
+    pub fn times_of(&self, failed: bool) -> &Histogram {
+        &self.times_by_failure[usize::from(failed)]
     }
 }
 
@@ -74,6 +88,8 @@ pub struct ControllerStatus {
     pub workers: Option<usize>,
     /// The handlers, in the order of their registration.
     pub handlers: Vec<HandlerStatus>,
+    /// What those have done together that are not registered any more; it has no name.
+    pub gone: HandlerStatus,
     /// The keys that go round in circles, by key; see [`Sentinel`](crate::Sentinel).
     pub circles: Vec<Circle>,
 }

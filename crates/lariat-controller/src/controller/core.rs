@@ -354,11 +354,13 @@ impl ControllerCore {
     }
 
     pub(crate) fn status(&self) -> ControllerStatus {
+        let (handlers, gone) = self.lanes.status();
         ControllerStatus {
             cache: self.informer.status(),
             queue: self.queue.stats(),
             workers: Some(self.working.load(Ordering::Relaxed)).filter(|workers| *workers > 0),
-            handlers: self.lanes.status(),
+            handlers,
+            gone,
             circles: self.watchman.status(),
         }
     }

@@ -142,7 +142,9 @@ impl Runner<'_> {
                 .as_ref()
                 .is_err_and(|failure| failure.is_conflict),
         };
-        lane.count(report.ended, report.attempt, report.took);
+        let again = answer.result.as_ref().ok().and_then(|again| again.after);
+        let at_once = again == Some(Duration::ZERO);
+        lane.count(report.ended, report.attempt, report.took, at_once);
         match answer.result {
             Ok(again) => self.answered(lane, report, &again),
             Err(failure) => self.failed(lane, report, failure),

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use lariat_cache::Change;
 use lariat_core::Gvk;
 use lariat_queue::{Lanes as Due, Priority};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
-use super::Lane;
+use super::{Lane, Totals};
 use crate::error::RegisterError;
 use crate::status::HandlerStatus;
 
@@ -20,6 +20,8 @@ pub(crate) struct Lanes {
     list: RwLock<LaneList>,
     /// Told when the list has changed.
     changed: Notify,
+    /// What was counted of lanes that are not in the list any more.
+    gone: Arc<Mutex<Totals>>,
 }
 
 /// The lanes there are at some moment, in the order of their registration.
@@ -137,8 +139,12 @@ impl Lanes {
 
     fn take_out(&self, chosen: impl Fn(&Lane) -> bool) -> Vec<Arc<Lane>> {
         let mut list = self.list.write();
+        // Asked once: the time of a lane can be over at any moment.
         let (out, rest): (Vec<_>, Vec<_>) = list.iter().cloned().partition(|lane| chosen(lane));
-        out.iter().for_each(|lane| lane.gate.close());
+        for lane in &out {
+            lane.gate.close();
+            lane.leave(&self.gone);
+        }
         let before = std::mem::replace(&mut *list, LaneList::new(rest.into()));
         drop(list);
         drop(before);
@@ -146,8 +152,13 @@ impl Lanes {
         out
     }
 
-    pub(crate) fn status(&self) -> Vec<HandlerStatus> {
-        self.list().iter().map(|lane| lane.status()).collect()
+    /// Returns what was counted of each lane, and of all that are gone.
+    pub(crate) fn status(&self) -> (Vec<HandlerStatus>, HandlerStatus) {
+        // Under the lock, so that a lane that goes is in one of them.
+        let list = self.list.read();
+        let gone = self.gone.lock().clone();
+        let present = list.iter().map(|lane| lane.status()).collect();
+        (present, HandlerStatus::new("".into(), gone))
     }
 }
 

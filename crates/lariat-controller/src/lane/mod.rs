@@ -5,8 +5,8 @@ mod limit;
 mod list;
 mod totals;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kube::Client;
@@ -39,6 +39,8 @@ pub(crate) struct Lane {
     totals: Mutex<Totals>,
     /// A start does not wait for the kind on its account.
     is_optional: bool,
+    /// What counts for the handlers of the kind that are gone, once this one is.
+    gone: OnceLock<Arc<Mutex<Totals>>>,
 }
 
 /// Counts lanes; those of one kind are told apart by their numbers.
@@ -65,6 +67,7 @@ impl Lane {
             options,
             gate: Gate::default(),
             totals: Mutex::default(),
+            gone: OnceLock::new(),
         })
     }
 
@@ -161,16 +164,34 @@ impl Lane {
         retries.is_some_and(|retries| failures > retries)
     }
 
-    pub(crate) fn count(&self, ended: Ended, attempt: u32, took: Duration) {
-        self.totals.lock().count(ended, attempt, took);
+    /// Counts a call; `at_once` tells whether it asked for the next without delay.
+    pub(crate) fn count(&self, ended: Ended, attempt: u32, took: Duration, at_once: bool) {
+        self.tally(|totals| totals.count(ended, attempt, took, at_once));
     }
 
     pub(crate) fn count_lag(&self, lag: Duration) {
-        self.totals.lock().lags.record(lag);
+        self.tally(|totals| totals.lags.record(lag));
     }
 
     pub(crate) fn count_given_up(&self) {
-        self.totals.lock().given_up += 1;
+        self.tally(|totals| totals.given_up += 1);
+    }
+
+    fn tally(&self, count: impl Fn(&mut Totals)) {
+        let mut totals = self.totals.lock();
+        count(&mut totals);
+        // A call that was under way when the handler went.
+        if let Some(gone) = self.gone.get() {
+            count(&mut gone.lock());
+        }
+    }
+
+    /// Hands over what was counted, and what will be.
+    fn leave(&self, gone: &Arc<Mutex<Totals>>) {
+        let totals = self.totals.lock();
+        if self.gone.set(Arc::clone(gone)).is_ok() {
+            gone.lock().merge(&totals);
+        }
     }
 
     pub(crate) fn status(&self) -> HandlerStatus {

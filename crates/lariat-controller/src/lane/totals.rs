@@ -61,19 +61,36 @@ impl Ended {
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Totals {
     pub(crate) ended: [u64; Ended::ALL.len()],
+    /// Of the calls that asked to come again, those that did not want to wait.
+    pub(crate) at_once: u64,
     pub(crate) retries: u64,
     /// Failures after which nothing was tried again, because the retries were used up.
     pub(crate) given_up: u64,
-    /// How long calls took.
-    pub(crate) times: Histogram,
+    /// How long calls took: those that did not fail, and those that did.
+    pub(crate) times: [Histogram; 2],
     /// How long changes waited before the handler was called for them.
     pub(crate) lags: Histogram,
 }
 
 impl Totals {
-    pub(super) fn count(&mut self, ended: Ended, attempt: u32, took: Duration) {
+    pub(super) fn count(&mut self, ended: Ended, attempt: u32, took: Duration, at_once: bool) {
         self.ended[ended as usize] += 1;
+        self.at_once += u64::from(at_once);
         self.retries += u64::from(attempt > 1);
-        self.times.record(took);
+        self.times[usize::from(ended.is_failure())].record(took);
+    }
+
+    /// Takes in what was counted elsewhere.
+    pub(super) fn merge(&mut self, other: &Self) {
+        for (count, more) in self.ended.iter_mut().zip(other.ended) {
+            *count += more;
+        }
+        for (times, more) in self.times.iter_mut().zip(&other.times) {
+            times.merge(more);
+        }
+        self.at_once += other.at_once;
+        self.retries += other.retries;
+        self.given_up += other.given_up;
+        self.lags.merge(&other.lags);
     }
 }

@@ -370,8 +370,12 @@ async fn an_error_from_deep_inside_can_say_that_it_is_to_be_ignored() {
 
 /// An error that cannot be printed.
 #[derive(Debug, thiserror::Error)]
-#[error("{}", panic!("no words"))]
+#[error("{}", words())]
 struct Speechless;
+
+fn words() -> String {
+    panic!("no words")
+}
 
 #[tokio::test(start_paused = true)]
 async fn an_error_or_a_limiter_that_panics_leaves_the_workers_alone() {
