@@ -13,7 +13,7 @@ cargo clippy --workspace --all-targets --all-features -- --deny warnings
 
 # Crates in which features leave code out, one feature set at a time.
 step features
-for features in "" rustls-tls cluster; do
+for features in "" rustls-tls cluster metrics; do
     cargo check --quiet --package lariat --no-default-features --features "$features"
 done
 for features in "" rustls-tls kube-runtime; do
@@ -21,6 +21,9 @@ for features in "" rustls-tls kube-runtime; do
 done
 for features in "" client tls; do
     cargo check --quiet --package lariat-cluster --no-default-features --features "$features"
+done
+for features in "" metrics; do
+    cargo check --quiet --package lariat-controller --no-default-features --features "$features"
 done
 cargo check --quiet --package lariat-core --no-default-features
 

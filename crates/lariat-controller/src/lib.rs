@@ -29,6 +29,10 @@
 //! factory.stop().await?;
 //! # Ok(()) }
 //! ```
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `metrics` | `lariat_controller::metrics`, what is counted in a registry of `prometheus-client` |
 
 mod factory;
 mod many;
@@ -44,6 +48,8 @@ mod payload;
 
 mod current;
 mod error;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 mod status;
 
 pub use controller::{CallRecord, ControllerOptions, Registration, RunRecord, SharedController};

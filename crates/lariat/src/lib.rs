@@ -25,6 +25,7 @@
 //! | `rustls-tls` (default) | TLS by rustls and ring |
 //! | `kube-runtime` | shared informers as streams and stores of kube-rs |
 //! | `cluster` | `lariat::cluster`, a Kubernetes API server in memory |
+//! | `metrics` | `lariat::metrics`, what is counted, in a registry of `prometheus-client` |
 
 mod signal;
 
@@ -59,6 +60,10 @@ pub mod cache {
 pub mod queue {
     pub use lariat_queue::*;
 }
+
+#[cfg(feature = "metrics")]
+#[doc(inline)]
+pub use lariat_controller::metrics;
 
 /// A Kubernetes API server in memory, for tests and for trying things out.
 #[cfg(feature = "cluster")]

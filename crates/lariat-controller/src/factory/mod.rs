@@ -60,7 +60,7 @@ pub use transaction::Transaction;
 /// ```
 #[derive(Clone)]
 pub struct SharedControllerFactory {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 pub(crate) struct Shared {

@@ -1,6 +1,8 @@
 //! Controllers on the embedded cluster, in virtual time.
 
 mod bench;
+#[cfg(feature = "metrics")]
+mod exposition;
 mod logs;
 
 mod circles;
@@ -15,6 +17,10 @@ mod lanes;
 mod lasso;
 mod lives;
 mod many_kinds;
+#[cfg(feature = "metrics")]
+mod metrics;
+#[cfg(feature = "metrics")]
+mod metrics_lives;
 mod options;
 mod outcomes;
 mod ported;

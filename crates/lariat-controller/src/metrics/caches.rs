@@ -1,0 +1,92 @@
+//! Caches, and the reflectors that fill them.
+
+use std::fmt;
+
+use lariat_cache::{KindStatus, Phase, Reconnect};
+
+use super::output::Output;
+use super::scrape::{Cached, Label};
+
+pub(super) fn write(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
+    out.gauges(
+        "lariat_cache_objects",
+        "Objects that are cached.",
+        each(caches, |kind| kind.objects),
+    )?;
+    out.gauges(
+        "lariat_cache_bytes",
+        "Bytes they hold.",
+        each(caches, |kind| kind.bytes),
+    )?;
+    out.counters(
+        "lariat_cache_decodes_total",
+        "Values that had to be decoded from them.",
+        each(caches, |kind| kind.decodes),
+    )?;
+    out.counters(
+        "lariat_cache_lists_total",
+        "Times everything there is was read, by a list or by the beginning of a watch.",
+        each(caches, |kind| kind.loads),
+    )?;
+    reflectors(caches, out)
+}
+
+fn reflectors(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
+    out.counters(
+        "lariat_reflector_lists_total",
+        "Lists begun.",
+        each(caches, |kind| kind.lists),
+    )?;
+    out.counters(
+        "lariat_reflector_watches_total",
+        "Watches opened.",
+        each(caches, |kind| kind.watches),
+    )?;
+    reconnects(caches, out)?;
+    let ages = caches.iter().filter_map(|cached| {
+        let age = cached.status.last_heard?;
+        Some((labels(cached), age.as_secs_f64()))
+    });
+    out.gauges(
+        "lariat_reflector_last_event_age_seconds",
+        "How long ago the API server said anything.",
+        ages,
+    )?;
+    out.gauges(
+        "lariat_reflector_synced",
+        "Whether the cache is filled and watched.",
+        each(caches, |kind| u32::from(kind.phase == Phase::Synced)),
+    )?;
+    out.counters(
+        "lariat_reflector_unreadable_total",
+        "Objects and events that could not be read.",
+        each(caches, |kind| kind.unreadable),
+    )
+}
+
+fn reconnects(caches: &[Cached], out: &mut Output<'_>) -> fmt::Result {
+    let by_reason = |cached| {
+        Reconnect::ALL.map(|reason| {
+            let [context, kind] = labels(cached);
+            let labels = [context, kind, ("reason", reason.as_str())];
+            (labels, cached.status.reconnects(reason))
+        })
+    };
+    out.counters(
+        "lariat_reflector_reconnects_total",
+        "Requests that followed others, by what ended these.",
+        caches.iter().flat_map(by_reason),
+    )
+}
+
+fn each<'a, V>(
+    caches: &'a [Cached],
+    value: fn(&'a KindStatus) -> V,
+) -> impl Iterator<Item = ([Label<'a>; 2], V)> {
+    let caches = caches.iter();
+    caches.map(move |cached| (labels(cached), value(&cached.status)))
+}
+
+fn labels(cached: &Cached) -> [Label<'_>; 2] {
+    [("ctx", &cached.context), ("kind", &cached.name)]
+}

@@ -1,0 +1,108 @@
+//! What a registry asks.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use prometheus_client::collector;
+use prometheus_client::encoding::DescriptorEncoder;
+
+use super::output::Output;
+use super::scrape::Scrape;
+use super::{caches, controllers, handlers, lasso, queues};
+use crate::SharedControllerFactory;
+use crate::factory::Shared;
+
+/// Tells a registry the figures of factories; a clone is the same collector.
+///
+/// Factories can be added at any time. It does not keep them: a factory that is dropped is told of no more.
+/// See [the module](super) for the series.
+///
+/// ```no_run
+/// use lariat_controller::SharedControllerFactory;
+/// use lariat_controller::metrics::{Collector, prometheus_client::registry::Registry};
+///
+/// # fn example(local: &SharedControllerFactory, remote: &SharedControllerFactory) {
+/// let collector = Collector::new();
+/// collector.add("local", local);
+/// collector.add("remote", remote);
+/// let mut registry = Registry::default();
+/// registry.register_collector(Box::new(collector.clone()));
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct Collector {
+    /// Each with a context id of its own.
+    members: Arc<Mutex<Vec<Member>>>,
+}
+
+struct Member {
+    context: Arc<str>,
+    factory: Weak<Shared>,
+}
+
+impl Collector {
+    /// Makes a collector without factories.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a factory under a context id, lasso's `ctx`, which tells its series from those of others.
+    ///
+    /// A factory that was added under the same id before is told of no more: two of them would have series of
+    /// the same name and labels, which is not valid. So the factory of a cluster that comes back takes the
+    /// place of the old one, also while that is being stopped.
+    pub fn add(&self, context: impl Into<Arc<str>>, factory: &SharedControllerFactory) {
+        let context = context.into();
+        let mut members = self.members.lock();
+        members.retain(|member| member.is_alive() && member.context != context);
+        members.push(Member {
+            context,
+            factory: Arc::downgrade(&factory.shared),
+        });
+    }
+
+    /// Returns the factories that are left, with their context ids.
+    fn factories(&self) -> Vec<(Arc<str>, SharedControllerFactory)> {
+        let members = self.members.lock();
+        let alive = members.iter().filter_map(|member| {
+            let shared = member.factory.upgrade()?;
+            Some((
+                Arc::clone(&member.context),
+                SharedControllerFactory { shared },
+            ))
+        });
+        alive.collect()
+    }
+}
+
+impl Member {
+    fn is_alive(&self) -> bool {
+        self.factory.strong_count() > 0
+    }
+}
+
+impl collector::Collector for Collector {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        // Everything is read before anything is written, and each family is written once, for all factories.
+        let scrape = Scrape::of(&self.factories());
+        let mut out = Output::new(encoder);
+        queues::write(&scrape.kinds, &mut out)?;
+        controllers::write(&scrape.kinds, &mut out)?;
+        lasso::write(&scrape, &mut out)?;
+        handlers::write(&scrape.kinds, &mut out)?;
+        caches::write(&scrape.caches, &mut out)
+    }
+}
+
+impl fmt::Debug for Collector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let members = self.members.lock();
+        let alive = members.iter().filter(|member| member.is_alive());
+        let contexts: Vec<&str> = alive.map(|member| &*member.context).collect();
+        f.debug_struct("Collector")
+            .field("contexts", &contexts)
+            .finish()
+    }
+}

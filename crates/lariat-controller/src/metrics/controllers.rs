@@ -1,0 +1,105 @@
+//! The calls of all handlers of a kind together, under the names of controller-runtime.
+
+use std::fmt;
+
+use lariat_queue::Histogram;
+
+use super::output::Output;
+use super::scrape::{Kind, Label};
+use crate::lane::Ended;
+use crate::status::HandlerStatus;
+
+pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
+    results(kinds, out)?;
+    out.counters(
+        "controller_runtime_reconcile_errors_total",
+        "Calls of handlers that failed, for whatever reason.",
+        each(kinds, |kind| sum(kind, |handler| handler.failures)),
+    )?;
+    out.counters(
+        "controller_runtime_terminal_reconcile_errors_total",
+        "Calls of handlers that failed with an error that is not worth another try.",
+        each(kinds, |kind| {
+            sum(kind, |handler| handler.ended(Ended::Terminal))
+        }),
+    )?;
+    out.counters(
+        "controller_runtime_reconcile_panics_total",
+        "Calls of handlers that panicked.",
+        each(kinds, |kind| sum(kind, |handler| handler.panics)),
+    )?;
+    out.counters(
+        "controller_runtime_reconcile_timeouts_total",
+        "Calls of handlers that took longer than allowed.",
+        each(kinds, |kind| sum(kind, |handler| handler.timeouts)),
+    )?;
+    out.histograms(
+        "controller_runtime_reconcile_time_seconds",
+        "How long calls of handlers took.",
+        each(kinds, times),
+    )?;
+    out.gauges(
+        "controller_runtime_max_concurrent_reconciles",
+        "Workers; none while the controller does not run.",
+        each(kinds, |kind| kind.status.workers.unwrap_or(0)),
+    )?;
+    out.gauges(
+        "controller_runtime_active_workers",
+        "Workers that have a key.",
+        each(kinds, |kind| kind.status.queue.held),
+    )
+}
+
+type Count = fn(&HandlerStatus) -> u64;
+
+/// What controller-runtime makes of the ways in which a call can end.
+const RESULTS: [(&str, Count); 4] = [
+    ("success", |handler| {
+        handler.ended(Ended::Done) + handler.ended(Ended::Ignored)
+    }),
+    ("error", |handler| handler.failures),
+    ("requeue", |handler| handler.at_once),
+    ("requeue_after", |handler| {
+        handler.ended(Ended::Requeued) - handler.at_once
+    }),
+];
+
+fn results(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
+    let by_result = |kind| {
+        RESULTS.map(|(result, count)| {
+            let [context, controller] = labels(kind);
+            ([context, controller, ("result", result)], sum(kind, count))
+        })
+    };
+    out.counters(
+        "controller_runtime_reconcile_total",
+        "Calls of handlers, by what came of them.",
+        kinds.iter().flat_map(by_result),
+    )
+}
+
+/// Those that are registered, and those that are gone: a sum that went down would look like a new beginning.
+fn all(kind: &Kind) -> impl Iterator<Item = &HandlerStatus> {
+    kind.status.handlers.iter().chain([&kind.status.gone])
+}
+
+fn sum(kind: &Kind, count: impl Fn(&HandlerStatus) -> u64) -> u64 {
+    all(kind).map(count).sum()
+}
+
+fn times(kind: &Kind) -> Histogram {
+    let mut times = Histogram::default();
+    all(kind).for_each(|handler| times.merge(&handler.times));
+    times
+}
+
+fn each<'a, V>(
+    kinds: &'a [Kind],
+    value: fn(&'a Kind) -> V,
+) -> impl Iterator<Item = ([Label<'a>; 2], V)> {
+    kinds.iter().map(move |kind| (labels(kind), value(kind)))
+}
+
+fn labels(kind: &Kind) -> [Label<'_>; 2] {
+    [("ctx", &kind.context), ("controller", &kind.name)]
+}

@@ -1,0 +1,69 @@
+//! What each handler does, and which keys go round in circles.
+
+use std::fmt;
+
+use super::output::Output;
+use super::scrape::{self, Kind, Label};
+use crate::lane::Ended;
+use crate::status::HandlerStatus;
+
+pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
+    runs(kinds, out)?;
+    out.histograms(
+        "lariat_handler_time_seconds",
+        "How long calls took.",
+        each(kinds, |handler| &handler.times),
+    )?;
+    out.histograms(
+        "lariat_handler_lag_seconds",
+        "How long it took from a change to the call for it.",
+        each(kinds, |handler| &handler.lags),
+    )?;
+    out.counters(
+        "lariat_handler_retries_total",
+        "Calls that came after a failure.",
+        each(kinds, |handler| handler.retries),
+    )?;
+    out.counters(
+        "lariat_handler_given_up_total",
+        "Failures after which the retries were used up.",
+        each(kinds, |handler| handler.given_up),
+    )?;
+    let circles = |kind| (of_kind(kind), kind.status.circles.len());
+    out.gauges(
+        "lariat_circles",
+        "Keys that go round in circles.",
+        kinds.iter().map(circles),
+    )
+}
+
+fn runs(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
+    let by_result = scrape::handlers(kinds).flat_map(|(kind, handler)| {
+        Ended::ALL.map(|ended| {
+            let [context, name, handler_name] = labels(kind, handler);
+            let labels = [context, name, handler_name, ("result", ended.as_str())];
+            (labels, handler.ended(ended))
+        })
+    });
+    out.counters(
+        "lariat_handler_runs_total",
+        "Calls, by how they ended.",
+        by_result,
+    )
+}
+
+fn each<'a, V>(
+    kinds: &'a [Kind],
+    value: fn(&'a HandlerStatus) -> V,
+) -> impl Iterator<Item = ([Label<'a>; 3], V)> {
+    scrape::handlers(kinds).map(move |(kind, handler)| (labels(kind, handler), value(handler)))
+}
+
+fn labels<'a>(kind: &'a Kind, handler: &'a HandlerStatus) -> [Label<'a>; 3] {
+    let [context, name] = of_kind(kind);
+    [context, name, ("handler", &handler.name)]
+}
+
+fn of_kind(kind: &Kind) -> [Label<'_>; 2] {
+    [("ctx", &kind.context), ("kind", &kind.name)]
+}

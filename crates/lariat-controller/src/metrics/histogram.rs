@@ -1,0 +1,58 @@
+//! Our histograms as buckets of Prometheus.
+
+use lariat_queue::Histogram;
+
+/// How many buckets have a bound: every second power of two of a microsecond, to 1,074 seconds.
+const BOUNDED: usize = 16;
+
+/// Returns the buckets as upper bound in seconds, which is in it, and count; the last is unbounded.
+///
+/// They are exact, because each bound is one of the histogram's own.
+pub(super) fn buckets(histogram: &Histogram) -> Vec<(f64, u64)> {
+    let mut buckets = Vec::with_capacity(BOUNDED + 1);
+    let (mut sum, mut rest) = (0, 0);
+    for (power, (bound, count)) in histogram.buckets().enumerate() {
+        sum += count;
+        if buckets.len() == BOUNDED {
+            rest += count;
+        } else if power % 2 == 0 {
+            buckets.push((bound.as_secs_f64(), std::mem::take(&mut sum)));
+        }
+    }
+    buckets.push((f64::INFINITY, rest));
+    buckets
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// The bucket that counts a duration, by its bound.
+    fn bound(duration: Duration) -> f64 {
+        let mut histogram = Histogram::default();
+        histogram.record(duration);
+        let buckets = buckets(&histogram);
+        assert_eq!(buckets.iter().map(|(_, count)| count).sum::<u64>(), 1);
+        let counting = buckets.iter().find(|(_, count)| *count == 1);
+        counting.unwrap().0
+    }
+
+    #[test]
+    fn a_bound_is_in_its_bucket_and_what_is_longer_is_in_the_next() {
+        let (nano, micro) = (Duration::from_nanos(1), Duration::from_micros(1));
+        assert_eq!(bound(Duration::ZERO), 0.000_001);
+        assert_eq!((bound(micro), bound(micro + nano)), (0.000_001, 0.000_004));
+        assert_eq!(bound(4 * micro + nano), 0.000_016);
+        assert_eq!(bound(Duration::from_secs(1)), 1.048_576);
+    }
+
+    #[test]
+    fn what_is_longer_than_the_last_bound_counts_without_one() {
+        let last = Duration::from_micros(1 << 30);
+        assert_eq!(bound(last), 1_073.741_824);
+        assert_eq!(bound(last + Duration::from_nanos(1)), f64::INFINITY);
+        assert_eq!(bound(Duration::MAX), f64::INFINITY);
+    }
+}

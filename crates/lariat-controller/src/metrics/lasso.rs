@@ -1,0 +1,58 @@
+//! What lasso tells, under its names.
+
+use std::fmt;
+
+use super::output::Output;
+use super::scrape::{Cached, Kind, Label, Scrape, handlers};
+use crate::status::HandlerStatus;
+
+pub(super) fn write(scrape: &Scrape, out: &mut Output<'_>) -> fmt::Result {
+    let kinds = &scrape.kinds;
+    // The encoder would append `_total` to the name of a counter.
+    out.gauges(
+        "lasso_controller_total_handler_execution",
+        "Calls of handlers; a counter, whatever the type says.",
+        by_failure(kinds, |handler, failed| match failed {
+            true => handler.failures,
+            false => handler.runs - handler.failures,
+        }),
+    )?;
+    out.histograms(
+        "lasso_controller_reconcile_time_seconds",
+        "How long calls of handlers took.",
+        by_failure(kinds, HandlerStatus::times_of),
+    )?;
+    out.gauges(
+        "lasso_controller_total_cached_object",
+        "Objects that are cached.",
+        scrape.caches.iter().map(cached),
+    )
+}
+
+fn by_failure<'a, V>(
+    kinds: &'a [Kind],
+    value: fn(&'a HandlerStatus, bool) -> V,
+) -> impl Iterator<Item = ([Label<'a>; 4], V)> {
+    handlers(kinds).flat_map(move |(kind, handler)| {
+        [(false, "false"), (true, "true")].map(|(failed, text)| {
+            let labels = [
+                ("ctx", &*kind.context),
+                ("controller_name", &kind.name),
+                ("handler_name", &handler.name),
+                ("has_error", text),
+            ];
+            (labels, value(handler, failed))
+        })
+    })
+}
+
+fn cached(cached: &Cached) -> ([Label<'_>; 4], usize) {
+    let gvk = &cached.status.gvk;
+    let labels = [
+        ("ctx", &*cached.context),
+        ("group", gvk.group()),
+        ("version", gvk.version()),
+        ("kind", gvk.kind()),
+    ];
+    (labels, cached.status.objects)
+}

@@ -1,0 +1,74 @@
+//! The work queues, under the names of client-go.
+
+use std::fmt;
+
+use lariat_queue::{Priority, QueueStats};
+
+use super::output::Output;
+use super::scrape::{Kind, Label};
+
+pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
+    depths(kinds, out)?;
+    out.counters(
+        "workqueue_adds_total",
+        "Times a key became due; adds that merged are one.",
+        each(kinds, |queue| queue.adds),
+    )?;
+    out.histograms(
+        "workqueue_queue_duration_seconds",
+        "How long keys were due before a worker had them.",
+        each(kinds, |queue| &queue.waits),
+    )?;
+    out.histograms(
+        "workqueue_work_duration_seconds",
+        "How long workers had keys.",
+        each(kinds, |queue| &queue.works),
+    )?;
+    out.gauges(
+        "workqueue_unfinished_work_seconds",
+        "How long workers have had the keys they have, together.",
+        each(kinds, |queue| queue.unfinished.as_secs_f64()),
+    )?;
+    out.gauges(
+        "workqueue_longest_running_processor_seconds",
+        "How long the slowest worker has had its key.",
+        each(kinds, |queue| queue.longest.as_secs_f64()),
+    )?;
+    out.counters(
+        "workqueue_retries_total",
+        "Failures of handlers after which another attempt was scheduled.",
+        each(kinds, |queue| queue.retries),
+    )
+}
+
+/// The sum over the priorities is the depth.
+fn depths(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
+    let by_priority = |kind| {
+        Priority::ALL.map(|priority| {
+            let [context, name, controller] = labels(kind);
+            let labels = [context, name, controller, ("priority", priority.as_str())];
+            (labels, kind.status.queue.depth_of(priority))
+        })
+    };
+    out.gauges(
+        "workqueue_depth",
+        "Keys that are due and with no worker, in line or due again.",
+        kinds.iter().flat_map(by_priority),
+    )
+}
+
+fn each<'a, V>(
+    kinds: &'a [Kind],
+    value: fn(&'a QueueStats) -> V,
+) -> impl Iterator<Item = ([Label<'a>; 3], V)> {
+    let queues = kinds.iter();
+    queues.map(move |kind| (labels(kind), value(&kind.status.queue)))
+}
+
+fn labels(kind: &Kind) -> [Label<'_>; 3] {
+    [
+        ("ctx", &kind.context),
+        ("name", &kind.name),
+        ("controller", &kind.name),
+    ]
+}

@@ -1,0 +1,65 @@
+//! The state of all factories at the time of a scrape.
+
+use std::sync::Arc;
+
+use lariat_cache::KindStatus;
+
+use crate::SharedControllerFactory;
+use crate::status::{ControllerStatus, HandlerStatus};
+
+/// What is known of all factories.
+#[derive(Default)]
+pub(super) struct Scrape {
+    /// Kinds that are handled.
+    pub(super) kinds: Vec<Kind>,
+    /// Kinds that are cached, which are more.
+    pub(super) caches: Vec<Cached>,
+}
+
+/// A kind that a factory handles.
+pub(super) struct Kind {
+    pub(super) context: Arc<str>,
+    /// The kind as text.
+    pub(super) name: String,
+    pub(super) status: ControllerStatus,
+}
+
+/// A kind that a factory caches.
+pub(super) struct Cached {
+    pub(super) context: Arc<str>,
+    /// The kind as text.
+    pub(super) name: String,
+    pub(super) status: KindStatus,
+}
+
+/// A label of a series.
+pub(super) type Label<'a> = (&'static str, &'a str);
+
+impl Scrape {
+    pub(super) fn of(factories: &[(Arc<str>, SharedControllerFactory)]) -> Self {
+        let mut scrape = Self::default();
+        for (context, factory) in factories {
+            let kinds = factory.status().into_iter().map(|status| Kind {
+                context: Arc::clone(context),
+                name: status.cache.gvk.to_string(),
+                status,
+            });
+            scrape.kinds.extend(kinds);
+            let caches = factory.caches().status().into_iter().map(|status| Cached {
+                context: Arc::clone(context),
+                name: status.gvk.to_string(),
+                status,
+            });
+            scrape.caches.extend(caches);
+        }
+        scrape
+    }
+}
+
+/// Iterates over the handlers of all kinds.
+pub(super) fn handlers(kinds: &[Kind]) -> impl Iterator<Item = (&Kind, &HandlerStatus)> {
+    kinds.iter().flat_map(|kind| {
+        let handlers = kind.status.handlers.iter();
+        handlers.map(move |handler| (kind, handler))
+    })
+}
