@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
 use crate::bench::{Bench, SECOND, key, recorder, settle};
@@ -40,10 +41,11 @@ async fn deregistering_during_a_run_neither_skips_nor_repeats_the_others() {
     bench.create("a").await;
     bench.start().await;
     entered.notified().await;
-    let leaving = tokio::task::spawn(first.deregister());
+    let mut leaving = JoinSet::new();
+    leaving.spawn(first.deregister());
     settle().await;
     go.notify_one();
-    leaving.await.unwrap();
+    leaving.join_next().await.unwrap().unwrap();
     settle().await;
     let counts: Vec<usize> = rest.iter().map(|calls| calls.len()).collect();
     assert_eq!(counts, [1; 5]);
@@ -287,14 +289,15 @@ async fn what_fails_at_first_is_tried_again_and_named_meanwhile() {
         assert!(error.contains(part), "{part}: {error}");
     }
     let starts = bench.factory.clone();
-    let starting = tokio::task::spawn(async move { starts.start(2).await });
+    let mut starting = JoinSet::new();
+    starting.spawn(async move { starts.start(2).await });
     time::sleep(5 * SECOND).await;
     assert!(
         widgets.status().unwrap().cache.last_error.is_some(),
         "named in the status"
     );
     bench.cluster.faults().remove(rule);
-    starting.await.unwrap().unwrap();
+    starting.join_next().await.unwrap().unwrap().unwrap();
     bench.create("a").await;
     settle().await;
     assert_eq!(calls.len(), 1, "nothing is dead for good");

@@ -49,26 +49,7 @@ async fn ten_hours_lose_nothing_and_leave_nothing_behind() {
     let tasks = Handle::current().metrics().num_alive_tasks();
     let witness = Arc::new(());
     let mut crew = Crew::new(&factory, Arc::clone(&witness));
-    let began = Instant::now();
-    let mut runs = false;
-    while began.elapsed() < Duration::from_secs(HOURS * 3600) {
-        world.step(&mut random).await;
-        crew.step(&mut random).await;
-        disturb(&cluster, &mut random);
-        match random.u16(..600) {
-            0 if runs => {
-                // What could not be finished is kept.
-                drop(factory.stop().await);
-                runs = false;
-            }
-            1..30 if !runs => {
-                // A kind may be missing for too long.
-                runs = factory.start(3).await.is_ok();
-            }
-            _ => {}
-        }
-        time::sleep(Duration::from_millis(random.u64(..20_000))).await;
-    }
+    let runs = ten_hours((&cluster, &factory), (&mut world, &mut crew), &mut random).await;
     cluster.faults().clear();
     world.define_all().await;
     if !runs {
@@ -103,6 +84,35 @@ async fn ten_hours_lose_nothing_and_leave_nothing_behind() {
     assert_eq!(Arc::strong_count(&witness), 1, "no handler is left");
     let left = Handle::current().metrics().num_alive_tasks();
     assert_eq!(left, tasks, "no task is left");
+}
+
+/// Lets ten hours pass; returns whether the factory runs at their end.
+async fn ten_hours(
+    (cluster, factory): (&Cluster, &SharedControllerFactory),
+    (world, crew): (&mut World, &mut Crew),
+    random: &mut fastrand::Rng,
+) -> bool {
+    let began = Instant::now();
+    let mut runs = false;
+    while began.elapsed() < Duration::from_secs(HOURS * 3600) {
+        world.step(random).await;
+        crew.step(random).await;
+        disturb(cluster, random);
+        match random.u16(..600) {
+            0 if runs => {
+                // What could not be finished is kept.
+                drop(factory.stop().await);
+                runs = false;
+            }
+            1..30 if !runs => {
+                // A kind may be missing for too long.
+                runs = factory.start(3).await.is_ok();
+            }
+            _ => {}
+        }
+        time::sleep(Duration::from_millis(random.u64(..20_000))).await;
+    }
+    runs
 }
 
 /// Does something to the requests that read.
