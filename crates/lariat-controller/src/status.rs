@@ -33,7 +33,8 @@ pub struct HandlerStatus {
     pub busy: Duration,
     /// How long calls took.
     pub times: Histogram,
-    /// How long it took from a change to the call for it; retries do not count.
+    /// How long it took from a change to the call for it. Retries do not count, nor does the time in line before
+    /// a handler whose [concurrency](crate::HandlerOptions::concurrency) is limited.
     pub lags: Histogram,
     ended: [u64; Ended::ALL.len()],
     /// Those that did not fail, and those that did.
@@ -43,7 +44,10 @@ pub struct HandlerStatus {
 impl HandlerStatus {
     pub(crate) fn new(name: Arc<str>, totals: Totals) -> Self {
         let count = |of: Ended| totals.ended[of as usize];
-        let failures = Ended::ALL.into_iter().filter(|ended| ended.is_failure());
+        let failures = Ended::ALL
+            .iter()
+            .copied()
+            .filter(|ended| ended.is_failure());
         let mut times = totals.times[0].clone();
         times.merge(&totals.times[1]);
         Self {

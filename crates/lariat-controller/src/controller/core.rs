@@ -3,13 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
 
-use lariat_cache::{CachedObject, Informer, Phase, SharedClientFactory, Subscription};
+use lariat_cache::{CachedObject, Informer, SharedClientFactory, Subscription};
 use lariat_core::{Cause, Gvk, ObjectKey};
 use lariat_queue::{Add, Lanes as Due, Priority, WorkQueue};
 use parking_lot::Mutex;
-use tokio::time;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -19,7 +17,7 @@ use super::options::ControllerOptions;
 use crate::enqueue::{Enqueue, EnqueueError};
 use crate::lane::{Lane, Lanes, Limit, Waiting};
 use crate::payload::Payload;
-use crate::related::{AnyRelation, Enqueuer, Joined};
+use crate::related::Joined;
 use crate::sentinel::Watchman;
 use crate::status::ControllerStatus;
 
@@ -28,7 +26,7 @@ pub(crate) type Queue = WorkQueue<ObjectKey, Payload>;
 /// A controller that is in use.
 pub(crate) struct ControllerCore {
     /// As an optional use: see `required`.
-    informer: Informer,
+    pub(super) informer: Informer,
     /// Makes starts wait for the kind, as long as a handler wants that, or nobody has come yet.
     required: Mutex<Option<Informer>>,
     /// Its tasks, for the controller after this one.
@@ -36,13 +34,13 @@ pub(crate) struct ControllerCore {
     /// Those of the one before.
     predecessor: Mutex<Option<TaskTracker>>,
     clients: SharedClientFactory,
-    queue: Queue,
-    lanes: Arc<Lanes>,
+    pub(super) queue: Queue,
+    pub(super) lanes: Arc<Lanes>,
     history: History,
     watchman: Arc<Watchman>,
     options: ControllerOptions,
-    /// What else keys are enqueued for.
-    related: Mutex<Vec<Joined>>,
+    /// What else keys are enqueued for; see `relate`.
+    pub(super) related: Mutex<Vec<Joined>>,
     /// How many keys are handled at a time; zero while it does not run.
     working: AtomicUsize,
     /// Cancelled when nobody needs the controller any more.
@@ -218,94 +216,6 @@ impl ControllerCore {
         self.tasks.clone()
     }
 
-    /// Begins to enqueue keys for changes of another kind.
-    pub(crate) fn relate(&self, relation: &dyn AnyRelation) {
-        let is_it = |joined: &Joined| joined.number == relation.number();
-        if self.related.lock().iter().any(is_it) {
-            return;
-        }
-        let joined = relation.join(Enqueuer {
-            client: Arc::clone(self.informer.client()),
-            queue: self.queue.clone(),
-            lanes: Arc::clone(&self.lanes),
-        });
-        let mut related = self.related.lock();
-        // Somebody else may have done so meanwhile.
-        if related.iter().any(is_it) {
-            drop(related);
-            return drop(joined);
-        }
-        related.push(joined);
-        drop(related);
-        self.lanes.tell();
-    }
-
-    pub(crate) fn unrelate_all(&self) {
-        let related = std::mem::take(&mut *self.related.lock());
-        drop(related);
-    }
-
-    pub(crate) fn unrelate(&self, number: u64) {
-        let mut related = self.related.lock();
-        let ended: Vec<Joined> = related
-            .extract_if(.., |each| each.number == number)
-            .collect();
-        drop(related);
-        // Subscriptions are dropped behind the lock.
-        drop(ended);
-    }
-
-    /// Waits until the cache of the kind and those of related kinds are filled; `false` if some kind is not
-    /// served and not waited for.
-    pub(crate) async fn synced(&self) -> bool {
-        let related: Vec<Informer> = self
-            .related
-            .lock()
-            .iter()
-            .map(|joined| joined.informer().clone())
-            .collect();
-        for informer in related.iter().chain([&self.informer]) {
-            if !informer.synced().await {
-                return false;
-            }
-        }
-        true
-    }
-
-    /// Returns whether the cache of the kind and those of related kinds are filled now.
-    pub(crate) fn is_synced(&self) -> bool {
-        let related = self.related.lock();
-        let informers = related.iter().map(Joined::informer).chain([&self.informer]);
-        let phases = informers.map(|informer| informer.status().phase);
-        phases.into_iter().all(|phase| phase == Phase::Synced)
-    }
-
-    /// Tells related objects again whose content was not there when they were told first. Ends once it is, or
-    /// never if there are none.
-    pub(crate) async fn read_unread(&self) {
-        let unread: Vec<(u64, Informer)> = self
-            .related
-            .lock()
-            .iter()
-            .filter(|joined| joined.has_unread())
-            .map(|joined| (joined.number, joined.informer().clone()))
-            .collect();
-        if unread.is_empty() {
-            return std::future::pending().await;
-        }
-        for (number, informer) in unread {
-            // A kind that is not served is looked at again when it is.
-            if !informer.synced().await {
-                time::sleep(MISSING_PERIOD).await;
-                continue;
-            }
-            let related = self.related.lock();
-            if let Some(joined) = related.iter().find(|joined| joined.number == number) {
-                joined.replay();
-            }
-        }
-    }
-
     /// Queues a key whose turn has come in the line before a handler.
     pub(crate) fn queue_waiting(&self, lane: &Lane, waiting: Option<Waiting>) {
         if let Some(Waiting {
@@ -371,9 +281,6 @@ const DEFAULT_WORKERS: usize = 5;
 
 /// How many keys are queued at a time when a handler is called for all of them.
 const REPLAY_CHUNK: usize = 256;
-
-/// How often a related kind that is not served is looked at again.
-const MISSING_PERIOD: Duration = Duration::from_secs(1);
 
 impl fmt::Debug for ControllerCore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,6 +6,7 @@ mod guard;
 mod history;
 mod options;
 mod registration;
+mod relate;
 mod report;
 mod resync;
 mod run;

@@ -13,7 +13,7 @@ use crate::sentinel::Sentinel;
 
 /// The options of a kind's controller; also the defaults for all kinds of a factory.
 ///
-/// What is not set for a kind is as the factory says.
+/// What is not set for a kind is as the factory says; how it is cached is taken as a whole.
 ///
 /// ```
 /// use std::time::Duration;
@@ -35,6 +35,7 @@ pub struct ControllerOptions {
     fair_namespaces: Option<bool>,
     ageing: Option<Ageing>,
     pub(crate) handlers: HandlerOptions,
+    only_changed: Option<bool>,
     pub(crate) cache: Option<KindOptions>,
     history: Option<usize>,
     sentinel: Option<Sentinel>,
@@ -94,8 +95,11 @@ impl ControllerOptions {
     /// Calls handlers only for what has changed, not for resyncs, unless they ask for some of their own:
     /// lasso's `SyncOnlyChangedObjects`.
     pub fn only_changed(self) -> Self {
-        let handlers = self.handlers.clone().resync(Resync::Never);
-        Self { handlers, ..self }
+        let only_changed = Some(true);
+        Self {
+            only_changed,
+            ..self
+        }
     }
 
     /// Sets how the kind is cached: which namespaces and labels, in which form, how often it resyncs, how long
@@ -105,7 +109,8 @@ impl ControllerOptions {
         Self { cache, ..self }
     }
 
-    /// Sets how many runs are remembered (default 256; zero for none). A run takes about 200 bytes.
+    /// Sets how many runs are remembered (default 256; zero for none). A run takes about 200 bytes, and 100
+    /// for each handler that was called.
     pub fn history(self, runs: usize) -> Self {
         let history = Some(runs);
         Self { history, ..self }
@@ -126,10 +131,20 @@ impl ControllerOptions {
             fair_namespaces: self.fair_namespaces.or(others.fair_namespaces),
             ageing: self.ageing.or(others.ageing),
             handlers: self.handlers.or(&others.handlers),
+            only_changed: self.only_changed.or(others.only_changed),
             cache: self.cache.or_else(|| others.cache.clone()),
             history: self.history.or(others.history),
             sentinel: self.sentinel.or_else(|| others.sentinel.clone()),
         }
+    }
+
+    /// Returns the options of a handler, completed by what holds for all of the kind.
+    pub(super) fn complete(&self, options: HandlerOptions) -> HandlerOptions {
+        let mut options = options.or(&self.handlers);
+        if self.only_changed == Some(true) {
+            options.resync.get_or_insert(Resync::Never);
+        }
+        options
     }
 
     pub(super) fn runs_remembered(&self) -> usize {

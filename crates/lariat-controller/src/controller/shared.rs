@@ -140,8 +140,8 @@ impl<K: View> SharedController<K> {
     /// Enqueues keys of this kind when objects of another change, and as long as this kind has handlers.
     ///
     /// The relation is asked for the old state and for the new, and for the last state of what is deleted; the
-    /// other kind's cache is filled before handlers of this one are called. Nothing is opened until this
-    /// kind is in use. Dropping what is returned changes nothing.
+    /// other kind's cache is filled before handlers of this one are first called, if the relation is there by
+    /// then. Nothing is opened until this kind is in use. Dropping what is returned changes nothing.
     ///
     /// ```no_run
     /// use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
@@ -170,6 +170,13 @@ impl<K: View> SharedController<K> {
     /// Keys that are enqueued before the start are kept. A key is queued at most once, however often
     /// it is enqueued. This is lasso's `EnqueueKey`; its `Enqueue` is
     /// [`enqueue_rate_limited`](Self::enqueue_rate_limited).
+    ///
+    /// A kind without handlers that somebody enqueues to is watched for a minute, for a handler that may come.
+    ///
+    /// # Panics
+    ///
+    /// If the factory runs and this is the first use of the kind: outside a tokio runtime. So do all ways to
+    /// enqueue.
     #[track_caller]
     pub fn enqueue(&self, key: &ObjectKey) {
         self.enqueue_after(key, Duration::ZERO);
@@ -223,6 +230,10 @@ impl<K: View> SharedController<K> {
 
     /// Returns the cache of the kind, which is filled and kept up to date for as long as somebody has it; this
     /// needs no handler.
+    ///
+    /// # Panics
+    ///
+    /// If the factory runs and this is the first use of the kind: outside a tokio runtime.
     #[must_use]
     pub fn cache(&self) -> Cache<K> {
         self.slot.informer().cache()
@@ -244,7 +255,7 @@ impl<K: View> SharedController<K> {
         self.slot.in_use().map(|core| core.status())
     }
 
-    /// Returns the last runs, oldest first; see [`ControllerOptions::history`](crate::ControllerOptions::history).
+    /// Returns the last runs, oldest first, as many as [are kept](crate::ControllerOptions::history).
     #[must_use]
     pub fn history(&self) -> Vec<RunRecord> {
         let core = self.slot.in_use();

@@ -131,15 +131,10 @@ impl Slot {
         core
     }
 
-    /// Returns the options of a handler, completed by those of the kind.
-    fn complete(&self, options: HandlerOptions) -> HandlerOptions {
-        options.or(&self.options.handlers)
-    }
-
     /// Checks whether a handler could be registered; nothing is created.
     pub(crate) fn check(&self, new: &NewHandler) -> Result<(), RegisterError> {
         let (gvk, name) = (&self.gvk, &new.name);
-        let options = self.complete(new.options.clone());
+        let options = self.options.complete(new.options.clone());
         check_options(gvk, name, &options, &self.caches)?;
         match self.in_use() {
             Some(core) => core.lanes().check(gvk, name),
@@ -149,7 +144,7 @@ impl Slot {
 
     /// Registers a handler that was checked, with nobody else registering meanwhile.
     pub(crate) fn register<V: View>(self: &Arc<Self>, new: NewHandler) -> Registration {
-        let options = self.complete(new.options);
+        let options = self.options.complete(new.options);
         let lane = Lane::new(&new.name, new.handler, options, new.is_optional);
         let core = loop {
             let core = self.core();

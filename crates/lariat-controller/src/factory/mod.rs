@@ -2,10 +2,10 @@
 
 mod builder;
 mod running;
+mod shared;
 mod transaction;
 
 use std::any::TypeId;
-use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
@@ -16,15 +16,16 @@ use kube::api::DynamicObject;
 use kube::core::ClusterResourceScope;
 use lariat_cache::{CacheFactoryBuilder, MapperError, SharedCacheFactory, View};
 use lariat_core::{Gvk, ResourceKind, Scope};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::controller::{ControllerCore, SharedController, Slot};
+use crate::controller::{SharedController, Slot};
 use crate::current::keep_backtraces;
 use crate::error::{RunError, StartError, StopError};
-use crate::many::{AllKinds, Follower};
+use crate::many::AllKinds;
 use crate::status::ControllerStatus;
 use running::Running;
+pub(crate) use shared::Shared;
 
 pub use builder::FactoryBuilder;
 use builder::Options;
@@ -61,24 +62,6 @@ pub use transaction::Transaction;
 #[derive(Clone)]
 pub struct SharedControllerFactory {
     pub(crate) shared: Arc<Shared>,
-}
-
-pub(crate) struct Shared {
-    caches: SharedCacheFactory,
-    options: Options,
-    state: Mutex<State>,
-    /// Held while a start sets up and while a stop drains, so that they do not overlap.
-    lifecycle: tokio::sync::Mutex<()>,
-    /// Held while handlers are registered, so that a transaction registers all or none.
-    registering: Mutex<()>,
-}
-
-#[derive(Default)]
-struct State {
-    slots: BTreeMap<Gvk, Arc<Slot>>,
-    /// Handlers of many kinds.
-    followers: Vec<Arc<Follower>>,
-    running: Option<Running>,
 }
 
 impl SharedControllerFactory {
@@ -201,7 +184,9 @@ impl SharedControllerFactory {
     ///
     /// Handlers are called from the moment their own kind's cache is filled. Kinds and handlers that
     /// come later start by themselves. A factory that was stopped can be started again: what changed
-    /// meanwhile, and what was left, is handled. During a stop this waits for its end.
+    /// meanwhile, and what was left, is handled. During a stop this waits for its end. The first start in a process
+    /// adds to the panic hook, so that a handler that panics leaves its backtrace for the log; what the hook did
+    /// before it still does.
     ///
     /// # Errors
     ///
@@ -347,73 +332,6 @@ impl SharedControllerFactory {
             .iter()
             .filter_map(|slot| Some(slot.in_use()?.status()))
             .collect()
-    }
-}
-
-impl Shared {
-    pub(crate) fn slot(self: &Arc<Self>, gvk: Gvk) -> Arc<Slot> {
-        let mut state = self.state.lock();
-        let slot = state.slots.entry(gvk).or_insert_with_key(|gvk| {
-            let caches = self.caches.clone();
-            let options = self.options.of(gvk);
-            let factory = Arc::downgrade(self);
-            Arc::new(Slot::new(gvk.clone(), caches, options, factory))
-        });
-        Arc::clone(slot)
-    }
-
-    pub(crate) fn caches(&self) -> &SharedCacheFactory {
-        &self.caches
-    }
-
-    /// Keeps others from registering handlers.
-    pub(crate) fn registering(&self) -> MutexGuard<'_, ()> {
-        self.registering.lock()
-    }
-
-    /// Starts a controller that came into use while the factory runs.
-    pub(crate) fn start_late(&self, slot: &Arc<Slot>, core: &Arc<ControllerCore>) {
-        if let Some(running) = &mut self.state.lock().running {
-            running.spawn(slot, core);
-        }
-    }
-
-    /// Forgets a controller that nobody needs any more.
-    pub(crate) fn forget(&self, core: &Arc<ControllerCore>) {
-        if let Some(running) = &mut self.state.lock().running {
-            running.forget(core);
-        }
-    }
-
-    /// Forgets handlers of many kinds that have ended.
-    pub(crate) fn forget_followers(&self) {
-        let mut state = self.state.lock();
-        let ended: Vec<_> = state
-            .followers
-            .extract_if(.., |follower| follower.has_ended())
-            .collect();
-        drop(state);
-        // Handlers are dropped with them, and do as they like.
-        drop(ended);
-    }
-
-    /// Keeps a handler of many kinds, and starts it if the factory runs.
-    pub(crate) fn follow(&self, follower: &Arc<Follower>) {
-        let mut state = self.state.lock();
-        state.followers.push(Arc::clone(follower));
-        if let Some(running) = &state.running {
-            running.follow(follower);
-        }
-    }
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        // Handles of controllers keep the caches, which are nobody's any more.
-        self.caches.abort();
-        // Handlers may hold handles of controllers, which hold their handlers.
-        let slots = self.state.get_mut().slots.values();
-        slots.for_each(|slot| slot.close());
     }
 }
 

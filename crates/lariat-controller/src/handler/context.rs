@@ -111,6 +111,10 @@ impl<K: View> Context<K> {
     ///
     /// It has the handler's [`identity`](crate::HandlerOptions::identity), if it was given one. What is
     /// written through it is in the caches when the write returns.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime, if it is asked for the first time.
     #[must_use]
     pub fn client(&self) -> Client {
         self.call.lane.client(&self.call.core)

@@ -109,11 +109,21 @@ impl<M: Middleware> AnyMiddleware for M {
 ///
 /// [`HandlerOptions::timeout`](crate::HandlerOptions::timeout) wraps a handler in it. Zero means no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeout(pub Duration);
+pub struct Timeout {
+    limit: Duration,
+}
+
+impl Timeout {
+    /// Makes a limit for calls; zero means none.
+    #[must_use]
+    pub fn new(limit: Duration) -> Self {
+        Self { limit }
+    }
+}
 
 impl Middleware for Timeout {
     async fn handle(&self, call: Call, next: Next) -> HandlerResult {
-        let Self(limit) = *self;
+        let Self { limit } = *self;
         if limit.is_zero() {
             return next.run(call).await;
         }

@@ -58,6 +58,11 @@ pub type HandlerResult = Result<Outcome, HandlerError>;
 )]
 pub trait Handler<K>: Send + Sync + 'static {
     /// Handles a key.
+    ///
+    /// # Cancel safety
+    ///
+    /// The future is dropped, at whatever await it is, when the handler's timeout is over, or the grace period of a
+    /// stop. The key comes again.
     fn handle(&self, cx: Context<K>) -> impl Future<Output = HandlerResult> + Send;
 }
 

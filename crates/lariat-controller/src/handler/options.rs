@@ -67,7 +67,8 @@ impl Resync {
 impl HandlerOptions {
     /// Sets how long a call may take (default: as long as it likes; zero means so too).
     ///
-    /// A call that takes longer is dropped at its next await and counts as a failure.
+    /// A call that takes longer is dropped at its next await and counts as a failure. What the handler is wrapped
+    /// in, and fetching content that is not cached, is not counted.
     pub fn timeout(self, timeout: Duration) -> Self {
         let timeout = Some(timeout);
         Self { timeout, ..self }
@@ -175,7 +176,7 @@ impl HandlerOptions {
     pub(crate) fn all_middleware(&self) -> Vec<Arc<dyn AnyMiddleware>> {
         let mut all = self.middleware.clone();
         let limit = self.timeout.filter(|limit| !limit.is_zero());
-        all.extend(limit.map(|limit| Arc::new(Timeout(limit)) as Arc<dyn AnyMiddleware>));
+        all.extend(limit.map(|limit| Arc::new(Timeout::new(limit)) as Arc<dyn AnyMiddleware>));
         all
     }
 }

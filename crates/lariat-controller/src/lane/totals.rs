@@ -26,7 +26,7 @@ pub enum Ended {
 
 impl Ended {
     /// All ways in which a call can end.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: &[Self] = &[
         Self::Done,
         Self::Requeued,
         Self::Ignored,

@@ -20,8 +20,8 @@ pub(super) type Wanted = dyn Fn(&ResourceKind) -> bool + Send + Sync;
 /// that come.
 ///
 /// Custom resource definitions and API services are watched, and half a second after they change, and every
-/// five minutes, the API server is asked what it serves. A kind is handled in the version its group prefers, by its
-/// own controller: the same that everybody else gets for it, with one watch. Kinds that cannot be read do not
+/// five minutes, the API server is asked what it serves. A kind is handled in the version its group prefers, by
+/// its own controller: the same that everybody else gets for it, with one watch. Kinds that cannot be read do not
 /// hold up the others, and no start waits for them. A group whose server does not answer keeps its kinds; a
 /// kind that vanished keeps its handler until its objects are gone, a minute at most.
 ///
@@ -70,8 +70,8 @@ impl<K: View> AllKinds<K> {
     ///
     /// # Errors
     ///
-    /// The name is empty, or an option makes no sense. A kind in which the name is taken is left out, which is logged and told by
-    /// [`KindsRegistration::refused`].
+    /// The name is empty, or an option makes no sense. A kind in which the name is taken is left out, which is
+    /// logged and told by [`KindsRegistration::refused`].
     ///
     /// # Panics
     ///

@@ -197,7 +197,7 @@ impl Follower {
         kinds.insert(kind.gvk().clone(), followed);
     }
 
-    /// Takes out kinds that are gone or not wanted any more; returns whether some have gone whose objects have not.
+    /// Takes out kinds that are gone or not wanted any more; returns whether objects of a kind that is gone linger.
     fn take_gone(&self, survey: &Survey, wanted: &[&ResourceKind]) -> (Vec<Followed>, bool) {
         let now = Instant::now();
         let mut lingers = false;

@@ -31,8 +31,8 @@
 //! `version`. Values of labels are what a program registers: contexts, kinds, handlers, and words from short lists;
 //! never keys or namespaces. So the number of series is bounded by the program, at about ninety for a kind and ninety
 //! for a handler of a kind, most of which are buckets. (A handler of
-//! [all kinds](SharedControllerFactory::for_all_kinds) has as many as the API server serves.) Series end with what they are about: a handler that is deregistered, a kind that nobody handles, a cache that is
-//! given up, a factory that is dropped.
+//! [all kinds](SharedControllerFactory::for_all_kinds) has as many as the API server serves.) Series end
+//! with what they are about: a handler that is deregistered, a kind that nobody handles, a cache that is given up, a factory that is dropped.
 //!
 //! For each kind that is handled, as client-go counts (`ctx`, `name`, `controller`):
 //!

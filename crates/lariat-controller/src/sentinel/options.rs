@@ -4,8 +4,9 @@ use std::time::Duration;
 
 /// When a key counts as going round in circles, and how it is slowed down then.
 ///
-/// Three patterns are known; see [`Pattern`](crate::Pattern). A key that is found out is named in a warning, once in
-/// ten minutes, and in [`ControllerStatus::circles`](crate::ControllerStatus::circles). Its runs wait, a second at first and then twice as long each
+/// Three [patterns](crate::Pattern) are known. A key that is found out is named in a warning, once in ten
+/// minutes, and in the kind's [status](crate::ControllerStatus::circles), until it has been well for ten
+/// minutes. Its runs wait, a second at first and then twice as long each
 /// time; a change by somebody else and a deletion do not wait, unless that somebody is part of the circle.
 ///
 /// Seen are writes through the factory's clients, on the task a handler is called on. What a handler writes

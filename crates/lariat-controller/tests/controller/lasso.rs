@@ -303,7 +303,7 @@ async fn what_fails_at_first_is_tried_again_and_named_meanwhile() {
     assert_eq!(calls.len(), 1, "nothing is dead for good");
 }
 
-/// §2, 11: in lasso caches can be neither stopped one by one nor asked for, and keep `managedFields`.
+/// §2, 11: in lasso caches can be neither stopped one by one nor asked for.
 #[tokio::test(start_paused = true)]
 async fn caches_are_stopped_one_by_one_and_can_be_looked_for() {
     let bench = Bench::with(|builder| builder.caches(|caches| caches.idle_grace(SECOND))).await;

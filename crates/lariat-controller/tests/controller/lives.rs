@@ -197,7 +197,7 @@ async fn a_transaction_registers_all_or_none_and_a_rollback_creates_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_hundred_come_and_go_during_ten_thousand_changes() {
+async fn a_hundred_come_and_go_one_after_the_other_during_ten_thousand_changes() {
     let bench = Bench::new().await;
     let stays = bench.record("stays");
     bench.start().await;
@@ -244,7 +244,7 @@ async fn a_hundred_come_and_go_during_ten_thousand_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_handler_may_register_and_deregister_others() {
+async fn a_handler_may_register_another() {
     let bench = Bench::new().await;
     let factory = bench.factory.clone();
     let (late, handler) = recorder(|_| async { Ok(Outcome::done()) });

@@ -251,3 +251,78 @@ async fn all_kinds_and_one_kind_share_a_controller() {
     assert_eq!(names, ["mine", "audit"]);
     let _: lariat_controller::SharedController<ConfigMap> = bench.config_maps.clone();
 }
+
+#[tokio::test(start_paused = true)]
+async fn kinds_of_a_group_that_does_not_answer_stay_and_others_are_followed() {
+    let bench = Bench::new().await;
+    define(&bench, "Widget").await;
+    // Not wanted, but keeps the group in the list of groups.
+    define(&bench, "Gadget").await;
+    time::sleep(SECOND).await;
+    let seen = Seen::default();
+    let all = bench
+        .factory
+        .for_all_kinds(|kind| ["ConfigMap", "Widget"].contains(&kind.gvk().kind()));
+    let registration = all
+        .view()
+        .register_handler("audit", seen.handler())
+        .unwrap();
+    bench.start().await;
+    time::sleep(SECOND).await;
+    assert_eq!(registration.kinds().len(), 2);
+    create(&bench, "Widget", "w").await;
+    // Of a look, the core kinds and the list of groups are answered, and no group.
+    let down = Refusal::new(http::StatusCode::SERVICE_UNAVAILABLE);
+    let rule = Rule::new(Action::Refuse(down))
+        .verb("get")
+        .resource("")
+        .skip(3);
+    let rule = bench.cluster.faults().add(rule);
+    let api: Api<CustomResourceDefinition> = Api::all(bench.cluster.client());
+    api.delete("widgets.demo.dev", &DeleteParams::default())
+        .await
+        .unwrap();
+    time::sleep(20 * SECOND).await;
+    assert!(
+        bench.cluster.faults().hits(rule) > 0,
+        "groups did not answer"
+    );
+    assert_eq!(
+        registration.kinds().len(),
+        2,
+        "nothing follows from silence"
+    );
+    bench.create("a").await;
+    settle().await;
+    assert_eq!(seen.of("ConfigMap"), [("default/a".into(), true)]);
+    bench.cluster.faults().clear();
+    time::sleep(120 * SECOND).await;
+    assert_eq!(registration.kinds(), [Gvk::new("", "v1", "ConfigMap")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scoped_handler_of_all_kinds_leaves_them_all() {
+    let bench = Bench::new().await;
+    let seen = Seen::default();
+    let scope = tokio_util::sync::CancellationToken::new();
+    let registration = bench
+        .factory
+        .for_all_kinds(|_| true)
+        .view()
+        .register_handler_with(
+            "audit",
+            HandlerOptions::default().until(scope.clone()),
+            seen.handler(),
+        )
+        .unwrap();
+    bench.start().await;
+    time::sleep(SECOND).await;
+    assert!(registration.kinds().len() > 10);
+    scope.cancel();
+    settle().await;
+    bench.create("a").await;
+    time::sleep(60 * SECOND).await;
+    assert!(registration.kinds().is_empty());
+    assert!(bench.factory.status().is_empty());
+    assert!(seen.of("ConfigMap").is_empty());
+}

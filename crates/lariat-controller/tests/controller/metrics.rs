@@ -37,7 +37,7 @@ async fn names_and_labels_are_those_of_client_go_controller_runtime_and_lasso() 
     assert_eq!(values("priority"), ["high", "low", "normal"]);
     let reasons = ["closed", "expired", "failed", "refused", "silent"];
     assert_eq!(values("reason"), reasons);
-    let mut results: Vec<&str> = Ended::ALL.map(Ended::as_str).to_vec();
+    let mut results: Vec<&str> = Ended::ALL.iter().map(|ended| ended.as_str()).collect();
     results.extend(["error", "requeue", "requeue_after", "success"]);
     results.sort_unstable();
     assert_eq!(values("result"), results);
@@ -145,7 +145,9 @@ async fn every_way_in_which_a_call_can_end_is_counted_under_all_names() {
         let value = exposition.sum(family, &[("result", result)]);
         value.map_or(0, |value| value as u64)
     };
-    let own = Ended::ALL.map(|ended| results("lariat_handler_runs_total", ended.as_str()));
+    let own = Ended::ALL.iter();
+    let own = own.map(|ended| results("lariat_handler_runs_total", ended.as_str()));
+    let own: Vec<_> = own.collect();
     // Done come the plain one, and in the end the two requeued, the failed, the panicked and the slow one.
     assert_eq!(own, [6, 2, 1, 3, 1, 1, 1]);
     let theirs = ["success", "error", "requeue", "requeue_after"];

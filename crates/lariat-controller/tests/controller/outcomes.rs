@@ -12,7 +12,7 @@ use tokio::time;
 use crate::bench::{Bench, Calls, SECOND, key, settle};
 
 #[tokio::test(start_paused = true)]
-async fn an_ignored_error_is_a_success_also_when_it_is_wrapped() {
+async fn an_ignored_error_is_a_success() {
     let bench = Bench::new().await;
     let calls = bench.on("skips", |_| async {
         Err(HandlerError::ignore("not for me"))
@@ -76,7 +76,7 @@ async fn an_object_the_api_server_never_saw_is_not_passed_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn asking_to_come_again_forgets_failures_and_an_error_beats_it() {
+async fn asking_to_come_again_forgets_failures() {
     let bench = Bench::new().await;
     let calls = bench.on("flaky", |call| async move {
         match call.attempt {

@@ -1,0 +1,99 @@
+//! What all clones of a factory share.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lariat_cache::SharedCacheFactory;
+use lariat_core::Gvk;
+use parking_lot::{Mutex, MutexGuard};
+
+use super::builder::Options;
+use super::running::Running;
+use crate::controller::{ControllerCore, Slot};
+use crate::many::Follower;
+
+/// What all clones of a factory share.
+pub(crate) struct Shared {
+    pub(super) caches: SharedCacheFactory,
+    pub(super) options: Options,
+    pub(super) state: Mutex<State>,
+    /// Held while a start sets up and while a stop drains, so that they do not overlap.
+    pub(super) lifecycle: tokio::sync::Mutex<()>,
+    /// Held while handlers are registered, so that a transaction registers all or none.
+    pub(super) registering: Mutex<()>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) slots: BTreeMap<Gvk, Arc<Slot>>,
+    /// Handlers of many kinds.
+    pub(super) followers: Vec<Arc<Follower>>,
+    pub(super) running: Option<Running>,
+}
+
+impl Shared {
+    pub(crate) fn slot(self: &Arc<Self>, gvk: Gvk) -> Arc<Slot> {
+        let mut state = self.state.lock();
+        let slot = state.slots.entry(gvk).or_insert_with_key(|gvk| {
+            let caches = self.caches.clone();
+            let options = self.options.of(gvk);
+            let factory = Arc::downgrade(self);
+            Arc::new(Slot::new(gvk.clone(), caches, options, factory))
+        });
+        Arc::clone(slot)
+    }
+
+    pub(crate) fn caches(&self) -> &SharedCacheFactory {
+        &self.caches
+    }
+
+    /// Keeps others from registering handlers.
+    pub(crate) fn registering(&self) -> MutexGuard<'_, ()> {
+        self.registering.lock()
+    }
+
+    /// Starts a controller that came into use while the factory runs.
+    pub(crate) fn start_late(&self, slot: &Arc<Slot>, core: &Arc<ControllerCore>) {
+        if let Some(running) = &mut self.state.lock().running {
+            running.spawn(slot, core);
+        }
+    }
+
+    /// Forgets a controller that nobody needs any more.
+    pub(crate) fn forget(&self, core: &Arc<ControllerCore>) {
+        if let Some(running) = &mut self.state.lock().running {
+            running.forget(core);
+        }
+    }
+
+    /// Forgets handlers of many kinds that have ended.
+    pub(crate) fn forget_followers(&self) {
+        let mut state = self.state.lock();
+        let ended: Vec<_> = state
+            .followers
+            .extract_if(.., |follower| follower.has_ended())
+            .collect();
+        drop(state);
+        // Handlers are dropped with them, and do as they like.
+        drop(ended);
+    }
+
+    /// Keeps a handler of many kinds, and starts it if the factory runs.
+    pub(crate) fn follow(&self, follower: &Arc<Follower>) {
+        let mut state = self.state.lock();
+        state.followers.push(Arc::clone(follower));
+        if let Some(running) = &state.running {
+            running.follow(follower);
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Handles of controllers keep the caches, which are nobody's any more.
+        self.caches.abort();
+        // Handlers may hold handles of controllers, which hold their handlers.
+        let slots = self.state.get_mut().slots.values();
+        slots.for_each(|slot| slot.close());
+    }
+}
