@@ -1,6 +1,7 @@
 //! Which handler the present task is in.
 
 use std::backtrace::Backtrace;
+use std::cell::Cell;
 use std::future::Future;
 use std::panic;
 use std::sync::{Arc, Once};
@@ -11,34 +12,33 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 tokio::task_local! {
-    static CURRENT: Arc<Caller>;
+    static CURRENT: Caller;
+}
+
+thread_local! {
+    /// Where the call panicked that is being caught on this thread.
+    static BACKTRACE: Cell<Option<Backtrace>> = const { Cell::new(None) };
 }
 
 /// The call of a handler that a task is in.
+#[derive(Clone)]
 pub(crate) struct Caller {
     pub(crate) gvk: Gvk,
     handler: Arc<str>,
     /// How many runs in a row, each caused by the write of the one before, led to this one.
     pub(crate) chain: u32,
-    /// Where the call panicked.
-    backtrace: Mutex<Option<Backtrace>>,
 }
 
 /// How long after a backtrace the next may be taken: resolving one takes milliseconds.
 const BACKTRACE_PAUSE: Duration = Duration::from_secs(1);
 
 impl Caller {
-    pub(crate) fn new(gvk: Gvk, handler: Arc<str>, chain: u32) -> Arc<Self> {
-        Arc::new(Self {
+    pub(crate) fn new(gvk: Gvk, handler: Arc<str>, chain: u32) -> Self {
+        Self {
             gvk,
             handler,
             chain,
-            backtrace: Mutex::default(),
-        })
-    }
-
-    pub(crate) fn handler(&self) -> &str {
-        &self.handler
+        }
     }
 
     /// Returns the name under which the handler is told to others.
@@ -48,20 +48,21 @@ impl Caller {
             false => format!("{} {}", self.gvk.kind(), self.handler).into(),
         }
     }
+}
 
-    pub(crate) fn take_backtrace(&self) -> Option<Backtrace> {
-        self.backtrace.lock().take()
-    }
+/// Returns where the call panicked that was caught on this thread just now, if that was looked at.
+pub(crate) fn take_backtrace() -> Option<Backtrace> {
+    BACKTRACE.take()
 }
 
 /// Runs a call, so that what it does is known to be its doing.
-pub(crate) async fn within<T>(caller: Arc<Caller>, call: impl Future<Output = T>) -> T {
+pub(crate) async fn within<T>(caller: Caller, call: impl Future<Output = T>) -> T {
     CURRENT.scope(caller, call).await
 }
 
 /// Returns the call the present task is in.
-pub(crate) fn caller() -> Option<Arc<Caller>> {
-    CURRENT.try_with(Arc::clone).ok()
+pub(crate) fn caller() -> Option<Caller> {
+    CURRENT.try_with(Caller::clone).ok()
 }
 
 /// Makes panics of handlers leave their backtrace; other panics, and what is done about any, stay as they
@@ -73,7 +74,9 @@ pub(crate) fn keep_backtraces() {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
             before(info);
-            let Some(caller) = caller() else { return };
+            if CURRENT.try_with(|_| ()).is_err() {
+                return;
+            }
             let mut last = LAST.lock();
             let now = Instant::now();
             // Runtimes with virtual time have clocks of their own: what seems to come is long ago.
@@ -83,7 +86,7 @@ pub(crate) fn keep_backtraces() {
             };
             if !last.is_some_and(is_recent) {
                 *last = Some(now);
-                *caller.backtrace.lock() = Some(Backtrace::force_capture());
+                BACKTRACE.set(Some(Backtrace::force_capture()));
             }
         }));
     });

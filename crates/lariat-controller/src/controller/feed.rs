@@ -33,7 +33,7 @@ impl Subscriber for Feed {
             if due.is_empty() {
                 return None;
             }
-            let cause = cause(change, caller.as_deref(), &self.gvk);
+            let cause = cause(change, caller.as_ref(), &self.gvk);
             let payload = Payload::of(change, cause, &due, number);
             let add = Add::now().lanes(due).priority(priority).payload(payload);
             Some((change.key().clone(), add))

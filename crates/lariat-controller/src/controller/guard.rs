@@ -59,17 +59,18 @@ impl Answer {
 }
 
 /// Calls a handler through its middleware, so that a panic does not reach the worker.
-pub(super) async fn guarded(call: Call, caller: Arc<Caller>) -> Answer {
+pub(super) async fn guarded(call: Call, caller: Caller) -> Answer {
     let (gvk, key) = (call.gvk().clone(), call.key().clone());
+    let handler = Arc::clone(call.lane.name());
     // What was returned is encoded by code of the user's too.
     let calling = async { answer(&gvk, &key, through(call).await) };
     let calling = AssertUnwindSafe(calling).catch_unwind();
-    match current::within(Arc::clone(&caller), calling).await {
+    match current::within(caller, calling).await {
         Ok(answer) => answer,
         Err(panic) => {
-            let (text, handler) = (message(&*panic), caller.handler());
-            if let Some(backtrace) = caller.take_backtrace() {
-                tracing::error!(kind = %gvk, %key, handler, %backtrace, "handler panicked: {text}");
+            let text = message(&*panic);
+            if let Some(backtrace) = current::take_backtrace() {
+                tracing::error!(kind = %gvk, %key, %handler, %backtrace, "handler panicked: {text}");
             }
             Answer {
                 ended: Ended::Panicked,

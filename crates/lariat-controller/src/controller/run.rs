@@ -30,12 +30,22 @@ type Taken = Work<lariat_core::ObjectKey, Payload>;
 static RUNS: AtomicU64 = AtomicU64::new(1);
 
 /// Calls the handlers that are due and gives the key back with what became of them.
-pub(super) async fn run(core: &Arc<ControllerCore>, work: Taken, stopping: &CancellationToken) {
+pub(super) async fn run(
+    core: &Arc<ControllerCore>,
+    work: Taken,
+    stopping: &Arc<CancellationToken>,
+) {
     let lanes = core.lanes().list();
     let (chain, wait) = core.watchman().judge(work.key(), work.payload());
     if let Some(pause) = wait {
         return put_off(core, &lanes, work, pause);
     }
+    // A change is usually for all lanes, a retry for one.
+    let due = if work.lanes().is_all() {
+        lanes.len()
+    } else {
+        1
+    };
     let mut runner = Runner {
         core,
         number: RUNS.fetch_add(1, Atomic::Relaxed),
@@ -46,9 +56,9 @@ pub(super) async fn run(core: &Arc<ControllerCore>, work: Taken, stopping: &Canc
         stopping,
         decoded: Decoded::default(),
         returned: None,
-        calls: Vec::new(),
+        calls: Vec::with_capacity(due),
     };
-    let mut verdicts = Vec::new();
+    let mut verdicts = Vec::with_capacity(due);
     for lane in lanes.iter() {
         if !runner.work.lanes().contains(lane.id()) || !runner.admits(lane).await {
             continue;
@@ -84,7 +94,7 @@ struct Runner<'a> {
     /// How many runs in a row, each caused by the write of the one before, led to this one.
     chain: u32,
     began: Instant,
-    stopping: &'a CancellationToken,
+    stopping: &'a Arc<CancellationToken>,
     decoded: Decoded,
     /// What a handler of this run returned as the newest state.
     returned: Option<Arc<CachedObject>>,
@@ -167,7 +177,7 @@ impl Runner<'_> {
             decoded: self.decoded.clone(),
             causes: Arc::clone(&self.causes),
             failures,
-            stopping: self.stopping.clone(),
+            stopping: Arc::clone(self.stopping),
         }
     }
 

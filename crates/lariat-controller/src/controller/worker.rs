@@ -161,6 +161,7 @@ impl Running {
 }
 
 async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
+    let draining = Arc::new(stopping.drain.clone());
     loop {
         let work = tokio::select! {
             biased;
@@ -172,7 +173,7 @@ async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
             return;
         };
         let key: ObjectKey = work.key().clone();
-        let run = run(&core, work, &stopping.drain);
+        let run = run(&core, work, &draining);
         if stopping.abort.run_until_cancelled(run).await.is_none() {
             tracing::warn!(kind = %core.gvk(), %key, "handlers were dropped: the grace period is over");
             return;

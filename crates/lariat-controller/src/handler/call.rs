@@ -51,7 +51,8 @@ pub struct Call {
     pub(crate) causes: Arc<Causes>,
     /// Failures in a row before this call.
     pub(crate) failures: u32,
-    pub(crate) stopping: CancellationToken,
+    /// Shared, because cloning a token takes a lock.
+    pub(crate) stopping: Arc<CancellationToken>,
 }
 
 impl Call {

@@ -186,7 +186,7 @@ impl<V: View> Subscriber for Feed<V> {
             if keys.is_empty() {
                 continue;
             }
-            let cause = self.cause(&cause(change, caller.as_deref(), self.to()), change.key());
+            let cause = self.cause(&cause(change, caller.as_ref(), self.to()), change.key());
             let priority = match change {
                 Change::Added { initial: true, .. } | Change::Resynced { .. } => Priority::Low,
                 _ => Priority::Normal,
