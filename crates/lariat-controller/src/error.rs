@@ -39,6 +39,14 @@ pub enum RegisterError {
         /// What is wrong with it.
         source: IdentityError,
     },
+    /// A controller of another factory, in a transaction.
+    #[error(
+        "the controller of {gvk} is of another factory than the transaction; each factory has its own"
+    )]
+    ForeignController {
+        /// The kind.
+        gvk: Gvk,
+    },
     /// A handler needs a name.
     #[error("a handler of {gvk} has an empty name; name it after what it does")]
     EmptyName {

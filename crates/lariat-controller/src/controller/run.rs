@@ -36,8 +36,8 @@ pub(super) async fn run(
     stopping: &Arc<CancellationToken>,
 ) {
     let lanes = core.lanes().list();
-    let (chain, wait) = core.watchman().judge(work.key(), work.payload());
-    if let Some(pause) = wait {
+    let judgement = core.watchman().judge(work.key(), work.payload());
+    if let Some(pause) = judgement.wait {
         return put_off(core, &lanes, work, pause);
     }
     // A change is usually for all lanes, a retry for one.
@@ -51,7 +51,7 @@ pub(super) async fn run(
         number: RUNS.fetch_add(1, Atomic::Relaxed),
         causes: Arc::new(work.payload().causes.clone()),
         work,
-        chain,
+        chain: judgement.chain,
         began: Instant::now(),
         stopping,
         decoded: Decoded::default(),

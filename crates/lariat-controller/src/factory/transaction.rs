@@ -91,6 +91,10 @@ impl Transaction {
         let _alone = self.shared.registering();
         let mut names: HashSet<(&Gvk, &str)> = HashSet::new();
         for Planned { slot, new, .. } in &self.planned {
+            if slot.factory().as_ptr() != Arc::as_ptr(&self.shared) {
+                let gvk = slot.gvk().clone();
+                return Err(RegisterError::ForeignController { gvk });
+            }
             slot.check(new)?;
             if !names.insert((slot.gvk(), &new.name)) {
                 return Err(RegisterError::NameTaken {

@@ -42,8 +42,10 @@ pub struct Circle {
     pub key: ObjectKey,
     /// How it goes round.
     pub pattern: Pattern,
-    /// The handlers that write.
+    /// The handlers that write; none of a key whose runs write other objects.
     pub handlers: Vec<Arc<str>>,
+    /// What brings such a key back: the causes of the run that was found out.
+    pub brought_by: Option<Arc<str>>,
     /// The fields that are written, as far as they are known: eight at most.
     pub fields: Vec<String>,
     /// Who undoes them, if the kind keeps `managedFields`.
@@ -101,6 +103,7 @@ pub(super) struct Suspect {
     fields: Vec<String>,
     manager: Option<String>,
     rounds: u32,
+    brought_by: Option<Arc<str>>,
     pause: Duration,
     /// When the next run has waited long enough.
     until: Option<Instant>,
@@ -120,6 +123,7 @@ impl Suspect {
             fields: Vec::new(),
             manager: None,
             rounds: 0,
+            brought_by: None,
             pause: Duration::ZERO,
             until: None,
             warned: None,
@@ -246,6 +250,10 @@ impl Suspect {
         if chain >= options.runs {
             // Also one whose runs write other objects; who writes what is told of those.
             self.touched = now;
+            self.rounds += 1;
+            if self.found.is_none() && self.handlers.is_empty() {
+                self.brought_by = Some(ask.causes.to_string().into());
+            }
             let (_, seen) = self.found.get_or_insert((Pattern::OwnWrites, now));
             *seen = now;
         }
@@ -293,6 +301,7 @@ impl Suspect {
             key: key.clone(),
             pattern: self.found?.0,
             handlers: self.handlers.clone(),
+            brought_by: self.brought_by.clone(),
             fields: self.fields.clone(),
             manager: self.manager.clone(),
             rounds: self.rounds,

@@ -15,6 +15,15 @@ const MOST: usize = 1024;
 /// How long a key that is not written is worth remembering when there are too many.
 const RECENT: Duration = Duration::from_secs(60);
 
+/// What is known of a run before it begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Judgement {
+    /// How many runs in a row, each caused by the write of the one before, led to it.
+    pub(crate) chain: u32,
+    /// How long it has to wait.
+    pub(crate) wait: Option<Duration>,
+}
+
 #[derive(Debug, Default)]
 pub(super) struct Suspects(HashMap<ObjectKey, Suspect>);
 
@@ -52,24 +61,34 @@ impl Suspects {
         }
     }
 
-    /// Returns how long a chain of runs led to a run, and how long it has to wait.
+    /// Judges a run, and returns what there is to warn of.
     pub(super) fn judge(
         &mut self,
         key: &ObjectKey,
         ask: &Ask<'_>,
         options: &Sentinel,
         now: Instant,
-    ) -> (u32, Option<Duration>) {
+    ) -> (Judgement, Option<Circle>) {
         let chain = ask.causes.chain();
         if chain >= options.runs && !self.0.contains_key(key) {
             // Its runs write other objects, whose changes bring it back.
             self.make_room(now);
             self.0.insert(key.clone(), Suspect::new(now));
         }
-        match self.0.get_mut(key) {
-            Some(suspect) => (suspect.chain(ask.causes), suspect.pause(ask, options, now)),
-            None => (chain, None),
-        }
+        let Some(suspect) = self.0.get_mut(key) else {
+            return (Judgement { chain, wait: None }, None);
+        };
+        let was_found = suspect.is_found();
+        let judgement = Judgement {
+            chain: suspect.chain(ask.causes),
+            wait: suspect.pause(ask, options, now),
+        };
+        // Of one that is written itself, the write warns.
+        let warning = (!was_found).then(|| suspect.circle(key)).flatten();
+        (
+            judgement,
+            warning.filter(|circle| circle.brought_by.is_some()),
+        )
     }
 
     /// Returns the keys that go round in circles, and forgets those that have been quiet.

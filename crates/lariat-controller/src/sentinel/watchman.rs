@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use lariat_cache::Written;
 use lariat_core::{Gvk, ObjectKey};
@@ -11,7 +10,7 @@ use tokio::time::Instant;
 
 use super::options::Sentinel;
 use super::suspect::{Ask, Circle, Write};
-use super::suspects::Suspects;
+use super::suspects::{Judgement, Suspects};
 use crate::payload::Payload;
 
 /// Watches the keys of a kind that this process writes.
@@ -62,16 +61,17 @@ impl Watchman {
             handlers = circle.handlers.join(", "),
             fields = circle.fields.join(", "),
             manager = circle.manager,
+            brought_by = circle.brought_by.as_deref(),
             "a key goes round in circles and is slowed down"
         );
     }
 
-    /// Returns how long a chain of runs led to a run, and how long it has to wait.
-    pub(crate) fn judge(&self, key: &ObjectKey, payload: &Payload) -> (u32, Option<Duration>) {
+    /// Judges a run before it begins.
+    pub(crate) fn judge(&self, key: &ObjectKey, payload: &Payload) -> Judgement {
         let (causes, chain) = (&payload.causes, payload.causes.chain());
         let is_quiet = !self.has_suspects.load(Ordering::Relaxed) && chain < self.options.runs;
         if !self.options.enabled || is_quiet {
-            return (chain, None);
+            return Judgement { chain, wait: None };
         }
         self.has_suspects.store(true, Ordering::Relaxed);
         let ask = Ask {
@@ -79,7 +79,12 @@ impl Watchman {
             has_deletion: payload.has_deletion(),
         };
         let mut suspects = self.suspects.lock();
-        suspects.judge(key, &ask, &self.options, Instant::now())
+        let (judgement, found) = suspects.judge(key, &ask, &self.options, Instant::now());
+        drop(suspects);
+        if let Some(circle) = found {
+            self.warn(&circle);
+        }
+        judgement
     }
 
     pub(crate) fn status(&self) -> Vec<Circle> {

@@ -160,6 +160,7 @@ async fn a_field_somebody_else_undoes_is_named() {
 
 #[tokio::test(start_paused = true)]
 async fn a_circle_over_two_kinds_is_found() {
+    let logs = Logs::begin();
     let bench = Bench::new().await;
     let secrets = bench.factory.for_object::<Secret>();
     let api: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
@@ -192,8 +193,17 @@ async fn a_circle_over_two_kinds_is_found() {
     time::sleep(600 * SECOND).await;
     let runs = count.load(Ordering::SeqCst);
     assert!((25..60).contains(&runs), "{runs}");
-    let circles = secrets.status().unwrap().circles;
-    assert_eq!(circles[0].handlers, ["ConfigMap touches".into()]);
+    let circles = bench.status().circles;
+    let brought_by = circles[0].brought_by.clone().unwrap_or_default();
+    assert!(
+        brought_by.starts_with("Secret default/s written by touches "),
+        "{brought_by}"
+    );
+    let text = logs.text();
+    assert!(
+        text.contains("goes round in circles") && text.contains("Secret default/s"),
+        "{text}"
+    );
 }
 
 #[tokio::test(start_paused = true)]

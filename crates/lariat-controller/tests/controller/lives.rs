@@ -175,6 +175,15 @@ async fn a_transaction_registers_all_or_none_and_a_rollback_creates_nothing() {
         "the one before it was not registered either"
     );
 
+    let other = lariat_controller::SharedControllerFactory::builder(bench.cluster.client()).build();
+    let mut plan = other.transaction();
+    plan.register_handler(&secrets, "foreign", nothing::<Secret>);
+    let error = plan.commit().unwrap_err();
+    assert!(
+        matches!(error, RegisterError::ForeignController { .. }),
+        "{error}"
+    );
+
     let mut plan = bench.factory.transaction();
     plan.register_handler(&secrets, "twice", nothing::<Secret>);
     plan.register_handler(&secrets, "twice", nothing::<Secret>);
