@@ -7,7 +7,7 @@ use std::time::Duration;
 use lariat_core::{Cause, Gvk, ObjectKey, ParseKeyError, debug_as_description};
 use lariat_queue::Priority;
 
-use crate::current;
+use crate::current::{self, Caller};
 
 /// A request to call handlers for a key.
 ///
@@ -88,8 +88,15 @@ impl Enqueue {
 
     /// Returns the request as a cause of work for a kind.
     pub(crate) fn cause(&self, gvk: &Gvk) -> Cause {
+        let caller = current::caller();
+        // Who asks for later means to come again.
+        let leads_on = |caller: &Caller| match self.after.is_zero() {
+            true => caller.chain.saturating_add(1),
+            false => 0,
+        };
         Cause::Enqueued {
-            by: current::caller().map(|caller| caller.name(gvk)),
+            chain: caller.as_ref().map_or(0, leads_on),
+            by: caller.map(|caller| caller.name(gvk)),
             why: self.because.clone(),
             at: self.at,
         }

@@ -37,7 +37,7 @@ pub enum Cause {
         from: Option<ResourceVersion>,
         /// The version since.
         to: ResourceVersion,
-        /// How many runs in a row, each caused by the write of the one before, led to the write.
+        /// How many runs in a row, each caused by what the one before wrote or enqueued, led to the write.
         chain: u32,
     },
     /// Something this object has to do with changed.
@@ -57,6 +57,8 @@ pub enum Cause {
         why: Option<Arc<str>>,
         /// The line of code that asked.
         at: &'static Location<'static>,
+        /// As for [`Wrote`](Self::Wrote), if a handler asked without a delay.
+        chain: u32,
     },
     /// A handler failed and runs again.
     Retry {
@@ -128,7 +130,9 @@ impl Cause {
     #[must_use]
     pub fn chain(&self) -> Option<u32> {
         match self {
-            Self::Wrote { chain, .. } | Self::Related { chain, .. } => Some(*chain),
+            Self::Wrote { chain, .. }
+            | Self::Related { chain, .. }
+            | Self::Enqueued { chain, .. } => Some(*chain),
             Self::Retry { .. } | Self::Requeued { .. } => None,
             _ => Some(0),
         }
@@ -152,13 +156,13 @@ impl fmt::Display for Cause {
                 ..
             } => write!(f, "written by {by} {from} → {to}"),
             Self::Related { what, .. } => f.write_str(what),
-            Self::Enqueued { by, why, at } => {
+            Self::Enqueued { by, why, at, .. } => {
                 f.write_str("enqueued ")?;
                 if let Some(by) = by {
                     write!(f, "by {by} ")?;
                 }
                 write!(f, "at {at}")?;
-                why.iter().try_for_each(|why| write!(f, " because {why}"))
+                why.iter().try_for_each(|why| write!(f, " ({why})"))
             }
             Self::Retry { handler, failures } => write!(f, "retry {failures} of {handler}"),
             Self::Requeued { handler } => write!(f, "requeued by {handler}"),
@@ -311,6 +315,7 @@ mod tests {
             by: Some(by.into()),
             why: None,
             at: Location::caller(),
+            chain: 0,
         }
     }
 

@@ -49,6 +49,12 @@ pub use lariat_core::{
     ResourceVersion, Scope, Uid, describe,
 };
 
+pub use lariat_cache::{Change, KindClient};
+pub use lariat_core::SelectorError;
+pub use lariat_queue::{Ageing, Priority, RateLimiter};
+/// Ends scopes of handlers, and tells them that a stop has begun.
+pub use tokio_util::sync::CancellationToken;
+
 pub use signal::termination;
 
 /// The caches on their own: informers, stores, clients, the REST mapper.
@@ -78,8 +84,8 @@ pub use kube;
 pub mod prelude {
     pub use crate::{
         Cache, Cause, Context, ControllerOptions, Enqueue, Gvk, Handler, HandlerError,
-        HandlerOptions, HandlerResult, Metadata, ObjectKey, Outcome, Predicate, Registration,
-        Relation, SharedController, SharedControllerFactory,
+        HandlerOptions, HandlerResult, Metadata, ObjectKey, Outcome, Predicate, Priority,
+        Registration, Relation, SharedController, SharedControllerFactory,
     };
     pub use kube::Client;
     pub use kube::api::DynamicObject;

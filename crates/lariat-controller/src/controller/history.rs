@@ -95,7 +95,11 @@ impl fmt::Display for RunRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { run, key, took, .. } = self;
         let ago = self.began.elapsed();
-        write!(f, "run {run} of {key}, {ago:.1?} ago, took {took:.1?}: ")?;
+        let waited = self.waited;
+        write!(
+            f,
+            "run {run} of {key}, {ago:.1?} ago, due for {waited:.1?}, took {took:.1?}: "
+        )?;
         write!(f, "{}", self.causes)?;
         self.calls
             .iter()

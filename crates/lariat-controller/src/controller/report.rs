@@ -51,10 +51,12 @@ pub(super) fn log(kind: &Gvk, key: &ObjectKey, calls: &[CallRecord]) {
     let error = failures.iter().map(one).collect::<Vec<_>>().join(", ");
     let attempt = failures.iter().map(|call| call.attempt).max();
     let retry_in = failures.iter().filter_map(|call| call.again).min();
+    let retry_in = format!("{:?}", retry_in.unwrap_or_default());
+    let attempt = attempt.unwrap_or(1);
     // The next attempt sees the new state, so a conflict is everyday life and not worth a warning.
     if failures.iter().all(|call| call.is_conflict) {
-        tracing::debug!(%kind, %key, error, attempt, ?retry_in, "a conflict, to be tried again");
+        tracing::debug!(%kind, %key, error, attempt, retry_in, "a conflict, to be tried again");
     } else {
-        tracing::warn!(%kind, %key, error, attempt, ?retry_in, "failed, to be tried again");
+        tracing::warn!(%kind, %key, error, attempt, retry_in, "failed, to be tried again");
     }
 }

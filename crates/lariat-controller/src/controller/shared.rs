@@ -74,7 +74,8 @@ impl<K: View> SharedController<K> {
 
     /// Registers a handler under a name of its own, with the options of the kind.
     ///
-    /// Handlers are called in the order of their registration, each with its own retries: after 5 ms,
+    /// Handlers are called one after the other in the order of their registration, so one that takes long keeps those
+    /// behind it waiting for this key, until its [timeout](HandlerOptions::timeout). Each has its own retries: after 5 ms,
     /// twice as long after each further failure up to 30 s, and after 2 minutes from the 31st on, unless
     /// other [options](crate::ControllerOptions) say otherwise. Failures are logged
     /// through `tracing`. A handler reads the kind as the `K` of this handle; for another type, register
@@ -263,6 +264,9 @@ impl<K: View> SharedController<K> {
     }
 
     /// Returns the last runs of a key, oldest first: why each happened, who was called, and what came of it.
+    ///
+    /// They are those among the runs of the whole kind that [are kept](crate::ControllerOptions::history), so a key
+    /// that runs very often leaves no room for others.
     #[must_use]
     pub fn why(&self, key: &ObjectKey) -> Vec<RunRecord> {
         let core = self.slot.in_use();

@@ -111,7 +111,8 @@ impl HandlerOptions {
         Self { limiter, ..self }
     }
 
-    /// Sets for which changes the handler is called (default: for all).
+    /// Sets for which changes of its own kind the handler is called (default: for all); see [`Predicate`] for what
+    /// else calls it.
     pub fn only(self, predicate: Predicate) -> Self {
         let predicate = Some(predicate);
         Self { predicate, ..self }

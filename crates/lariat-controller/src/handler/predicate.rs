@@ -12,8 +12,8 @@ use serde::Deserialize;
 /// Says for which changes of the cache a handler is called.
 ///
 /// It is asked once for every change, with the old and the new state, before anything is queued: what it
-/// refuses costs no call. It is not asked for what code enqueues, for retries, and for a resync of the
-/// handler's own. A change that came while an earlier one was waiting is judged by itself, so none is lost
+/// refuses costs no call. It is not asked for what code enqueues, for keys that
+/// [related](crate::Relation) objects bring, for retries, and for a resync of the handler's own. A change that came while an earlier one was waiting is judged by itself, so none is lost
 /// because the last one was refused.
 ///
 /// The ready-made ones are those of controller-runtime; like there, they let creations and deletions

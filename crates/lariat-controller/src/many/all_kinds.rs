@@ -133,7 +133,8 @@ impl<K: View, H: Handler<K>> Handler<K> for OfMany<H> {
 }
 
 impl KindsRegistration {
-    /// Returns the kinds the handler is registered for at the moment.
+    /// Returns the kinds the handler is registered for at the moment: none until the API server has been asked what
+    /// it serves, which happens after each start.
     #[must_use]
     pub fn kinds(&self) -> Vec<Gvk> {
         self.follower.kinds()

@@ -9,7 +9,8 @@ use std::time::Duration;
 /// minutes. Its runs wait, a second at first and then twice as long each
 /// time; a change by somebody else and a deletion do not wait, unless that somebody is part of the circle.
 ///
-/// Seen are writes through the factory's clients, on the task a handler is called on. What a handler writes
+/// Seen is what a handler enqueues without delay, and what it writes through the factory's clients, on the task it
+/// is called on. What a handler writes
 /// from tasks it spawns, or through another client, is taken for somebody else's.
 ///
 /// ```
@@ -51,7 +52,7 @@ impl Sentinel {
         }
     }
 
-    /// Sets how many runs in a row, each caused by the write of the one before and by nothing else, make a
+    /// Sets how many runs in a row, each caused by what the one before wrote or enqueued and by nothing else, make a
     /// circle (default 25; zero counts as 1).
     pub fn runs(self, runs: u32) -> Self {
         let runs = runs.max(1);

@@ -16,7 +16,7 @@ use super::options::Sentinel;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pattern {
-    /// Its runs are caused by the writes of its runs, and by nothing else.
+    /// Its runs are caused by what its runs write or enqueue without delay, and by nothing else.
     OwnWrites,
     /// Somebody else undoes what its handlers write, and they write it again.
     Contested,
@@ -27,7 +27,7 @@ pub enum Pattern {
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::OwnWrites => "its handlers run because of their own writes",
+            Self::OwnWrites => "its handlers run because of what they write or enqueue themselves",
             Self::Contested => "somebody else undoes what its handlers write",
             Self::NothingChanges => "its handlers write and change nothing",
         })

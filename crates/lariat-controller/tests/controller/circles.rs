@@ -70,7 +70,7 @@ async fn a_key_that_runs_because_of_its_own_writes_is_named_and_slowed_down() {
         "default/a",
         "data.seen",
         "writes",
-        "because of their own writes",
+        "because of what they write",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -383,4 +383,34 @@ async fn a_circle_over_two_kinds_is_slowed_also_if_the_key_was_written_before() 
     time::sleep(600 * SECOND).await;
     let runs = count.load(Ordering::SeqCst);
     assert!((25..60).contains(&runs), "{runs}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_enqueues_its_own_key_is_found_unless_it_asks_for_later() {
+    let bench = Bench::new().await;
+    let calls = bench.record("log");
+    bench
+        .config_maps
+        .register_handler("spins", |cx: Context<ConfigMap>| {
+            match cx.key().name() {
+                "now" => cx.enqueue(cx.key()),
+                _ => cx.enqueue_after(cx.key(), SECOND),
+            }
+            async { Ok(Outcome::done()) }
+        })
+        .unwrap();
+    bench.start().await;
+    bench.config_maps.enqueue(&key("now"));
+    bench.config_maps.enqueue(&key("later"));
+    time::sleep(600 * SECOND).await;
+    let of = |name: &str| calls.names().iter().filter(|each| *each == name).count();
+    assert!((25..60).contains(&of("now")), "{}", of("now"));
+    assert!(of("later") > 500, "{}", of("later"));
+    let circles = bench.status().circles;
+    assert_eq!(circles.len(), 1);
+    let brought_by = circles[0].brought_by.clone().unwrap_or_default();
+    assert!(
+        brought_by.starts_with("enqueued by spins at "),
+        "{brought_by}"
+    );
 }

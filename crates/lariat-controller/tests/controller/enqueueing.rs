@@ -31,7 +31,7 @@ async fn a_key_can_be_enqueued_for_one_handler_only() {
     assert_eq!(one.last().value, None, "there is no such object");
     let causes = one.last().causes;
     assert!(
-        causes.contains("enqueueing.rs") && causes.ends_with(" because it is noon"),
+        causes.contains("enqueueing.rs") && causes.ends_with(" (it is noon)"),
         "{causes}"
     );
     let error = bench
