@@ -1,7 +1,7 @@
 //! The life of a registered handler.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use lariat_core::{Gvk, ObjectKey};
 
@@ -14,12 +14,14 @@ use crate::status::HandlerStatus;
 /// A registered handler. Dropping this changes nothing: the handler stays registered.
 pub struct Registration {
     slot: Arc<Slot>,
-    core: Arc<ControllerCore>,
+    /// Weak, because a registration that is kept must not keep a kind in use whose handlers are gone.
+    core: Weak<ControllerCore>,
     lane: Arc<Lane>,
 }
 
 impl Registration {
-    pub(super) fn new(slot: Arc<Slot>, core: Arc<ControllerCore>, lane: Arc<Lane>) -> Self {
+    pub(super) fn new(slot: Arc<Slot>, core: &Arc<ControllerCore>, lane: Arc<Lane>) -> Self {
+        let core = Arc::downgrade(core);
         Self { slot, core, lane }
     }
 
@@ -45,7 +47,9 @@ impl Registration {
     #[track_caller]
     pub fn enqueue(&self, key: &ObjectKey) {
         let lane = self.lane.id().into();
-        self.core.enqueue_for(lane, key, &Enqueue::now());
+        if let Some(core) = self.core.upgrade() {
+            core.enqueue_for(lane, key, &Enqueue::now());
+        }
     }
 
     /// Takes the handler away; once this returns it is not running and will never be called again.
@@ -66,8 +70,10 @@ impl Registration {
 
     /// Takes the handler away without waiting for calls that are under way.
     pub(crate) fn remove(&self) {
-        self.core.lanes().remove(&self.lane);
-        self.slot.end_if_unused(&self.core);
+        if let Some(core) = self.core.upgrade() {
+            core.lanes().remove(&self.lane);
+            self.slot.end_if_unused(&core);
+        }
     }
 }
 

@@ -164,7 +164,7 @@ impl Slot {
         };
         core.informer().need::<V>();
         core.welcome(&lane);
-        Registration::new(Arc::clone(self), core, lane)
+        Registration::new(Arc::clone(self), &core, lane)
     }
 
     /// Ends a controller if it has no handler any more.

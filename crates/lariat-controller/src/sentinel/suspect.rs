@@ -42,9 +42,9 @@ pub struct Circle {
     pub key: ObjectKey,
     /// How it goes round.
     pub pattern: Pattern,
-    /// The handlers that write; none of a key whose runs write other objects.
+    /// The handlers that write it; none of a key whose runs write or enqueue others.
     pub handlers: Vec<Arc<str>>,
-    /// What brings such a key back: the causes of the run that was found out.
+    /// What brings it back, if that is no write of its own: the causes of the run that was found out.
     pub brought_by: Option<Arc<str>>,
     /// The fields that are written, as far as they are known: eight at most.
     pub fields: Vec<String>,
@@ -251,7 +251,8 @@ impl Suspect {
             // Also one whose runs write other objects; who writes what is told of those.
             self.touched = now;
             self.rounds += 1;
-            if self.found.is_none() && self.handlers.is_empty() {
+            if self.found.is_none() {
+                // By a write of its own it would have been found before.
                 self.brought_by = Some(ask.causes.to_string().into());
             }
             let (_, seen) = self.found.get_or_insert((Pattern::OwnWrites, now));

@@ -15,6 +15,15 @@ use tokio::time;
 use crate::bench::{Bench, SECOND, key};
 use crate::logs::Logs;
 
+/// Writes to the ConfigMap a handler was called for.
+async fn write(cx: &Context<ConfigMap>, what: Value) -> Result<(), kube::Error> {
+    let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
+    let (name, params) = (cx.key().name(), PatchParams::default());
+    api.patch(name, &params, &Patch::Merge(what))
+        .await
+        .map(drop)
+}
+
 /// Registers a handler that counts its calls and writes each time.
 fn writes(bench: &Bench, what: impl Fn(u32) -> Value + Send + Sync + 'static) -> Arc<AtomicU32> {
     let count = Arc::new(AtomicU32::new(0));
@@ -23,10 +32,7 @@ fn writes(bench: &Bench, what: impl Fn(u32) -> Value + Send + Sync + 'static) ->
         let (counted, what) = (Arc::clone(&counted), Arc::clone(&what));
         async move {
             let number = counted.fetch_add(1, Ordering::SeqCst);
-            let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
-            let patch = Patch::Merge(what(number));
-            api.patch(cx.key().name(), &PatchParams::default(), &patch)
-                .await?;
+            write(&cx, what(number)).await?;
             HandlerResult::Ok(Outcome::done())
         }
     };
@@ -117,10 +123,7 @@ async fn somebody_else_s_change_does_not_wait_and_other_keys_are_not_slowed() {
 async fn writes_that_change_nothing_are_found() {
     let bench = Bench::new().await;
     let handler = |cx: Context<ConfigMap>| async move {
-        let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
-        let patch = Patch::Merge(json!({"data": {"value": "same"}}));
-        api.patch(cx.key().name(), &PatchParams::default(), &patch)
-            .await?;
+        write(&cx, json!({"data": {"value": "same"}})).await?;
         HandlerResult::Ok(Outcome::requeue_after(SECOND / 10))
     };
     bench
@@ -210,10 +213,7 @@ async fn a_circle_over_two_kinds_is_found() {
 async fn a_handler_whose_wish_to_come_again_is_fulfilled_by_its_own_write_is_found() {
     let bench = Bench::new().await;
     let handler = |cx: Context<ConfigMap>| async move {
-        let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
-        let patch = Patch::Merge(json!({"data": {"at": cx.run().to_string()}}));
-        api.patch(cx.key().name(), &PatchParams::default(), &patch)
-            .await?;
+        write(&cx, json!({"data": {"at": cx.run().to_string()}})).await?;
         HandlerResult::Ok(Outcome::requeue_after(30 * SECOND))
     };
     bench
@@ -239,10 +239,7 @@ async fn honest_work_is_not_suspected() {
         let data = object.data.clone().unwrap_or_default();
         let (value, seen) = (data.get("value").cloned(), data.get("seen").cloned());
         if value != seen {
-            let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
-            let patch = Patch::Merge(json!({"data": {"seen": value}}));
-            api.patch(cx.key().name(), &PatchParams::default(), &patch)
-                .await?;
+            write(&cx, json!({"data": {"seen": value}})).await?;
         }
         HandlerResult::Ok(Outcome::done())
     };
@@ -255,10 +252,7 @@ async fn honest_work_is_not_suspected() {
         if !cx.causes().iter().all(is_asked) {
             return Ok(Outcome::requeue_after(SECOND));
         }
-        let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
-        let patch = Patch::Merge(json!({"data": {"at": cx.run().to_string()}}));
-        api.patch(cx.key().name(), &PatchParams::default(), &patch)
-            .await?;
+        write(&cx, json!({"data": {"at": cx.run().to_string()}})).await?;
         HandlerResult::Ok(Outcome::requeue_after(SECOND))
     };
     bench
@@ -299,10 +293,7 @@ async fn the_sentinel_can_be_sent_away_or_told_to_look_only() {
                 if number >= 200 {
                     return Ok(Outcome::done());
                 }
-                let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
-                let patch = Patch::Merge(json!({"data": {"n": number.to_string()}}));
-                api.patch(cx.key().name(), &PatchParams::default(), &patch)
-                    .await?;
+                write(&cx, json!({"data": {"n": number.to_string()}})).await?;
                 HandlerResult::Ok(Outcome::done())
             }
         };
@@ -383,6 +374,10 @@ async fn a_circle_over_two_kinds_is_slowed_also_if_the_key_was_written_before() 
     time::sleep(600 * SECOND).await;
     let runs = count.load(Ordering::SeqCst);
     assert!((25..60).contains(&runs), "{runs}");
+    assert!(
+        bench.status().circles[0].brought_by.is_some(),
+        "it is said by what"
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -61,7 +61,11 @@ async fn a_scope_that_ends_while_nothing_runs_is_known_at_the_next_start() {
 async fn the_last_scoped_handler_takes_its_kind_with_it() {
     let bench = Bench::with(|builder| builder.caches(|caches| caches.idle_grace(5 * SECOND))).await;
     let scope = CancellationToken::new();
-    bench.record_with("scoped", HandlerOptions::default().until(scope.clone()));
+    let (_, handler) = recorder(|_| async { Ok(Outcome::done()) });
+    let options = HandlerOptions::default().until(scope.clone());
+    let kept = bench
+        .config_maps
+        .register_handler_with("scoped", options, handler);
     bench.start().await;
     bench.create("a").await;
     scope.cancel();
@@ -71,6 +75,8 @@ async fn the_last_scoped_handler_takes_its_kind_with_it() {
         bench.factory.caches().status().is_empty(),
         "its memory is freed"
     );
+    // Whoever keeps a registration keeps nothing alive by it.
+    kept.unwrap().deregister().await;
 }
 
 #[tokio::test(start_paused = true)]
