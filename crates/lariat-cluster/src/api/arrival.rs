@@ -61,6 +61,10 @@ impl Arrival {
         self.header(&CONTENT_TYPE)
     }
 
+    pub(crate) fn user_agent(&self) -> &str {
+        self.header(&USER_AGENT)
+    }
+
     pub(crate) fn path(&self) -> &str {
         self.parts.uri.path()
     }
@@ -78,7 +82,7 @@ impl Arrival {
             verb: self.parts.method.as_str().to_lowercase(),
             path: self.path().to_owned(),
             query: self.parts.uri.query().unwrap_or_default().to_owned(),
-            user_agent: self.header(&USER_AGENT).to_owned(),
+            user_agent: self.user_agent().to_owned(),
             ..journal::Request::default()
         };
         if let Some(verb) = self.verb() {

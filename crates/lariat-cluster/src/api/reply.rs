@@ -1,7 +1,7 @@
 //! Responses.
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY, WARNING};
 use http::{Response, StatusCode};
 
 use super::body::ResponseBody;
@@ -45,6 +45,19 @@ impl Reply {
     pub(crate) fn retry_after(mut self, seconds: Option<u64>) -> Self {
         if let Some(seconds) = seconds {
             self.0.headers_mut().insert(RETRY_AFTER, seconds.into());
+        }
+        self
+    }
+
+    /// Tells the client what the answer does not: one header each, as RFC 9111 has warnings.
+    ///
+    /// Source: `net.NewWarningHeader` in `k8s.io/apimachinery/pkg/util/net`.
+    pub(crate) fn warnings(mut self, texts: &[String]) -> Self {
+        for text in texts {
+            let quoted = text.replace('\\', r"\\").replace('"', r#"\""#);
+            if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+                self.0.headers_mut().append(WARNING, value);
+            }
         }
         self
     }

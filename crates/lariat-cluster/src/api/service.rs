@@ -20,7 +20,7 @@ use super::route::Route;
 use super::status::ApiError;
 use crate::faults::{self, Fault};
 use crate::server::Server;
-use crate::verbs::{Call, Verb};
+use crate::verbs::{Call, Verb, Warnings};
 
 /// The cluster as a [`tower`](https://docs.rs/tower) service, for clients in the same process.
 ///
@@ -105,6 +105,7 @@ where
         return Err(ApiError::not_acceptable());
     }
     let (verb, content_type) = (arrival.verb(), arrival.content_type().to_owned());
+    let user_agent = arrival.user_agent().to_owned();
     let target = match arrival.route {
         Route::Version => return Ok(discovery::version()),
         Route::Health => return Ok(Reply::text(StatusCode::OK, "ok")),
@@ -128,6 +129,8 @@ where
     let call = Call {
         body: body::read(body).await?,
         content_type,
+        user_agent,
+        warnings: Warnings::default(),
         resource: Arc::clone(resource),
         target,
         query: arrival.query,
@@ -135,7 +138,7 @@ where
         fault,
         server,
     };
-    call.run(verb).await
+    Ok(call.run(verb).await)
 }
 
 /// Returns whether a verb makes sense for all namespaces at once.

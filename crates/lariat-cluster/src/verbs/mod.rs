@@ -15,6 +15,7 @@ mod shape;
 mod strategy;
 mod touch;
 mod update;
+mod warnings;
 mod watch;
 
 use bytes::Bytes;
@@ -35,6 +36,7 @@ pub(crate) use admit::{Part, Replacement, finalizers, metadata_mut, replacement}
 pub(crate) use definition::CLEANUP;
 pub(crate) use delete::remove;
 pub(crate) use update::replace;
+pub(crate) use warnings::Warnings;
 
 /// A request about objects of one resource.
 #[derive(Debug)]
@@ -47,6 +49,9 @@ pub(crate) struct Call {
     /// What goes wrong on purpose.
     pub(crate) fault: Option<Fault>,
     pub(crate) content_type: String,
+    pub(crate) user_agent: String,
+    /// What the client is told beside the answer.
+    pub(crate) warnings: Warnings,
     pub(crate) body: Bytes,
 }
 
@@ -95,7 +100,15 @@ impl Verb {
 
 impl Call {
     /// Carries the verb out.
-    pub(crate) async fn run(self, verb: Verb) -> Result<Reply, ApiError> {
+    ///
+    /// Whatever it answers, the warnings it gave along the way go with it.
+    pub(crate) async fn run(self, verb: Verb) -> Reply {
+        let warnings = self.warnings.clone();
+        let reply = self.carry_out(verb).await.unwrap_or_else(Reply::from);
+        reply.warnings(&warnings.take())
+    }
+
+    async fn carry_out(self, verb: Verb) -> Result<Reply, ApiError> {
         self.check_subresource(verb)?;
         self.shape
             .check(matches!(verb, Verb::List | Verb::DeleteCollection))?;
