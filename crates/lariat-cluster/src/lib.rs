@@ -40,6 +40,7 @@ mod cluster;
 mod api;
 mod control;
 mod kinds;
+mod managed;
 mod store;
 mod verbs;
 
@@ -48,6 +49,7 @@ pub mod faults;
 mod clock;
 mod journal;
 mod names;
+mod schema;
 mod server;
 
 pub use api::body::ResponseBody;
