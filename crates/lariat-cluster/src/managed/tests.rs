@@ -216,7 +216,7 @@ mod random {
         prop::collection::btree_map(
             entry.clone().prop_map(|e| e.0),
             entry.prop_map(|e| e.1),
-            0..3,
+            1..3,
         )
         .prop_map(|map| json!({ "data": map }))
     }
