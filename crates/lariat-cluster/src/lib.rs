@@ -42,6 +42,7 @@ mod control;
 mod kinds;
 mod managed;
 mod store;
+mod structural;
 mod verbs;
 
 pub mod faults;
