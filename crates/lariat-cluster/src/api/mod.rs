@@ -3,6 +3,7 @@
 pub(crate) mod arrival;
 pub(crate) mod body;
 pub(crate) mod discovery;
+pub(crate) mod document;
 mod gzip;
 pub(crate) mod listener;
 pub(crate) mod negotiate;

@@ -5,6 +5,8 @@
 
 mod builtin;
 mod custom;
+mod decode;
+mod quantity;
 mod resolve;
 
 use std::borrow::Cow;
@@ -14,6 +16,7 @@ use serde_json::Value;
 
 pub(crate) use builtin::builtin;
 pub(crate) use custom::custom;
+pub(crate) use decode::decode;
 pub(crate) use resolve::{Resolved, TypeRef};
 
 /// A type and everything it refers to.
