@@ -3,7 +3,7 @@
 use lariat_core::Labels;
 use serde_json::{Map, Value, json};
 
-use super::{Call, shape, strategy};
+use super::{Call, custom, shape, strategy};
 use crate::api::status::{ApiError, Cause};
 use crate::kinds::{Generation, Resource};
 use crate::names;
@@ -77,7 +77,8 @@ pub(super) fn create(call: &Call, mut object: Object) -> Result<Object, ApiError
         object.remove("status");
     }
     strategy::prepare_create(resource, &mut object);
-    check(resource, &object)?;
+    custom::complete(resource, &mut object);
+    check(resource, &object, None)?;
     Ok(object)
 }
 
@@ -137,7 +138,11 @@ fn tidy(metadata: &mut Object) {
 }
 
 /// Checks name and labels, and what the kind's own rules say.
-fn check(resource: &Resource, object: &Object) -> Result<(), ApiError> {
+fn check(
+    resource: &Resource,
+    object: &Object,
+    replaced: Option<(Part, &Object)>,
+) -> Result<(), ApiError> {
     let mut causes = Vec::new();
     let name = metadata_text(object, "name");
     if let Err(rule) = names::check(name, resource.rules.names) {
@@ -157,6 +162,7 @@ fn check(resource: &Resource, object: &Object) -> Result<(), ApiError> {
         );
     }
     causes.extend(strategy::validate(resource, object));
+    causes.extend(custom::validate(resource, object, replaced));
     if causes.is_empty() {
         return Ok(());
     }
@@ -205,6 +211,7 @@ pub(crate) fn replacement(
     let mut new = restrict(resource, part, old, sent);
     keep_metadata(old, metadata_mut(&mut new));
     strategy::prepare_update(resource, part, old, &mut new);
+    custom::complete(resource, &mut new);
     if without_version(old) == new {
         return Ok(Replacement::Unchanged);
     }
@@ -213,7 +220,7 @@ pub(crate) fn replacement(
         raise_generation(&mut new);
     }
     strategy::check_update(resource, old, &new)?;
-    check(resource, &new)?;
+    check(resource, &new, Some((part, old)))?;
     if strategy::may_go(resource, &new) {
         return Ok(Replacement::Deleted(new));
     }

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 
-use super::{Call, admit};
+use super::{Call, admit, custom};
 use crate::api::negotiate::Shape;
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
@@ -14,7 +14,8 @@ const NAME_ATTEMPTS: usize = 8;
 pub(super) fn create(call: &Call) -> Result<Reply, ApiError> {
     call.query.check_write("CreateOptions", false)?;
     let dry_run = call.query.dry_run("CreateOptions")?;
-    let sent = call.decode()?;
+    let mut sent = call.decode()?;
+    custom::conform(call, &mut sent)?;
     store_new(call, &sent, dry_run)
 }
 

@@ -3,6 +3,7 @@
 mod admit;
 mod continuation;
 mod create;
+mod custom;
 mod decode;
 mod definition;
 mod delete;
@@ -104,6 +105,9 @@ impl Call {
     /// Whatever it answers, the warnings it gave along the way go with it.
     pub(crate) async fn run(self, verb: Verb) -> Reply {
         let warnings = self.warnings.clone();
+        if let Some(deprecation) = &self.resource.deprecation {
+            warnings.add(deprecation.clone());
+        }
         let reply = self.carry_out(verb).await.unwrap_or_else(Reply::from);
         reply.warnings(&warnings.take())
     }

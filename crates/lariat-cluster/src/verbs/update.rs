@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use super::admit::{self, Part, Replacement};
-use super::{Call, create, shape};
+use super::{Call, create, custom, shape};
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
 use crate::kinds::Resource;
@@ -79,9 +79,10 @@ fn check_version(call: &Call, sent: &Object, current: &Stored) -> Result<(), Api
 pub(super) fn finish(
     call: &Call,
     current: &Arc<Stored>,
-    sent: Object,
+    mut sent: Object,
     dry_run: bool,
 ) -> Result<Option<Reply>, ApiError> {
+    custom::conform(call, &mut sent)?;
     let mut old = current.object();
     call.resource.set_type(&mut old);
     let part = Part::of(call);

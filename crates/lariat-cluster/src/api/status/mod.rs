@@ -79,6 +79,10 @@ impl Cause {
         }
     }
 
+    pub(crate) fn reason(&self) -> &'static str {
+        self.reason
+    }
+
     pub(crate) fn required(field: &str, message: &str) -> Self {
         let message = match message {
             "" => "Required value".to_owned(),
@@ -259,6 +263,11 @@ impl ApiError {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
             .about(kind, group, name)
             .causes(causes)
+    }
+
+    /// A patch whose outcome cannot be read.
+    pub(crate) fn invalid_patch(cause: Cause) -> Self {
+        Self::invalid_as("", "", "", &[cause])
     }
 
     pub(crate) fn rejected_patch() -> Self {
