@@ -129,7 +129,7 @@ impl Definitions {
         look.server.kinds.serve(table, resources);
         if known.is_some() {
             // What watchers are told depends on the definition, so they have to come again.
-            look.server.store.end_watches(Some(table), Ending::Clean);
+            look.server.store.end_watches(Some(table), Ending::Drained);
         }
         let served = Served {
             table,
@@ -171,7 +171,9 @@ impl Definitions {
     fn retire(&mut self, server: &Server, name: &str) {
         if let Some(served) = self.served.remove(name) {
             server.kinds.serve(served.table, Vec::new());
-            server.store.end_watches(Some(served.table), Ending::Clean);
+            server
+                .store
+                .end_watches(Some(served.table), Ending::Drained);
         }
     }
 }

@@ -76,6 +76,8 @@ pub(crate) enum Ending {
     /// The response is complete.
     #[default]
     Clean,
+    /// The response is complete, and tells everything that happened until then.
+    Drained,
     /// The connection breaks in the middle of a line.
     Cut,
 }

@@ -5,10 +5,12 @@
 //!
 //! Source: `k8s.io/apiextensions-apiserver/pkg/apiserver/schema` and `k8s.io/kube-openapi/pkg/validation`.
 
+pub(crate) mod field_path;
 pub(crate) mod json_path;
 pub(crate) mod labels;
 
 mod correlate;
+mod default_check;
 mod defaults;
 mod embedded;
 mod fault;
@@ -29,6 +31,7 @@ use node::Node;
 use validate::Subject;
 
 pub(crate) use fault::{NO_FIELD, duplicate, shown, too_many};
+pub(crate) use rules::check_rules;
 
 /// The faults after which no rule is evaluated, because rules rely on the schema.
 const BLOCKING: [&str; 5] = [
@@ -80,6 +83,13 @@ impl Structural {
     /// Puts defaults where something was left out.
     pub(crate) fn default(&self, object: &mut Value) {
         defaults::fill(object, &self.root);
+    }
+
+    /// Finds defaults that do not fit; `path` is where the schema itself stands.
+    pub(crate) fn check_defaults(&self, path: &str) -> Vec<Cause> {
+        let mut causes = Vec::new();
+        default_check::check(&self.root, path, &mut causes);
+        causes
     }
 
     /// Finds what is wrong with an object, which may replace an old one.

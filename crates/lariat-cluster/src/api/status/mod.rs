@@ -83,6 +83,11 @@ impl Cause {
         self.reason
     }
 
+    /// Returns the cause as one sentence.
+    pub(crate) fn text(&self) -> String {
+        format!("{}: {}", self.field, self.message)
+    }
+
     pub(crate) fn required(field: &str, message: &str) -> Self {
         let message = match message {
             "" => "Required value".to_owned(),
@@ -251,10 +256,7 @@ impl ApiError {
     }
 
     fn invalid_as(kind: &str, group: &str, name: &str, causes: &[Cause]) -> Self {
-        let texts: Vec<String> = causes
-            .iter()
-            .map(|cause| format!("{}: {}", cause.field, cause.message))
-            .collect();
+        let texts: Vec<String> = causes.iter().map(Cause::text).collect();
         let texts = match &texts[..] {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),

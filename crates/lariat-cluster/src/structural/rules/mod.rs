@@ -2,6 +2,7 @@
 //!
 //! Source: `k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel`.
 
+mod check;
 mod evaluate;
 mod values;
 
@@ -10,6 +11,7 @@ use std::panic::catch_unwind;
 use kube_cel::cel::Program;
 use serde_json::Value;
 
+pub(crate) use check::check_rules;
 pub(super) use evaluate::evaluate;
 
 /// One rule, compiled.

@@ -167,6 +167,7 @@ impl Watcher {
             // Seen before reading, so that what is committed after the read wakes this watcher.
             let signal = *self.signals.borrow_and_update();
             if signal.ended != self.endings_before {
+                while signal.ending == Ending::Drained && !self.finished && self.read_events() {}
                 self.end(signal.ending);
                 continue;
             }
