@@ -39,6 +39,7 @@ mod cluster;
 
 mod api;
 mod control;
+mod defaults;
 mod kinds;
 mod managed;
 mod store;

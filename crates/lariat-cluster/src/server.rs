@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::clock::Clock;
 use crate::faults::Rules;
 use crate::journal::Journal;
-use crate::kinds::Kinds;
+use crate::kinds::{Kinds, Resource};
 use crate::names::Names;
 use crate::store::Store;
 
@@ -27,6 +27,13 @@ pub(crate) struct Server {
 }
 
 impl Server {
+    /// Returns the versions in which a resource is served, as objects name them.
+    pub(crate) fn served_versions(&self, resource: &Resource) -> Vec<String> {
+        let catalog = self.kinds.catalog();
+        let versions = catalog.all().filter(|each| each.table == resource.table);
+        versions.map(|each| each.api_version()).collect()
+    }
+
     pub(crate) fn new(history: usize, seed: Option<u64>) -> Self {
         let store = Store::new(history);
         Self {

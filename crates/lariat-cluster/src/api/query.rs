@@ -57,7 +57,7 @@ impl Query {
     }
 
     /// Reads a flag as Go's `strconv.ParseBool` does; a bare name is true.
-    fn flag(&self, name: &str) -> Option<bool> {
+    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         let value = self.parameters.get(name)?;
         Some(!matches!(
             value.as_str(),

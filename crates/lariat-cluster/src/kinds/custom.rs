@@ -1,8 +1,8 @@
 //! What a CustomResourceDefinition says about the kinds it defines.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -128,6 +128,7 @@ pub(crate) fn resources_of(
         rules: rules_of(version),
         table,
         terminating: Arc::clone(terminating),
+        types: OnceLock::new(),
         schema: Some(Arc::new(Structural::compile(&version.schema.schema))),
         columns: Some(version.additional_printer_columns.clone()).filter(|c| !c.is_empty()),
         deprecation: deprecation_of(spec, version),

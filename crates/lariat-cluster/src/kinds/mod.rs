@@ -5,7 +5,7 @@ mod custom;
 mod resource;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 
@@ -125,6 +125,11 @@ impl Catalog {
             .find(|resource| resource.plural == plural)
     }
 
+    /// Iterates over every resource in every version.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.versions.values().flatten()
+    }
+
     /// Iterates over every resource, one version each.
     pub(crate) fn each_table(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let mut seen = Vec::new();
@@ -151,6 +156,7 @@ fn resource_of(row: builtin::Row, table: TableId) -> Resource {
         rules: row.rules,
         table,
         terminating: Arc::default(),
+        types: OnceLock::new(),
         schema: None,
         columns: None,
         deprecation: None,

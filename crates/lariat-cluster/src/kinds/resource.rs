@@ -1,11 +1,12 @@
 //! What the server knows of one resource in one version.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use lariat_core::{Gvk, ObjectKey};
 use serde::Deserialize;
 
+use crate::schema::{self, Schema};
 use crate::store::{Object, TableId};
 use crate::structural::Structural;
 use crate::structural::json_path::JsonPath;
@@ -28,6 +29,8 @@ pub(crate) struct Resource {
     pub(crate) terminating: Arc<AtomicBool>,
     /// What a definition says about the content of the objects.
     pub(crate) schema: Option<Arc<Structural>>,
+    /// The types of the fields, found when they are first asked for.
+    pub(crate) types: OnceLock<Schema>,
     /// The columns a definition adds to tables, if it says anything about them.
     pub(crate) columns: Option<Vec<Column>>,
     /// What clients of a deprecated version are told.
@@ -121,6 +124,16 @@ impl Resource {
     /// Returns the kind with its group, as messages name a kind.
     pub(crate) fn qualified_kind(&self) -> String {
         qualified(&self.kind, &self.group)
+    }
+
+    /// Returns the types of the fields.
+    pub(crate) fn types(&self) -> &Schema {
+        self.types.get_or_init(|| {
+            let builtin = || schema::builtin(&self.api_version(), &self.kind);
+            let known = if self.rules.custom { None } else { builtin() };
+            let defined = self.schema.as_ref().map(|schema| schema.raw());
+            known.unwrap_or_else(|| schema::custom(defined))
+        })
     }
 
     pub(crate) fn is_terminating(&self) -> bool {

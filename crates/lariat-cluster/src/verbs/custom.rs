@@ -2,35 +2,19 @@
 
 use serde_json::Value;
 
-use super::Call;
 use super::admit::Part;
-use crate::api::status::{ApiError, Cause};
+use crate::api::status::Cause;
 use crate::kinds::{Resource, Scale};
 use crate::store::Object;
 use crate::structural::Structural;
 use crate::structural::json_path::JsonPath;
 
 /// Brings an object a client sent into the form its schema wants: prunes it and fills in defaults.
-///
-/// Of unknown fields the client is told as it wishes: not at all, by warnings, or by an error.
-pub(super) fn conform(call: &Call, object: &mut Object) -> Result<(), ApiError> {
-    let Some(schema) = &call.resource.schema else {
-        return Ok(());
-    };
-    let sent = (is_patch(call) && is_strict(call)).then(|| Value::Object(object.clone()));
-    let unknown = with_value(object, |object| refine(schema, object));
-    let complaints = unknown.iter().map(|path| format!("unknown field {path:?}"));
-    match call.query.text("fieldValidation") {
-        Some("Ignore") => Ok(()),
-        Some("Strict") if !unknown.is_empty() => {
-            let complaints: Vec<String> = complaints.collect();
-            let message = format!("strict decoding error: {}", complaints.join(", "));
-            Err(refuse(call, sent, &message))
-        }
-        _ => {
-            complaints.for_each(|complaint| call.warnings.add(complaint));
-            Ok(())
-        }
+/// Returns the paths of what it did not know.
+pub(super) fn conform(resource: &Resource, object: &mut Object) -> Vec<String> {
+    match &resource.schema {
+        Some(schema) => with_value(object, |object| refine(schema, object)),
+        None => Vec::new(),
     }
 }
 
@@ -90,26 +74,6 @@ fn with_value<T>(object: &mut Object, work: impl FnOnce(&mut Value) -> T) -> T {
         *object = members;
     }
     result
-}
-
-fn is_strict(call: &Call) -> bool {
-    call.query.text("fieldValidation") == Some("Strict")
-}
-
-fn is_patch(call: &Call) -> bool {
-    call.content_type.contains("patch+")
-}
-
-/// Refuses an object with unknown fields, or the patch that brought them in.
-fn refuse(call: &Call, patched: Option<Value>, message: &str) -> ApiError {
-    if let Some(patched) = patched {
-        let text = Value::String(patched.to_string());
-        return ApiError::invalid_patch(Cause::invalid("patch", &text, message));
-    }
-    let Resource { kind, version, .. } = &*call.resource;
-    ApiError::bad_request(format!(
-        "{kind} in version {version:?} cannot be handled as a {kind}: {message}"
-    ))
 }
 
 /// Checks the numbers of replicas that the scale subresource shows.

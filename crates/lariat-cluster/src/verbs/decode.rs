@@ -40,7 +40,10 @@ impl Call {
     }
 
     /// Reads an object of any kind; its type is set. Also returns the members that were there twice.
-    pub(super) fn decode_as(&self, wanted: Expected<'_>) -> Result<(Object, Vec<String>), ApiError> {
+    pub(super) fn decode_as(
+        &self,
+        wanted: Expected<'_>,
+    ) -> Result<(Object, Vec<String>), ApiError> {
         let document = self.document(wanted)?;
         let mut object = match document.value {
             Value::Object(object) => object,
@@ -91,11 +94,22 @@ impl Call {
 
 /// Checks `kind` and `apiVersion`, which built-in kinds may leave out.
 fn check_type(call: &Call, wanted: Expected<'_>, object: &Object) -> Result<(), ApiError> {
-    let text = |member| object.get(member).and_then(Value::as_str).unwrap_or_default();
+    let text = |member| {
+        object
+            .get(member)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let (kind, api_version) = (text("kind"), text("apiVersion"));
     if wanted.custom && (kind.is_empty() || api_version.is_empty()) {
-        let what = if kind.is_empty() { "kind" } else { "apiVersion" };
-        return Err(ApiError::bad_request(format!("Object '{what}' is missing in the body")));
+        let what = if kind.is_empty() {
+            "kind"
+        } else {
+            "apiVersion"
+        };
+        return Err(ApiError::bad_request(format!(
+            "Object '{what}' is missing in the body"
+        )));
     }
     if !api_version.is_empty() && api_version != wanted.api_version {
         return Err(ApiError::bad_request(format!(

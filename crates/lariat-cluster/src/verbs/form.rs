@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Call;
+use super::{Call, custom};
 use crate::api::status::{ApiError, Cause};
 use crate::defaults;
 use crate::kinds::Resource;
@@ -51,7 +51,9 @@ pub(super) fn normalize(
 ) -> Result<(), ApiError> {
     let unknown = read(&call.resource, object).map_err(|why| refuse(call, origin, &why))?;
     let quoted = |what: &str, paths: Vec<String>| {
-        let texts = paths.into_iter().map(move |path| format!("{what} field {path:?}"));
+        let texts = paths
+            .into_iter()
+            .map(move |path| format!("{what} field {path:?}"));
         texts.collect::<Vec<_>>()
     };
     let problems = [quoted("unknown", unknown), quoted("duplicate", duplicates)].concat();
@@ -60,7 +62,9 @@ pub(super) fn normalize(
             let why = format!("strict decoding error: {}", problems.join(", "));
             return Err(refuse(call, origin, &why));
         }
-        Validation::Warn => problems.into_iter().for_each(|text| call.warnings.add(text)),
+        Validation::Warn => problems
+            .into_iter()
+            .for_each(|text| call.warnings.add(text)),
         Validation::Strict | Validation::Ignore => {}
     }
     Ok(())
@@ -69,7 +73,7 @@ pub(super) fn normalize(
 /// Reads an object as its kind is read; returns the members the kind does not have.
 fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, String> {
     if resource.rules.custom {
-        return Ok(Vec::new());
+        return Ok(custom::conform(resource, object));
     }
     let unknown = schema::decode(resource.types().root(), object)?;
     defaults::fill(resource, object);
@@ -85,7 +89,7 @@ fn refuse(call: &Call, origin: Origin, why: &str) -> ApiError {
         Origin::Patch => {
             let patch = String::from_utf8_lossy(&call.body).into_owned();
             let cause = Cause::invalid("patch", &Value::from(patch), why);
-            ApiError::invalid_as("", "", "", &[cause])
+            ApiError::invalid_patch(cause)
         }
     }
 }

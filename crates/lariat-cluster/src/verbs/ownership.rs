@@ -74,7 +74,11 @@ pub(super) fn check_manager(call: &Call, options: &str) -> Result<(), ApiError> 
     let refuse = |cause| Err(ApiError::invalid_options(options, cause));
     if name.len() > LONGEST_NAME {
         let message = format!("may not be more than {LONGEST_NAME} bytes");
-        let cause = Cause::new("FieldValueTooLong", "fieldManager", format!("Too long: {message}"));
+        let cause = Cause::new(
+            "FieldValueTooLong",
+            "fieldManager",
+            format!("Too long: {message}"),
+        );
         return refuse(cause);
     }
     if name.chars().any(char::is_control) {

@@ -272,6 +272,37 @@ impl ApiError {
         Self::invalid_as("", "", "", &[cause])
     }
 
+    /// An apply that would change what others own; it names no object.
+    pub(crate) fn apply_conflict(message: String, causes: &[Cause]) -> Self {
+        Self::new(StatusCode::CONFLICT, "Conflict", message).causes(causes)
+    }
+
+    /// An object that is applied under the uid of one that is gone.
+    pub(crate) fn precondition_uid(resource: &Resource, name: &str) -> Self {
+        let message = format!(
+            "Operation cannot be fulfilled on {} {name:?}: uid mismatch: the provided object \
+             specified a uid, and no existing object was found",
+            resource.qualified()
+        );
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(
+            &resource.plural,
+            &resource.group,
+            name,
+        )
+    }
+
+    pub(crate) fn too_many_operations(limit: usize, sent: usize) -> Self {
+        let message = format!(
+            "Request entity too large: The allowed maximum operations in a JSON patch is {limit}, \
+             got {sent}"
+        );
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "RequestEntityTooLarge",
+            message,
+        )
+    }
+
     pub(crate) fn rejected_patch() -> Self {
         let message = "the server rejected our request due to an error in our request";
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)

@@ -33,7 +33,9 @@ pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
         if live.is_none() {
             create::check_admission(call, call.name())?;
         }
-        let merged = writer.write(&call.resource).apply(live.as_ref(), &applied, force);
+        let merged = writer
+            .write(&call.resource)
+            .apply(live.as_ref(), &applied, force);
         let mut merged = merged.map_err(|refused| ownership::refusal(call, &applied, refused))?;
         merged.insert("kind".into(), call.resource.kind.clone().into());
         merged.insert("apiVersion".into(), call.resource.api_version().into());
@@ -56,7 +58,10 @@ fn read(call: &Call) -> Result<Object, ApiError> {
         return Err(refuse("the patch is no object"));
     };
     check_type(call, &applied)?;
-    let problems = document.duplicates.iter().map(|path| format!("duplicate field {path:?}"));
+    let problems = document
+        .duplicates
+        .iter()
+        .map(|path| format!("duplicate field {path:?}"));
     match Validation::of(call) {
         Validation::Ignore => {}
         Validation::Warn => problems.for_each(|text| call.warnings.add(text)),
@@ -64,12 +69,15 @@ fn read(call: &Call) -> Result<Object, ApiError> {
             let problems: Vec<String> = problems.collect();
             if !problems.is_empty() {
                 let why = format!("strict decoding error: {}", problems.join(", "));
-                return Err(ApiError::bad_request(format!("error strict decoding YAML: {why}")));
+                return Err(ApiError::bad_request(format!(
+                    "error strict decoding YAML: {why}"
+                )));
             }
         }
     }
     let metadata = applied.get("metadata");
-    if metadata.is_some_and(|metadata| metadata.get("managedFields").is_some_and(|f| !f.is_null())) {
+    if metadata.is_some_and(|metadata| metadata.get("managedFields").is_some_and(|f| !f.is_null()))
+    {
         return Err(ApiError::bad_request("metadata.managedFields must be nil"));
     }
     let name = admit::metadata_text(&applied, "name");
@@ -91,7 +99,12 @@ fn read(call: &Call) -> Result<Object, ApiError> {
 }
 
 fn check_type(call: &Call, applied: &Object) -> Result<(), ApiError> {
-    let text = |member: &str| applied.get(member).and_then(Value::as_str).unwrap_or_default();
+    let text = |member: &str| {
+        applied
+            .get(member)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let (kind, version) = (text("kind"), text("apiVersion"));
     let wanted = call.resource.api_version();
     if version != wanted {

@@ -68,7 +68,9 @@ enum Place<'a> {
 }
 
 fn place<'a>(document: &'a mut Value, path: &str) -> Result<Place<'a>, &'static str> {
-    let (parent, last) = path.rsplit_once('/').ok_or("the path does not begin with /")?;
+    let (parent, last) = path
+        .rsplit_once('/')
+        .ok_or("the path does not begin with /")?;
     let name = last.replace("~1", "/").replace("~0", "~");
     match document.pointer_mut(parent) {
         Some(Value::Object(map)) => Ok(Place::Member(map, name)),
@@ -153,19 +155,67 @@ mod tests {
     #[test]
     fn operations_do_what_the_api_server_does() {
         let one = |op: Value| json!([op]);
-        check(json!({"a": 1}), one(json!({"op": "add", "path": "/b", "value": 2})), Some(json!({"a": 1, "b": 2})));
-        check(json!({"a": [1]}), one(json!({"op": "add", "path": "/a/-", "value": 2})), Some(json!({"a": [1, 2]})));
-        check(json!({"a": [1]}), one(json!({"op": "add", "path": "/a/0", "value": 2})), Some(json!({"a": [2, 1]})));
-        check(json!({"a": [1]}), one(json!({"op": "add", "path": "/a/5", "value": 2})), None);
-        check(json!({}), one(json!({"op": "add", "path": "/a/b", "value": 2})), None);
-        check(json!({"a": 1}), one(json!({"op": "remove", "path": "/a"})), Some(json!({})));
+        check(
+            json!({"a": 1}),
+            one(json!({"op": "add", "path": "/b", "value": 2})),
+            Some(json!({"a": 1, "b": 2})),
+        );
+        check(
+            json!({"a": [1]}),
+            one(json!({"op": "add", "path": "/a/-", "value": 2})),
+            Some(json!({"a": [1, 2]})),
+        );
+        check(
+            json!({"a": [1]}),
+            one(json!({"op": "add", "path": "/a/0", "value": 2})),
+            Some(json!({"a": [2, 1]})),
+        );
+        check(
+            json!({"a": [1]}),
+            one(json!({"op": "add", "path": "/a/5", "value": 2})),
+            None,
+        );
+        check(
+            json!({}),
+            one(json!({"op": "add", "path": "/a/b", "value": 2})),
+            None,
+        );
+        check(
+            json!({"a": 1}),
+            one(json!({"op": "remove", "path": "/a"})),
+            Some(json!({})),
+        );
         check(json!({}), one(json!({"op": "remove", "path": "/a"})), None);
-        check(json!({}), one(json!({"op": "replace", "path": "/a", "value": 1})), Some(json!({"a": 1})));
-        check(json!({"x/y": 1}), one(json!({"op": "move", "from": "/x~1y", "path": "/b"})), Some(json!({"b": 1})));
-        check(json!({"a": 1}), one(json!({"op": "copy", "from": "/a", "path": "/b"})), Some(json!({"a": 1, "b": 1})));
-        check(json!({}), one(json!({"op": "test", "path": "/a", "value": null})), Some(json!({})));
-        check(json!({"a": 1}), one(json!({"op": "test", "path": "/a", "value": 2})), None);
-        check(json!({"a": 1}), one(json!({"op": "bogus", "path": "/a"})), None);
+        check(
+            json!({}),
+            one(json!({"op": "replace", "path": "/a", "value": 1})),
+            Some(json!({"a": 1})),
+        );
+        check(
+            json!({"x/y": 1}),
+            one(json!({"op": "move", "from": "/x~1y", "path": "/b"})),
+            Some(json!({"b": 1})),
+        );
+        check(
+            json!({"a": 1}),
+            one(json!({"op": "copy", "from": "/a", "path": "/b"})),
+            Some(json!({"a": 1, "b": 1})),
+        );
+        check(
+            json!({}),
+            one(json!({"op": "test", "path": "/a", "value": null})),
+            Some(json!({})),
+        );
+        check(
+            json!({"a": 1}),
+            one(json!({"op": "test", "path": "/a", "value": 2})),
+            None,
+        );
+        check(
+            json!({"a": 1}),
+            one(json!({"op": "bogus", "path": "/a"})),
+            None,
+        );
         check(json!({"a": 1}), json!([]), Some(json!({"a": 1})));
     }
 

@@ -53,15 +53,17 @@ pub(super) fn patch(call: &Call) -> Result<Reply, ApiError> {
 
 impl Change {
     pub(super) fn parse(call: &Call) -> Result<Self, ApiError> {
-        let malformed = |error: String| {
-            ApiError::bad_request(format!("error decoding patch: {error}"))
-        };
+        let malformed =
+            |error: String| ApiError::bad_request(format!("error decoding patch: {error}"));
         match call.media_type() {
             JSON => {
                 let operations: Vec<json::Operation> = serde_json::from_slice(&call.body)
                     .map_err(|error| malformed(error.to_string()))?;
                 if operations.len() > json::MOST_OPERATIONS {
-                    return Err(ApiError::too_many_operations(json::MOST_OPERATIONS, operations.len()));
+                    return Err(ApiError::too_many_operations(
+                        json::MOST_OPERATIONS,
+                        operations.len(),
+                    ));
                 }
                 Ok(Self::Json(operations))
             }
@@ -158,7 +160,10 @@ fn check_identity(call: &Call, patched: &Object, current: &Stored) -> Result<(),
             "the name of the object does not match the name on the URL",
         ));
     }
-    if call.namespace().is_some_and(|namespace| admit::metadata_text(patched, "namespace") != namespace) {
+    if call
+        .namespace()
+        .is_some_and(|namespace| admit::metadata_text(patched, "namespace") != namespace)
+    {
         return Err(ApiError::namespace_mismatch());
     }
     let uid = admit::metadata_text(patched, "uid");

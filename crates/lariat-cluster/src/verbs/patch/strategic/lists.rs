@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::{DELETE_FROM, DIRECTIVE, Error, Object, Outcome, SET_ORDER, malformed, merge_map, taken};
+use super::{
+    DELETE_FROM, DIRECTIVE, Error, Object, Outcome, SET_ORDER, malformed, merge_map, taken,
+};
 use crate::schema::TypeRef;
 
 /// Merges a list of a patch into the list that is there.
@@ -31,7 +33,9 @@ pub(super) fn merge(
         return Ok(ordered(merged, &patch, &original, None));
     }
     let Some(key) = strategy.key else {
-        return Err(Error::Internal(format!("cannot merge lists without merge key for {name}")));
+        return Err(Error::Internal(format!(
+            "cannot merge lists without merge key for {name}"
+        )));
     };
     let (original, patch) = special(original, patch, &key)?;
     let mut merged = original.clone();
@@ -105,7 +109,11 @@ pub(super) fn set_orders(
     original: &mut Object,
     patch: &mut Object,
 ) -> Outcome<()> {
-    let orders: Vec<String> = patch.keys().filter(|k| k.starts_with(SET_ORDER)).cloned().collect();
+    let orders: Vec<String> = patch
+        .keys()
+        .filter(|k| k.starts_with(SET_ORDER))
+        .cloned()
+        .collect();
     for directive in orders {
         let name = directive[SET_ORDER.len()..].to_owned();
         let Some(Value::Array(order)) = patch.remove(&directive) else {
@@ -176,8 +184,9 @@ fn position(list: &[Value], item: &Value, key: Option<&str>) -> Option<usize> {
 /// Orders a merged list: what the patch names as the patch has it, the rest as the server had it, and
 /// the two by the server's order where it knows both.
 fn ordered(merged: Vec<Value>, patch: &[Value], server: &[Value], key: Option<&str>) -> Vec<Value> {
-    let (mut named, mut rest): (Vec<Value>, Vec<Value>) =
-        merged.into_iter().partition(|item| position(patch, item, key).is_some());
+    let (mut named, mut rest): (Vec<Value>, Vec<Value>) = merged
+        .into_iter()
+        .partition(|item| position(patch, item, key).is_some());
     named.sort_by_key(|item| position(patch, item, key));
     rest.sort_by_key(|item| position(server, item, key));
     let mut out = Vec::with_capacity(named.len() + rest.len());
@@ -185,7 +194,11 @@ fn ordered(merged: Vec<Value>, patch: &[Value], server: &[Value], key: Option<&s
     while let (Some(left), Some(right)) = (rest.peek(), named.peek()) {
         let places = (position(server, left, key), position(server, right, key));
         let rest_first = matches!(places, (Some(left), Some(right)) if left < right);
-        out.extend(if rest_first { rest.next() } else { named.next() });
+        out.extend(if rest_first {
+            rest.next()
+        } else {
+            named.next()
+        });
     }
     out.extend(rest);
     out.extend(named);

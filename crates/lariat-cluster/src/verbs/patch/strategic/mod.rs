@@ -95,7 +95,10 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Outcome<()> {
     };
     let is_kept = |name: &String| keys.iter().any(|key| key.as_str() == Some(name));
     let is_directive = |name: &String| name.starts_with('$');
-    if let Some(name) = patch.keys().find(|name| !is_kept(name) && !is_directive(name)) {
+    if let Some(name) = patch
+        .keys()
+        .find(|name| !is_kept(name) && !is_directive(name))
+    {
         return malformed(format!("{name:?} is in the patch but not in {RETAIN_KEYS}"));
     }
     original.retain(|name, _| is_kept(name));
@@ -115,7 +118,11 @@ fn taken(value: Value) -> Outcome<Option<Value>> {
             }
             let mut kept = Object::new();
             for (name, value) in object {
-                if value.is_null() || name == RETAIN_KEYS || name.starts_with(DELETE_FROM) || name.starts_with(SET_ORDER) {
+                if value.is_null()
+                    || name == RETAIN_KEYS
+                    || name.starts_with(DELETE_FROM)
+                    || name.starts_with(SET_ORDER)
+                {
                     continue;
                 }
                 if let Some(value) = taken(value)? {
@@ -128,7 +135,9 @@ fn taken(value: Value) -> Outcome<Option<Value>> {
             let mut kept = Vec::with_capacity(items.len());
             for item in items {
                 // An item that only says "replace" is about the list.
-                let says_only_replace = item.as_object().is_some_and(|o| o.len() == 1 && o.contains_key(DIRECTIVE));
+                let says_only_replace = item
+                    .as_object()
+                    .is_some_and(|o| o.len() == 1 && o.contains_key(DIRECTIVE));
                 if !says_only_replace {
                     kept.extend(taken(item)?);
                 }
@@ -140,5 +149,8 @@ fn taken(value: Value) -> Outcome<Option<Value>> {
 }
 
 fn without_nulls(object: Object) -> Object {
-    object.into_iter().filter(|(_, value)| !value.is_null()).collect()
+    object
+        .into_iter()
+        .filter(|(_, value)| !value.is_null())
+        .collect()
 }

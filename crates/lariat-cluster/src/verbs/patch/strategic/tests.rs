@@ -19,7 +19,10 @@ fn check(original: Value, patch: Value, expected: Result<Value, &str>) {
 }
 
 fn containers(names: &[&str]) -> Value {
-    names.iter().map(|name| json!({"name": name, "image": "i"})).collect()
+    names
+        .iter()
+        .map(|name| json!({"name": name, "image": "i"}))
+        .collect()
 }
 
 fn names(list: &[&str]) -> Value {
@@ -31,7 +34,9 @@ fn items_merge_by_their_key() {
     check(
         json!({"containers": containers(&["a", "b"])}),
         json!({"containers": [{"name": "b", "image": "j"}, {"name": "c", "image": "i"}]}),
-        Ok(json!({"containers": [{"name": "a", "image": "i"}, {"name": "b", "image": "j"}, {"name": "c", "image": "i"}]})),
+        Ok(
+            json!({"containers": [{"name": "a", "image": "i"}, {"name": "b", "image": "j"}, {"name": "c", "image": "i"}]}),
+        ),
     );
 }
 
@@ -120,8 +125,16 @@ fn values() -> impl Strategy<Value = Value> {
     ];
     leaf.prop_recursive(5, 32, 4, |inner| {
         let name = prop::sample::select(vec![
-            "spec", "containers", "name", "volumes", "metadata", "finalizers", "$patch", "$retainKeys",
-            "$setElementOrder/containers", "$deleteFromPrimitiveList/finalizers",
+            "spec",
+            "containers",
+            "name",
+            "volumes",
+            "metadata",
+            "finalizers",
+            "$patch",
+            "$retainKeys",
+            "$setElementOrder/containers",
+            "$deleteFromPrimitiveList/finalizers",
         ]);
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
