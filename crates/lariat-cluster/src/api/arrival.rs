@@ -3,7 +3,7 @@
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, USER_AGENT};
 use http::request::Parts;
 
-use super::negotiate::{Shape, accepts_gzip};
+use super::negotiate::{Form, accepts_gzip};
 use super::query::Query;
 use super::route::Route;
 use super::status::ApiError;
@@ -49,8 +49,13 @@ impl Arrival {
         }
     }
 
-    pub(crate) fn shape(&self) -> Result<Shape, ApiError> {
-        Shape::negotiate(self.header(&ACCEPT))
+    /// Returns what the answer is to look like.
+    pub(crate) fn form(&self) -> Result<Form, ApiError> {
+        Form::negotiate(self.accept())
+    }
+
+    pub(crate) fn accept(&self) -> &str {
+        self.header(&ACCEPT)
     }
 
     pub(crate) fn accepts_gzip(&self) -> bool {

@@ -13,3 +13,4 @@ pub(crate) mod route;
 pub(crate) mod secure;
 pub(crate) mod service;
 pub(crate) mod status;
+mod yaml;

@@ -5,13 +5,16 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VAR
 use http::{Response, StatusCode};
 
 use super::body::ResponseBody;
+use super::negotiate::Encoding;
 use super::status::ApiError;
+use super::yaml;
 
 /// A response on its way out.
 #[derive(Debug)]
 pub(crate) struct Reply(Response<ResponseBody>);
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
 pub(crate) const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 impl Reply {
@@ -60,6 +63,26 @@ impl Reply {
             }
         }
         self
+    }
+
+    /// Writes the answer in another encoding, unless it is a stream or no JSON at all.
+    pub(crate) fn encoded(self, encoding: Encoding) -> Self {
+        let is_json = self.0.headers().get(CONTENT_TYPE) == Some(&JSON);
+        if encoding == Encoding::Json || !is_json {
+            return self;
+        }
+        let (parts, body) = self.0.into_parts();
+        let bytes = match body.into_bytes() {
+            Ok(bytes) => bytes,
+            Err(body) => return Self(Response::from_parts(parts, body)),
+        };
+        let body = match serde_json::from_slice(&bytes) {
+            Ok(document) => yaml::to_yaml(&document).into(),
+            Err(_) => bytes,
+        };
+        let mut response = Response::from_parts(parts, ResponseBody::whole(body));
+        response.headers_mut().insert(CONTENT_TYPE, YAML);
+        Self(response)
     }
 
     /// Compresses a large answer.

@@ -68,6 +68,7 @@ where
     let (parts, body) = request.into_parts();
     let (arrival, met) = Arrival::new(&server, parts);
     let compresses = arrival.accepts_gzip();
+    let encoding = arrival.form().unwrap_or_default().encoding;
     let path = arrival.path().to_owned();
     let answer = async {
         let answer = answer(Arc::clone(&server), arrival, met.fault.clone(), body);
@@ -79,7 +80,7 @@ where
                 "the server has a defect; its log says more",
             ))
         });
-        reply.unwrap_or_else(Reply::from)
+        reply.unwrap_or_else(Reply::from).encoded(encoding)
     };
     let reply = faults::interpose(&server, &met, answer).await?;
     Ok(if compresses { reply.gzip() } else { reply })
@@ -99,9 +100,9 @@ where
     if server.stopped.is_cancelled() {
         return Err(ApiError::shut_down());
     }
-    let shape = arrival.shape()?;
+    let form = arrival.form()?;
     let catalog = server.kinds.catalog();
-    if !matches!(arrival.route, Route::Objects(_)) && shape != Shape::Whole {
+    if !matches!(arrival.route, Route::Objects(_)) && form.shape != Shape::Whole {
         return Err(ApiError::not_acceptable());
     }
     let (verb, content_type) = (arrival.verb(), arrival.content_type().to_owned());
@@ -134,7 +135,8 @@ where
         resource: Arc::clone(resource),
         target,
         query: arrival.query,
-        shape,
+        shape: form.shape,
+        form,
         fault,
         server,
     };

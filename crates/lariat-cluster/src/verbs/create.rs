@@ -68,6 +68,9 @@ pub(super) fn store_new(call: &Call, sent: &Object, dry_run: bool) -> Result<Rep
 
 /// Answers an object that gets no version, because it is not stored.
 fn answer_dry_run(call: &Call, mut object: Object) -> Reply {
+    if call.shape == Shape::Table {
+        return call.answer(StatusCode::CREATED, &object, 0);
+    }
     if call.shape != Shape::Whole {
         object.retain(|member, _| member == "metadata");
         object.insert("kind".into(), "PartialObjectMetadata".into());

@@ -79,6 +79,11 @@ impl Cause {
         }
     }
 
+    /// Returns the field and what is wrong with it.
+    pub(crate) fn text(&self) -> String {
+        format!("{}: {}", self.field, self.message)
+    }
+
     pub(crate) fn required(field: &str, message: &str) -> Self {
         let message = match message {
             "" => "Required value".to_owned(),
@@ -290,7 +295,14 @@ impl ApiError {
     }
 
     pub(crate) fn not_acceptable() -> Self {
-        let message = "406: Not Acceptable\n\nAvailable representations: application/json";
+        Self::not_acceptable_for(
+            "application/json, application/yaml, application/vnd.kubernetes.protobuf",
+        )
+    }
+
+    /// An `Accept` header that names nothing of what there is.
+    pub(crate) fn not_acceptable_for(available: &str) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 
