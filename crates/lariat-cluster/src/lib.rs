@@ -41,6 +41,7 @@ mod api;
 mod control;
 mod kinds;
 mod store;
+mod structural;
 mod verbs;
 
 pub mod faults;

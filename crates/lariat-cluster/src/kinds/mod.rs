@@ -12,7 +12,7 @@ use parking_lot::RwLock;
 use crate::store::{Store, TableId};
 
 pub(crate) use custom::{Definition, Names, Spec, resources_of};
-pub(crate) use resource::{Generation, NameRule, Resource, qualified};
+pub(crate) use resource::{Column, Generation, NameRule, Resource, Scale, qualified};
 
 /// Group and version.
 pub(crate) type GroupVersion = (String, String);
@@ -151,5 +151,8 @@ fn resource_of(row: builtin::Row, table: TableId) -> Resource {
         rules: row.rules,
         table,
         terminating: Arc::default(),
+        schema: None,
+        columns: None,
+        deprecation: None,
     }
 }

@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lariat_core::{Gvk, ObjectKey};
+use serde::Deserialize;
 
 use crate::store::{Object, TableId};
+use crate::structural::Structural;
+use crate::structural::json_path::JsonPath;
 
 /// One resource in one version: its names, and the ways in which kinds differ.
 #[derive(Debug)]
@@ -23,6 +26,33 @@ pub(crate) struct Resource {
     pub(crate) table: TableId,
     /// The kind is being removed: nothing new may be created.
     pub(crate) terminating: Arc<AtomicBool>,
+    /// What a definition says about the content of the objects.
+    pub(crate) schema: Option<Arc<Structural>>,
+    /// The columns a definition adds to tables, if it says anything about them.
+    pub(crate) columns: Option<Vec<Column>>,
+    /// What clients of a deprecated version are told.
+    pub(crate) deprecation: Option<String>,
+}
+
+/// A column of a table, as `additionalPrinterColumns` define them.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) format: String,
+    pub(crate) description: String,
+    pub(crate) priority: i32,
+    pub(crate) json_path: String,
+}
+
+/// Where custom resources keep what their scale subresource shows.
+#[derive(Debug, Clone)]
+pub(crate) struct Scale {
+    pub(crate) spec_path: JsonPath,
+    pub(crate) status_path: JsonPath,
+    pub(crate) selector_path: Option<JsonPath>,
 }
 
 /// Where kinds differ in their treatment.
@@ -44,6 +74,8 @@ pub(crate) struct Rules {
     pub(crate) custom: bool,
     /// What a name of this kind must look like.
     pub(crate) names: NameRule,
+    /// The scale subresource of a custom resource.
+    pub(crate) scale: Option<Scale>,
 }
 
 /// Which changes raise `metadata.generation`.
