@@ -7,74 +7,55 @@ use serde_json::{Value, json};
 use super::age;
 use super::column::{AGE, CREATED_DOC, NAME};
 use super::row::{Cells, Row};
-use crate::kinds::Resource;
+use crate::kinds::{Column, Resource};
+use crate::structural::json_path::JsonPath;
 
 /// Returns the definitions of the columns of a custom kind.
 pub(super) fn definitions(resource: &Resource) -> Vec<Value> {
     let mut definitions = vec![NAME.definition()];
-    let columns = columns_of(resource);
+    let columns = resource.columns.as_deref().unwrap_or_default();
     if columns.is_empty() {
         let mut age = AGE.definition();
         age["type"] = "date".into();
         age["description"] = CREATED_DOC.into();
         definitions.push(age);
     }
-    definitions.extend(columns.iter().map(CustomColumn::definition));
+    definitions.extend(columns.iter().map(definition));
     definitions
 }
 
 /// Returns the cells of an object of a custom kind.
 pub(super) fn cells(resource: &Resource, row: Row<'_>) -> Cells {
     let mut cells: Cells = vec![row.name().into()];
-    let columns = columns_of(resource);
+    let columns = resource.columns.as_deref().unwrap_or_default();
     if columns.is_empty() {
         cells.push(row.age().into());
     }
-    cells.extend(columns.iter().map(|column| column.cell(row)));
+    cells.extend(columns.iter().map(|column| cell_of(column, row)));
     cells
 }
 
-/// A column of `additionalPrinterColumns`.
-#[derive(Debug)]
-struct CustomColumn<'a> {
-    name: &'a str,
-    kind: &'a str,
-    format: &'a str,
-    description: &'a str,
-    priority: i64,
-    path: &'a str,
-}
-
-/// Returns the columns of a kind.
-fn columns_of(_: &Resource) -> Vec<CustomColumn<'_>> {
-    Vec::new()
-}
-
-/// Finds the values at a path of an object.
-fn find<'a>(_: &str, _: &'a Value) -> Vec<&'a Value> {
-    Vec::new()
-}
-
-impl CustomColumn<'_> {
-    fn definition(&self) -> Value {
-        let description = match self.description {
-            "" => {
-                let path = self.path;
-                format!("Custom resource definition column (in JSONPath format): {path}")
-            }
-            description => description.to_owned(),
-        };
-        json!({
-            "name": self.name, "type": self.kind, "format": self.format,
-            "description": description, "priority": self.priority,
-        })
-    }
-
-    fn cell(&self, row: Row<'_>) -> Value {
-        match find(self.path, row.get("")).first() {
-            Some(value) => cell(self.kind, value, row),
-            None => Value::Null,
+fn definition(column: &Column) -> Value {
+    let description = match column.description.as_str() {
+        "" => {
+            let path = &column.json_path;
+            format!("Custom resource definition column (in JSONPath format): {path}")
         }
+        description => description.to_owned(),
+    };
+    json!({
+        "name": column.name, "type": column.kind, "format": column.format,
+        "description": description, "priority": column.priority,
+    })
+}
+
+fn cell_of(column: &Column, row: Row<'_>) -> Value {
+    let Ok(path) = JsonPath::parse(&column.json_path) else {
+        return Value::Null;
+    };
+    match path.find(row.get("")).first() {
+        Some(value) => cell(&column.kind, value, row),
+        None => Value::Null,
     }
 }
 
