@@ -3,9 +3,13 @@
 pub(crate) mod arrival;
 pub(crate) mod body;
 pub(crate) mod discovery;
+mod endpoints;
+mod etag;
 mod gzip;
+mod health;
 pub(crate) mod listener;
 pub(crate) mod negotiate;
+mod openapi;
 pub(crate) mod query;
 pub(crate) mod reply;
 pub(crate) mod route;

@@ -1,7 +1,7 @@
 //! Responses.
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY, WARNING};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, RETRY_AFTER, VARY, WARNING};
 use http::{Response, StatusCode};
 
 use super::body::ResponseBody;
@@ -31,12 +31,25 @@ impl Reply {
         Self::new(code, JSON, ResponseBody::whole(document))
     }
 
-    pub(crate) fn text(code: StatusCode, text: &'static str) -> Self {
-        Self::new(
-            code,
-            TEXT,
-            ResponseBody::whole(Bytes::from_static(text.as_bytes())),
-        )
+    pub(crate) fn text(code: StatusCode, text: impl Into<Bytes>) -> Self {
+        Self::new(code, TEXT, ResponseBody::whole(text))
+    }
+
+    /// Answers nothing but a code.
+    pub(crate) fn empty(code: StatusCode) -> Self {
+        let mut response = Response::new(ResponseBody::whole(Bytes::new()));
+        *response.status_mut() = code;
+        Self(response)
+    }
+
+    /// Puts on the answer the tag by which a client asks whether it has changed.
+    pub(crate) fn tag(mut self, tag: &str) -> Self {
+        let headers = self.0.headers_mut();
+        if let Ok(tag) = HeaderValue::from_str(tag) {
+            headers.insert(ETAG, tag);
+        }
+        headers.append(VARY, HeaderValue::from_static("Accept"));
+        self
     }
 
     /// Answers JSON that is not in one piece.
@@ -93,7 +106,7 @@ impl Reply {
         if compressed {
             let headers = response.headers_mut();
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-            headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+            headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
         }
         Self(response)
     }
