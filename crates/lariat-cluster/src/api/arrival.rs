@@ -1,9 +1,9 @@
 //! A request as it comes in, read as far as its head goes.
 
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, USER_AGENT};
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, IF_NONE_MATCH, USER_AGENT};
 use http::request::Parts;
 
-use super::negotiate::{Shape, accepts_gzip};
+use super::negotiate::{Form, accepts_gzip};
 use super::query::Query;
 use super::route::Route;
 use super::status::ApiError;
@@ -23,11 +23,16 @@ pub(crate) struct Arrival {
 impl Arrival {
     /// Reads the head of a request, finds out which faults meet it, and records it.
     pub(crate) fn new(server: &Server, parts: Parts) -> (Self, Met) {
-        let arrival = Self {
+        let mut arrival = Self {
             route: Route::parse(parts.uri.path()),
             query: Query::parse(parts.uri.query().unwrap_or_default()),
             parts,
         };
+        if let Route::Objects(target) = &mut arrival.route
+            && target.watches
+        {
+            arrival.query.watch(target.name.take().as_deref());
+        }
         let mut request = arrival.entry();
         let mut met = Met::default();
         if !server.stopped.is_cancelled() {
@@ -49,8 +54,13 @@ impl Arrival {
         }
     }
 
-    pub(crate) fn shape(&self) -> Result<Shape, ApiError> {
-        Shape::negotiate(self.header(&ACCEPT))
+    /// Returns what the answer is to look like.
+    pub(crate) fn form(&self) -> Result<Form, ApiError> {
+        Form::negotiate(self.accept())
+    }
+
+    pub(crate) fn accept(&self) -> &str {
+        self.header(&ACCEPT)
     }
 
     pub(crate) fn accepts_gzip(&self) -> bool {
@@ -63,6 +73,11 @@ impl Arrival {
 
     pub(crate) fn user_agent(&self) -> &str {
         self.header(&USER_AGENT)
+    }
+
+    /// Returns the tags of what the client has already.
+    pub(crate) fn known_tags(&self) -> &str {
+        self.header(&IF_NONE_MATCH)
     }
 
     pub(crate) fn path(&self) -> &str {

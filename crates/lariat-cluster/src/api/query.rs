@@ -48,6 +48,23 @@ impl Query {
         Self { parameters }
     }
 
+    /// Makes this the query of a watch, of one object if it is named.
+    pub(crate) fn watch(&mut self, name: Option<&str>) {
+        self.parameters.insert("watch".into(), "true".into());
+        if let Some(name) = name {
+            let selector = self.parameters.entry("fieldSelector".into()).or_default();
+            if !selector.is_empty() {
+                selector.push(',');
+            }
+            selector.push_str(&format!("metadata.name={name}"));
+        }
+    }
+
+    /// Returns whether a parameter is there, whatever its value.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.parameters.contains_key(name)
+    }
+
     /// Returns a parameter that is there and not empty.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.parameters

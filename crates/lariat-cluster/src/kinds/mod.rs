@@ -2,6 +2,7 @@
 
 mod builtin;
 mod custom;
+mod machinery;
 mod resource;
 
 use std::collections::BTreeMap;

@@ -75,6 +75,8 @@ pub(crate) struct Rules {
     pub(crate) field_labels: Vec<String>,
     /// The kind comes from a CustomResourceDefinition.
     pub(crate) custom: bool,
+    /// The kind is a question the server answers: it is only created, and nothing is stored.
+    pub(crate) review: bool,
     /// What a name of this kind must look like.
     pub(crate) names: NameRule,
     /// The scale subresource of a custom resource.

@@ -17,6 +17,7 @@ mod protobuf;
 mod read;
 mod shape;
 mod strategy;
+mod table;
 mod touch;
 mod update;
 mod warnings;
@@ -25,7 +26,7 @@ mod watch;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 
-use crate::api::negotiate::Shape;
+use crate::api::negotiate::{Encoding, Form, Shape};
 use crate::api::query::{self, Query};
 use crate::api::reply::Reply;
 use crate::api::route::Target;
@@ -33,7 +34,7 @@ use crate::api::status::ApiError;
 use crate::faults::{Action, Fault};
 use crate::kinds::Resource;
 use crate::server::Server;
-use crate::store::{Draft, EventType, METADATA_HEAD, Object, Stored};
+use crate::store::{Draft, EventType, Object, Stored};
 use std::sync::Arc;
 
 pub(crate) use admit::{Part, Replacement, finalizers, metadata_mut, replacement};
@@ -50,6 +51,8 @@ pub(crate) struct Call {
     pub(crate) target: Target,
     pub(crate) query: Query,
     pub(crate) shape: Shape,
+    /// All that was negotiated about the answer, its shape included.
+    pub(crate) form: Form,
     /// What goes wrong on purpose.
     pub(crate) fault: Option<Fault>,
     pub(crate) content_type: String,
@@ -119,6 +122,13 @@ impl Call {
         self.check_subresource(verb)?;
         self.shape
             .check(matches!(verb, Verb::List | Verb::DeleteCollection))?;
+        if verb == Verb::Watch && self.form.encoding != Encoding::Json {
+            let streams = "application/json, application/vnd.kubernetes.protobuf";
+            return Err(ApiError::not_acceptable_for(streams));
+        }
+        if self.shape == Shape::Table {
+            table::check(&self.query)?;
+        }
         match self.fault() {
             Some(Action::Conflict) => touch::touch(&self),
             Some(Action::RefuseWatchList) => return Err(query::initial_events_unknown()),
@@ -182,6 +192,12 @@ impl Call {
         ApiError::not_found(&self.resource, self.name())
     }
 
+    /// Returns the type of an object of which only the metadata is shown, in JSON.
+    pub(crate) fn metadata_head(&self) -> String {
+        let version = self.form.meta.api_version();
+        format!(r#""kind":"PartialObjectMetadata","apiVersion":"{version}""#)
+    }
+
     /// Answers an object that is not (or not yet) stored, under a given version.
     pub(crate) fn answer(&self, code: StatusCode, object: &Object, revision: u64) -> Reply {
         let stored = Draft::new(object).stamp(revision, EventType::Added);
@@ -196,8 +212,10 @@ impl Call {
                 [b"{", head.as_bytes(), stored.content()].concat()
             }
             Shape::Metadata | Shape::MetadataList => {
-                [b"{", METADATA_HEAD.as_bytes(), stored.metadata(), b"}"].concat()
+                let head = self.metadata_head();
+                [b"{", head.as_bytes(), stored.metadata(), b"}"].concat()
             }
+            Shape::Table => table::Table::of(self).single(stored, true),
         };
         Reply::json(code, document)
     }

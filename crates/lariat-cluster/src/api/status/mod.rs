@@ -332,7 +332,14 @@ impl ApiError {
     }
 
     pub(crate) fn not_acceptable() -> Self {
-        let message = "406: Not Acceptable\n\nAvailable representations: application/json";
+        Self::not_acceptable_for(
+            "application/json, application/yaml, application/vnd.kubernetes.protobuf",
+        )
+    }
+
+    /// An `Accept` header that names nothing of what there is.
+    pub(crate) fn not_acceptable_for(available: &str) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 

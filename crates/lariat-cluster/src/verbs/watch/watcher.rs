@@ -74,7 +74,7 @@ impl Watcher {
         let endings_before = signals.borrow().ended;
         Self {
             server: Arc::clone(&call.server),
-            framer: Framer::new(&call.resource, call.shape),
+            framer: Framer::new(call),
             filter,
             table: call.resource.table,
             cursor: 0,
