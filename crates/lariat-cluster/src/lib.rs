@@ -30,6 +30,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `client` | [`Cluster::client`]: a kube client without a socket |
+//! | `sqlite` | [`ClusterBuilder::data`]: a cluster that outlives its process |
 //! | `tls` | [`ClusterBuilder::tls`]: HTTPS, with rustls and ring |
 //!
 //! [`tower`]: https://docs.rs/tower
@@ -40,13 +41,15 @@ mod cluster;
 mod api;
 mod control;
 mod kinds;
+#[cfg_attr(not(feature = "sqlite"), path = "persist/off.rs")]
+mod persist;
 mod store;
 mod verbs;
 
 pub mod faults;
+pub mod journal;
 
 mod clock;
-mod journal;
 mod names;
 mod server;
 
@@ -56,3 +59,4 @@ pub use builder::ClusterBuilder;
 pub use cluster::Cluster;
 pub use faults::Faults;
 pub use journal::{Journal, Request};
+pub use store::Snapshot;

@@ -11,6 +11,7 @@ use http::{Request, Response, StatusCode};
 use http_body::Body;
 use tokio_util::sync::CancellationToken;
 
+use super::admin;
 use super::arrival::Arrival;
 use super::body::{self, ResponseBody};
 use super::discovery;
@@ -68,7 +69,7 @@ where
     let (parts, body) = request.into_parts();
     let (arrival, met) = Arrival::new(&server, parts);
     let compresses = arrival.accepts_gzip();
-    let path = arrival.path().to_owned();
+    let (path, mark) = (arrival.path().to_owned(), arrival.mark);
     let answer = async {
         let answer = answer(Arc::clone(&server), arrival, met.fault.clone(), body);
         let reply = AssertUnwindSafe(answer).catch_unwind().await;
@@ -79,9 +80,16 @@ where
                 "the server has a defect; its log says more",
             ))
         });
-        reply.unwrap_or_else(Reply::from)
+        // Whatever an answer tells of has to be on disk, where there is one.
+        match server.store.settled().await {
+            Ok(()) => reply.unwrap_or_else(Reply::from),
+            Err(unsaved) => ApiError::internal(unsaved.to_string()).into(),
+        }
     };
     let reply = faults::interpose(&server, &met, answer).await?;
+    if let Some(mark) = mark {
+        server.journal.answered(mark, reply.code());
+    }
     Ok(if compresses { reply.gzip() } else { reply })
 }
 
@@ -106,6 +114,7 @@ where
     }
     let (verb, content_type) = (arrival.verb(), arrival.content_type().to_owned());
     let user_agent = arrival.user_agent().to_owned();
+    let method = arrival.method().clone();
     let target = match arrival.route {
         Route::Version => return Ok(discovery::version()),
         Route::Health => return Ok(Reply::text(StatusCode::OK, "ok")),
@@ -116,7 +125,16 @@ where
             return discovery::resources(&catalog, &group, &version);
         }
         Route::Objects(target) => target,
-        Route::Unknown => return Err(ApiError::page_not_found()),
+        Route::Admin(path) if server.admin => {
+            let asked = admin::Asked {
+                method,
+                path,
+                query: arrival.query,
+                body: body::read(body).await?,
+            };
+            return admin::answer(&server, &asked).await;
+        }
+        Route::Admin(_) | Route::Unknown => return Err(ApiError::page_not_found()),
     };
     let resource = catalog
         .resource(&target.group, &target.version, &target.plural)
