@@ -2,14 +2,29 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Notify;
+
 use super::{Event, Snapshot, State, Store, TableId};
 
 /// What waits for the disk: nothing.
 #[derive(Debug, Default)]
-pub(super) struct Unwritten;
+pub(super) struct Unwritten {}
 
+/// Who waits for it: nobody.
 #[derive(Debug, Default)]
-pub(super) struct Durability;
+pub(super) struct Durability {}
+
+impl Unwritten {
+    fn visible(&self, revision: u64) -> u64 {
+        revision
+    }
+}
+
+impl Durability {
+    fn wake(&self, dispatcher: &Notify) {
+        dispatcher.notify_one();
+    }
+}
 
 /// What was committed may not be on disk, which cannot be.
 #[derive(Debug)]
@@ -30,13 +45,13 @@ impl Store {
     }
 
     pub(super) fn wake(&self) {
-        self.committed.notify_one();
+        self.durability.wake(&self.committed);
     }
 }
 
 impl State {
     pub(super) fn visible(&self) -> u64 {
-        self.revision
+        self.unwritten.visible(self.revision)
     }
 
     pub(super) fn note_change(&mut self, id: TableId, _: &Arc<Event>) {
