@@ -12,6 +12,8 @@ mod error;
 mod keeper;
 mod log;
 mod reading;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::path::PathBuf;

@@ -18,7 +18,9 @@ impl Log {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
         });
         let (revision, compacted) = meta.map_err(of)?;
-        store.begin_at(revision.unsigned_abs(), compacted.unsigned_abs());
+        // The rows up to a compaction may all be gone, the last included.
+        let revision = revision.max(compacted).unsigned_abs();
+        store.begin_at(revision, compacted.unsigned_abs());
         let mut statement = self.connection.prepare(ROWS).map_err(of)?;
         let mut rows = statement.query([]).map_err(of)?;
         while let Some(row) = rows.next().map_err(of)? {

@@ -8,12 +8,13 @@ mod encode;
 mod history;
 mod object;
 mod snapshot;
+mod state;
 #[cfg(test)]
 mod tests;
 #[cfg_attr(not(feature = "sqlite"), path = "unwritten_off.rs")]
 mod unwritten;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,8 +23,6 @@ use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
-use history::History;
-
 pub(crate) use history::Event;
 pub(crate) use object::{Draft, EventType, METADATA_HEAD, Object, Stored};
 pub use snapshot::Snapshot;
@@ -31,7 +30,8 @@ pub(crate) use unwritten::Unsaved;
 #[cfg(feature = "sqlite")]
 pub(crate) use unwritten::{Batch, Past, Record};
 
-use unwritten::{Durability, Unwritten};
+use state::State;
+use unwritten::Durability;
 
 /// Revisions below this are older than any history, as on a server that has been up for a while.
 const FIRST_REVISION: u64 = 500;
@@ -48,30 +48,6 @@ pub(crate) struct Store {
     commits: watch::Sender<u64>,
     history_capacity: usize,
     durability: Durability,
-}
-
-#[derive(Debug)]
-struct State {
-    revision: u64,
-    /// Counts changes of any kind. Unlike the revision it never goes back.
-    sequence: u64,
-    /// The history of a new table is complete from here on.
-    floor: u64,
-    tables: Vec<Table>,
-    table_ids: HashMap<String, TableId>,
-    /// Tables with changes the dispatcher has not announced.
-    unannounced: Vec<TableId>,
-    /// What is not on disk yet, and so is neither announced nor answered.
-    unwritten: Unwritten,
-}
-
-/// The objects of one resource, whatever the versions it is served in.
-#[derive(Debug)]
-struct Table {
-    name: Arc<str>,
-    objects: BTreeMap<ObjectKey, Arc<Stored>>,
-    history: History,
-    signal: watch::Sender<Signal>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,15 +146,7 @@ pub(crate) struct Page {
 impl Store {
     pub(crate) fn new(history_capacity: usize) -> Self {
         Self {
-            state: Mutex::new(State {
-                revision: FIRST_REVISION,
-                sequence: 0,
-                floor: FIRST_REVISION,
-                tables: Vec::new(),
-                table_ids: HashMap::new(),
-                unannounced: Vec::new(),
-                unwritten: Unwritten::default(),
-            }),
+            state: Mutex::new(State::new()),
             committed: Notify::new(),
             commits: watch::Sender::new(0),
             history_capacity,
@@ -366,100 +334,6 @@ impl Store {
                 signal.send_modify(|signal| signal.announced += 1);
             }
             self.commits.send_modify(|commits| *commits += 1);
-        }
-    }
-}
-
-impl State {
-    fn check_namespace(&self, write: &Write<'_>) -> Result<(), Refused> {
-        let (Some(namespaces), Some(name)) = (write.namespaces, write.key.namespace()) else {
-            return Ok(());
-        };
-        match self.tables[namespaces.0].objects.get(name) {
-            None => Err(Refused::NamespaceMissing),
-            Some(namespace) if namespace.is_deleting() => Err(Refused::NamespaceTerminating),
-            Some(_) => Ok(()),
-        }
-    }
-
-    fn table(&mut self, name: &str, history_capacity: usize) -> TableId {
-        if let Some(id) = self.table_ids.get(name) {
-            return *id;
-        }
-        let id = TableId(self.tables.len());
-        self.tables.push(Table {
-            name: Arc::from(name),
-            objects: BTreeMap::new(),
-            history: History::new(self.floor, history_capacity),
-            signal: watch::Sender::new(Signal::default()),
-        });
-        self.table_ids.insert(name.to_owned(), id);
-        id
-    }
-
-    /// Stores a new state of an object under the next revision.
-    fn put(
-        &mut self,
-        id: TableId,
-        previous: Option<Arc<Stored>>,
-        stamp: impl FnOnce(u64, EventType) -> Stored,
-    ) -> Arc<Stored> {
-        let event = match previous {
-            None => EventType::Added,
-            Some(_) => EventType::Modified,
-        };
-        let revision = self.revision + 1;
-        self.record(
-            id,
-            Event {
-                revision,
-                event,
-                object: Arc::new(stamp(revision, event)),
-                previous,
-            },
-        )
-    }
-
-    /// Removes an object under the next revision.
-    fn remove(&mut self, id: TableId, last: Arc<Stored>) -> Arc<Stored> {
-        let revision = self.revision + 1;
-        let event = EventType::Deleted;
-        self.record(
-            id,
-            Event {
-                revision,
-                event,
-                object: Arc::new(last.with_version(revision, event)),
-                previous: Some(last),
-            },
-        )
-    }
-
-    fn record(&mut self, id: TableId, event: Event) -> Arc<Stored> {
-        self.revision = event.revision;
-        let object = Arc::clone(&event.object);
-        let event = Arc::new(event);
-        let table = &mut self.tables[id.0];
-        table.set(&event);
-        table.history.push(Arc::clone(&event));
-        self.note_change(id, &event);
-        object
-    }
-
-    /// Has a table announced, now that its changes may be seen.
-    fn announce(&mut self, id: TableId) {
-        if !self.unannounced.contains(&id) {
-            self.unannounced.push(id);
-        }
-    }
-}
-
-impl Table {
-    fn set(&mut self, event: &Event) {
-        let key = event.object.key();
-        match event.event {
-            EventType::Deleted => drop(self.objects.remove(key)),
-            _ => drop(self.objects.insert(key.clone(), Arc::clone(&event.object))),
         }
     }
 }

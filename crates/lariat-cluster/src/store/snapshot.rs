@@ -7,7 +7,8 @@ use std::sync::Arc;
 use lariat_core::ObjectKey;
 
 use super::history::History;
-use super::{Ending, State, Store, Stored, TableId};
+use super::state::State;
+use super::{Ending, Store, Stored, TableId};
 
 /// The objects of a whole cluster as they were at one moment.
 ///

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use lariat_core::ObjectKey;
 use tokio::sync::{Notify, watch};
 
-use super::{Draft, Event, EventType, Object, Snapshot, State, Store, TableId};
+use super::state::State;
+use super::{Draft, Event, EventType, Object, Snapshot, Store, TableId};
 
 /// What waits for the disk. Nothing ever does unless the store [is kept](Store::keep).
 #[derive(Debug, Default)]

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use tokio::sync::Notify;
 
-use super::{Event, Snapshot, State, Store, TableId};
+use super::state::State;
+use super::{Event, Snapshot, Store, TableId};
 
 /// What waits for the disk: nothing.
 #[derive(Debug, Default)]

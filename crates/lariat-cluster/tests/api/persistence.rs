@@ -288,6 +288,13 @@ fn a_killed_process_loses_nothing_that_was_answered() {
             answered.len()
         };
         while read(lines.next().unwrap().unwrap()) < run * 40 {}
+        let file = directory.0.join(format!("{run}.db"));
+        if run == 1 {
+            paused(async {
+                let error = try_open(&file).await.err().expect("it is refused");
+                assert_eq!(error.kind(), std::io::ErrorKind::ResourceBusy, "{error}");
+            });
+        }
         child.kill().unwrap();
         for line in lines {
             read(line.unwrap());
@@ -295,7 +302,7 @@ fn a_killed_process_loses_nothing_that_was_answered() {
         child.wait().unwrap();
         assert!(answered.len() >= run * 40);
         paused(async {
-            let bench = open(&directory.0.join(format!("{run}.db"))).await;
+            let bench = open(&file).await;
             let list = bench.get(CONFIG_MAPS).await.json();
             let items = list["items"].as_array().unwrap().iter();
             let stored: BTreeMap<&str, &str> = items
