@@ -30,6 +30,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `client` | [`Cluster::client`]: a kube client without a socket |
+//! | `sqlite` | [`ClusterBuilder::data`]: a cluster that outlives its process |
 //! | `tls` | [`ClusterBuilder::tls`]: HTTPS, with rustls and ring |
 //!
 //! [`tower`]: https://docs.rs/tower
@@ -42,14 +43,16 @@ mod control;
 mod defaults;
 mod kinds;
 mod managed;
+#[cfg_attr(not(feature = "sqlite"), path = "persist/off.rs")]
+mod persist;
 mod store;
 mod structural;
 mod verbs;
 
 pub mod faults;
+pub mod journal;
 
 mod clock;
-mod journal;
 mod names;
 mod schema;
 mod server;
@@ -60,3 +63,4 @@ pub use builder::ClusterBuilder;
 pub use cluster::Cluster;
 pub use faults::Faults;
 pub use journal::{Journal, Request};
+pub use store::Snapshot;

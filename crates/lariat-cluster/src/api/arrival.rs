@@ -1,5 +1,6 @@
 //! A request as it comes in, read as far as its head goes.
 
+use http::Method;
 use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, IF_NONE_MATCH, USER_AGENT};
 use http::request::Parts;
 
@@ -8,7 +9,7 @@ use super::query::Query;
 use super::route::Route;
 use super::status::ApiError;
 use crate::faults::{Asked, Met};
-use crate::journal;
+use crate::journal::{self, Mark};
 use crate::server::Server;
 use crate::verbs::Verb;
 
@@ -18,12 +19,15 @@ pub(crate) struct Arrival {
     parts: Parts,
     pub(crate) route: Route,
     pub(crate) query: Query,
+    /// Its place in the journal, if it has one.
+    pub(crate) mark: Option<Mark>,
 }
 
 impl Arrival {
     /// Reads the head of a request, finds out which faults meet it, and records it.
     pub(crate) fn new(server: &Server, parts: Parts) -> (Self, Met) {
         let mut arrival = Self {
+            mark: None,
             route: Route::parse(parts.uri.path()),
             query: Query::parse(parts.uri.query().unwrap_or_default()),
             parts,
@@ -33,16 +37,21 @@ impl Arrival {
         {
             arrival.query.watch(target.name.take().as_deref());
         }
-        let mut request = arrival.entry();
         let mut met = Met::default();
+        // Who administers faults must not be met by them.
+        if matches!(arrival.route, Route::Admin(_)) {
+            return (arrival, met);
+        }
+        let mut request = arrival.entry();
         if !server.stopped.is_cancelled() {
             met = server.faults.meet(&Asked {
                 request: &request,
                 query: &arrival.query,
+                kinds: &server.kinds,
             });
             request.faults.clone_from(&met.actions);
         }
-        server.journal.record(request);
+        arrival.mark = Some(server.journal.record(request));
         (arrival, met)
     }
 
@@ -52,6 +61,10 @@ impl Arrival {
             Route::Objects(target) => Verb::of(&self.parts.method, target, self.query.watches()),
             _ => None,
         }
+    }
+
+    pub(crate) fn method(&self) -> &Method {
+        &self.parts.method
     }
 
     /// Returns what the answer is to look like.

@@ -1,5 +1,6 @@
 //! The wire: paths, parameters, bodies, answers and the two front doors.
 
+pub(crate) mod admin;
 pub(crate) mod arrival;
 pub(crate) mod body;
 pub(crate) mod discovery;

@@ -111,6 +111,15 @@ impl Reply {
         Self(response)
     }
 
+    /// Answers with another body.
+    pub(crate) fn map(self, change: impl FnOnce(ResponseBody) -> ResponseBody) -> Self {
+        Self(self.0.map(change))
+    }
+
+    pub(crate) fn code(&self) -> StatusCode {
+        self.0.status()
+    }
+
     pub(crate) fn into_response(self) -> Response<ResponseBody> {
         self.0
     }

@@ -33,6 +33,8 @@ pub(crate) enum Route {
         version: String,
     },
     Objects(Target),
+    /// `/lariat/…`: what is ours, and not of Kubernetes.
+    Admin(Vec<String>),
     Unknown,
 }
 
@@ -82,6 +84,9 @@ impl Route {
             ["apis", group] => Self::Group(group.to_owned()),
             ["api", version, ref rest @ ..] => Self::versioned("", version, rest),
             ["apis", group, version, ref rest @ ..] => Self::versioned(group, version, rest),
+            ["lariat", ref rest @ ..] => {
+                Self::Admin(rest.iter().map(|&segment| segment.to_owned()).collect())
+            }
             _ => Self::Unknown,
         }
     }
@@ -186,6 +191,7 @@ mod tests {
         );
         check("/api/v1/nodes/a%2Fb", "/v1 ns=- nodes name=a/b sub=-");
         check("/", "Root");
+        check("/lariat/faults/1", r#"Admin(["faults", "1"])"#);
         check("/nosuch", "Unknown");
         check("/api/v1/pods/%ff", "Unknown");
     }

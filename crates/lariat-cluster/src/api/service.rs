@@ -11,6 +11,7 @@ use http::{Request, Response};
 use http_body::Body;
 use tokio_util::sync::CancellationToken;
 
+use super::admin;
 use super::arrival::Arrival;
 use super::body::{self, ResponseBody};
 use super::discovery;
@@ -69,7 +70,7 @@ where
     let (arrival, met) = Arrival::new(&server, parts);
     let compresses = arrival.accepts_gzip();
     let encoding = arrival.form().unwrap_or_default().encoding;
-    let path = arrival.path().to_owned();
+    let (path, mark) = (arrival.path().to_owned(), arrival.mark);
     let answer = async {
         let answer = answer(Arc::clone(&server), arrival, met.fault.clone(), body);
         let reply = AssertUnwindSafe(answer).catch_unwind().await;
@@ -80,9 +81,17 @@ where
                 "the server has a defect; its log says more",
             ))
         });
-        reply.unwrap_or_else(Reply::from).encoded(encoding)
+        // Whatever an answer tells of has to be on disk, where there is one.
+        let reply = match server.store.settled().await {
+            Ok(()) => reply.unwrap_or_else(Reply::from),
+            Err(unsaved) => ApiError::internal(unsaved.to_string()).into(),
+        };
+        reply.encoded(encoding)
     };
     let reply = faults::interpose(&server, &met, answer).await?;
+    if let Some(mark) = mark {
+        server.journal.answered(mark, reply.code());
+    }
     Ok(if compresses { reply.gzip() } else { reply })
 }
 
@@ -102,6 +111,18 @@ where
     }
     let (verb, content_type) = (arrival.verb(), arrival.content_type().to_owned());
     let user_agent = arrival.user_agent().to_owned();
+    if let Route::Admin(path) = &arrival.route {
+        if !server.admin {
+            return Err(ApiError::page_not_found());
+        }
+        let asked = admin::Asked {
+            method: arrival.method().clone(),
+            path: path.clone(),
+            query: arrival.query,
+            body: body::read(body).await?,
+        };
+        return admin::answer(&server, &asked).await;
+    }
     let Route::Objects(target) = &arrival.route else {
         return endpoints::answer(&server, &arrival);
     };

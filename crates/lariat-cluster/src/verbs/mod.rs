@@ -15,6 +15,8 @@ mod ownership;
 mod patch;
 mod protobuf;
 mod read;
+mod recreate;
+mod reject;
 mod shape;
 mod strategy;
 mod table;
@@ -131,6 +133,9 @@ impl Call {
         }
         match self.fault() {
             Some(Action::Conflict) => touch::touch(&self),
+            Some(Action::Recreate(name)) => recreate::recreate(&self, name),
+            Some(Action::Reject(why)) => return Err(reject::rejected(&self, why)),
+            Some(Action::ExceedQuota(quota)) => return Err(reject::over_quota(&self, quota)),
             Some(Action::RefuseWatchList) => return Err(query::initial_events_unknown()),
             _ => {}
         }
@@ -176,7 +181,14 @@ impl Call {
     /// Returns the revision of the state to read, if that is not the present one on purpose.
     fn stale(&self) -> Option<u64> {
         let fault = self.fault.as_ref()?;
-        (fault.action == Action::StaleRead).then_some(fault.added_at)
+        let is_stale = matches!(fault.action, Action::StaleRead | Action::Freeze);
+        is_stale.then_some(fault.added_at)
+    }
+
+    /// Returns the revision behind which nothing is shown on purpose.
+    fn frozen(&self) -> Option<u64> {
+        self.stale()
+            .filter(|_| self.fault() == Some(&Action::Freeze))
     }
 
     pub(crate) fn namespace(&self) -> Option<&str> {
