@@ -3,7 +3,7 @@
 use lariat_core::Labels;
 use serde_json::{Map, Value, json};
 
-use super::{Call, shape, strategy};
+use super::{Call, owners, shape, strategy};
 use crate::api::status::{ApiError, Cause};
 use crate::kinds::{Generation, Resource};
 use crate::names;
@@ -156,6 +156,7 @@ fn check(resource: &Resource, object: &Object) -> Result<(), ApiError> {
                 .map(|rule| invalid(text, rule)),
         );
     }
+    causes.extend(owners::validate(object));
     causes.extend(strategy::validate(resource, object));
     if causes.is_empty() {
         return Ok(());

@@ -7,8 +7,10 @@ mod decode;
 mod definition;
 mod delete;
 mod delete_options;
+mod delete_rules;
 mod fields;
 mod list;
+mod owners;
 mod patch;
 mod read;
 mod shape;
@@ -34,7 +36,8 @@ use std::sync::Arc;
 
 pub(crate) use admit::{Part, Replacement, finalizers, metadata_mut, replacement};
 pub(crate) use definition::CLEANUP;
-pub(crate) use delete::remove;
+pub(crate) use delete::{delete_as, remove};
+pub(crate) use delete_rules::{Deletion, FOREGROUND, ORPHAN, Propagation};
 pub(crate) use update::replace;
 pub(crate) use warnings::Warnings;
 
