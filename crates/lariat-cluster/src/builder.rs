@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_core::ObjectKey;
 use serde_json::json;
@@ -10,8 +11,11 @@ use tokio::net::TcpListener;
 
 use crate::api::secure::Security;
 use crate::cluster::Cluster;
+use crate::control::Settings;
 use crate::server::Server;
 use crate::store::{Draft, Write};
+use crate::time::Time;
+use crate::workloads::Workloads;
 
 /// How many changes of each resource are remembered for watches, by default.
 const DEFAULT_HISTORY: usize = 100_000;
@@ -27,6 +31,7 @@ pub struct ClusterBuilder {
     security: Security,
     history: usize,
     seed: Option<u64>,
+    control: Settings,
 }
 
 impl ClusterBuilder {
@@ -36,6 +41,7 @@ impl ClusterBuilder {
             security: Security::none(),
             history: DEFAULT_HISTORY,
             seed: None,
+            control: Settings::default(),
         }
     }
 
@@ -88,6 +94,42 @@ impl ClusterBuilder {
         }
     }
 
+    /// Sets the delays of the control plane (default [`Time::fast`]).
+    pub fn time(mut self, time: Time) -> Self {
+        self.control.time = time;
+        self
+    }
+
+    /// Sets how long an Event is kept after its last change (default 1 h; 0 keeps it for ever).
+    ///
+    /// A later [`time`](Self::time) overrides it.
+    pub fn event_ttl(mut self, ttl: Duration) -> Self {
+        self.control.time = self.control.time.event_ttl(ttl);
+        self
+    }
+
+    /// Sets whether dependents of deleted owners are collected (default true).
+    ///
+    /// Without it the server behaves as one without a controller manager: deletions in the foreground
+    /// and orphaning deletions wait for ever. [`Control`](crate::Control) switches it at any time.
+    pub fn garbage_collection(mut self, on: bool) -> Self {
+        self.control.garbage_collection = on;
+        self
+    }
+
+    /// Sets whether deleted namespaces are emptied and let go (default true); otherwise they stay
+    /// `Terminating`.
+    pub fn namespace_deletion(mut self, on: bool) -> Self {
+        self.control.namespace_deletion = on;
+        self
+    }
+
+    /// Simulates nodes, a scheduler, kubelets and the controllers of workloads (default: none of it).
+    pub fn simulate_workloads(mut self, workloads: Workloads) -> Self {
+        self.control.workloads = Some(workloads);
+        self
+    }
+
     /// Starts the cluster; it serves when this returns.
     ///
     /// # Errors
@@ -110,7 +152,7 @@ impl ClusterBuilder {
             }
             None => None,
         };
-        let server = Arc::new(Server::new(self.history, self.seed));
+        let server = Arc::new(Server::new(self.history, self.seed, self.control));
         create_namespaces(&server);
         Cluster::spawn(server, self.security, listener)
     }

@@ -49,10 +49,15 @@ mod clock;
 mod journal;
 mod names;
 mod server;
+mod time;
+mod workloads;
 
 pub use api::body::ResponseBody;
 pub use api::service::ClusterService;
 pub use builder::ClusterBuilder;
 pub use cluster::Cluster;
+pub use control::{Control, SimulatedWorkloads};
 pub use faults::Faults;
 pub use journal::{Journal, Request};
+pub use time::Time;
+pub use workloads::Workloads;

@@ -47,6 +47,15 @@ struct State {
     table_ids: HashMap<String, TableId>,
     /// Tables with changes the dispatcher has not announced.
     unannounced: Vec<TableId>,
+    /// What was committed since the control plane last looked.
+    changes: Vec<Change>,
+}
+
+/// One commit, as the control plane sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub(crate) table: TableId,
+    pub(crate) event: Arc<Event>,
 }
 
 /// The objects of one resource, whatever the versions it is served in.
@@ -57,7 +66,7 @@ struct Table {
     signal: watch::Sender<Signal>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TableId(usize);
 
 /// What watchers of a table wait for.
@@ -158,6 +167,7 @@ impl Store {
                 tables: Vec::new(),
                 table_ids: HashMap::new(),
                 unannounced: Vec::new(),
+                changes: Vec::new(),
             }),
             committed: Notify::new(),
             commits: watch::Sender::new(0),
@@ -290,6 +300,11 @@ impl Store {
         self.state.lock().tables[table.0].history.floor()
     }
 
+    /// Takes everything that was committed since the last call, which only the control plane makes.
+    pub(crate) fn take_changes(&self) -> Vec<Change> {
+        std::mem::take(&mut self.state.lock().changes)
+    }
+
     /// Subscribes to announcements about any table.
     pub(crate) fn commits(&self) -> watch::Receiver<u64> {
         self.commits.subscribe()
@@ -377,7 +392,12 @@ impl State {
             EventType::Deleted => drop(table.objects.remove(&key)),
             _ => drop(table.objects.insert(key, Arc::clone(&event.object))),
         }
-        table.history.push(Arc::new(event));
+        let event = Arc::new(event);
+        self.changes.push(Change {
+            table: id,
+            event: Arc::clone(&event),
+        });
+        table.history.push(event);
         if !self.unannounced.contains(&id) {
             self.unannounced.push(id);
         }

@@ -3,7 +3,7 @@
 use lariat_core::Labels;
 use serde_json::{Map, Value, json};
 
-use super::{Call, owners, shape, strategy};
+use super::{Call, finalizer_rules, owners, shape, strategy};
 use crate::api::status::{ApiError, Cause};
 use crate::kinds::{Generation, Resource};
 use crate::names;
@@ -157,6 +157,7 @@ fn check(resource: &Resource, object: &Object) -> Result<(), ApiError> {
         );
     }
     causes.extend(owners::validate(object));
+    causes.extend(finalizer_rules::validate(resource, object));
     causes.extend(strategy::validate(resource, object));
     if causes.is_empty() {
         return Ok(());

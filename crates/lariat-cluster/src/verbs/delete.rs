@@ -67,11 +67,21 @@ pub(crate) fn delete_as(server: &Server, resource: &Resource, stored: &Stored, d
         if current.uid() != stored.uid() {
             return;
         }
-        let removal = delete_rules::removal(resource, &server.clock, &current, deletion);
-        if commit(server, resource, &removal, &current).is_some() {
+        if delete_once(server, resource, &current, deletion) {
             return;
         }
     }
+}
+
+/// Deletes an object if it is still in the state `current`; tells whether it was.
+pub(crate) fn delete_once(
+    server: &Server,
+    resource: &Resource,
+    current: &Arc<Stored>,
+    deletion: Deletion,
+) -> bool {
+    let removal = delete_rules::removal(resource, &server.clock, current, deletion);
+    commit(server, resource, &removal, current).is_some()
 }
 
 /// Carries a removal out and returns the last state; `None` if the object is no longer what it was

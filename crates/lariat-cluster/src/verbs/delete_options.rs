@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::Call;
 use super::delete_rules::{Deletion, Propagation};
 use crate::api::status::{ApiError, Cause};
-use crate::store::Stored;
+use crate::store::{Object, Stored};
 
 /// A `DeleteOptions` as it is sent.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -43,7 +43,10 @@ impl DeleteOptions {
     }
 
     fn of_body(call: &Call) -> Result<Self, ApiError> {
-        let options: Self = serde_json::from_slice(&call.body).map_err(|error| {
+        // A list is no form of options, though serde would take one.
+        let object: serde_json::Result<Object> = serde_json::from_slice(&call.body);
+        let options = object.and_then(|object| serde_json::from_value(object.into()));
+        let options: Self = options.map_err(|error| {
             ApiError::bad_request(format!("the body is not a DeleteOptions: {error}"))
         })?;
         match options.kind.as_deref() {

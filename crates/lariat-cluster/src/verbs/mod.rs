@@ -9,6 +9,7 @@ mod delete;
 mod delete_options;
 mod delete_rules;
 mod fields;
+mod finalizer_rules;
 mod list;
 mod owners;
 mod patch;
@@ -35,8 +36,9 @@ use crate::store::{Draft, EventType, METADATA_HEAD, Object, Stored};
 use std::sync::Arc;
 
 pub(crate) use admit::{Part, Replacement, finalizers, metadata_mut, replacement};
+pub(crate) use create::create;
 pub(crate) use definition::CLEANUP;
-pub(crate) use delete::{delete_as, remove};
+pub(crate) use delete::{delete_as, delete_once, remove};
 pub(crate) use delete_rules::{Deletion, FOREGROUND, ORPHAN, Propagation};
 pub(crate) use update::replace;
 pub(crate) use warnings::Warnings;
