@@ -56,11 +56,16 @@ mod clock;
 mod names;
 mod schema;
 mod server;
+mod time;
+mod workloads;
 
 pub use api::body::ResponseBody;
 pub use api::service::ClusterService;
 pub use builder::ClusterBuilder;
 pub use cluster::Cluster;
+pub use control::{Control, SimulatedWorkloads};
 pub use faults::Faults;
 pub use journal::{Journal, Request};
 pub use store::Snapshot;
+pub use time::Time;
+pub use workloads::Workloads;
