@@ -29,7 +29,7 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `client` | [`Cluster::client`]: a kube client without a socket |
+//! | `client` | [`Cluster::client`], a kube client without a socket, and `testing`, help for tests |
 //! | `tls` | [`ClusterBuilder::tls`]: HTTPS, with rustls and ring |
 //!
 //! [`tower`]: https://docs.rs/tower
@@ -44,6 +44,9 @@ mod store;
 mod verbs;
 
 pub mod faults;
+mod load;
+#[cfg(feature = "client")]
+pub mod testing;
 
 mod clock;
 mod journal;
@@ -56,3 +59,4 @@ pub use builder::ClusterBuilder;
 pub use cluster::Cluster;
 pub use faults::Faults;
 pub use journal::{Journal, Request};
+pub use load::{Load, LoadError, Loaded};
