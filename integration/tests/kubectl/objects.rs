@@ -171,17 +171,19 @@ async fn changes_are_watched() {
     in_namespace("kubectl-watch", async |env| {
         let kubectl = env.kubectl()?;
         kubectl.run_with("create -f -", SETTINGS).await?;
-        let selected =
-            "get configmaps --watch --output-watch-events --field-selector metadata.name=settings";
-        let mut watch = kubectl.start(&format!("{selected} -o custom-columns=A:.data.a"))?;
-        assert_eq!(watch.line().await?, "EVENT A");
-        assert_eq!(watch.line().await?, "ADDED 1");
+        let selected = "get configmaps --field-selector metadata.name=settings";
+        let mut watch = kubectl.start(&format!("{selected} --watch --output-watch-events"))?;
+        assert_eq!(watch.line().await?, "EVENT NAME DATA AGE");
+        let added = watch.line().await?;
+        ensure!(added.starts_with("ADDED settings 1 "), "{added}");
         kubectl
-            .run(r#"patch configmap settings --type=merge -p {"data":{"a":"2"}}"#)
+            .run(r#"patch configmap settings --type=merge -p {"data":{"b":"2"}}"#)
             .await?;
-        assert_eq!(watch.line().await?, "MODIFIED 2");
+        let modified = watch.line().await?;
+        ensure!(modified.starts_with("MODIFIED settings 2 "), "{modified}");
         kubectl.run("delete configmap settings").await?;
-        assert_eq!(watch.line().await?, "DELETED 2");
+        let deleted = watch.line().await?;
+        ensure!(deleted.starts_with("DELETED settings 2 "), "{deleted}");
         Ok(())
     })
     .await;
