@@ -22,6 +22,9 @@ if ! command -v cc >/dev/null; then
     fi
 fi
 
+# What the end-to-end tests run beside what is built.
+scripts/kubectl.sh >/dev/null
+
 # What the end-to-end tests run, so that no test waits for a build.
 cargo build --workspace --all-features --examples "$@"
 cargo build --package lariat-examples --examples

@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use crate::Wire;
+use crate::{Kubectl, Wire};
 
 /// How long something may take that must happen.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -64,6 +64,16 @@ impl Env {
     #[must_use]
     pub fn is_embedded(&self) -> bool {
         self.embedded.is_some()
+    }
+
+    /// Returns kubectl for the cluster and the test's namespace.
+    ///
+    /// # Errors
+    ///
+    /// It is not installed.
+    pub fn kubectl(&self) -> Result<Kubectl> {
+        let kubeconfig = self.embedded.as_ref().and_then(Cluster::kubeconfig);
+        Kubectl::new(kubeconfig.as_deref(), &self.namespace)
     }
 
     /// Begins a factory whose client goes through the wire.

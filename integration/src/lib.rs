@@ -4,7 +4,9 @@
 //! in them relies on which it is: requests are counted and watches are cut on the client's side.
 
 mod env;
+mod kubectl;
 mod wire;
 
 pub use env::{Env, eventually, in_namespace};
+pub use kubectl::{Ended, Kubectl, Running, columns};
 pub use wire::{Wire, WireLayer};

@@ -185,6 +185,11 @@ impl ClusterBuilder {
         self
     }
 
+    #[cfg(feature = "client")]
+    pub(crate) fn chosen_seed(&self) -> Option<u64> {
+        self.seed
+    }
+
     /// Starts the cluster; it serves when this returns.
     ///
     /// # Errors

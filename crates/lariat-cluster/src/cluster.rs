@@ -90,6 +90,10 @@ impl Cluster {
         Ok(cluster)
     }
 
+    pub(crate) fn server(&self) -> &Server {
+        &self.server
+    }
+
     /// Returns the URL it listens on, if it does.
     #[must_use]
     pub fn url(&self) -> Option<String> {

@@ -29,7 +29,7 @@
 //!
 //! | feature | adds |
 //! |---|---|
-//! | `client` | [`Cluster::client`]: a kube client without a socket |
+//! | `client` | [`Cluster::client`], a kube client without a socket, and `testing`, help for tests |
 //! | `sqlite` | [`ClusterBuilder::data`]: a cluster that outlives its process |
 //! | `tls` | [`ClusterBuilder::tls`]: HTTPS, with rustls and ring |
 //!
@@ -51,6 +51,10 @@ mod verbs;
 
 pub mod faults;
 pub mod journal;
+#[cfg(feature = "client")]
+pub mod testing;
+
+mod load;
 
 mod clock;
 mod names;
@@ -66,6 +70,7 @@ pub use cluster::Cluster;
 pub use control::{Control, SimulatedWorkloads};
 pub use faults::Faults;
 pub use journal::{Journal, Request};
+pub use load::{Load, LoadError, Loaded};
 pub use store::Snapshot;
 pub use time::Time;
 pub use workloads::Workloads;

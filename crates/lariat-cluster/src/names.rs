@@ -25,18 +25,7 @@ impl Names {
 
     /// Makes a version 4 UUID.
     pub(crate) fn uid(&self) -> String {
-        let bits = self.random.lock().u128(..);
-        let bits = bits & !(0xf << 76) | (4 << 76);
-        let bits = bits & !(0x3 << 62) | (2 << 62);
-        let hex = format!("{bits:032x}");
-        let parts = [
-            &hex[..8],
-            &hex[8..12],
-            &hex[12..16],
-            &hex[16..20],
-            &hex[20..],
-        ];
-        parts.join("-")
+        uuid(self.random.lock().u128(..))
     }
 
     /// Returns a random number between 0 and 1.
@@ -55,6 +44,21 @@ impl Names {
         let suffix = (0..SUFFIX_LENGTH).map(|_| char::from(SUFFIX[random.usize(..SUFFIX.len())]));
         base[..cut].chars().chain(suffix).collect()
     }
+}
+
+/// Makes a version 4 UUID of random bits.
+pub(crate) fn uuid(bits: u128) -> String {
+    let bits = bits & !(0xf << 76) | (4 << 76);
+    let bits = bits & !(0x3 << 62) | (2 << 62);
+    let hex = format!("{bits:032x}");
+    let parts = [
+        &hex[..8],
+        &hex[8..12],
+        &hex[12..16],
+        &hex[16..20],
+        &hex[20..],
+    ];
+    parts.join("-")
 }
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric \

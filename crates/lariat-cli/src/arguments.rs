@@ -1,0 +1,290 @@
+//! The command line, read.
+
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use lariat_cluster::Load;
+use lexopt::prelude::*;
+
+use crate::help;
+
+/// Where a cluster listens unless it is told.
+const ADDRESS: &str = "127.0.0.1:8001";
+
+/// What the user wants.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Command {
+    /// A text.
+    Print(String),
+    /// A cluster.
+    Cluster(Box<Options>),
+}
+
+/// The options of `lariat cluster`.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Options {
+    pub(crate) listen: SocketAddr,
+    pub(crate) kubeconfig: Option<PathBuf>,
+    pub(crate) data: Option<PathBuf>,
+    pub(crate) seeds: Vec<PathBuf>,
+    pub(crate) load: Option<Load>,
+    pub(crate) switches: Switches,
+    pub(crate) token: Option<String>,
+}
+
+/// The options that are there or not.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Switches {
+    pub(crate) simulate_workloads: bool,
+    pub(crate) tls: bool,
+    pub(crate) admin: bool,
+}
+
+/// The command line makes no sense; the text says what to do.
+#[derive(Debug, PartialEq)]
+pub(crate) struct UsageError(String);
+
+impl std::fmt::Display for UsageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<lexopt::Error> for UsageError {
+    fn from(error: lexopt::Error) -> Self {
+        Self(error.to_string())
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 8001)),
+            kubeconfig: None,
+            data: None,
+            seeds: Vec::new(),
+            load: None,
+            switches: Switches::default(),
+            token: None,
+        }
+    }
+}
+
+/// Reads the arguments behind the program's name.
+pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, UsageError> {
+    let mut parser = lexopt::Parser::from_args(arguments);
+    match parser.next()? {
+        Some(Short('h') | Long("help")) => Ok(Command::Print(help::LARIAT.to_owned())),
+        Some(Short('V') | Long("version")) => Ok(Command::Print(help::VERSION.to_owned())),
+        Some(Value(name)) if name == "cluster" => cluster(&mut parser),
+        Some(Value(name)) if name == "help" => Ok(Command::Print(help::LARIAT.to_owned())),
+        Some(Value(name)) => Err(UsageError(format!(
+            "there is no command {name:?}; there is `lariat cluster`"
+        ))),
+        Some(argument) => Err(unknown(&argument, "lariat --help")),
+        None => Err(UsageError(
+            "no command is given; try `lariat cluster`, or `lariat --help`".to_owned(),
+        )),
+    }
+}
+
+fn cluster(parser: &mut lexopt::Parser) -> Result<Command, UsageError> {
+    let mut options = Options::default();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Print(help::CLUSTER.to_owned())),
+            Short('V') | Long("version") => return Ok(Command::Print(help::VERSION.to_owned())),
+            Long("listen") => options.listen = address(&text(parser, "listen")?)?,
+            Long("kubeconfig") => options.kubeconfig = Some(path(parser, "kubeconfig")?),
+            Long("data") => options.data = Some(path(parser, "data")?),
+            Long("seed") => options.seeds.push(path(parser, "seed")?),
+            Long("load") => options.load = Some(load(&text(parser, "load")?)?),
+            Long("token") => options.token = Some(token(parser)?),
+            Long("simulate-workloads") => options.switches.simulate_workloads = true,
+            Long("tls") => options.switches.tls = true,
+            Long("admin") => options.switches.admin = true,
+            other => return Err(unknown(&other, "lariat cluster --help")),
+        }
+    }
+    Ok(Command::Cluster(Box::new(options)))
+}
+
+fn unknown(argument: &lexopt::Arg<'_>, help: &str) -> UsageError {
+    let argument = match argument {
+        Short(letter) => format!("option -{letter}"),
+        Long(name) => format!("option --{name}"),
+        Value(value) => format!("argument {value:?}"),
+    };
+    UsageError(format!("unknown {argument}; `{help}` lists what there is"))
+}
+
+/// Takes what stands behind an option.
+fn value(parser: &mut lexopt::Parser, option: &str) -> Result<OsString, UsageError> {
+    let missing = |_| UsageError(format!("--{option} needs a value behind it"));
+    parser.value().map_err(missing).and_then(|value| {
+        let empty = UsageError(format!("the value of --{option} is empty"));
+        if value.is_empty() {
+            Err(empty)
+        } else {
+            Ok(value)
+        }
+    })
+}
+
+fn path(parser: &mut lexopt::Parser, option: &str) -> Result<PathBuf, UsageError> {
+    value(parser, option).map(PathBuf::from)
+}
+
+fn text(parser: &mut lexopt::Parser, option: &str) -> Result<String, UsageError> {
+    let text = value(parser, option)?.into_string();
+    text.map_err(|bad| UsageError(format!("the value of --{option} is no text: {bad:?}")))
+}
+
+fn address(text: &str) -> Result<SocketAddr, UsageError> {
+    SocketAddr::from_str(text).map_err(|_| {
+        UsageError(format!(
+            "--listen {text:?} is no address; give an IP address and a port, such as {ADDRESS}"
+        ))
+    })
+}
+
+fn load(text: &str) -> Result<Load, UsageError> {
+    Load::from_str(text).map_err(|error| UsageError(format!("--load: {error}")))
+}
+
+/// Takes the token, which is shown to nobody, also not in errors.
+fn token(parser: &mut lexopt::Parser) -> Result<String, UsageError> {
+    let token = text(parser, "token").map_err(|error| match error.0.contains("no text") {
+        true => UsageError("the value of --token is no text".to_owned()),
+        false => error,
+    })?;
+    let visible = |byte: u8| byte.is_ascii_graphic();
+    if token.bytes().all(visible) {
+        Ok(token)
+    } else {
+        let error = "the value of --token has characters that no header can carry";
+        Err(UsageError(error.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(arguments: &str) -> Result<Command, UsageError> {
+        parse(arguments.split_whitespace().map(OsString::from))
+    }
+
+    fn options(arguments: &str) -> Options {
+        match parsed(arguments) {
+            Ok(Command::Cluster(options)) => *options,
+            other => panic!("{arguments} is {other:?}"),
+        }
+    }
+
+    #[test]
+    fn options_are_read_in_any_order_and_form() {
+        assert_eq!(options("cluster"), Options::default());
+        assert_eq!(options("cluster").listen.to_string(), ADDRESS);
+        let all = "cluster --seed a.yaml --listen=[::1]:0 --kubeconfig k --data d --seed b --load pods=5 \
+            --token t --simulate-workloads --tls --admin";
+        let expected = Options {
+            listen: "[::1]:0".parse().unwrap(),
+            kubeconfig: Some("k".into()),
+            data: Some("d".into()),
+            seeds: vec!["a.yaml".into(), "b".into()],
+            load: Some(Load::pods(5)),
+            switches: Switches {
+                simulate_workloads: true,
+                tls: true,
+                admin: true,
+            },
+            token: Some("t".to_owned()),
+        };
+        assert_eq!(options(all), expected);
+    }
+
+    #[test]
+    fn errors_say_what_is_wrong_and_what_to_do() {
+        for (arguments, expected) in [
+            (
+                "",
+                "no command is given; try `lariat cluster`, or `lariat --help`",
+            ),
+            (
+                "serve",
+                "there is no command \"serve\"; there is `lariat cluster`",
+            ),
+            (
+                "--bogus",
+                "unknown option --bogus; `lariat --help` lists what there is",
+            ),
+            (
+                "cluster -x",
+                "unknown option -x; `lariat cluster --help` lists what there is",
+            ),
+            (
+                "cluster more",
+                "unknown argument \"more\"; `lariat cluster --help` lists what there is",
+            ),
+            ("cluster --listen", "--listen needs a value behind it"),
+            ("cluster --seed=", "the value of --seed is empty"),
+            (
+                "cluster --listen localhost",
+                "--listen \"localhost\" is no address; give an IP address and a port, such as 127.0.0.1:8001",
+            ),
+            (
+                "cluster --load pods",
+                "--load: \"pods\" is not of the form name=number, such as pods=20000",
+            ),
+            (
+                "cluster --tls=yes",
+                "unexpected argument for option '--tls': \"yes\"",
+            ),
+            (
+                "cluster --token ü",
+                "the value of --token has characters that no header can carry",
+            ),
+        ] {
+            assert_eq!(
+                parsed(arguments),
+                Err(UsageError(expected.to_owned())),
+                "{arguments}"
+            );
+        }
+    }
+
+    #[test]
+    fn help_names_every_option() {
+        assert_eq!(
+            parsed("--help"),
+            Ok(Command::Print(help::LARIAT.to_owned()))
+        );
+        assert_eq!(
+            parsed("cluster --tls --help"),
+            Ok(Command::Print(help::CLUSTER.to_owned()))
+        );
+        let text = format!("lariat {}\n", env!("CARGO_PKG_VERSION"));
+        assert_eq!(parsed("-V"), Ok(Command::Print(text)));
+        for option in [
+            "listen",
+            "kubeconfig",
+            "data",
+            "seed",
+            "load",
+            "simulate-workloads",
+            "tls",
+            "token",
+            "admin",
+        ] {
+            assert!(
+                help::CLUSTER.contains(&format!("  --{option} ")),
+                "{option}"
+            );
+        }
+        let widest = help::CLUSTER.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(100), "{widest:?}");
+    }
+}

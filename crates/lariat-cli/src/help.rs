@@ -1,0 +1,48 @@
+//! What `--help` says.
+
+/// `lariat --help`.
+pub(crate) const LARIAT: &str = "\
+A Kubernetes API server in one process, in memory, ready at once.
+
+Usage: lariat COMMAND [OPTIONS]
+
+Commands:
+  cluster    serve a cluster until Ctrl-C
+
+Options:
+  -h, --help       print this, or with a command what it does
+  -V, --version    print the version
+
+Try: lariat cluster --kubeconfig /tmp/lariat.kubeconfig
+";
+
+/// `lariat cluster --help`.
+pub(crate) const CLUSTER: &str = "\
+Serves a cluster until Ctrl-C or SIGTERM; a second one ends it at once.
+
+Usage: lariat cluster [OPTIONS]
+
+When it serves it prints one line on stdout, `ready URL`; everything else goes to stderr.
+
+Options:
+      --listen ADDRESS:PORT  where to serve [default: 127.0.0.1:8001]; port 0 takes a free one
+      --kubeconfig PATH      write a kubeconfig for kubectl and other clients
+      --data FILE            keep the objects in a file, and begin with what it holds
+      --seed FILE            create the objects of a YAML or JSON file, or of all such files in a
+                             folder; may be repeated. Definitions of custom kinds come first, then
+                             namespaces, then the rest; what is there already is updated
+      --load WHAT            fill it with generated objects, such as pods=20000 or
+                             pods=500,configmaps=100,nodes=20,namespaces=5,seed=7
+      --simulate-workloads   run Deployments, Jobs and the like as if there were nodes
+      --tls                  serve HTTPS, with a certificate made for it
+      --token TOKEN          demand this bearer token of clients
+      --admin                serve what controls the cluster itself: faults, time, the journal
+  -h, --help                 print this
+
+Example:
+  lariat cluster --listen 127.0.0.1:0 --kubeconfig kubeconfig --seed manifests/
+  kubectl --kubeconfig kubeconfig get namespaces
+";
+
+/// `lariat --version`.
+pub(crate) const VERSION: &str = concat!("lariat ", env!("CARGO_PKG_VERSION"), "\n");

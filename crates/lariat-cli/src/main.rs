@@ -1,0 +1,45 @@
+//! The command line of Lariat: a Kubernetes cluster in memory, for kubectl and every other client.
+
+mod arguments;
+mod cluster;
+mod help;
+mod kubeconfig;
+mod seed;
+mod signal;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use arguments::{Command, UsageError};
+
+/// What the process ends with when it was called wrongly, as is the custom.
+const USAGE: u8 = 2;
+
+fn main() -> ExitCode {
+    let command = match arguments::parse(std::env::args_os().skip(1)) {
+        Ok(command) => command,
+        Err(error) => return wrong(&error),
+    };
+    let done = match command {
+        Command::Print(text) => print(&text),
+        Command::Cluster(options) => cluster::run(&options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn wrong(error: &UsageError) -> ExitCode {
+    eprintln!("error: {error}");
+    ExitCode::from(USAGE)
+}
+
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = std::io::stdout();
+    stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}

@@ -1,0 +1,168 @@
+//! Creating objects, or bringing those that are there up to date.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, Result, anyhow};
+use http::{Method, Request};
+use kube::api::DynamicObject;
+use kube::core::ApiResource;
+use kube::{Api, Client, Error};
+use lariat_cluster::testing::wait_for_condition;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::Document;
+
+/// The namespace of objects that name none.
+const NAMESPACE: &str = "default";
+
+/// What must be there before the rest.
+const DEFINITION: &str = "CustomResourceDefinition";
+
+/// Creates or updates the objects: definitions, then namespaces, then the rest, each in their order.
+pub(crate) async fn apply(client: &Client, mut documents: Vec<Document>) -> Result<()> {
+    if documents.is_empty() {
+        return Ok(());
+    }
+    documents.sort_by_key(rank);
+    let first = documents.partition_point(|document| rank(document) == 0);
+    let rest = documents.split_off(first);
+    let mut applier = Applier {
+        client,
+        resources: HashMap::new(),
+    };
+    for document in &documents {
+        applier
+            .put(document)
+            .await
+            .with_context(|| document.title())?;
+    }
+    for document in &documents {
+        let served = established(client, document.text("/metadata/name")).await;
+        served.with_context(|| document.title())?;
+    }
+    for document in &rest {
+        applier
+            .put(document)
+            .await
+            .with_context(|| document.title())?;
+    }
+    eprintln!(
+        "created {} objects from files",
+        documents.len() + rest.len()
+    );
+    Ok(())
+}
+
+fn rank(document: &Document) -> u8 {
+    match document.text("/kind") {
+        DEFINITION => 0,
+        "Namespace" => 1,
+        _ => 2,
+    }
+}
+
+async fn established(client: &Client, name: &str) -> Result<()> {
+    let definitions = ApiResource {
+        group: "apiextensions.k8s.io".to_owned(),
+        version: "v1".to_owned(),
+        api_version: "apiextensions.k8s.io/v1".to_owned(),
+        kind: DEFINITION.to_owned(),
+        plural: "customresourcedefinitions".to_owned(),
+    };
+    let api = Api::<DynamicObject>::all_with(client.clone(), &definitions);
+    Ok(wait_for_condition(&api, name, "Established")
+        .await
+        .map(drop)?)
+}
+
+struct Applier<'a> {
+    client: &'a Client,
+    /// What the server serves, by group and version.
+    resources: HashMap<String, Vec<Served>>,
+}
+
+/// What discovery tells of a resource.
+#[derive(Debug, Clone, Deserialize)]
+struct Served {
+    name: String,
+    kind: String,
+    namespaced: bool,
+}
+
+#[derive(Deserialize)]
+struct ServedList {
+    resources: Vec<Served>,
+}
+
+impl Applier<'_> {
+    /// Creates the object, or brings the one that is there up to it.
+    async fn put(&mut self, document: &Document) -> Result<()> {
+        let all = self.path(document).await?;
+        match self.send(Method::POST, &all, &document.object).await {
+            Err(Error::Api(status)) if status.reason == "AlreadyExists" => {}
+            other => return other.map_err(readable),
+        }
+        // What a patch does not name stays, such as what the server allotted.
+        let path = format!("{all}/{}", document.text("/metadata/name"));
+        let patched = self.send(Method::PATCH, &path, &document.object).await;
+        patched.map_err(readable)
+    }
+
+    /// Returns the path of the collection the object belongs to.
+    async fn path(&mut self, document: &Document) -> Result<String> {
+        let (version, kind) = (document.text("/apiVersion"), document.text("/kind"));
+        let root = match version.contains('/') {
+            true => format!("/apis/{version}"),
+            false => format!("/api/{version}"),
+        };
+        let served = self.served(version, &root).await?;
+        let mut served = served.iter().filter(|each| !each.name.contains('/'));
+        let resource = served.find(|each| each.kind == kind);
+        let resource = resource
+            .ok_or_else(|| anyhow!("{version} {kind} is not served; is its definition missing?"))?;
+        let namespace = match document.text("/metadata/namespace") {
+            "" => NAMESPACE,
+            namespace => namespace,
+        };
+        Ok(match resource.namespaced {
+            true => format!("{root}/namespaces/{namespace}/{}", resource.name),
+            false => format!("{root}/{}", resource.name),
+        })
+    }
+
+    async fn served(&mut self, version: &str, root: &str) -> Result<&[Served]> {
+        if !self.resources.contains_key(version) {
+            let request = Request::get(root).body(Vec::new())?;
+            let served = match self.client.request::<ServedList>(request).await {
+                Ok(list) => list.resources,
+                // Nothing of this group and version is served.
+                Err(Error::Api(status)) if status.code == 404 => Vec::new(),
+                Err(error) => return Err(readable(error)),
+            };
+            self.resources.insert(version.to_owned(), served);
+        }
+        Ok(self.resources.get(version).map_or(&[], Vec::as_slice))
+    }
+
+    async fn send(&self, method: Method, path: &str, object: &Value) -> Result<(), Error> {
+        let media = match method {
+            Method::PATCH => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let request = Request::builder().method(method).uri(path);
+        let request = request.header("content-type", media);
+        let request = request.body(object.to_string().into_bytes());
+        let failed = kube::core::request::Error::BuildRequest;
+        let request = request.map_err(|error| Error::BuildRequest(failed(error)))?;
+        self.client.request::<Value>(request).await.map(drop)
+    }
+}
+
+/// Takes out of an error of kube what helps nobody.
+fn readable(error: Error) -> anyhow::Error {
+    match error {
+        Error::Api(status) => anyhow!("{}", status.message),
+        other => anyhow!("{}", lariat_core::describe(&other)),
+    }
+}

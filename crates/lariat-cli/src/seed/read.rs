@@ -1,0 +1,249 @@
+//! Reading objects from YAML and JSON files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, ensure};
+use serde_json::Value;
+
+use super::{Document, Place};
+
+/// What files in a folder are read by.
+const EXTENSIONS: [&str; 3] = ["yaml", "yml", "json"];
+
+/// Reads the objects of files, and of the files in folders by name.
+pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<Document>> {
+    let mut documents = Vec::new();
+    for path in paths {
+        for file in files(path)? {
+            let text = fs::read_to_string(&file);
+            let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+            documents.extend(parse(&file, &text)?);
+        }
+    }
+    Ok(documents)
+}
+
+/// Returns a file, or the files of a folder.
+fn files(path: &Path) -> Result<Vec<PathBuf>> {
+    let unreadable = || format!("cannot read {}", path.display());
+    if !fs::metadata(path).with_context(unreadable)?.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path).with_context(unreadable)? {
+        let file = entry.with_context(unreadable)?.path();
+        let extension = file.extension().and_then(|extension| extension.to_str());
+        if extension.is_some_and(|extension| EXTENSIONS.contains(&extension)) && !file.is_dir() {
+            files.push(file);
+        }
+    }
+    files.sort();
+    ensure!(
+        !files.is_empty(),
+        "{} has no .yaml, .yml or .json files",
+        path.display()
+    );
+    Ok(files)
+}
+
+fn parse(file: &Path, text: &str) -> Result<Vec<Document>> {
+    let mut documents = Vec::new();
+    for (number, value) in values(file, text)? {
+        let place = Place {
+            file: file.to_owned(),
+            document: number,
+            item: None,
+        };
+        unfold(place, value, &mut documents)?;
+    }
+    Ok(documents)
+}
+
+/// Returns the values of a file with their numbers; documents with nothing in them count, and are left out.
+fn values(file: &Path, text: &str) -> Result<Vec<(usize, Value)>> {
+    let values = if text.trim_start().starts_with(['{', '[']) && !separates(text) {
+        json(text)
+    } else {
+        yaml(text)
+    };
+    let mut numbered = Vec::new();
+    for (at, value) in values.into_iter().enumerate() {
+        let number = at + 1;
+        let value = value.with_context(|| format!("{}, document {number}", file.display()))?;
+        if !value.is_null() {
+            numbered.push((number, value));
+        }
+    }
+    Ok(numbered)
+}
+
+fn separates(text: &str) -> bool {
+    text.lines().any(is_separator)
+}
+
+/// Returns the documents of JSON, one behind the other.
+fn json(text: &str) -> Vec<Result<Value>> {
+    let values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    values
+        .map(|value| value.map_err(anyhow::Error::from))
+        .collect()
+}
+
+/// Returns the documents between lines that begin with `---`, as kubectl finds them.
+fn yaml(text: &str) -> Vec<Result<Value>> {
+    let mut documents = vec![String::new()];
+    for (number, line) in text.lines().enumerate() {
+        if is_separator(line) {
+            // What stands before it is as many empty lines, so that errors tell the line of the file.
+            documents.push("\n".repeat(number));
+        }
+        let line = line
+            .strip_prefix("---")
+            .filter(|_| is_separator(line))
+            .unwrap_or(line);
+        if let Some(document) = documents.last_mut() {
+            document.push_str(line);
+            document.push('\n');
+        }
+    }
+    // A file that begins with a separator has nothing before it.
+    if documents.len() > 1 && documents[0].lines().all(is_blank) {
+        documents.remove(0);
+    }
+    documents
+        .iter()
+        .map(|document| yaml_value(document))
+        .collect()
+}
+
+fn is_separator(line: &str) -> bool {
+    let rest = line.strip_prefix("---");
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+}
+
+fn is_blank(line: &str) -> bool {
+    line.trim().is_empty() || line.trim_start().starts_with('#')
+}
+
+fn yaml_value(document: &str) -> Result<Value> {
+    if document.lines().all(is_blank) {
+        return Ok(Value::Null);
+    }
+    // Who seeds a cluster of their own does not attack it, and bundles of definitions are large.
+    let options = serde_saphyr::options! { budget: None, with_snippet: false };
+    serde_saphyr::from_str_with_options(document, options).map_err(|error| anyhow!("{error}"))
+}
+
+/// Adds an object, or the objects of a `List`.
+fn unfold(place: Place, object: Value, documents: &mut Vec<Document>) -> Result<()> {
+    let document = Document { place, object };
+    let kind = document.text("/kind");
+    ensure!(!kind.is_empty(), "{}: it has no kind", document.place);
+    ensure!(
+        !document.text("/apiVersion").is_empty(),
+        "{}: it has no apiVersion",
+        document.title()
+    );
+    let items = document.object.get("items").and_then(Value::as_array);
+    if let Some(items) = items.filter(|_| kind.ends_with("List")) {
+        for (at, item) in items.iter().enumerate() {
+            let place = Place {
+                item: Some(at + 1),
+                ..document.place.clone()
+            };
+            unfold(place, item.clone(), documents)?;
+        }
+        return Ok(());
+    }
+    let is_named = !document.text("/metadata/name").is_empty();
+    let is_generated = !document.text("/metadata/generateName").is_empty();
+    ensure!(
+        is_named || is_generated,
+        "{}: it has no name",
+        document.title()
+    );
+    documents.push(document);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn titles(text: &str) -> Result<Vec<String>, String> {
+        let documents = parse(Path::new("a.yaml"), text).map_err(|error| format!("{error:#}"))?;
+        Ok(documents.iter().map(Document::title).collect())
+    }
+
+    const POD: &str = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n";
+
+    #[test]
+    fn documents_and_lists_are_told_apart() {
+        let one = |number| Ok(vec![format!("a.yaml, document {number}, Pod web")]);
+        assert_eq!(titles(POD), one(1));
+        assert_eq!(titles(&format!("---\n{POD}")), one(1));
+        assert_eq!(titles(&format!("# Copyright\n---\n{POD}---\n")), one(1));
+        assert_eq!(
+            titles(&format!("{POD}--- # more\n# nothing\n---\n{POD}"))
+                .unwrap()
+                .len(),
+            2
+        );
+        assert_eq!(titles(""), Ok(vec![]));
+        let list = r#"{"apiVersion": "v1", "kind": "List", "items": [
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}},
+            {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "b-"}}]}"#;
+        let expected = [
+            "a.yaml, document 1, item 1, Pod a",
+            "a.yaml, document 1, item 2, Pod ",
+        ];
+        assert_eq!(titles(list), Ok(expected.map(str::to_owned).to_vec()));
+        assert_eq!(titles(&format!("{list}{list}")).unwrap().len(), 4);
+        assert_eq!(
+            titles(&format!("---\n{list}\n---\n{list}")).unwrap().len(),
+            4
+        );
+    }
+
+    #[test]
+    fn values_are_what_yaml_means() {
+        let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n  on: 'yes'\n  text: |\n    a\n    b\n\
+            n: [1, 1.5, true, null, 0x10, \"1\"]\n";
+        let documents = parse(Path::new("a"), text).unwrap();
+        let object = &documents[0].object;
+        assert_eq!(
+            object["n"],
+            serde_json::json!([1, 1.5, true, null, 16, "1"])
+        );
+        assert_eq!(object["data"]["text"], "a\nb\n");
+    }
+
+    #[test]
+    fn errors_tell_file_document_and_line() {
+        for (text, expected) in [
+            (format!("{POD}---\na: [\n"), "a.yaml, document 2: "),
+            (format!("{POD}---\n\n\na: b: c\n"), "line 7"),
+            (
+                "{\"kind\":".to_owned(),
+                "a.yaml, document 1: EOF while parsing a value at line 1 column 8",
+            ),
+            (
+                "kind: Pod\n".to_owned(),
+                "a.yaml, document 1, Pod : it has no apiVersion",
+            ),
+            ("a: b\n".to_owned(), "a.yaml, document 1: it has no kind"),
+            (
+                "apiVersion: v1\nkind: Pod\n".to_owned(),
+                "a.yaml, document 1, Pod : it has no name",
+            ),
+            (
+                "just text\n".to_owned(),
+                "a.yaml, document 1: it has no kind",
+            ),
+        ] {
+            let error = titles(&text).unwrap_err();
+            assert!(error.contains(expected), "no {expected:?} in {error:?}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! The command line, as a user runs it.
+
+#![cfg(unix)]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+/// How long something may take that must happen.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder of the test's own, which goes with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("lariat-cli-{}", fastrand::u64(..)));
+        fs::create_dir(&path).expect("the folder is new");
+        Self(path)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        fs::write(&path, text).expect("the file can be written");
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A folder that is left behind does no harm.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn lariat(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lariat"));
+    command.args(arguments).kill_on_drop(true);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Runs the command line to its end.
+async fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let ended = timeout(PATIENCE, lariat(arguments).output()).await;
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = ended.expect("it ends by itself").expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// A cluster that serves.
+struct Served {
+    child: Child,
+    url: String,
+}
+
+impl Served {
+    async fn start(arguments: &[&str]) -> Self {
+        let always = ["cluster", "--listen", "127.0.0.1:0"];
+        let mut child = lariat(&[&always, arguments].concat())
+            .spawn()
+            .expect("it runs");
+        let stdout = child.stdout.take().expect("it is piped");
+        let mut line = String::new();
+        let read = timeout(PATIENCE, BufReader::new(stdout).read_line(&mut line)).await;
+        read.expect("it says something").expect("it can be read");
+        let Some(url) = line.strip_prefix("ready ") else {
+            panic!(
+                "{line:?} is not that it is ready: {}",
+                stderr(&mut child).await
+            );
+        };
+        Self {
+            url: url.trim_end().to_owned(),
+            child,
+        }
+    }
+
+    /// Asks for a path over a connection of its own.
+    async fn get(&self, path: &str) -> String {
+        let address = self.url.strip_prefix("http://").expect("it is HTTP");
+        let mut stream = tokio::net::TcpStream::connect(address)
+            .await
+            .expect("it listens");
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+        let sent = tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes()).await;
+        sent.expect("it reads");
+        let mut answer = String::new();
+        stream
+            .read_to_string(&mut answer)
+            .await
+            .expect("it answers");
+        answer
+    }
+
+    async fn signal(&self, signal: &str) {
+        let id = self.child.id().expect("it runs").to_string();
+        let sent = Command::new("kill")
+            .args(["-s", signal, &id])
+            .status()
+            .await;
+        assert!(sent.expect("kill runs").success());
+    }
+
+    async fn ended(mut self) -> (Option<i32>, String) {
+        let stderr = stderr(&mut self.child).await;
+        let ended = timeout(PATIENCE, self.child.wait()).await;
+        (ended.expect("it ends").expect("it ran").code(), stderr)
+    }
+}
+
+async fn stderr(child: &mut Child) -> String {
+    let mut text = String::new();
+    let mut pipe = child.stderr.take().expect("it is piped");
+    let read = timeout(PATIENCE, pipe.read_to_string(&mut text)).await;
+    read.expect("it ends").expect("it can be read");
+    text
+}
+
+#[tokio::test]
+async fn a_cluster_serves_until_it_is_asked_to_end() {
+    for signal in ["INT", "TERM"] {
+        let folder = Folder::new();
+        let path = folder.0.join("kubeconfig");
+        let path = path.to_str().unwrap();
+        let served = Served::start(&["--kubeconfig", path]).await;
+        assert!(served.get("/readyz").await.ends_with("\r\n\r\nok"));
+        let kubeconfig = fs::read_to_string(path).unwrap();
+        assert!(kubeconfig.contains(&served.url), "{kubeconfig}");
+        let mode = fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "it is for its owner alone");
+        let names = fs::read_dir(&folder.0).unwrap().count();
+        assert_eq!(names, 1, "no draft is left");
+        served.signal(signal).await;
+        let (code, stderr) = served.ended().await;
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(
+            stderr.contains(&format!(
+                "try: kubectl --kubeconfig {path} get namespaces\n"
+            )),
+            "{stderr}"
+        );
+        assert!(Path::new(path).exists(), "the kubeconfig stays");
+    }
+}
+
+#[tokio::test]
+async fn an_open_watch_does_not_keep_it() {
+    let served = Served::start(&[]).await;
+    let address = served.url.strip_prefix("http://").unwrap();
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    let request = format!("GET /api/v1/pods?watch=true HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes())
+        .await
+        .unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).await.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 200");
+    served.signal("INT").await;
+    assert_eq!(served.ended().await.0, Some(0));
+}
+
+#[tokio::test]
+async fn seeds_are_created_in_an_order_that_works() {
+    let folder = Folder::new();
+    let objects = "apiVersion: demo.dev/v1\nkind: Widget\nmetadata: {name: a, namespace: shop}\nspec: {size: 1}\n---\n\
+        apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\n\
+        apiVersion: v1\nkind: ConfigMap\nmetadata: {name: free}\ndata: {a: '1'}\n";
+    folder.write("a.yaml", objects);
+    folder.write("notes.txt", "this is read by nobody: [");
+    let definition = r#"{"apiVersion": "v1", "kind": "List", "items": [{
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.demo.dev"},
+        "spec": {
+            "group": "demo.dev", "scope": "Namespaced", "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}]}"#;
+    folder.write("b.json", definition);
+    let again = folder.write("again.yml", objects);
+    let (folder_path, again) = (folder.0.to_str().unwrap(), again.to_str().unwrap());
+    let served = Served::start(&[
+        "--seed",
+        folder_path,
+        "--seed",
+        again,
+        "--load",
+        "pods=16,nodes=2",
+    ])
+    .await;
+    for path in [
+        "/apis/demo.dev/v1/namespaces/shop/widgets/a",
+        "/api/v1/namespaces/default/configmaps/free",
+    ] {
+        assert!(served.get(path).await.starts_with("HTTP/1.1 200"), "{path}");
+    }
+    let nodes = served.get("/api/v1/nodes").await;
+    assert_eq!(nodes.matches("\"machineID\"").count(), 2);
+}
+
+#[tokio::test]
+async fn what_cannot_be_is_said_in_one_line() {
+    let folder = Folder::new();
+    let orphan = folder.write(
+        "orphan.yaml",
+        "---\napiVersion: demo.dev/v1\nkind: Widget\nmetadata: {name: a}\n",
+    );
+    let lost = "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: nowhere}\nspec: {containers: []}\n";
+    let lost = folder.write("lost.yaml", lost);
+    let (orphan, lost) = (orphan.to_str().unwrap(), lost.to_str().unwrap());
+    let kubeconfig = folder.0.join("no/kubeconfig");
+    let kubeconfig = kubeconfig.to_str().unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = listener.local_addr().unwrap().to_string();
+    for (arguments, code, expected) in [
+        (
+            &["cluster", "--bogus"][..],
+            2,
+            "error: unknown option --bogus; `lariat cluster --help` lists what there is\n"
+                .to_owned(),
+        ),
+        (
+            &["cluster", "--listen", &taken],
+            1,
+            format!("error: cannot serve on {taken}: Address already in use (os error 98)\n"),
+        ),
+        (
+            &["cluster", "--seed", "/nonexistent"],
+            1,
+            "error: cannot read /nonexistent: No such file or directory (os error 2)\n".to_owned(),
+        ),
+        (
+            &["cluster", "--listen", "127.0.0.1:0", "--seed", orphan],
+            1,
+            format!(
+                "error: {orphan}, document 1, Widget a: demo.dev/v1 Widget is not served; is its definition missing?\n"
+            ),
+        ),
+        (
+            &["cluster", "--listen", "127.0.0.1:0", "--seed", lost],
+            1,
+            format!("error: {lost}, document 1, Pod web: namespaces \"nowhere\" not found\n"),
+        ),
+        (
+            &[
+                "cluster",
+                "--listen",
+                "127.0.0.1:0",
+                "--kubeconfig",
+                kubeconfig,
+            ],
+            1,
+            format!(
+                "error: cannot write the kubeconfig {kubeconfig}: No such file or directory (os error 2)\n"
+            ),
+        ),
+    ] {
+        assert_eq!(run(arguments).await, (Some(code), String::new(), expected));
+    }
+}
+
+#[tokio::test]
+async fn help_and_version_go_to_stdout() {
+    for (arguments, expected) in [
+        (&["--help"][..], "Usage: lariat COMMAND"),
+        (&["help"], "Usage: lariat COMMAND"),
+        (&["cluster", "--help"], "Usage: lariat cluster [OPTIONS]"),
+        (&["--version"], "lariat 0."),
+    ] {
+        let (code, stdout, stderr) = run(arguments).await;
+        assert_eq!((code, &*stderr), (Some(0), ""));
+        assert!(stdout.contains(expected), "{stdout}");
+    }
+}

@@ -1,0 +1,164 @@
+//! What the objects of one Deployment have in common, and what each of its pods has alone.
+
+use super::names::{self, hex, role, suffix, word};
+use super::{Load, REPLICAS};
+use crate::store::Draft;
+
+/// What a seed is used for, so that different things do not share their chance.
+const APPS: u64 = 1;
+const PODS: u64 = 2;
+
+/// How many seconds are between the first and the last Deployment: twenty days.
+const SPAN: u32 = 20 * 86_400;
+
+/// One Deployment with all that belongs to it.
+#[derive(Debug)]
+pub(super) struct App {
+    pub(super) name: String,
+    pub(super) namespace: String,
+    /// The hash of the pod template, by which the ReplicaSet is named.
+    pub(super) hash: String,
+    pub(super) uid: String,
+    pub(super) replica_set_uid: String,
+    pub(super) tag: String,
+    pub(super) digest: String,
+    pub(super) team: String,
+    pub(super) checksum: String,
+    pub(super) memory: u32,
+    pub(super) sidecar: bool,
+    pub(super) probe: bool,
+    pub(super) restarts: u8,
+    /// Names and values.
+    pub(super) env: Vec<(String, String)>,
+    /// When it was made, in seconds.
+    pub(super) created: u32,
+    pub(super) replicas: usize,
+}
+
+/// What a pod has alone.
+#[derive(Debug)]
+pub(super) struct Instance {
+    pub(super) name: String,
+    pub(super) uid: String,
+    pub(super) node: String,
+    pub(super) host: String,
+    pub(super) address: String,
+    /// The volume with its token.
+    pub(super) volume: String,
+    /// Ids of its sandbox and its containers.
+    pub(super) ids: [String; 3],
+    /// When it was scheduled, when it ran, and when it was ready.
+    pub(super) times: [String; 3],
+}
+
+impl App {
+    /// Iterates over the Deployments of a load.
+    pub(super) fn all(load: &Load) -> impl Iterator<Item = Self> {
+        (0..load.pods.div_ceil(REPLICAS)).map(|number| Self::new(load, number))
+    }
+
+    fn new(load: &Load, number: usize) -> Self {
+        let mut rng = names::random(load.seed, APPS, number);
+        let name = format!("{}-{}-{}", word(&mut rng), role(&mut rng), hex(&mut rng, 4));
+        Self {
+            namespace: names::namespace(number % load.namespace_count()),
+            hash: suffix(&mut rng, 10),
+            uid: names::uid(&mut rng),
+            replica_set_uid: names::uid(&mut rng),
+            tag: format!("v{}.{}.{}", rng.u8(1..5), rng.u8(..40), rng.u8(..20)),
+            digest: hex(&mut rng, 64),
+            team: format!("{}-{}", word(&mut rng), rng.u8(..5)),
+            checksum: hex(&mut rng, 32),
+            memory: 128 + 32 * rng.u32(..16),
+            sidecar: number.is_multiple_of(10),
+            probe: rng.bool(),
+            restarts: rng.u8(..20).saturating_sub(16),
+            env: (0..rng.usize(1..4))
+                .map(|at| env(at, &name, &mut rng))
+                .collect(),
+            created: rng.u32(..SPAN),
+            replicas: REPLICAS.min(load.pods - number * REPLICAS),
+            name,
+        }
+    }
+
+    pub(super) fn replica_set(&self) -> String {
+        format!("{}-{}", self.name, self.hash)
+    }
+
+    pub(super) fn image(&self) -> String {
+        format!("registry.example.com/shop/{}:{}", self.name, self.tag)
+    }
+
+    /// Returns the pod of a number, which counts over all Deployments.
+    pub(super) fn instance(&self, load: &Load, number: usize) -> Instance {
+        let mut rng = names::random(load.seed, PODS, number);
+        let node = rng.usize(..load.node_count());
+        let scheduled = self.created + rng.u32(1..30);
+        let (net, high, low) = (rng.u8(128..192), rng.u8(..), rng.u8(1..255));
+        Instance {
+            name: format!("{}-{}", self.replica_set(), suffix(&mut rng, 5)),
+            uid: names::uid(&mut rng),
+            node: names::node(node),
+            host: names::dotted(names::address(node)),
+            address: format!("10.{net}.{high}.{low}"),
+            volume: format!("kube-api-access-{}", suffix(&mut rng, 5)),
+            ids: [(); 3].map(|()| hex(&mut rng, 64)),
+            times: [0, 3, 14].map(|after| names::time(scheduled + after)),
+        }
+    }
+}
+
+impl Instance {
+    /// Returns a pod with blanks for everything, to be [filled](Draft::fill) with the values of real ones.
+    pub(super) fn blank() -> Self {
+        let blank = |at: usize| Draft::blank(at);
+        Self {
+            name: blank(0),
+            uid: blank(1),
+            node: blank(2),
+            host: blank(3),
+            address: blank(4),
+            volume: blank(5),
+            ids: [6, 7, 8].map(blank),
+            times: [9, 10, 11].map(blank),
+        }
+    }
+
+    /// Returns what goes into the blanks, in their order.
+    pub(super) fn values(&self) -> [&str; 12] {
+        let [sandbox, first, second] = &self.ids;
+        let [scheduled, ran, ready] = &self.times;
+        [
+            &self.name,
+            &self.uid,
+            &self.node,
+            &self.host,
+            &self.address,
+            &self.volume,
+            sandbox,
+            first,
+            second,
+            scheduled,
+            ran,
+            ready,
+        ]
+    }
+}
+
+/// Makes an environment variable.
+fn env(at: usize, app: &str, rng: &mut fastrand::Rng) -> (String, String) {
+    let (other, secret) = (word(rng), hex(rng, 12));
+    match at {
+        0 => ("LISTEN_ON".to_owned(), format!(":{}", rng.u16(8000..9000))),
+        1 => (
+            "DATABASE_URL".to_owned(),
+            format!("postgres://{other}-{secret}.data.svc:5432/{app}"),
+        ),
+        // The number keeps names apart, as the list is keyed by them.
+        _ => (
+            format!("{}_URL_{at}", other.to_uppercase()),
+            format!("http://{other}-{}.svc/{secret}", role(rng)),
+        ),
+    }
+}

@@ -1,0 +1,101 @@
+//! Writing a load into the store, past the API.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::config_map::{config_map, namespace};
+use super::node::node;
+use super::plan::{App, Instance};
+use super::{Load, REPLICAS, pod, workload};
+use crate::kinds::Catalog;
+use crate::server::Server;
+use crate::store::{Draft, Write};
+
+/// After so many objects other tasks have their turn.
+const TURN: usize = 128;
+
+/// What a [`Load`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Loaded {
+    created: usize,
+    skipped: usize,
+}
+
+impl Loaded {
+    /// Returns how many objects were created, of all kinds.
+    #[must_use]
+    pub fn created(&self) -> usize {
+        self.created
+    }
+
+    /// Returns how many were left out: their names were taken, or their namespaces are being deleted.
+    #[must_use]
+    pub fn skipped(&self) -> usize {
+        self.skipped
+    }
+}
+
+pub(super) async fn load(server: &Server, load: &Load) -> Loaded {
+    let mut writer = Writer {
+        server,
+        catalog: server.kinds.catalog(),
+        loaded: Loaded::default(),
+    };
+    for number in 0..load.namespace_count() {
+        let object = namespace(load, number);
+        writer.write("", "namespaces", &object).await;
+    }
+    for number in 0..load.node_count() {
+        writer.write("", "nodes", &node(load, number)).await;
+    }
+    for (number, app) in App::all(load).enumerate() {
+        let deployment = workload::deployment(&app);
+        writer.write("apps", "deployments", &deployment).await;
+        let replica_set = workload::replica_set(&app);
+        writer.write("apps", "replicasets", &replica_set).await;
+        let pods = Writer::draft(&pod::pod(&app, &Instance::blank()));
+        for replica in 0..app.replicas {
+            let instance = app.instance(load, number * REPLICAS + replica);
+            let pod = pods.fill(&instance.values());
+            writer.commit("", "pods", pod).await;
+        }
+    }
+    for number in 0..load.config_maps {
+        let object = config_map(load, number);
+        writer.write("", "configmaps", &object).await;
+    }
+    writer.loaded
+}
+
+struct Writer<'a> {
+    server: &'a Server,
+    catalog: Arc<Catalog>,
+    loaded: Loaded,
+}
+
+impl Writer<'_> {
+    async fn write(&mut self, group: &str, plural: &str, object: &Value) {
+        let draft = Self::draft(object);
+        self.commit(group, plural, draft).await;
+    }
+
+    fn draft(object: &Value) -> Draft {
+        Draft::new(object.as_object().expect("objects of a load are objects"))
+    }
+
+    async fn commit(&mut self, group: &str, plural: &str, draft: Draft) {
+        let resource = self.catalog.resource(group, "v1", plural);
+        let resource = resource.expect("the kinds of a load are built in");
+        let key = draft.key().clone();
+        let mut write = Write::new(resource.table, &key, None, Some(draft));
+        write.namespaces = Some(self.server.kinds.namespaces);
+        match self.server.store.commit(write) {
+            Ok(_) => self.loaded.created += 1,
+            Err(_) => self.loaded.skipped += 1,
+        }
+        if (self.loaded.created + self.loaded.skipped).is_multiple_of(TURN) {
+            tokio::task::yield_now().await;
+        }
+    }
+}

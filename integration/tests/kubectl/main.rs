@@ -1,0 +1,10 @@
+//! kubectl against a cluster: what users see of it.
+//!
+//! The texts are those kubectl prints on a genuine cluster. Its discovery cache is each test's own.
+
+mod apply;
+mod ask;
+mod cascade;
+mod change;
+mod objects;
+mod rollout;

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# Plays recorded conversations with a genuine API server against the embedded cluster.
+#
+# Usage: scripts/conformance.sh FOLDER [arguments for replay.py]
+#
+# FOLDER holds replay.py and its scenarios. The script fails if a scenario of tier `must` does, or more than
+# one in twenty of tier `should`. Every difference is in target/conformance/replay.txt, the report beside it.
+set -euo pipefail
+
+[ $# -ge 1 ] && [ -f "$1/replay.py" ] || {
+    echo "usage: $0 FOLDER [arguments for replay.py]; FOLDER has a replay.py in it" >&2
+    exit 2
+}
+folder=$(cd "$1" && pwd)
+shift
+cd "$(dirname "$0")/.."
+target=${CARGO_TARGET_DIR:-target}
+output=$target/conformance
+mkdir -p "$output"
+rm -f "$output"/report.json
+
+cargo build --quiet --package lariat-cli
+"$target"/debug/lariat cluster --listen 127.0.0.1:0 >"$output/ready" 2>"$output/server.log" &
+server=$!
+# Whatever happens, the server ends with this script.
+trap 'kill "$server" 2>/dev/null || true; wait "$server" 2>/dev/null || true' EXIT
+
+url=
+for _ in $(seq 600); do
+    url=$(sed -n 's/^ready //p' "$output/ready")
+    [ -n "$url" ] && break
+    kill -0 "$server" 2>/dev/null || break
+    sleep 0.05
+done
+[ -n "$url" ] || {
+    echo "the server did not become ready:" >&2
+    cat "$output/server.log" >&2
+    exit 1
+}
+
+# Failures are judged below, by tier; without a report there is nothing to judge.
+python3 "$folder/replay.py" --base-url "$url" --lack auth --jobs 4 --json "$output/report.json" -v "$@" \
+    >"$output/replay.txt" 2>&1 || true
+[ -s "$output/report.json" ] || {
+    tail -n 20 "$output/replay.txt" >&2
+    echo "replay.py wrote no report" >&2
+    exit 1
+}
+kill -0 "$server" 2>/dev/null || {
+    echo "the server ended while it was asked:" >&2
+    cat "$output/server.log" >&2
+    exit 1
+}
+
+python3 - "$output/report.json" <<'END'
+import json, sys
+
+report = json.load(open(sys.argv[1], encoding="utf-8"))
+# How many of a hundred must pass.
+demanded = {"must": 100, "should": 95}
+bad = []
+for tier in ("must", "should", "could"):
+    rows = [row for row in report["scenarios"] if row["name"].startswith(tier + "/")]
+    failed = [row["name"] for row in rows if row["result"] == "fail"]
+    passed = sum(row["result"] == "pass" for row in rows)
+    for name in failed:
+        print("FAIL", name)
+    print(f"{tier}: {passed} passed, {len(failed)} failed, {len(rows) - passed - len(failed)} skipped")
+    if 100 * passed < demanded.get(tier, 0) * (passed + len(failed)):
+        bad.append(f"{tier} is under {demanded[tier]} %")
+print(f"{report['passed']} passed, {report['failed']} failed")
+sys.exit("; ".join(bad) or 0)
+END

