@@ -1,6 +1,7 @@
 //! Serves an empty cluster until Ctrl-C, for kubectl and every other client.
 //!
-//! Run: `cargo run -p lariat-cluster --example serve`, with `-- ADDRESS` on another than 127.0.0.1:8001.
+//! Run: `cargo run -p lariat-cluster --example serve`, with `-- ADDRESS` on another than 127.0.0.1:8001,
+//! and with `-- ADDRESS TOKEN` for a cluster with RBAC, whose administrator has the token.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -17,7 +18,11 @@ async fn main() -> ExitCode {
         eprintln!("error: {address:?} is no address; give one such as {ADDRESS}");
         return ExitCode::FAILURE;
     };
-    let cluster = match Cluster::builder().listen_on(address).start().await {
+    let mut builder = Cluster::builder().listen_on(address);
+    if let Some(token) = std::env::args().nth(2) {
+        builder = builder.token(token).rbac();
+    }
+    let cluster = match builder.start().await {
         Ok(cluster) => cluster,
         Err(error) => {
             eprintln!("error: cannot listen on {address}: {error}");

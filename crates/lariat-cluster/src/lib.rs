@@ -37,6 +37,7 @@
 mod builder;
 mod cluster;
 
+mod access;
 mod api;
 mod control;
 mod kinds;
@@ -51,6 +52,7 @@ mod journal;
 mod names;
 mod server;
 
+pub use access::User;
 pub use api::body::ResponseBody;
 pub use api::service::ClusterService;
 pub use builder::ClusterBuilder;

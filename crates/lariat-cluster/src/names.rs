@@ -1,5 +1,7 @@
 //! Names: what is valid, and what the server makes up.
 
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use parking_lot::Mutex;
 
 use crate::kinds::NameRule;
@@ -37,6 +39,13 @@ impl Names {
             &hex[20..],
         ];
         parts.join("-")
+    }
+
+    /// Makes 256 random bits, in characters that fit a header.
+    pub(crate) fn secret(&self) -> String {
+        let mut bits = [0; 32];
+        self.random.lock().fill(&mut bits);
+        BASE64.encode(bits)
     }
 
     /// Returns a random number between 0 and 1.

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU64;
 
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Access;
 use crate::clock::Clock;
 use crate::faults::Rules;
 use crate::journal::Journal;
@@ -20,6 +21,7 @@ pub(crate) struct Server {
     pub(crate) names: Names,
     pub(crate) journal: Journal,
     pub(crate) faults: Rules,
+    pub(crate) access: Access,
     /// How many connections were accepted.
     pub(crate) connections: AtomicU64,
     /// Ends everything that runs for the cluster, open watches included.
@@ -27,7 +29,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(history: usize, seed: Option<u64>) -> Self {
+    pub(crate) fn new(history: usize, seed: Option<u64>, access: Access) -> Self {
         let store = Store::new(history);
         Self {
             kinds: Kinds::new(&store),
@@ -36,6 +38,7 @@ impl Server {
             names: Names::new(seed),
             journal: Journal::default(),
             faults: Rules::new(seed),
+            access,
             connections: AtomicU64::new(0),
             stopped: CancellationToken::new(),
         }

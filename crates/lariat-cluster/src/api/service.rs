@@ -18,6 +18,7 @@ use super::endpoints;
 use super::reply::Reply;
 use super::route::Route;
 use super::status::ApiError;
+use crate::access;
 use crate::faults::{self, Fault};
 use crate::server::Server;
 use crate::verbs::{Call, Verb, Warnings};
@@ -50,7 +51,7 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let Self { server, connection } = self.clone();
         Box::pin(async move {
-            let reply = respond(server, request).await;
+            let reply = respond(server, request, connection.is_none()).await;
             if let (Err(_), Some(connection)) = (&reply, &connection) {
                 connection.cancel();
             }
@@ -59,14 +60,14 @@ where
     }
 }
 
-async fn respond<B>(server: Arc<Server>, request: Request<B>) -> io::Result<Reply>
+async fn respond<B>(server: Arc<Server>, request: Request<B>, in_process: bool) -> io::Result<Reply>
 where
     B: Body + Send,
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (parts, body) = request.into_parts();
-    let (arrival, met) = Arrival::new(&server, parts);
+    let (arrival, met) = Arrival::new(&server, parts, in_process);
     let compresses = arrival.accepts_gzip();
     let encoding = arrival.form().unwrap_or_default().encoding;
     let path = arrival.path().to_owned();
@@ -100,6 +101,7 @@ where
     if server.stopped.is_cancelled() {
         return Err(ApiError::shut_down());
     }
+    let user = access::admit(&server, &arrival)?;
     let (verb, content_type) = (arrival.verb(), arrival.content_type().to_owned());
     let user_agent = arrival.user_agent().to_owned();
     let Route::Objects(target) = &arrival.route else {
@@ -123,6 +125,7 @@ where
         body: body::read(body).await?,
         content_type,
         user_agent,
+        user,
         warnings: Warnings::default(),
         resource: Arc::clone(resource),
         target,

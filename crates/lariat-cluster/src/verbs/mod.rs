@@ -11,6 +11,7 @@ mod fields;
 mod list;
 mod patch;
 mod read;
+mod reviews;
 mod shape;
 mod strategy;
 mod table;
@@ -22,6 +23,7 @@ mod watch;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 
+use crate::access::User;
 use crate::api::negotiate::{Encoding, Form, Shape};
 use crate::api::query::{self, Query};
 use crate::api::reply::Reply;
@@ -53,6 +55,8 @@ pub(crate) struct Call {
     pub(crate) fault: Option<Fault>,
     pub(crate) content_type: String,
     pub(crate) user_agent: String,
+    /// Who asks.
+    pub(crate) user: User,
     /// What the client is told beside the answer.
     pub(crate) warnings: Warnings,
     pub(crate) body: Bytes,
@@ -74,6 +78,9 @@ pub(crate) enum Verb {
 impl Verb {
     /// Returns the verb of a request, or `None` where the method has no meaning.
     pub(crate) fn of(method: &Method, target: &Target, watch: bool) -> Option<Self> {
+        if *method == Method::POST && target.subresource.is_some() {
+            return Some(Self::Create);
+        }
         Some(match (method, target.name.is_some()) {
             (&Method::GET, true) => Self::Get,
             (&Method::GET, false) if watch => Self::Watch,
@@ -112,6 +119,9 @@ impl Call {
     }
 
     async fn carry_out(self, verb: Verb) -> Result<Reply, ApiError> {
+        if let Some(reply) = reviews::answer(&self, verb) {
+            return reply;
+        }
         self.check_subresource(verb)?;
         self.shape
             .check(matches!(verb, Verb::List | Verb::DeleteCollection))?;
