@@ -129,7 +129,8 @@ impl Definitions {
         let terminating = terminating
             .map(|served| Arc::clone(&served.terminating))
             .unwrap_or_default();
-        let resources = resources_of(&look.definition, table, &terminating);
+        let changed_at = known.map_or(0, |_| look.server.store.revision());
+        let resources = resources_of(&look.definition, table, &terminating, changed_at);
         look.server.kinds.serve(table, resources);
         if known.is_some() {
             // What watchers are told depends on the definition, so they have to come again.

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::resource::{Column, Generation, Resource, Rules, Scale};
+use super::resource::{Column, Generation, Outdated, Resource, Rules, Scale};
 use crate::store::{Object, TableId};
 use crate::structural::Structural;
 use crate::structural::json_path::JsonPath;
@@ -107,13 +107,21 @@ impl Definition {
 }
 
 /// Returns the resources a definition serves, one for each served version.
+///
+/// What was stored up to `changed_at` may have been written under other schemas.
 pub(crate) fn resources_of(
     definition: &Definition,
     table: TableId,
     terminating: &Arc<AtomicBool>,
+    changed_at: u64,
 ) -> Vec<Arc<Resource>> {
     let spec = &definition.spec;
     let names = &spec.names;
+    let schemas = || spec.versions.iter().map(|version| &version.schema.schema);
+    let outdated = Outdated {
+        always: schemas().any(|schema| Some(schema) != schemas().next()),
+        up_to: changed_at,
+    };
     let served = spec.versions.iter().filter(|version| version.served);
     let resource = |version: &Version| Resource {
         group: spec.group.clone(),
@@ -130,6 +138,7 @@ pub(crate) fn resources_of(
         terminating: Arc::clone(terminating),
         types: OnceLock::new(),
         schema: Some(Arc::new(Structural::compile(&version.schema.schema))),
+        outdated,
         columns: Some(version.additional_printer_columns.clone()).filter(|c| !c.is_empty()),
         deprecation: deprecation_of(spec, version),
     };

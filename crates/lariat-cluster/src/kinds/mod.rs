@@ -13,7 +13,6 @@ use parking_lot::RwLock;
 use crate::store::{Store, TableId};
 
 pub(crate) use custom::{Definition, Names, Spec, resources_of};
-#[allow(unused_imports, reason = "the table form names it")]
 pub(crate) use resource::Column;
 pub(crate) use resource::{Generation, NameRule, Resource, Scale, qualified};
 
@@ -40,7 +39,12 @@ impl Kinds {
     pub(crate) fn new(store: &Store) -> Self {
         let mut catalog = Catalog::default();
         for row in builtin::rows() {
-            let table = store.table(&qualified(row.plural, row.group));
+            // Events are one store, whatever the group they are read and written in.
+            let name = match row.plural {
+                "events" => "events".to_owned(),
+                plural => qualified(plural, row.group),
+            };
+            let table = store.table(&name);
             catalog.add(Arc::new(resource_of(row, table)));
         }
         Self {
@@ -167,6 +171,7 @@ fn resource_of(row: builtin::Row, table: TableId) -> Resource {
         terminating: Arc::default(),
         types: OnceLock::new(),
         schema: None,
+        outdated: resource::Outdated::default(),
         columns: None,
         deprecation: None,
     }

@@ -31,15 +31,24 @@ pub(crate) struct Resource {
     pub(crate) schema: Option<Arc<Structural>>,
     /// The types of the fields, found when they are first asked for.
     pub(crate) types: OnceLock<Schema>,
+    /// What is stored may not be as the schema wants it.
+    pub(crate) outdated: Outdated,
     /// The columns a definition adds to tables, if it says anything about them.
-    #[allow(dead_code, reason = "the table form reads it")]
     pub(crate) columns: Option<Vec<Column>>,
     /// What clients of a deprecated version are told.
     pub(crate) deprecation: Option<String>,
 }
 
+/// Which stored objects were written under another schema than the one they are read by.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Outdated {
+    /// All may have been, since the versions of the kind have different schemas.
+    pub(crate) always: bool,
+    /// Those up to this revision, at which the definition changed.
+    pub(crate) up_to: u64,
+}
+
 /// A column of a table, as `additionalPrinterColumns` define them.
-#[allow(dead_code, reason = "the table form reads it")]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Column {
@@ -57,7 +66,6 @@ pub(crate) struct Column {
 pub(crate) struct Scale {
     pub(crate) spec_path: JsonPath,
     pub(crate) status_path: JsonPath,
-    #[allow(dead_code, reason = "the scale subresource reads it")]
     pub(crate) selector_path: Option<JsonPath>,
 }
 

@@ -45,7 +45,6 @@ const BLOCKING: [&str; 5] = [
 /// A compiled schema.
 #[derive(Debug)]
 pub(crate) struct Structural {
-    #[allow(dead_code, reason = "server-side apply and OpenAPI read it")]
     raw: Value,
     root: Node,
     has_rules: bool,
@@ -65,7 +64,6 @@ impl Structural {
     }
 
     /// Returns the schema as it was written.
-    #[allow(dead_code, reason = "server-side apply and OpenAPI read it")]
     pub(crate) fn raw(&self) -> &Value {
         &self.raw
     }

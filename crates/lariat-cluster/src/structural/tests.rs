@@ -21,10 +21,12 @@ fn validate(schema: &Structural, value: &Value, old: Option<&Value>) -> Vec<Stri
 
 /// Checks what is said of a value `spec.x`; the field and its colon are left out of what is expected.
 fn check(schema: Value, value: Value, expected: &[&str]) {
-    let structural = of_spec(&json!({"x": schema}));
-    let found = validate(&structural, &value, None);
-    assert_eq!(found, expected, "{schema} {value}");
-    let tolerated = validate(&structural, &value, Some(&value));
+    let properties: Map<String, Value> = [("x".to_owned(), schema)].into_iter().collect();
+    let structural = of_spec(&properties.into());
+    let value = &{ value };
+    let found = validate(&structural, value, None);
+    assert_eq!(found, expected, "{:?} {value}", structural.raw());
+    let tolerated = validate(&structural, value, Some(value));
     assert!(
         tolerated.is_empty(),
         "what was there before is tolerated: {tolerated:?}"

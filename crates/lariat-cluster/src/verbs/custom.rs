@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::admit::Part;
 use crate::api::status::Cause;
 use crate::kinds::{Resource, Scale};
-use crate::store::Object;
+use crate::store::{Draft, EventType, Object, Stored};
 use crate::structural::Structural;
 use crate::structural::json_path::JsonPath;
 
@@ -19,10 +19,25 @@ pub(super) fn conform(resource: &Resource, object: &mut Object) -> Vec<String> {
 }
 
 /// Reads a stored object by the present schema, which may have changed since.
-pub(super) fn refresh(resource: &Resource, object: &mut Object) {
-    if let Some(schema) = &resource.schema {
-        with_value(object, |object| refine(schema, object));
+pub(super) fn present(resource: &Resource, stored: &Stored) -> Object {
+    refined(resource, stored).unwrap_or_else(|| stored.object())
+}
+
+/// Returns a stored state as the present schema wants it, if it may have been written under another.
+pub(super) fn reread(resource: &Resource, stored: &Stored) -> Option<Stored> {
+    let object = refined(resource, stored)?;
+    Some(Draft::new(&object).stamp(stored.revision(), EventType::Modified))
+}
+
+fn refined(resource: &Resource, stored: &Stored) -> Option<Object> {
+    let schema = resource.schema.as_ref()?;
+    let outdated = resource.outdated;
+    if !outdated.always && stored.revision() > outdated.up_to {
+        return None;
     }
+    let mut object = stored.object();
+    with_value(&mut object, |object| refine(schema, object));
+    Some(object)
 }
 
 /// Fills in the defaults of what the server put together.
@@ -44,11 +59,7 @@ pub(super) fn validate(
         return Vec::new();
     };
     let value = Value::Object(object.clone());
-    let old = replaced.map(|(part, old)| {
-        let mut old = old.clone();
-        refresh(resource, &mut old);
-        (part, Value::Object(old))
-    });
+    let old = replaced.map(|(part, old)| (part, Value::Object(old.clone())));
     let mut causes = match &old {
         Some((Part::Status, old)) => schema.validate_status(&value, old),
         Some((_, old)) => schema.validate(&value, Some(old)),

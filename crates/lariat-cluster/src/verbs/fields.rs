@@ -1,8 +1,11 @@
 //! Which objects a request selects.
 
+use std::sync::Arc;
+
 use lariat_core::{FieldSelector, LabelSelector};
 use serde_json::Value;
 
+use super::view;
 use crate::api::query::ListQuery;
 use crate::api::status::ApiError;
 use crate::kinds::Resource;
@@ -15,6 +18,8 @@ pub(super) struct Filter {
     prefix: String,
     labels: LabelSelector,
     fields: FieldSelector,
+    /// The resource whose fields they are.
+    resource: Arc<Resource>,
     /// Whether a field beside name and namespace is asked for, which takes decoding.
     decodes: bool,
 }
@@ -22,7 +27,7 @@ pub(super) struct Filter {
 impl Filter {
     /// Checks the field labels against what the resource supports.
     pub(super) fn new(
-        resource: &Resource,
+        resource: &Arc<Resource>,
         namespace: Option<&str>,
         query: &ListQuery,
     ) -> Result<Self, ApiError> {
@@ -39,6 +44,7 @@ impl Filter {
                 .unwrap_or_default(),
             labels: query.labels.clone(),
             fields: query.fields.clone(),
+            resource: Arc::clone(resource),
             decodes: query.fields.paths().any(|path| !in_metadata(path)),
         })
     }
@@ -56,14 +62,14 @@ impl Filter {
 
     fn fields_match(&self, stored: &Stored) -> bool {
         let object = if self.decodes {
-            stored.object()
+            view::present(&self.resource, stored)
         } else {
             Object::new()
         };
         let scalars: Vec<(&str, String)> = self
             .fields
             .paths()
-            .map(|path| (path, scalar(&object, path)))
+            .map(|path| (path, selected(&self.resource.kind, &object, path)))
             .collect();
         self.fields.matches(|path| match path {
             "metadata.name" => stored.key().name(),
@@ -88,7 +94,37 @@ fn unsupported(resource: &Resource, path: &str) -> ApiError {
     })
 }
 
-/// Returns a field as selectors compare it; what is absent is empty.
+/// Returns a field of a kind as selectors compare it, which is not always as it is written.
+///
+/// Source: the `ToSelectableFields` of the kinds.
+fn selected(kind: &str, object: &Object, path: &str) -> String {
+    let or = |default: &str| match scalar(object, path) {
+        text if text.is_empty() => default.to_owned(),
+        text => text,
+    };
+    match (kind, path) {
+        ("Node", "spec.unschedulable") | ("Pod", "spec.hostNetwork") => or("false"),
+        ("Job", "status.successful") => match scalar(object, "status.succeeded") {
+            text if text.is_empty() => "0".to_owned(),
+            text => text,
+        },
+        ("ReplicationController", "status.replicas") => or("0"),
+        ("Event", "source") => match scalar(object, "source.component") {
+            text if text.is_empty() => scalar(object, "reportingComponent"),
+            text => text,
+        },
+        ("Pod", "status.podIPs") => {
+            let ips = object
+                .get("status")
+                .and_then(|status| status.get("podIPs")?.as_array());
+            let ips = ips.into_iter().flatten().filter_map(|ip| ip["ip"].as_str());
+            ips.collect::<Vec<_>>().join(",")
+        }
+        _ => scalar(object, path),
+    }
+}
+
+/// Returns a field as it is written; what is absent is empty.
 fn scalar(object: &Object, path: &str) -> String {
     let mut parts = path.split('.');
     let first = parts.next().and_then(|part| object.get(part));

@@ -28,6 +28,7 @@ mod subresources;
 mod table;
 mod touch;
 mod update;
+mod view;
 mod warnings;
 mod watch;
 
@@ -216,6 +217,8 @@ impl Call {
 
     /// Answers a state, in the version and the shape the client asked for.
     pub(crate) fn answer_stored(&self, code: StatusCode, stored: &Stored) -> Reply {
+        let reread = view::reread(&self.resource, stored);
+        let stored = reread.as_ref().unwrap_or(stored);
         let document = match self.shape {
             Shape::Whole => {
                 let head = self.resource.head();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use super::admit::{self, Part, Replacement};
-use super::{Call, create, ownership, shape};
+use super::{Call, create, ownership, shape, view};
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
 use crate::kinds::Resource;
@@ -87,7 +87,7 @@ pub(super) fn finish(
     mut sent: Object,
     dry_run: bool,
 ) -> Result<Option<Reply>, ApiError> {
-    let mut old = current.object();
+    let mut old = view::present(&call.resource, current);
     call.resource.set_type(&mut old);
     ownership::account(call, Some(&old), &mut sent);
     store_changed(call, current, sent, dry_run)
@@ -100,7 +100,7 @@ pub(super) fn store_changed(
     sent: Object,
     dry_run: bool,
 ) -> Result<Option<Reply>, ApiError> {
-    let mut old = current.object();
+    let mut old = view::present(&call.resource, current);
     call.resource.set_type(&mut old);
     let part = Part::of(call);
     let replacement = admit::replacement(&call.resource, part, &old, sent)?;

@@ -39,9 +39,9 @@ fn warnings(answer: &Answer) -> Vec<&str> {
 /// Returns reason and field of each cause.
 fn causes(answer: &Answer) -> Vec<String> {
     let status = answer.fails(422, "Invalid");
-    let causes = status["details"]["causes"].as_array().unwrap();
+    let causes = status["details"]["causes"].as_array();
     let cause = |cause: &Value| format!("{} {}", text(cause, "/reason"), text(cause, "/field"));
-    causes.iter().map(cause).collect()
+    causes.into_iter().flatten().map(cause).collect()
 }
 
 #[tokio::test(start_paused = true)]
@@ -135,6 +135,13 @@ async fn a_tightened_schema_tolerates_what_does_not_change() {
     }
     let wrong = bench.merge(&path, json!({"spec": {"size": 2}})).await;
     assert_eq!(causes(&wrong), ["FieldValueInvalid spec.size"]);
+    let full = json!({"color": "red", "size": 1});
+    assert_eq!(
+        bench.get(&path).await.json()["spec"],
+        full,
+        "defaults count for what is stored"
+    );
+    assert_eq!(bench.get(WIDGETS).await.json()["items"][0]["spec"], full);
     let patch = json!({"metadata": {"labels": {"a": "b"}}});
     let right = bench.merge(&path, patch).await.json();
     assert_eq!(text(&right, "/spec/color"), "red");
@@ -152,155 +159,169 @@ async fn a_deprecated_version_warns() {
     assert!(warnings(&bench.get(&newer).await).is_empty());
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_definition_that_cannot_work_is_refused() {
+const SPEC: &str = "spec.validation.openAPIV3Schema.properties[spec]";
+
+/// Checks the one thing that is wrong with a definition whose schema of `spec` is the given one; its
+/// place is told from there on.
+async fn refuses_schema(schema: &Value, expected: &str) {
     let bench = Bench::new().await;
-    let schema = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
-    let other = "/spec/versions/1/schema/openAPIV3Schema/properties/spec";
-    let spec = "spec.validation.openAPIV3Schema.properties[spec]";
-    let rule = |rule: &str| {
-        json!({"type": "object", "properties": {"a": {"type": "integer"}},
-            "x-kubernetes-validations": [{"rule": rule}]})
-    };
-    let list = |keys: Value, kind: &str| {
-        json!({"type": "array", "x-kubernetes-list-type": kind, "x-kubernetes-list-map-keys": keys,
+    let mut definition = widgets(&json!({}));
+    for at in 0..2 {
+        let versions = &mut definition["spec"]["versions"];
+        versions[at]["schema"]["openAPIV3Schema"]["properties"]["spec"] = schema.clone();
+    }
+    let (reason, place) = expected.split_once(' ').expect("a reason and a place");
+    let expected = format!("{reason} {SPEC}{place}");
+    let answer = bench.post(DEFINITIONS, &definition).await;
+    assert_eq!(causes(&answer), [expected], "{schema}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_schema_has_to_be_structural() {
+    let keys = |keys: Value| {
+        json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys,
             "items": {"type": "object", "properties": {"k": {"type": "string"}}}})
     };
-    let first_rule = format!("FieldValueInvalid {spec}.x-kubernetes-validations[0].rule");
-    for (value, expected) in [
-        (json!({}), format!("FieldValueRequired {spec}.type")),
-        (
-            json!({"type": "array"}),
-            format!("FieldValueRequired {spec}.items"),
-        ),
-        (
-            json!({"type": "thing"}),
-            format!("FieldValueNotSupported {spec}.type"),
-        ),
+    for (schema, expected) in [
+        (json!({}), "FieldValueRequired .type"),
+        (json!({"type": "array"}), "FieldValueRequired .items"),
+        (json!({"type": "thing"}), "FieldValueNotSupported .type"),
         (
             json!({"type": "object", "default": {"a": 1}}),
-            format!("FieldValueInvalid {spec}.default"),
+            "FieldValueInvalid .default",
         ),
         (
             json!({"type": "integer", "default": "a"}),
-            format!("FieldValueTypeInvalid {spec}.default"),
+            "FieldValueTypeInvalid .default",
         ),
         (
             json!({"type": "object", "anyOf": [{"type": "object"}]}),
-            format!("FieldValueForbidden {spec}.anyOf[0].type"),
+            "FieldValueForbidden .anyOf[0].type",
         ),
         (
             json!({"type": "string", "pattern": "["}),
-            format!("FieldValueInvalid {spec}.pattern"),
+            "FieldValueInvalid .pattern",
         ),
         (
             json!({"type": "array", "uniqueItems": true, "items": {"type": "string"}}),
-            format!("FieldValueForbidden {spec}.uniqueItems"),
+            "FieldValueForbidden .uniqueItems",
         ),
         (
-            list(json!(["k"]), "map"),
-            format!("FieldValueRequired {spec}.items.properties[k].default"),
+            keys(json!(["k"])),
+            "FieldValueRequired .items.properties[k].default",
         ),
         (
-            list(json!([]), "map"),
-            format!("FieldValueRequired {spec}.x-kubernetes-list-map-keys"),
-        ),
-        (rule("self.a >"), first_rule.clone()),
-        (rule("self.b > 1"), first_rule.clone()),
-        (rule("other > 1"), first_rule.clone()),
-        (rule("self.a"), first_rule),
-        (
-            rule(" "),
-            format!("FieldValueRequired {spec}.x-kubernetes-validations[0].rule"),
+            keys(json!([])),
+            "FieldValueRequired .x-kubernetes-list-map-keys",
         ),
     ] {
-        let mut definition = widgets(&json!({}));
-        for pointer in [schema, other] {
-            *definition.pointer_mut(pointer).unwrap() = value.clone();
-        }
-        assert_eq!(
-            causes(&bench.post(DEFINITIONS, &definition).await),
-            [expected],
-            "{value}"
-        );
+        refuses_schema(&schema, expected).await;
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_with_wrong_parts_is_refused() {
+async fn rules_have_to_compile() {
+    for (rule, expected) in [
+        ("self.a >", "FieldValueInvalid"),
+        ("self.b > 1", "FieldValueInvalid"),
+        ("other > 1", "FieldValueInvalid"),
+        ("self.a", "FieldValueInvalid"),
+        (" ", "FieldValueRequired"),
+    ] {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "integer"}},
+            "x-kubernetes-validations": [{"rule": rule}]});
+        let expected = format!("{expected} .x-kubernetes-validations[0].rule");
+        refuses_schema(&schema, &expected).await;
+    }
+}
+
+/// Checks the first thing that is wrong with a definition in which one member is the given one.
+async fn refuses_part(parent: &str, (member, value): (&str, Value), expected: &str) {
     let bench = Bench::new().await;
-    let scale = json!({"status": {}, "scale": {"specReplicasPath": "spec.n", "statusReplicasPath": ".spec.n"}});
-    for (pointer, value, expected) in [
+    let mut definition = widgets(&json!({}));
+    let parent = definition.pointer_mut(parent).expect("it is there");
+    parent[member] = value;
+    let found = causes(&bench.post(DEFINITIONS, &definition).await);
+    assert_eq!(
+        found.first().map(String::as_str),
+        Some(expected),
+        "{found:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_names_its_kind_properly() {
+    for (member, value, expected) in [
         (
-            "/spec/scope",
-            json!("Galaxy"),
-            "FieldValueNotSupported spec.scope",
-        ),
-        (
-            "/spec/names/listKind",
+            "listKind",
             json!("a b"),
             "FieldValueInvalid spec.names.listKind",
         ),
         (
-            "/spec/names/shortNames",
-            json!(["A"]),
-            "FieldValueInvalid spec.names.shortNames[0]",
-        ),
-        (
-            "/spec/names/listKind",
+            "listKind",
             json!("Widget"),
             "FieldValueInvalid spec.names.listKind",
         ),
         (
-            "/spec/versions/1/name",
-            json!("v1"),
-            "FieldValueInvalid spec.versions",
+            "shortNames",
+            json!(["A"]),
+            "FieldValueInvalid spec.names.shortNames[0]",
+        ),
+    ] {
+        refuses_part("/spec/names", (member, value), expected).await;
+    }
+    for (member, value, expected) in [
+        (
+            "scope",
+            json!("Galaxy"),
+            "FieldValueNotSupported spec.scope",
         ),
         (
-            "/spec/versions/1/name",
-            json!("V"),
-            "FieldValueInvalid spec.versions[1].name",
-        ),
-        (
-            "/spec/versions/1/storage",
-            json!(true),
-            "FieldValueInvalid spec.versions",
-        ),
-        (
-            "/spec/conversion",
+            "conversion",
             json!({"strategy": "Odd"}),
             "FieldValueNotSupported spec.conversion.strategy",
         ),
         (
-            "/spec/versions/0/deprecationWarning",
-            json!("old"),
-            "FieldValueInvalid spec.versions[0].deprecationWarning",
-        ),
-        (
-            "/spec/versions/0/selectableFields",
-            json!([{"jsonPath": ".spec.none"}]),
-            "FieldValueInvalid spec.versions[0].selectableFields[0].jsonPath",
-        ),
-        (
-            "/spec/versions/0/additionalPrinterColumns",
-            json!([{"name": "A", "type": "odd", "jsonPath": ".a"}]),
-            "FieldValueInvalid spec.versions[0].additionalPrinterColumns[0].type",
-        ),
-        (
-            "/spec/versions/0/subresources",
-            scale,
-            "FieldValueInvalid spec.versions[0].subresources.scale.specReplicasPath",
-        ),
-        (
-            "/spec/preserveUnknownFields",
+            "preserveUnknownFields",
             json!(true),
             "FieldValueInvalid spec.preserveUnknownFields",
         ),
     ] {
-        let mut definition = widgets(&json!({}));
-        let (parent, member) = pointer.rsplit_once('/').unwrap();
-        definition.pointer_mut(parent).unwrap()[member] = value.clone();
-        let found = causes(&bench.post(DEFINITIONS, &definition).await);
-        assert_eq!(found[0], expected, "{pointer} {value}: {found:?}");
+        refuses_part("/spec", (member, value), expected).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn versions_are_checked_one_by_one() {
+    for (member, value, expected) in [
+        ("name", json!("v1"), "FieldValueInvalid spec.versions"),
+        (
+            "name",
+            json!("V"),
+            "FieldValueInvalid spec.versions[1].name",
+        ),
+        ("storage", json!(true), "FieldValueInvalid spec.versions"),
+        (
+            "deprecationWarning",
+            json!("old"),
+            "FieldValueInvalid spec.versions[1].deprecationWarning",
+        ),
+        (
+            "selectableFields",
+            json!([{"jsonPath": ".spec.none"}]),
+            "FieldValueInvalid spec.versions[1].selectableFields[0].jsonPath",
+        ),
+        (
+            "additionalPrinterColumns",
+            json!([{"name": "A", "type": "odd", "jsonPath": ".a"}]),
+            "FieldValueInvalid spec.versions[1].additionalPrinterColumns[0].type",
+        ),
+        (
+            "subresources",
+            json!({"scale": {"specReplicasPath": "spec.n", "statusReplicasPath": ".spec.n"}}),
+            "FieldValueInvalid spec.versions[1].subresources.scale.specReplicasPath",
+        ),
+    ] {
+        refuses_part("/spec/versions/1", (member, value), expected).await;
     }
 }

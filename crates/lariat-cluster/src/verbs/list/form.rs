@@ -1,12 +1,15 @@
 //! How a list is written.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use super::Selection;
 use crate::api::negotiate::Shape;
+use crate::kinds::Resource;
 use crate::store::Stored;
-use crate::verbs::Call;
 use crate::verbs::table::Table;
+use crate::verbs::{Call, view};
 
 /// Lists are written in pieces of about this many bytes.
 const PIECE: usize = 64 * 1024;
@@ -45,6 +48,7 @@ struct Form {
     only_metadata: bool,
     /// Writes the items as rows instead.
     table: Option<Table>,
+    resource: Arc<Resource>,
 }
 
 impl Form {
@@ -58,6 +62,7 @@ impl Form {
                 marks_end: false,
                 only_metadata: true,
                 table: (call.shape == Shape::Table).then(|| Table::of(call)),
+                resource: Arc::clone(resource),
             };
         }
         let (kind, version) = (&resource.list_kind, resource.api_version());
@@ -69,6 +74,7 @@ impl Form {
             marks_end: resource.rules.custom,
             only_metadata: false,
             table: None,
+            resource: Arc::clone(resource),
         }
     }
 
@@ -105,6 +111,8 @@ impl Form {
             piece.push(b'}');
             return;
         }
+        let reread = view::reread(&self.resource, stored);
+        let stored = reread.as_ref().unwrap_or(stored);
         // Without a type in front of it, the content begins behind its comma.
         let comma = usize::from(self.item_head.is_empty());
         piece.extend_from_slice(&stored.content()[comma..]);

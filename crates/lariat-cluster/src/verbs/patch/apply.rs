@@ -8,7 +8,7 @@ use crate::api::status::{ApiError, Cause};
 use crate::store::Object;
 use crate::verbs::form::{self, Origin, Validation};
 use crate::verbs::ownership::{self, Writer};
-use crate::verbs::{Call, admit, create, metadata_mut, update};
+use crate::verbs::{Call, admit, create, metadata_mut, update, view};
 
 pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
     let force = call.query.flag("force").unwrap_or(false);
@@ -19,7 +19,7 @@ pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
     loop {
         let current = call.server.store.get(call.resource.table, &key);
         let live = current.as_ref().map(|current| {
-            let mut live = current.object();
+            let mut live = view::present(&call.resource, current);
             call.resource.set_type(&mut live);
             live
         });

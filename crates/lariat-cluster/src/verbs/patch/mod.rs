@@ -8,7 +8,7 @@ mod strategic;
 use serde_json::Value;
 
 use super::form::{self, Origin};
-use super::{Call, admit, ownership, update};
+use super::{Call, admit, ownership, update, view};
 use crate::api::document::Document;
 use crate::api::reply::Reply;
 use crate::api::status::{ApiError, Cause};
@@ -48,7 +48,7 @@ pub(super) fn patch(call: &Call) -> Result<Reply, ApiError> {
     loop {
         let current = call.server.store.get(call.resource.table, &key);
         let current = current.ok_or_else(|| call.not_found())?;
-        let mut object = current.object();
+        let mut object = view::present(&call.resource, &current);
         call.resource.set_type(&mut object);
         let mut patched = change.apply(call, object)?;
         check_identity(call, &patched, &current)?;

@@ -1,5 +1,6 @@
 //! The lines of a watch.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
@@ -7,9 +8,10 @@ use serde_json::json;
 
 use crate::api::negotiate::Shape;
 use crate::api::status::ApiError;
+use crate::kinds::Resource;
 use crate::store::{Draft, EventType, METADATA_HEAD, Stored};
-use crate::verbs::Call;
 use crate::verbs::table::Table;
+use crate::verbs::{Call, view};
 
 /// Writes the lines of one watch.
 #[derive(Debug)]
@@ -23,6 +25,7 @@ pub(super) struct Framer {
     columns_sent: AtomicBool,
     /// Whether the end of the initial state is marked.
     pub(super) mark_end: bool,
+    resource: Arc<Resource>,
 }
 
 impl Framer {
@@ -37,6 +40,7 @@ impl Framer {
             table: (call.shape == Shape::Table).then(|| Table::of(call)),
             columns_sent: AtomicBool::new(false),
             mark_end: false,
+            resource: Arc::clone(&call.resource),
         }
     }
 
@@ -48,6 +52,8 @@ impl Framer {
         if self.only_metadata && self.head == METADATA_HEAD {
             return stored.metadata_frame(event);
         }
+        let reread = view::reread(&self.resource, stored);
+        let stored = reread.as_ref().unwrap_or(stored);
         if !self.only_metadata && stored.head() == self.head.as_bytes() {
             return stored.frame(event);
         }

@@ -1,0 +1,57 @@
+//! A stored state as a client of some version sees it.
+
+use serde_json::{Map, Value};
+
+use super::custom;
+use crate::kinds::Resource;
+use crate::store::{Draft, EventType, Object, Stored};
+
+/// Returns a state in the version of a resource.
+pub(super) fn present(resource: &Resource, stored: &Stored) -> Object {
+    converted(resource, stored).unwrap_or_else(|| custom::present(resource, stored))
+}
+
+/// Returns a state as a resource shows it, where that is not how it was stored.
+pub(super) fn reread(resource: &Resource, stored: &Stored) -> Option<Stored> {
+    match converted(resource, stored) {
+        Some(object) => Some(Draft::new(&object).stamp(stored.revision(), EventType::Modified)),
+        None => custom::reread(resource, stored),
+    }
+}
+
+/// The names of members of Events: in the core group, and in their own.
+///
+/// Source: `k8s.io/kubernetes/pkg/apis/events/v1/conversion.go`.
+const EVENT_MEMBERS: [(&str, &str); 7] = [
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("reportingComponent", "reportingController"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+];
+
+/// Converts an Event that was written in the other of the two groups.
+fn converted(resource: &Resource, stored: &Stored) -> Option<Object> {
+    if resource.plural != "events" || stored.head() == resource.head().as_bytes() {
+        return None;
+    }
+    let to_core = resource.group.is_empty();
+    let name = |member: String| {
+        let pair = EVENT_MEMBERS.iter().find(|(core, own)| {
+            let from = if to_core { own } else { core };
+            *from == member
+        });
+        match pair {
+            Some((core, own)) => (if to_core { *core } else { *own }).to_owned(),
+            None => member,
+        }
+    };
+    let members = stored.object().into_iter();
+    let mut object: Map<String, Value> = members
+        .map(|(member, value)| (name(member), value))
+        .collect();
+    resource.set_type(&mut object);
+    Some(object)
+}
