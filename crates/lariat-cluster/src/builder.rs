@@ -173,7 +173,7 @@ impl ClusterBuilder {
 
     /// Keeps everything in an SQLite file, so that the next cluster with it goes on where this one ended.
     ///
-    /// The file is made if it is missing; its directory has to be there. Beside it lies `-wal`, which
+    /// The file is made if it is missing, for nobody else to read; its directory has to be there. Beside it lies `-wal`, which
     /// belongs to it. A write is answered, and a watcher told of it, when it is on disk: nothing that
     /// anybody outside has heard of is lost, whenever the process or the machine ends. Writes that come
     /// together share one flush of the disk. Reads are answered from memory, but not before that which

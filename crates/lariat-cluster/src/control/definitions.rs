@@ -155,6 +155,10 @@ impl Definitions {
             return;
         }
         let name = look.stored.key().name();
+        // A cluster that starts with a definition that is going has to serve what it still holds.
+        if look.condition("Established") == Some("True") && !self.served.contains_key(name) {
+            self.serve(look);
+        }
         if let Some(served) = self.served.get(name)
             && !remove_instances(look, served)
         {

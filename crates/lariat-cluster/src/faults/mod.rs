@@ -21,8 +21,16 @@
 //! // … a controller runs …
 //! assert_eq!(faults.hits(cut), 0);
 //! faults.clear();
+//! // A leader loses its connection, and has it back later.
+//! let partition = faults.partition("my-controller/");
+//! faults.remove(partition);
 //! # Ok(()) }
 //! ```
+//!
+//! Faults that are no matter of single requests are methods of the [`Cluster`](crate::Cluster):
+//! [cut](crate::Cluster::cut_watches) and [ended](crate::Cluster::end_watches) watches,
+//! [forgotten history](crate::Cluster::compact), a [restored backup](crate::Cluster::rewind_to). Over HTTP
+//! all of them are at the [admin endpoint](crate::ClusterBuilder::admin).
 
 mod action;
 mod applies;

@@ -59,7 +59,7 @@ async fn write(mut log: Log, batch: Batch, server: &Server, tasks: &TaskTracker)
         (log, outcome) = task.await.ok()?;
         let Err(error) = outcome else {
             server.store.written(&batch);
-            return Some(log);
+            return tidy(log, tasks).await;
         };
         tracing::error!(%error, "cannot save what was written");
         server.store.not_written(&error.to_string());
@@ -71,4 +71,18 @@ async fn write(mut log: Log, batch: Batch, server: &Server, tasks: &TaskTracker)
             () = server.stopped.cancelled() => {}
         }
     }
+}
+
+/// Makes the file smaller if it is time, when nobody waits for it any more.
+async fn tidy(mut log: Log, tasks: &TaskTracker) -> Option<Log> {
+    if !log.is_untidy() {
+        return Some(log);
+    }
+    let task = tasks.spawn_blocking(move || {
+        if let Err(error) = log.tidy() {
+            tracing::warn!(%error, "cannot compact the data file");
+        }
+        log
+    });
+    task.await.ok()
 }

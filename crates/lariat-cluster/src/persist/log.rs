@@ -30,7 +30,8 @@ const SCHEMA: &str = "
     INSERT INTO meta VALUES (0, 0);
 ";
 
-const INSERT: &str = "INSERT INTO log VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+/// A commit that failed may have reached the disk all the same, so writing it again must be possible.
+const INSERT: &str = "INSERT OR REPLACE INTO log VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
 
 /// A row goes when what replaced it is compacted, and so does a deletion itself.
 const COMPACT: &str = "
@@ -68,18 +69,25 @@ impl Log {
         Ok((log, is_new))
     }
 
-    /// Writes a batch as a whole or not at all.
+    /// Writes a batch as a whole or not at all. Writing it again changes nothing.
     pub(super) fn write(&mut self, batch: &Batch) -> Result<(), DataError> {
         let added = self.try_write(batch);
-        let added = added.map_err(|error| DataError::of(&self.path, error))?;
-        self.added += added;
-        // Now and then is enough: the file may have a quarter more rows than it needs.
-        if self.added > (self.history / 4).max(1000) {
-            let compacted = self.compact_to_history();
-            compacted.map_err(|error| DataError::of(&self.path, error))?;
-            self.added = 0;
-        }
+        self.added += added.map_err(|error| DataError::of(&self.path, error))?;
         Ok(())
+    }
+
+    /// Returns whether the file has many more rows than it needs.
+    ///
+    /// A quarter more is well, and so are some: tidying up costs more than they do.
+    pub(super) fn is_untidy(&self) -> bool {
+        self.added > (self.history / 4).max(1000)
+    }
+
+    /// Deletes the rows that no history reaches and no object needs.
+    pub(super) fn tidy(&mut self) -> Result<(), DataError> {
+        self.added = 0;
+        let compacted = self.compact_to_history();
+        compacted.map_err(|error| DataError::of(&self.path, error))
     }
 
     fn try_write(&mut self, batch: &Batch) -> rusqlite::Result<u64> {

@@ -16,7 +16,7 @@ mod reading;
 mod tests;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tokio::task::spawn_blocking;
 
@@ -58,6 +58,7 @@ impl Data {
             return Ok((begin(), None));
         };
         let read = move || {
+            create_private(&path);
             let (mut log, is_new) = Log::open(path, history)?;
             let mut store = begin();
             if is_new {
@@ -76,4 +77,14 @@ impl Data {
         let read = spawn_blocking(read).await.map_err(io::Error::other)?;
         read.map_err(error::DataError::into_io)
     }
+}
+
+/// Makes a missing file that nobody else may read: it will have Secrets in it.
+fn create_private(path: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    // Opening it tells what is wrong.
+    drop(options.open(path));
 }

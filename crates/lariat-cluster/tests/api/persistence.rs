@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::bench::{Bench, CONFIG_MAPS, text, version};
+use crate::bench::{Bench, CONFIG_MAPS, DEFINITIONS, text, version};
 use crate::informer::{Informer, contents};
 use crate::kinds::{WIDGETS, definition, widget};
 use crate::snapshots::{paused, put};
@@ -15,6 +15,7 @@ use http::StatusCode;
 use lariat_cluster::Cluster;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use tokio::time::{Duration, sleep};
 
 /// A directory of one test, which goes with it.
 struct Directory(PathBuf);
@@ -70,6 +71,12 @@ async fn objects_kinds_and_watches_go_on_after_a_restart() {
     bench.config_map("a", json!({})).await;
     bench.config_map("b", json!({})).await;
     let mut informer = Informer::start(&bench, CONFIG_MAPS).await;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let permissions = fs::metadata(directory.file()).unwrap().permissions();
+        assert_eq!(permissions.mode() & 0o777, 0o600);
+    }
     let quiet = version(&bench.get("/api/v1/secrets").await.json());
     bench
         .merge(&format!("{CONFIG_MAPS}/a"), json!({"data": {"a": "2"}}))
@@ -152,6 +159,36 @@ async fn what_was_forgotten_stays_forgotten_and_raised_versions_stay_raised() {
     bench.get(&exact).await.fails(410, "Expired");
     assert_eq!(bench.names(CONFIG_MAPS).await, ["a"]);
     assert!(version(&bench.get(CONFIG_MAPS).await.json()) > 1_000_000);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_going_goes_on_going_after_a_restart() {
+    let directory = Directory::new("going");
+    let bench = open(&directory.file()).await;
+    let widgets = definition("widgets", "Widget", "Namespaced");
+    bench.define(&widgets).await;
+    let mut held = widget("held");
+    held["metadata"]["finalizers"] = json!(["demo.dev/hold"]);
+    bench.post(WIDGETS, &held).await;
+    let path = format!("{DEFINITIONS}/widgets.demo.dev");
+    bench.delete(&path).await;
+    sleep(Duration::from_secs(1)).await;
+    bench.cluster.shutdown().await;
+
+    let bench = open(&directory.file()).await;
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(bench.names(WIDGETS).await, ["held"]);
+    bench
+        .post(WIDGETS, &widget("new"))
+        .await
+        .fails(403, "Forbidden");
+    let release = json!({"metadata": {"finalizers": null}});
+    bench.merge(&format!("{WIDGETS}/held"), release).await;
+    while bench.get(&path).await.code == StatusCode::OK {
+        sleep(Duration::from_millis(10)).await;
+    }
+    bench.define(&widgets).await;
+    assert!(bench.names(WIDGETS).await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
