@@ -103,7 +103,7 @@ impl<'a> Job<'a> {
     /// Returns the indexes with a Pod that succeeded.
     fn completed(&self) -> BTreeSet<usize> {
         let succeeded = self.in_phase("Succeeded");
-        succeeded.filter_map(|pod| index(pod)).collect()
+        succeeded.filter_map(index).collect()
     }
 
     fn succeeded(&self) -> usize {
