@@ -538,3 +538,26 @@ async fn nothing_moves_when_everything_is_as_it_should_be() {
     let after = bench.get(PODS).await.json()["metadata"]["resourceVersion"].clone();
     assert_eq!(before, after);
 }
+
+#[tokio::test(start_paused = true)]
+async fn numbers_beyond_all_measure_do_not_end_the_simulation() {
+    let slow = Duration::from_secs(3600);
+    let bench = bench(Workloads::default().scheduling(slow)).await;
+    let huge = i64::MAX;
+    let rolling = json!({"maxSurge": huge, "maxUnavailable": huge});
+    let spec = json!({
+        "replicas": huge, "strategy": {"rollingUpdate": rolling}, "minReadySeconds": huge,
+        "podManagementPolicy": "Parallel", "ordinals": {"start": huge - 300},
+        "parallelism": huge, "completions": huge, "activeDeadlineSeconds": huge,
+    });
+    for path in [DEPLOYMENTS, STATEFUL_SETS, JOBS] {
+        bench.make(path, &workload("w", &spec)).await;
+        for _ in 0..5 {
+            tokio::task::yield_now().await;
+        }
+        let gone = format!("{path}/w?propagationPolicy=Background");
+        assert_eq!(bench.delete(&gone).await.code, StatusCode::OK);
+        sleep(Duration::from_secs(1)).await;
+        assert!(bench.items(PODS).await.is_empty(), "{path}");
+    }
+}
