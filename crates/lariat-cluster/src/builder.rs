@@ -237,6 +237,13 @@ impl ClusterBuilder {
         self
     }
 
+    /// Sets whether every namespace has the ServiceAccount `default` and the ConfigMap
+    /// `kube-root-ca.crt`, as in a cluster with all its controllers (default false).
+    pub fn namespace_defaults(mut self, on: bool) -> Self {
+        self.control.namespace_defaults = on;
+        self
+    }
+
     /// Simulates nodes, a scheduler, kubelets and the controllers of workloads (default: none of it).
     pub fn simulate_workloads(mut self, workloads: Workloads) -> Self {
         self.control.workloads = Some(workloads);

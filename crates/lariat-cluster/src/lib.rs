@@ -17,15 +17,17 @@
 //!
 //! What it serves today: the built-in kinds and CustomResourceDefinitions with get, list (selectors,
 //! paging, versions), watch (bookmarks, initial events, expiry), create, update, merge and JSON patch,
-//! delete with finalizers, status subresources, namespaces with their lifecycle, legacy discovery.
+//! delete with finalizers and propagation, status subresources, namespaces with their lifecycle, garbage
+//! collection, Events that expire, legacy discovery. If wanted, nodes and workloads are
+//! [simulated](Workloads): Deployments roll out, Pods become ready, Jobs complete.
 //! Objects, lists and watches of only the metadata. HTTP/1.1 and HTTP/2 on one port, with TLS if wanted,
 //! and gzip for large answers.
 //!
-//! Not served yet: server-side apply, strategic merge patch, garbage collection, schema validation,
+//! Not served yet: server-side apply, strategic merge patch, schema validation,
 //! OpenAPI, protobuf bodies, and tables of a kind's own columns. So kubectl gets, describes, labels,
 //! patches (`--type=merge`) and deletes, and creates with `--validate=false`; its commands that send
-//! protobuf, such as `create configmap`, are refused. There is no kubelet: a deleted Pod that is not
-//! scheduled goes at once.
+//! protobuf, such as `create configmap`, are refused. Without simulation there is no kubelet: a deleted
+//! Pod that is not scheduled goes at once, one that is stays until it is deleted without grace period.
 //!
 //! | feature | adds |
 //! |---|---|

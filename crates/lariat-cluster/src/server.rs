@@ -64,7 +64,7 @@ impl Server {
             kinds: Kinds::new(&store),
             store,
             clock: Clock::new(),
-            switches: Switches::new(control.garbage_collection, control.namespace_deletion),
+            switches: Switches::new(&control),
             time: control.time,
             workloads: control.workloads,
             names: Names::new(seed),

@@ -29,6 +29,9 @@ pub struct Time {
     pub(crate) event_ttl: Duration,
 }
 
+/// A hundred years: longer than any cluster lives, and no clock overflows by it.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
 impl Default for Time {
     fn default() -> Self {
         Self::fast()
@@ -61,39 +64,39 @@ impl Time {
 
     /// Sets how long the garbage collector waits after a change (default 0).
     pub fn garbage_collection(mut self, delay: Duration) -> Self {
-        self.garbage_collection = delay;
+        self.garbage_collection = delay.min(LONGEST);
         self
     }
 
     /// Sets how long a deleted namespace keeps its contents (real 5 s, fast 0).
     pub fn namespace_deletion(mut self, delay: Duration) -> Self {
-        self.namespace_deletion = delay;
+        self.namespace_deletion = delay.min(LONGEST);
         self
     }
 
     /// Sets how long a definition is accepted before its kind is served (real 50 ms, fast 0).
     pub fn establishing(mut self, delay: Duration) -> Self {
-        self.establishing = delay;
+        self.establishing = delay.min(LONGEST);
         self
     }
 
     /// Sets how often a watch that wants bookmarks gets one (default 60 s, at least 1 ms); the first
     /// comes after 1 s.
     pub fn bookmark_period(mut self, period: Duration) -> Self {
-        self.bookmark_period = period.max(Duration::from_millis(1));
+        self.bookmark_period = period.clamp(Duration::from_millis(1), LONGEST);
         self
     }
 
     /// Sets how long a watch lasts at least that names no timeout (default 30 min); it lasts up to twice
     /// as long.
     pub fn watch_timeout(mut self, timeout: Duration) -> Self {
-        self.watch_timeout = timeout;
+        self.watch_timeout = timeout.min(LONGEST);
         self
     }
 
     /// Sets how long an Event is kept after its last change (default 1 h; 0 keeps it for ever).
     pub fn event_ttl(mut self, ttl: Duration) -> Self {
-        self.event_ttl = ttl;
+        self.event_ttl = ttl.min(LONGEST);
         self
     }
 }

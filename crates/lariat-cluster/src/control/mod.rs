@@ -5,6 +5,7 @@
 //! what it concerns, not the size of the store, and nothing runs while nothing happens: a timer is set
 //! only while something is due.
 
+mod defaults;
 mod definitions;
 mod expiry;
 mod garbage;
@@ -98,6 +99,9 @@ fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
         Box::new(garbage::Collector::new(&plane.server)),
         Box::new(expiry::Expiry::new(&plane.server)),
     ];
+    if plane.server.switches.makes_defaults() {
+        all.push(Box::new(defaults::Defaults::new(&plane.server)));
+    }
     if let Some(workloads) = &plane.server.workloads {
         all.push(Box::new(workloads::Simulation::new(workloads.clone())));
     }

@@ -17,6 +17,7 @@ pub(crate) struct Settings {
     pub(crate) time: Time,
     pub(crate) garbage_collection: bool,
     pub(crate) namespace_deletion: bool,
+    pub(crate) namespace_defaults: bool,
     pub(crate) workloads: Option<Workloads>,
 }
 
@@ -26,6 +27,7 @@ impl Default for Settings {
             time: Time::default(),
             garbage_collection: true,
             namespace_deletion: true,
+            namespace_defaults: false,
             workloads: None,
         }
     }
@@ -36,16 +38,18 @@ impl Default for Settings {
 pub(crate) struct Switches {
     garbage_collection_off: AtomicBool,
     namespaces_off: AtomicBool,
+    makes_defaults: bool,
     /// Pods that are to fail.
     failing: Mutex<Vec<ObjectKey>>,
     turned: Notify,
 }
 
 impl Switches {
-    pub(crate) fn new(garbage_collection: bool, namespaces: bool) -> Self {
+    pub(crate) fn new(settings: &Settings) -> Self {
         Self {
-            garbage_collection_off: AtomicBool::new(!garbage_collection),
-            namespaces_off: AtomicBool::new(!namespaces),
+            garbage_collection_off: AtomicBool::new(!settings.garbage_collection),
+            namespaces_off: AtomicBool::new(!settings.namespace_deletion),
+            makes_defaults: settings.namespace_defaults,
             failing: Mutex::default(),
             turned: Notify::new(),
         }
@@ -62,6 +66,11 @@ impl Switches {
 
     pub(super) fn empties_namespaces(&self) -> bool {
         !self.namespaces_off.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether namespaces get what a real cluster puts into each.
+    pub(super) fn makes_defaults(&self) -> bool {
+        self.makes_defaults
     }
 
     /// Lets a simulated Pod fail.

@@ -25,8 +25,9 @@ pub(super) fn validate(resource: &Resource, object: &Object) -> Vec<Cause> {
         let why = format!("finalizer {ORPHAN} and {FOREGROUND} cannot be both set");
         causes.push(Cause::invalid(PATH, &all.clone().into(), &why));
     }
-    // Definitions are checked as custom resources are; their own finalizer has no slash.
-    if !resource.rules.custom && resource.group != "apiextensions.k8s.io" {
+    // Servers of their own check only the rules above.
+    let groups = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
+    if !resource.rules.custom && !groups.contains(&&*resource.group) {
         causes.extend(plain(&all));
     }
     causes

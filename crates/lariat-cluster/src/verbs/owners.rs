@@ -84,7 +84,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn check(references: Value, expected: &[&str]) {
+    fn check(references: &Value, expected: &[&str]) {
         let object = json!({"metadata": {"ownerReferences": references}});
         let causes = validate(object.as_object().unwrap());
         let shown: Vec<String> = causes.iter().map(|cause| format!("{cause:?}")).collect();
@@ -102,26 +102,26 @@ mod tests {
             one[field] = value;
             one
         };
-        check(json!([one]), &[]);
-        check(Value::Null, &[]);
-        check(json!([with("uid", json!(""))]), &["ownerReferences.uid"]);
+        check(&json!([one]), &[]);
+        check(&Value::Null, &[]);
+        check(&json!([with("uid", json!(""))]), &["ownerReferences.uid"]);
         check(
-            json!([with("name", json!(null))]),
+            &json!([with("name", json!(null))]),
             &["ownerReferences.name"],
         );
-        check(json!([with("kind", json!(7))]), &["ownerReferences.kind"]);
+        check(&json!([with("kind", json!(7))]), &["ownerReferences.kind"]);
         check(
-            json!([with("apiVersion", json!("apps/"))]),
+            &json!([with("apiVersion", json!("apps/"))]),
             &["ownerReferences.apiVersion"],
         );
         check(
-            json!([with("kind", json!("Event"))]),
+            &json!([with("kind", json!("Event"))]),
             &["disallowed from being an owner"],
         );
         let controller = with("controller", json!(true));
-        check(json!([controller]), &[]);
+        check(&json!([controller]), &[]);
         check(
-            json!([controller, one, controller]),
+            &json!([controller, one, controller]),
             &["Only one reference"],
         );
     }

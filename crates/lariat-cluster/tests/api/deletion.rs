@@ -1,6 +1,7 @@
 //! What a deletion comes to.
 
 use http::{Method, StatusCode};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::bench::{Answer, Bench, CONFIG_MAPS, text, version};
@@ -254,4 +255,24 @@ async fn owner_references_are_complete() {
     let status = bench.post(CONFIG_MAPS, &object).await.fails(422, "Invalid");
     let cause = "/details/causes/0/field";
     assert_eq!(text(&status, cause), "metadata.ownerReferences.uid");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever a client sends as options, it is told what is wrong with them.
+    #[test]
+    fn no_options_break_the_server(body in "\\PC{0,40}|[{\\[]\"(kind|dryRun|preconditions|gracePeriodSeconds)\":[-0-9a-z\"\\[\\]{}]{0,20}}") {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .expect("a runtime starts");
+        runtime.block_on(async {
+            let bench = bench().await;
+            let path = format!("{CONFIG_MAPS}/none");
+            let answer = bench.call(Method::DELETE, &path, "application/json", body).await;
+            assert!(answer.code.is_client_error(), "{}", answer.text);
+        });
+    }
 }

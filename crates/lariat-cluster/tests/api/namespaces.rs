@@ -17,7 +17,8 @@ async fn settle() {
 }
 
 async fn shop(time: Time) -> Bench {
-    let cluster = Cluster::builder().time(time).start().await.unwrap();
+    let cluster = Cluster::builder().time(time).start().await;
+    let cluster = cluster.expect("a cluster without a socket starts");
     let bench = Bench { cluster };
     let namespace = json!({"metadata": {"name": "shop"}});
     assert_eq!(
@@ -33,8 +34,10 @@ async fn put_in(bench: &Bench, name: &str, finalizers: Value) {
 }
 
 fn condition<'a>(namespace: &'a Value, kind: &str) -> &'a Value {
-    let conditions = namespace["status"]["conditions"].as_array().unwrap();
-    conditions.iter().find(|each| each["type"] == kind).unwrap()
+    let conditions = namespace["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    let found = conditions.find(|each| each["type"] == kind);
+    found.unwrap_or_else(|| panic!("no condition {kind} in {namespace:#}"))
 }
 
 #[tokio::test(start_paused = true)]
@@ -189,4 +192,27 @@ async fn events_go_an_hour_after_their_last_change() {
         ["c"],
         "nothing else expires"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_namespace_has_its_defaults_if_that_is_wanted() {
+    let cluster = Cluster::builder()
+        .namespace_defaults(true)
+        .start()
+        .await
+        .unwrap();
+    let bench = Bench { cluster };
+    let namespace = json!({"metadata": {"name": "shop"}});
+    bench.post("/api/v1/namespaces", &namespace).await;
+    settle().await;
+    let accounts = format!("{SHOP}/serviceaccounts");
+    assert_eq!(bench.names(&accounts).await, ["default"]);
+    assert_eq!(bench.names(IN_SHOP).await, ["kube-root-ca.crt"]);
+    assert_eq!(bench.names(CONFIG_MAPS).await, ["kube-root-ca.crt"]);
+    bench.delete(&format!("{accounts}/default")).await;
+    settle().await;
+    assert_eq!(bench.names(&accounts).await, ["default"]);
+    bench.delete(SHOP).await;
+    settle().await;
+    bench.get(SHOP).await.fails(404, "NotFound");
 }

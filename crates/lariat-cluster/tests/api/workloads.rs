@@ -37,7 +37,7 @@ fn template(app: &str, image: &str, restart: &str) -> Value {
     })
 }
 
-fn workload(name: &str, spec: Value) -> Value {
+fn workload(name: &str, spec: &Value) -> Value {
     let mut object = json!({"metadata": {"name": name}, "spec": {
         "selector": {"matchLabels": {"app": name}}, "template": template(name, "i:1", "Always"),
     }});
@@ -153,7 +153,7 @@ async fn a_replica_set_keeps_its_number_of_pods() {
     let bench = bench(Workloads::default()).await;
     let path = format!("{REPLICA_SETS}/web");
     bench
-        .make(REPLICA_SETS, &workload("web", json!({"replicas": 3})))
+        .make(REPLICA_SETS, &workload("web", &json!({"replicas": 3})))
         .await;
     settle().await;
     let status = bench.status(&path).await;
@@ -183,6 +183,26 @@ async fn a_replica_set_keeps_its_number_of_pods() {
     assert!(bench.items(PODS).await.is_empty());
 }
 
+/// Changes the image and follows the rollout to its end.
+async fn roll_to_second_image(bench: &Bench, path: &str) {
+    let mut watch = bench.watch(&format!("{DEPLOYMENTS}?watch=1")).await;
+    watch.short().await;
+    let patch =
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "i:2"}]}}}});
+    bench.merge(path, patch).await;
+    loop {
+        let (_, deployment) = watch.event().await;
+        let status = &deployment["status"];
+        let number = |member: &str| status[member].as_i64().unwrap_or(0);
+        assert!(number("replicas") <= 5, "{status:#}");
+        assert!(number("availableReplicas") >= 3, "{status:#}");
+        let is_over = status["observedGeneration"] == 2 && number("updatedReplicas") == 4;
+        if is_over && number("replicas") == 4 && number("availableReplicas") == 4 {
+            break;
+        }
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_rollout_keeps_within_its_limits_and_says_when_it_is_over() {
     let bench = bench(Workloads::default()).await;
@@ -191,7 +211,7 @@ async fn a_rollout_keeps_within_its_limits_and_says_when_it_is_over() {
     bench
         .make(
             DEPLOYMENTS,
-            &workload("web", json!({"replicas": 4, "strategy": strategy})),
+            &workload("web", &json!({"replicas": 4, "strategy": strategy})),
         )
         .await;
     settle().await;
@@ -219,22 +239,7 @@ async fn a_rollout_keeps_within_its_limits_and_says_when_it_is_over() {
         "NewReplicaSetAvailable"
     );
 
-    let mut watch = bench.watch(&format!("{DEPLOYMENTS}?watch=1")).await;
-    watch.short().await;
-    let patch =
-        json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "i:2"}]}}}});
-    bench.merge(&path, patch).await;
-    loop {
-        let (_, deployment) = watch.event().await;
-        let status = &deployment["status"];
-        let number = |member: &str| status[member].as_i64().unwrap_or(0);
-        assert!(number("replicas") <= 5, "{status:#}");
-        assert!(number("availableReplicas") >= 3, "{status:#}");
-        let is_over = status["observedGeneration"] == 2 && number("updatedReplicas") == 4;
-        if is_over && number("replicas") == 4 && number("availableReplicas") == 4 {
-            break;
-        }
-    }
+    roll_to_second_image(&bench, &path).await;
     settle().await;
     let pods = bench.items(PODS).await;
     assert_eq!(pods.len(), 4);
@@ -261,7 +266,7 @@ async fn recreating_waits_until_the_old_pods_are_gone() {
     let bench = bench(Workloads::default().termination(Duration::from_secs(10))).await;
     let path = format!("{DEPLOYMENTS}/web");
     let spec = json!({"replicas": 2, "strategy": {"type": "Recreate"}, "revisionHistoryLimit": 0});
-    bench.make(DEPLOYMENTS, &workload("web", spec)).await;
+    bench.make(DEPLOYMENTS, &workload("web", &spec)).await;
     settle().await;
     let patch =
         json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "i:2"}]}}}});
@@ -293,7 +298,10 @@ async fn a_rollout_that_goes_nowhere_is_said_to_have_timed_out() {
     bench
         .make(
             DEPLOYMENTS,
-            &workload("web", json!({"replicas": 1, "progressDeadlineSeconds": 60})),
+            &workload(
+                "web",
+                &json!({"replicas": 1, "progressDeadlineSeconds": 60}),
+            ),
         )
         .await;
     settle().await;
@@ -319,7 +327,7 @@ async fn stateful_sets_go_in_order() {
     bench
         .make(
             STATEFUL_SETS,
-            &workload("db", json!({"replicas": 2, "serviceName": "db"})),
+            &workload("db", &json!({"replicas": 2, "serviceName": "db"})),
         )
         .await;
     let mut ready_before_second = false;
@@ -370,7 +378,9 @@ async fn stateful_sets_go_in_order() {
 #[tokio::test(start_paused = true)]
 async fn a_daemon_set_has_a_pod_on_every_node() {
     let bench = bench(Workloads::default().nodes(3)).await;
-    bench.make(DAEMON_SETS, &workload("agent", json!({}))).await;
+    bench
+        .make(DAEMON_SETS, &workload("agent", &json!({})))
+        .await;
     settle().await;
     let mut nodes: Vec<String> = bench
         .items(PODS)
@@ -407,7 +417,7 @@ async fn a_daemon_set_has_a_pod_on_every_node() {
     assert_eq!(bench.status(&path).await["numberReady"], 4);
 }
 
-fn job(name: &str, spec: Value, annotations: Value) -> Value {
+fn job(name: &str, spec: &Value, annotations: Value) -> Value {
     let mut job =
         json!({"metadata": {"name": name}, "spec": {"template": template(name, "i", "Never")}});
     job["spec"]["template"]["metadata"]["annotations"] = annotations;
@@ -421,7 +431,7 @@ fn job(name: &str, spec: Value, annotations: Value) -> Value {
 async fn a_job_is_complete_when_enough_pods_succeeded() {
     let bench = bench(Workloads::default()).await;
     let spec = json!({"completions": 3, "parallelism": 2, "completionMode": "Indexed"});
-    bench.make(JOBS, &job("a", spec, json!({}))).await;
+    bench.make(JOBS, &job("a", &spec, json!({}))).await;
     settle().await;
     let status = bench.status(&format!("{JOBS}/a")).await;
     assert_eq!(status["succeeded"], 3);
@@ -440,7 +450,7 @@ async fn a_job_fails_beyond_its_backoff_limit() {
     let bench = bench(Workloads::default()).await;
     let fails = json!({"lariat.dev/exit-code": "3"});
     let spec = json!({"backoffLimit": 1, "ttlSecondsAfterFinished": 60});
-    bench.make(JOBS, &job("a", spec, fails)).await;
+    bench.make(JOBS, &job("a", &spec, fails)).await;
     settle().await;
     let path = format!("{JOBS}/a");
     let status = bench.status(&path).await;
@@ -467,10 +477,10 @@ async fn a_job_that_takes_too_long_or_is_suspended_stops_its_pods() {
     bench
         .make(
             JOBS,
-            &job("slow", json!({"activeDeadlineSeconds": 30}), long.clone()),
+            &job("slow", &json!({"activeDeadlineSeconds": 30}), long.clone()),
         )
         .await;
-    bench.make(JOBS, &job("later", json!({}), long)).await;
+    bench.make(JOBS, &job("later", &json!({}), long)).await;
     settle().await;
     assert_eq!(bench.items(PODS).await.len(), 2);
     bench
@@ -515,15 +525,40 @@ async fn a_test_lets_a_pod_fail() {
 async fn nothing_moves_when_everything_is_as_it_should_be() {
     let bench = bench(Workloads::default().nodes(2)).await;
     bench
-        .make(DEPLOYMENTS, &workload("web", json!({"replicas": 2})))
+        .make(DEPLOYMENTS, &workload("web", &json!({"replicas": 2})))
         .await;
     bench
-        .make(STATEFUL_SETS, &workload("db", json!({"replicas": 2})))
+        .make(STATEFUL_SETS, &workload("db", &json!({"replicas": 2})))
         .await;
-    bench.make(DAEMON_SETS, &workload("agent", json!({}))).await;
+    bench
+        .make(DAEMON_SETS, &workload("agent", &json!({})))
+        .await;
     settle().await;
     let before = bench.get(PODS).await.json()["metadata"]["resourceVersion"].clone();
     sleep(Duration::from_secs(3600)).await;
     let after = bench.get(PODS).await.json()["metadata"]["resourceVersion"].clone();
     assert_eq!(before, after);
+}
+
+#[tokio::test(start_paused = true)]
+async fn numbers_beyond_all_measure_do_not_end_the_simulation() {
+    let slow = Duration::from_secs(3600);
+    let bench = bench(Workloads::default().scheduling(slow)).await;
+    let huge = i64::MAX;
+    let rolling = json!({"maxSurge": huge, "maxUnavailable": huge});
+    let spec = json!({
+        "replicas": huge, "strategy": {"rollingUpdate": rolling}, "minReadySeconds": huge,
+        "podManagementPolicy": "Parallel", "ordinals": {"start": huge - 300},
+        "parallelism": huge, "completions": huge, "activeDeadlineSeconds": huge,
+    });
+    for path in [DEPLOYMENTS, STATEFUL_SETS, JOBS] {
+        bench.make(path, &workload("w", &spec)).await;
+        for _ in 0..5 {
+            tokio::task::yield_now().await;
+        }
+        let gone = format!("{path}/w?propagationPolicy=Background");
+        assert_eq!(bench.delete(&gone).await.code, StatusCode::OK);
+        sleep(Duration::from_secs(1)).await;
+        assert!(bench.items(PODS).await.is_empty(), "{path}");
+    }
 }

@@ -58,7 +58,7 @@ impl Contents {
                     return;
                 }
                 self.deleted += 1;
-                delete(plane, resource, stored);
+                delete(plane, resource, &stored);
             }
         }
         let left = everything(plane, resource, namespace);
@@ -88,7 +88,7 @@ fn everything(plane: &Plane, resource: &Resource, namespace: &str) -> Vec<Arc<St
     page.map_or_else(|_| Vec::new(), |page| page.objects)
 }
 
-fn delete(plane: &Plane, resource: &Resource, stored: Arc<Stored>) {
+fn delete(plane: &Plane, resource: &Resource, stored: &Stored) {
     let writer = Writer {
         server: &plane.server,
         manager: MANAGER,
@@ -97,5 +97,5 @@ fn delete(plane: &Plane, resource: &Resource, stored: Arc<Stored>) {
         propagation: Some(Propagation::Background),
         ..Deletion::default()
     };
-    writer.delete_whatever(resource, &stored, deletion);
+    writer.delete_whatever(resource, stored, deletion);
 }

@@ -223,16 +223,10 @@ fn set_progressing(rollout: &Rollout<'_>, list: &mut Value, now: &str) -> Next {
         let condition = progressing(true, "ReplicaSetUpdated", message);
         if moved {
             // The time moves with the progress, though nothing else of the condition does.
-            let others = list.as_array_mut().map(std::mem::take).unwrap_or_default();
-            *list = others
-                .into_iter()
-                .map(|mut each| {
-                    if each["type"] == "Progressing" {
-                        each["lastUpdateTime"] = now.into();
-                    }
-                    each
-                })
-                .collect();
+            let known = list.as_array_mut().into_iter().flatten();
+            for each in known.filter(|each| each["type"] == "Progressing") {
+                each["lastUpdateTime"] = now.into();
+            }
         }
         condition.set(list, now, Some("lastUpdateTime"));
         return Next::Change;

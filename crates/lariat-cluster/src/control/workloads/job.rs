@@ -16,6 +16,9 @@ use super::template;
 
 const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
+/// How many Pods are created before the others get their turn.
+const BURST: usize = 100;
+
 /// A Job and its Pods.
 struct Job<'a> {
     look: &'a Look<'a>,
@@ -103,7 +106,7 @@ impl<'a> Job<'a> {
     /// Returns the indexes with a Pod that succeeded.
     fn completed(&self) -> BTreeSet<usize> {
         let succeeded = self.in_phase("Succeeded");
-        succeeded.filter_map(|pod| index(pod)).collect()
+        succeeded.filter_map(index).collect()
     }
 
     fn succeeded(&self) -> usize {
@@ -172,7 +175,7 @@ impl<'a> Job<'a> {
         let next = surplus.fold(Next::Change, |next, pod| {
             next.or(Next::from(self.look.delete(pod, None)))
         });
-        let missing = wanted.saturating_sub(active.len());
+        let missing = wanted.saturating_sub(active.len()).min(BURST);
         let mut indexes = self.free_indexes(&active);
         for _ in 0..missing {
             let index = indexes.next();

@@ -102,9 +102,10 @@ fn next_step(pod: &Look<'_>) -> Option<(Step, Duration)> {
     }
     match pod.text("/status/phase") {
         "" | "Pending" => Some((Step::Start, settings.start)),
-        "Running" if !is_true(pod.at("/status/conditions"), "ContainersReady") => {
-            Some((Step::BecomeReady, settings.readiness + backoff(pod)))
-        }
+        "Running" if !is_true(pod.at("/status/conditions"), "ContainersReady") => Some((
+            Step::BecomeReady,
+            settings.readiness.saturating_add(backoff(pod)),
+        )),
         "Running" => Some((Step::End, pod_status::run_time(pod)?)),
         _ => None,
     }

@@ -95,6 +95,12 @@ impl<'a> Look<'a> {
         self.at(pointer).as_i64()
     }
 
+    /// Returns the number of replicas in the spec, one where there is none.
+    pub(super) fn replicas(&self) -> i64 {
+        let replicas = self.number("/spec/replicas").unwrap_or(1);
+        replicas.clamp(0, i64::from(i32::MAX))
+    }
+
     pub(super) fn name(&self) -> &str {
         self.stored.key().name()
     }

@@ -89,15 +89,22 @@ impl Simulation {
         self.enqueue(Item { kind, key }, Instant::now());
     }
 
-    /// Looks at the controller of an object.
-    fn enqueue_owner(&mut self, plane: &Plane, stored: &Stored) {
+    /// Looks at the controller of an object, and returns where it is.
+    fn enqueue_owner(&mut self, plane: &Plane, stored: &Stored) -> Option<Node> {
         let owners = Metadata::owners_of(stored);
-        let controller = owners.iter().find(|owner| owner.is_controller());
-        let node = controller.and_then(|owner| plane.graph.node(&owner.uid));
-        if let Some(Node { table, key, .. }) = node
-            && let Some(kind) = self.tables.as_ref().and_then(|tables| tables.kind(*table))
-        {
-            self.enqueue_now(kind, key);
+        let controller = owners.iter().find(|owner| owner.is_controller())?;
+        let node = plane.graph.node(&controller.uid)?.clone();
+        let kind = self.tables.as_ref()?.kind(node.table)?;
+        self.enqueue_now(kind, &node.key);
+        Some(node)
+    }
+
+    /// Looks at those that wait for a Pod to be gone: its controller, and the Deployment above it.
+    fn enqueue_above(&mut self, plane: &Plane, pod: &Stored) {
+        let owner = self.enqueue_owner(plane, pod);
+        let owner = owner.and_then(|node| plane.server.store.get(node.table, &node.key));
+        if let Some(owner) = owner {
+            self.enqueue_owner(plane, &owner);
         }
     }
 
@@ -150,11 +157,12 @@ impl Controller for Simulation {
         if kind == Kind::Pod {
             self.nodes.observe_pod(&change.event);
         }
-        self.enqueue_owner(plane, stored);
         if change.event.event == EventType::Deleted {
+            self.enqueue_above(plane, stored);
             self.kubelet.forget(stored.uid());
             self.unscheduled.remove(stored.key());
         } else {
+            self.enqueue_owner(plane, stored);
             self.enqueue_now(kind, stored.key());
         }
     }

@@ -17,7 +17,7 @@ const BURST: i64 = 100;
 pub(super) fn reconcile(set: &Look<'_>) -> Next {
     let pods = set.children(Kind::Pod);
     let mut active: Vec<&Child> = pods.iter().filter(|pod| pod.is_active()).collect();
-    let wanted = set.number("/spec/replicas").unwrap_or(1).max(0);
+    let wanted = set.replicas();
     let mut next = Next::Change;
     if !set.stored.is_deleting() {
         let count = i64::try_from(active.len()).unwrap_or(i64::MAX);

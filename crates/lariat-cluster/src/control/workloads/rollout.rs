@@ -22,7 +22,7 @@ pub(super) struct Rollout<'a> {
 
 impl<'a> Rollout<'a> {
     pub(super) fn new(deployment: &'a Look<'a>, new: Option<Child>, old: Vec<Child>) -> Self {
-        let replicas = deployment.number("/spec/replicas").unwrap_or(1).max(0);
+        let replicas = deployment.replicas();
         let recreates = deployment.text("/spec/strategy/type") == "Recreate";
         let given = |member: &str, rounds_up| {
             let pointer = format!("/spec/strategy/rollingUpdate/{member}");

@@ -13,6 +13,9 @@ use super::template;
 
 const REVISION: &str = "controller-revision-hash";
 
+/// How many Pods are created before the others get their turn.
+const BURST: i64 = 100;
+
 /// A StatefulSet, and its Pods by ordinal.
 struct Set<'a> {
     look: &'a Look<'a>,
@@ -46,8 +49,11 @@ fn ordinal(set: &Look<'_>, pod: &Child) -> Option<i64> {
 impl<'a> Set<'a> {
     fn new(look: &'a Look<'a>, pods: &'a [Child]) -> Self {
         let first = look.number("/spec/ordinals/start").unwrap_or(0).max(0);
-        let replicas = look.number("/spec/replicas").unwrap_or(1).max(0);
+        let replicas = look.replicas();
         let ordinals = first..first.saturating_add(replicas);
+        // No more than can be created at once, however many are wanted.
+        let room = i64::try_from(pods.len()).unwrap_or(0).saturating_add(BURST);
+        let near = first..ordinals.end.min(first.saturating_add(room));
         let by_ordinal = |wanted: i64| pods.iter().find(|pod| ordinal(look, pod) == Some(wanted));
         let is_wanted =
             |pod: &&Child| ordinal(look, pod).is_some_and(|each| ordinals.contains(&each));
@@ -56,10 +62,7 @@ impl<'a> Set<'a> {
         let hash = template::hash(look.at("/spec/template"), 0);
         Self {
             look,
-            wanted: ordinals
-                .clone()
-                .map(|each| (each, by_ordinal(each)))
-                .collect(),
+            wanted: near.map(|each| (each, by_ordinal(each))).collect(),
             condemned,
             revision: format!("{}-{hash}", look.name()),
             is_parallel: look.text("/spec/podManagementPolicy") == "Parallel",

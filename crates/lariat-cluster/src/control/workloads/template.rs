@@ -63,7 +63,9 @@ pub(super) fn hash(template: &Value, collisions: i64) -> String {
 /// Returns a number of Pods given as such or in percent of all, by default in percent.
 pub(super) fn share(given: &Value, default_percent: i64, all: i64, rounds_up: bool) -> i64 {
     let percent = match given {
-        Value::Number(number) => return number.as_i64().unwrap_or(0).max(0),
+        Value::Number(number) => {
+            return number.as_i64().unwrap_or(0).clamp(0, i64::from(i32::MAX));
+        }
         Value::String(text) => text.trim_end_matches('%').parse().unwrap_or(0),
         _ => default_percent,
     };
