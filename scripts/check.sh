@@ -19,7 +19,7 @@ done
 for features in "" rustls-tls kube-runtime; do
     cargo check --quiet --package lariat-cache --no-default-features --features "$features"
 done
-for features in "" client tls; do
+for features in "" client sqlite tls; do
     cargo check --quiet --package lariat-cluster --no-default-features --features "$features"
 done
 for features in "" metrics; do

@@ -32,13 +32,16 @@ async fn start(options: &Options) -> Result<Cluster> {
 
 /// Hands the options to the cluster.
 fn builder(options: &Options) -> Result<ClusterBuilder> {
-    let builder = Cluster::builder().listen_on(options.listen);
+    let mut builder = Cluster::builder()
+        .listen_on(options.listen)
+        .admin(options.switches.admin);
+    if let Some(path) = &options.data {
+        builder = builder.data(path);
+    }
     for (option, given) in [
-        ("--data", options.data.is_some()),
         ("--token", options.token.is_some()),
         ("--simulate-workloads", options.switches.simulate_workloads),
         ("--tls", options.switches.tls),
-        ("--admin", options.switches.admin),
     ] {
         if given {
             bail!("this build of lariat does not know {option} yet");

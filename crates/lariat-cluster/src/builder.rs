@@ -10,8 +10,9 @@ use tokio::net::TcpListener;
 
 use crate::api::secure::Security;
 use crate::cluster::Cluster;
+use crate::persist::Data;
 use crate::server::Server;
-use crate::store::{Draft, Write};
+use crate::store::{Draft, Snapshot, Write};
 
 /// How many changes of each resource are remembered for watches, by default.
 const DEFAULT_HISTORY: usize = 100_000;
@@ -27,6 +28,9 @@ pub struct ClusterBuilder {
     security: Security,
     history: usize,
     seed: Option<u64>,
+    snapshot: Option<Snapshot>,
+    data: Data,
+    admin: bool,
 }
 
 impl ClusterBuilder {
@@ -36,6 +40,9 @@ impl ClusterBuilder {
             security: Security::none(),
             history: DEFAULT_HISTORY,
             seed: None,
+            snapshot: None,
+            data: Data::none(),
+            admin: false,
         }
     }
 
@@ -93,12 +100,61 @@ impl ClusterBuilder {
         self.seed
     }
 
+    /// Begins with the objects of a snapshot, at its resource version.
+    ///
+    /// Uids and timestamps are those of the snapshot, and custom kinds are served from the start. A
+    /// cluster with a data file begins so only if the file is new: later starts go on with
+    /// the file.
+    pub fn from_snapshot(self, snapshot: &Snapshot) -> Self {
+        Self {
+            snapshot: Some(snapshot.clone()),
+            ..self
+        }
+    }
+
+    /// Keeps everything in an SQLite file, so that the next cluster with it goes on where this one ended.
+    ///
+    /// The file is made if it is missing; its directory has to be there. Beside it lies `-wal`, which
+    /// belongs to it. A write is answered, and a watcher told of it, when it is on disk: nothing that
+    /// anybody outside has heard of is lost, whenever the process or the machine ends. Writes that come
+    /// together share one flush of the disk. Reads are answered from memory, but not before that which
+    /// they tell of is on disk.
+    ///
+    /// Objects, uids, timestamps, versions and custom kinds survive, and of the history as many changes
+    /// as [`history`](Self::history) says, counted over all resources: clients resume their
+    /// watches without a new list. Versions go on above the last, with a small gap.
+    ///
+    /// Only one cluster at a time uses a file. Wait for [`shutdown`](Cluster::shutdown) before the next.
+    /// If the disk fails while the cluster runs, requests are answered 500 with the reason until it
+    /// takes writes again; those that were refused so may have been carried out.
+    #[cfg(feature = "sqlite")]
+    pub fn data(self, path: impl Into<std::path::PathBuf>) -> Self {
+        Self {
+            data: Data::at(path.into()),
+            ..self
+        }
+    }
+
+    /// Serves the admin endpoint under `/lariat/` (default: no).
+    ///
+    /// With it whoever reaches the cluster over HTTP can add faults, read the journal, cut watches and
+    /// restore snapshots, from any language.
+    ///
+    #[doc = include_str!("api/admin/admin.md")]
+    pub fn admin(self, serves: bool) -> Self {
+        Self {
+            admin: serves,
+            ..self
+        }
+    }
+
     /// Starts the cluster; it serves when this returns.
     ///
     /// # Errors
     ///
-    /// The address cannot be bound, or certificate and key cannot be used. A cluster that does not
-    /// listen cannot fail.
+    /// The address cannot be bound, certificate and key cannot be used, or the data file cannot: it is not
+    /// readable, in use by another cluster, of something else, or damaged; the error names its path. A
+    /// cluster that does not listen and lives in memory cannot fail.
     ///
     /// # Panics
     ///
@@ -115,9 +171,20 @@ impl ClusterBuilder {
             }
             None => None,
         };
-        let server = Arc::new(Server::new(self.history, self.seed));
+        let (store, keeper) = self.data.open(self.history, self.snapshot).await?;
+        let revision = store.revision();
+        let begins_empty = store.census().is_empty();
+        // The names a seed leads to must not be those it has led to before.
+        let seed = self
+            .seed
+            .map(|seed| if begins_empty { seed } else { seed ^ revision });
+        let server = Arc::new(Server::new(store, seed, self.admin));
         create_namespaces(&server);
-        Cluster::spawn(server, self.security, listener)
+        let cluster = Cluster::spawn(Arc::clone(&server), self.security, listener, keeper)?;
+        if !begins_empty {
+            server.reconciled().await.map_err(io::Error::other)?;
+        }
+        Ok(cluster)
     }
 }
 
@@ -138,6 +205,7 @@ fn create_namespaces(server: &Server) {
             None,
             object.as_object().map(Draft::new),
         );
-        server.store.commit(write).expect("the store is new");
+        // A cluster that goes on with what was there has them already.
+        drop(server.store.commit(write));
     }
 }

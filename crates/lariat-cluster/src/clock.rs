@@ -25,6 +25,12 @@ impl Clock {
         self.later(0)
     }
 
+    /// Returns the present.
+    pub(crate) fn timestamp(&self) -> Timestamp {
+        let now = self.started_at.checked_add(self.started.elapsed());
+        now.unwrap_or(Timestamp::MAX)
+    }
+
     /// Returns the time some seconds from now, or the last there is.
     pub(crate) fn later(&self, seconds: u64) -> String {
         let later = Duration::from_secs(seconds);

@@ -19,12 +19,13 @@ use crate::builder::ClusterBuilder;
 use crate::control;
 use crate::faults::Faults;
 use crate::journal::Journal;
+use crate::persist::Keeper;
 use crate::server::Server;
-use crate::store::Ending;
+use crate::store::{Ending, Snapshot};
 
 /// A Kubernetes cluster in this process: an API server, its store, and the controllers it needs.
 ///
-/// It lives in memory and ends when it is dropped; [`shutdown`](Self::shutdown) also waits for that.
+/// It lives in memory, unless it has a data file, and ends when it is dropped; [`shutdown`](Self::shutdown) also waits for that.
 /// Each cluster is on its own: a test can have one, or dozens.
 ///
 /// Time is tokio's: under a paused clock bookmarks, timeouts and timestamps move with it.
@@ -54,6 +55,7 @@ impl Cluster {
         server: Arc<Server>,
         security: Security,
         listener: Option<(TcpListener, Acceptor)>,
+        keeper: Option<Keeper>,
     ) -> io::Result<Self> {
         let local = |(listener, _): &(TcpListener, Acceptor)| listener.local_addr();
         let cluster = Self {
@@ -71,6 +73,12 @@ impl Cluster {
         });
         let server = Arc::clone(&cluster.server);
         cluster.tasks.spawn(control::run(server));
+        if let Some(keeper) = keeper {
+            let server = Arc::clone(&cluster.server);
+            cluster
+                .tasks
+                .spawn(keeper.run(server, cluster.tasks.clone()));
+        }
         if let Some((listener, acceptor)) = listener {
             let door = Door {
                 acceptor,
@@ -163,6 +171,54 @@ impl Cluster {
     /// Forgets the history, so that every earlier version has expired.
     pub fn compact(&self) {
         self.server.store.compact();
+    }
+
+    /// Takes a snapshot of everything that is stored.
+    #[must_use]
+    pub fn snapshot(&self) -> Snapshot {
+        self.server.store.snapshot()
+    }
+
+    /// Brings all objects back to a snapshot, as between two tests.
+    ///
+    /// What is different is deleted, created or modified, in one step that nothing comes between, and
+    /// without finalizers or grace periods being asked. These are changes like any other: versions go on
+    /// rising, open watches see them, and so a cache that is open meanwhile ends up with the objects of the
+    /// snapshot, too. They keep their uids and timestamps. An object that is as it was keeps
+    /// its version; another that is in the snapshot gets a new one. Custom kinds are served as they were
+    /// when this returns.
+    ///
+    /// The snapshot may be that of another cluster.
+    ///
+    /// # Errors
+    ///
+    /// The data file cannot be written. The objects are restored in memory.
+    ///
+    /// # Cancel safety
+    ///
+    /// The objects are restored as soon as the future is polled; only the wait is lost.
+    pub async fn restore(&self, snapshot: &Snapshot) -> io::Result<()> {
+        self.server.store.restore(snapshot);
+        self.server.reconciled().await.map_err(io::Error::other)
+    }
+
+    /// Becomes what the snapshot was, resource version and all, as if a backup of etcd were restored.
+    ///
+    /// This is a fault, and an **illegal** one: versions go back. Every open watch is cut, and what was
+    /// known before the snapshot has expired. A client that lists from a newer version is answered 504
+    /// with the cause `ResourceVersionTooLarge`; a watch from one is silent until the cluster gets there,
+    /// and never hears what has happened till then.
+    ///
+    /// # Errors
+    ///
+    /// The data file cannot be written. The objects are restored in memory.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`restore`](Self::restore).
+    pub async fn rewind_to(&self, snapshot: &Snapshot) -> io::Result<()> {
+        self.server.store.rewind_to(snapshot);
+        self.server.reconciled().await.map_err(io::Error::other)
     }
 
     /// Stops serving, ends open watches and waits for every task. Clients without a socket are answered

@@ -30,6 +30,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `client` | [`Cluster::client`], a kube client without a socket, and `testing`, help for tests |
+//! | `sqlite` | [`ClusterBuilder::data`]: a cluster that outlives its process |
 //! | `tls` | [`ClusterBuilder::tls`]: HTTPS, with rustls and ring |
 //!
 //! [`tower`]: https://docs.rs/tower
@@ -39,18 +40,24 @@ mod cluster;
 
 mod api;
 mod control;
+mod defaults;
 mod kinds;
+mod managed;
+#[cfg_attr(not(feature = "sqlite"), path = "persist/off.rs")]
+mod persist;
 mod store;
+mod structural;
 mod verbs;
 
 pub mod faults;
+pub mod journal;
 mod load;
 #[cfg(feature = "client")]
 pub mod testing;
 
 mod clock;
-mod journal;
 mod names;
+mod schema;
 mod server;
 
 pub use api::body::ResponseBody;
@@ -60,3 +67,4 @@ pub use cluster::Cluster;
 pub use faults::Faults;
 pub use journal::{Journal, Request};
 pub use load::{Load, LoadError, Loaded};
+pub use store::Snapshot;

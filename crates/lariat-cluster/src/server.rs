@@ -1,15 +1,18 @@
 //! What every request works on.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 
+use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::faults::Rules;
 use crate::journal::Journal;
-use crate::kinds::Kinds;
+use crate::kinds::{Kinds, Resource};
 use crate::names::Names;
-use crate::store::Store;
+use crate::store::{Snapshot, Store, Unsaved};
 
 /// The state of one cluster.
 #[derive(Debug)]
@@ -20,6 +23,12 @@ pub(crate) struct Server {
     pub(crate) names: Names,
     pub(crate) journal: Journal,
     pub(crate) faults: Rules,
+    /// What the control plane has seen, as a place in the [sequence](Store::sequence) of changes.
+    pub(crate) looked: watch::Sender<u64>,
+    /// Serves the [admin endpoint](crate::api::admin).
+    pub(crate) admin: bool,
+    /// The snapshots that were taken there, by name.
+    pub(crate) snapshots: Mutex<BTreeMap<String, Snapshot>>,
     /// How many connections were accepted.
     pub(crate) connections: AtomicU64,
     /// Ends everything that runs for the cluster, open watches included.
@@ -27,17 +36,39 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn new(history: usize, seed: Option<u64>) -> Self {
-        let store = Store::new(history);
+    /// Returns the versions in which a resource is served, as objects name them.
+    pub(crate) fn served_versions(&self, resource: &Resource) -> Vec<String> {
+        let catalog = self.kinds.catalog();
+        let versions = catalog.all().filter(|each| each.table == resource.table);
+        versions.map(|each| each.api_version()).collect()
+    }
+
+    pub(crate) fn new(store: Store, seed: Option<u64>, admin: bool) -> Self {
         Self {
             kinds: Kinds::new(&store),
             store,
             clock: Clock::new(),
             names: Names::new(seed),
-            journal: Journal::default(),
+            journal: Journal::new(),
             faults: Rules::new(seed),
+            looked: watch::Sender::new(0),
+            admin,
+            snapshots: Mutex::default(),
             connections: AtomicU64::new(0),
             stopped: CancellationToken::new(),
         }
+    }
+
+    /// Waits until the control plane has seen everything that is stored now.
+    pub(crate) async fn reconciled(&self) -> Result<(), Unsaved> {
+        let wanted = self.store.sequence();
+        // The control plane is told of nothing that the disk does not take.
+        self.store.settled().await?;
+        let mut looked = self.looked.subscribe();
+        tokio::select! {
+            _ = looked.wait_for(|seen| *seen >= wanted) => {}
+            () = self.stopped.cancelled() => {}
+        }
+        Ok(())
     }
 }

@@ -89,7 +89,7 @@ async fn define_widgets(client: kube::Client) {
             "names": {"plural": "widgets", "kind": "Widget"},
             "versions": [{
                 "name": "v1", "served": true, "storage": true,
-                "schema": {"openAPIV3Schema": {"type": "object"}},
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
             }],
         },
     });

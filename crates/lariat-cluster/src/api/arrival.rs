@@ -1,14 +1,15 @@
 //! A request as it comes in, read as far as its head goes.
 
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, USER_AGENT};
+use http::Method;
+use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, IF_NONE_MATCH, USER_AGENT};
 use http::request::Parts;
 
-use super::negotiate::{Shape, accepts_gzip};
+use super::negotiate::{Form, accepts_gzip};
 use super::query::Query;
 use super::route::Route;
 use super::status::ApiError;
 use crate::faults::{Asked, Met};
-use crate::journal;
+use crate::journal::{self, Mark};
 use crate::server::Server;
 use crate::verbs::Verb;
 
@@ -18,26 +19,39 @@ pub(crate) struct Arrival {
     parts: Parts,
     pub(crate) route: Route,
     pub(crate) query: Query,
+    /// Its place in the journal, if it has one.
+    pub(crate) mark: Option<Mark>,
 }
 
 impl Arrival {
     /// Reads the head of a request, finds out which faults meet it, and records it.
     pub(crate) fn new(server: &Server, parts: Parts) -> (Self, Met) {
-        let arrival = Self {
+        let mut arrival = Self {
+            mark: None,
             route: Route::parse(parts.uri.path()),
             query: Query::parse(parts.uri.query().unwrap_or_default()),
             parts,
         };
-        let mut request = arrival.entry();
+        if let Route::Objects(target) = &mut arrival.route
+            && target.watches
+        {
+            arrival.query.watch(target.name.take().as_deref());
+        }
         let mut met = Met::default();
+        // Who administers faults must not be met by them.
+        if matches!(arrival.route, Route::Admin(_)) {
+            return (arrival, met);
+        }
+        let mut request = arrival.entry();
         if !server.stopped.is_cancelled() {
             met = server.faults.meet(&Asked {
                 request: &request,
                 query: &arrival.query,
+                kinds: &server.kinds,
             });
             request.faults.clone_from(&met.actions);
         }
-        server.journal.record(request);
+        arrival.mark = Some(server.journal.record(request));
         (arrival, met)
     }
 
@@ -49,8 +63,17 @@ impl Arrival {
         }
     }
 
-    pub(crate) fn shape(&self) -> Result<Shape, ApiError> {
-        Shape::negotiate(self.header(&ACCEPT))
+    pub(crate) fn method(&self) -> &Method {
+        &self.parts.method
+    }
+
+    /// Returns what the answer is to look like.
+    pub(crate) fn form(&self) -> Result<Form, ApiError> {
+        Form::negotiate(self.accept())
+    }
+
+    pub(crate) fn accept(&self) -> &str {
+        self.header(&ACCEPT)
     }
 
     pub(crate) fn accepts_gzip(&self) -> bool {
@@ -63,6 +86,11 @@ impl Arrival {
 
     pub(crate) fn user_agent(&self) -> &str {
         self.header(&USER_AGENT)
+    }
+
+    /// Returns the tags of what the client has already.
+    pub(crate) fn known_tags(&self) -> &str {
+        self.header(&IF_NONE_MATCH)
     }
 
     pub(crate) fn path(&self) -> &str {

@@ -54,6 +54,15 @@ impl ResponseBody {
         Self(Kind::Stream(Box::pin(pieces)))
     }
 
+    /// Returns the whole body, or the body itself if it comes piece by piece over time.
+    pub(crate) fn into_bytes(self) -> Result<Bytes, Self> {
+        match self.0 {
+            Kind::Whole(bytes) => Ok(bytes.unwrap_or_default()),
+            Kind::Pieces(pieces) => Ok(pieces.collect::<Vec<Bytes>>().concat().into()),
+            stream @ Kind::Stream(_) => Err(Self(stream)),
+        }
+    }
+
     /// Compresses the body if it is large, and tells whether it did. A stream never is.
     pub(crate) fn gzip(self) -> (Self, bool) {
         let mut pieces = match self.0 {

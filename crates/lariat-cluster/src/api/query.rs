@@ -48,6 +48,23 @@ impl Query {
         Self { parameters }
     }
 
+    /// Makes this the query of a watch, of one object if it is named.
+    pub(crate) fn watch(&mut self, name: Option<&str>) {
+        self.parameters.insert("watch".into(), "true".into());
+        if let Some(name) = name {
+            let selector = self.parameters.entry("fieldSelector".into()).or_default();
+            if !selector.is_empty() {
+                selector.push(',');
+            }
+            selector.push_str(&format!("metadata.name={name}"));
+        }
+    }
+
+    /// Returns whether a parameter is there, whatever its value.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.parameters.contains_key(name)
+    }
+
     /// Returns a parameter that is there and not empty.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.parameters
@@ -57,7 +74,7 @@ impl Query {
     }
 
     /// Reads a flag as Go's `strconv.ParseBool` does; a bare name is true.
-    fn flag(&self, name: &str) -> Option<bool> {
+    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
         let value = self.parameters.get(name)?;
         Some(!matches!(
             value.as_str(),

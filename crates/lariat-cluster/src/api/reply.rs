@@ -1,17 +1,20 @@
 //! Responses.
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, RETRY_AFTER, VARY, WARNING};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, RETRY_AFTER, VARY, WARNING};
 use http::{Response, StatusCode};
 
 use super::body::ResponseBody;
+use super::negotiate::Encoding;
 use super::status::ApiError;
+use super::yaml;
 
 /// A response on its way out.
 #[derive(Debug)]
 pub(crate) struct Reply(Response<ResponseBody>);
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const YAML: HeaderValue = HeaderValue::from_static("application/yaml");
 pub(crate) const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
 impl Reply {
@@ -28,12 +31,25 @@ impl Reply {
         Self::new(code, JSON, ResponseBody::whole(document))
     }
 
-    pub(crate) fn text(code: StatusCode, text: &'static str) -> Self {
-        Self::new(
-            code,
-            TEXT,
-            ResponseBody::whole(Bytes::from_static(text.as_bytes())),
-        )
+    pub(crate) fn text(code: StatusCode, text: impl Into<Bytes>) -> Self {
+        Self::new(code, TEXT, ResponseBody::whole(text))
+    }
+
+    /// Answers nothing but a code.
+    pub(crate) fn empty(code: StatusCode) -> Self {
+        let mut response = Response::new(ResponseBody::whole(Bytes::new()));
+        *response.status_mut() = code;
+        Self(response)
+    }
+
+    /// Puts on the answer the tag by which a client asks whether it has changed.
+    pub(crate) fn tag(mut self, tag: &str) -> Self {
+        let headers = self.0.headers_mut();
+        if let Ok(tag) = HeaderValue::from_str(tag) {
+            headers.insert(ETAG, tag);
+        }
+        headers.append(VARY, HeaderValue::from_static("Accept"));
+        self
     }
 
     /// Answers JSON that is not in one piece.
@@ -62,6 +78,26 @@ impl Reply {
         self
     }
 
+    /// Writes the answer in another encoding, unless it is a stream or no JSON at all.
+    pub(crate) fn encoded(self, encoding: Encoding) -> Self {
+        let is_json = self.0.headers().get(CONTENT_TYPE) == Some(&JSON);
+        if encoding == Encoding::Json || !is_json {
+            return self;
+        }
+        let (parts, body) = self.0.into_parts();
+        let bytes = match body.into_bytes() {
+            Ok(bytes) => bytes,
+            Err(body) => return Self(Response::from_parts(parts, body)),
+        };
+        let body = match serde_json::from_slice(&bytes) {
+            Ok(document) => yaml::to_yaml(&document).into(),
+            Err(_) => bytes,
+        };
+        let mut response = Response::from_parts(parts, ResponseBody::whole(body));
+        response.headers_mut().insert(CONTENT_TYPE, YAML);
+        Self(response)
+    }
+
     /// Compresses a large answer.
     pub(crate) fn gzip(self) -> Self {
         let (parts, body) = self.0.into_parts();
@@ -70,9 +106,18 @@ impl Reply {
         if compressed {
             let headers = response.headers_mut();
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-            headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
+            headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
         }
         Self(response)
+    }
+
+    /// Answers with another body.
+    pub(crate) fn map(self, change: impl FnOnce(ResponseBody) -> ResponseBody) -> Self {
+        Self(self.0.map(change))
+    }
+
+    pub(crate) fn code(&self) -> StatusCode {
+        self.0.status()
     }
 
     pub(crate) fn into_response(self) -> Response<ResponseBody> {

@@ -5,8 +5,22 @@ use percent_encoding::percent_decode_str;
 /// What a path names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
+    /// `/`
+    Root,
     Version,
-    Health,
+    /// `/readyz`, or one check below it
+    Health {
+        endpoint: String,
+        check: String,
+    },
+    Metrics,
+    /// `/openapi/v3`
+    OpenApiIndex,
+    /// `/openapi/v3/api/v1`, `/openapi/v3/apis/{group}/{version}`
+    OpenApi {
+        group: String,
+        version: String,
+    },
     /// `/api`
     CoreVersions,
     /// `/apis`
@@ -19,6 +33,8 @@ pub(crate) enum Route {
         version: String,
     },
     Objects(Target),
+    /// `/lariat/…`: what is ours, and not of Kubernetes.
+    Admin(Vec<String>),
     Unknown,
 }
 
@@ -31,6 +47,8 @@ pub(crate) struct Target {
     pub(crate) plural: String,
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
+    /// The path itself says that this is a watch, of one object if it names one.
+    pub(crate) watches: bool,
 }
 
 impl Route {
@@ -46,12 +64,29 @@ impl Route {
         let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
         match segments[..] {
             ["version"] => Self::Version,
-            ["healthz" | "livez" | "readyz", ..] => Self::Health,
+            [endpoint @ ("healthz" | "livez" | "readyz"), ref rest @ ..] => Self::Health {
+                endpoint: endpoint.to_owned(),
+                check: rest.join("/"),
+            },
+            ["metrics"] => Self::Metrics,
+            ["openapi", "v3"] => Self::OpenApiIndex,
+            ["openapi", "v3", "api", version] => Self::OpenApi {
+                group: String::new(),
+                version: version.to_owned(),
+            },
+            ["openapi", "v3", "apis", group, version] => Self::OpenApi {
+                group: group.to_owned(),
+                version: version.to_owned(),
+            },
+            [""] => Self::Root,
             ["api"] => Self::CoreVersions,
             ["apis"] => Self::Groups,
             ["apis", group] => Self::Group(group.to_owned()),
             ["api", version, ref rest @ ..] => Self::versioned("", version, rest),
             ["apis", group, version, ref rest @ ..] => Self::versioned(group, version, rest),
+            ["lariat", ref rest @ ..] => {
+                Self::Admin(rest.iter().map(|&segment| segment.to_owned()).collect())
+            }
             _ => Self::Unknown,
         }
     }
@@ -67,6 +102,14 @@ impl Route {
             group: group.to_owned(),
             version: version.to_owned(),
             ..Target::default()
+        };
+        // The way watches were asked for before there was a parameter for them.
+        let rest = match rest {
+            ["watch", rest @ ..] if !rest.is_empty() => {
+                target.watches = true;
+                rest
+            }
+            rest => rest,
         };
         // A namespace is itself an object: `namespaces/x` and `namespaces/x/status` name it, anything
         // longer names something inside it.
@@ -114,7 +157,20 @@ mod tests {
     #[test]
     fn paths_name_what_kubernetes_says_they_name() {
         check("/version", "Version");
-        check("/readyz/ping", "Health");
+        check(
+            "/readyz/ping",
+            r#"Health { endpoint: "readyz", check: "ping" }"#,
+        );
+        check("/openapi/v3", "OpenApiIndex");
+        check(
+            "/openapi/v3/apis/apps/v1",
+            r#"OpenApi { group: "apps", version: "v1" }"#,
+        );
+        check(
+            "/api/v1/watch/namespaces/a/pods/b",
+            "/v1 ns=a pods name=b sub=-",
+        );
+        check("/api/v1/watch", "/v1 ns=- watch name=- sub=-");
         check("/apis/apps", r#"Group("apps")"#);
         check("/api/v1", r#"Resources { group: "", version: "v1" }"#);
         check("/api/v1/pods", "/v1 ns=- pods name=- sub=-");
@@ -134,7 +190,8 @@ mod tests {
             "apps/v1 ns=a deployments name=b sub=x/y",
         );
         check("/api/v1/nodes/a%2Fb", "/v1 ns=- nodes name=a/b sub=-");
-        check("/", "Unknown");
+        check("/", "Root");
+        check("/lariat/faults/1", r#"Admin(["faults", "1"])"#);
         check("/nosuch", "Unknown");
         check("/api/v1/pods/%ff", "Unknown");
     }

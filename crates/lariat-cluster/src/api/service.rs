@@ -7,14 +7,15 @@ use std::task::{Context, Poll};
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use http::{Request, Response, StatusCode};
+use http::{Request, Response};
 use http_body::Body;
 use tokio_util::sync::CancellationToken;
 
+use super::admin;
 use super::arrival::Arrival;
 use super::body::{self, ResponseBody};
 use super::discovery;
-use super::negotiate::Shape;
+use super::endpoints;
 use super::reply::Reply;
 use super::route::Route;
 use super::status::ApiError;
@@ -68,7 +69,8 @@ where
     let (parts, body) = request.into_parts();
     let (arrival, met) = Arrival::new(&server, parts);
     let compresses = arrival.accepts_gzip();
-    let path = arrival.path().to_owned();
+    let encoding = arrival.form().unwrap_or_default().encoding;
+    let (path, mark) = (arrival.path().to_owned(), arrival.mark);
     let answer = async {
         let answer = answer(Arc::clone(&server), arrival, met.fault.clone(), body);
         let reply = AssertUnwindSafe(answer).catch_unwind().await;
@@ -79,9 +81,17 @@ where
                 "the server has a defect; its log says more",
             ))
         });
-        reply.unwrap_or_else(Reply::from)
+        // Whatever an answer tells of has to be on disk, where there is one.
+        let reply = match server.store.settled().await {
+            Ok(()) => reply.unwrap_or_else(Reply::from),
+            Err(unsaved) => ApiError::internal(unsaved.to_string()).into(),
+        };
+        reply.encoded(encoding)
     };
     let reply = faults::interpose(&server, &met, answer).await?;
+    if let Some(mark) = mark {
+        server.journal.answered(mark, reply.code());
+    }
     Ok(if compresses { reply.gzip() } else { reply })
 }
 
@@ -99,30 +109,34 @@ where
     if server.stopped.is_cancelled() {
         return Err(ApiError::shut_down());
     }
-    let shape = arrival.shape()?;
-    let catalog = server.kinds.catalog();
-    if !matches!(arrival.route, Route::Objects(_)) && shape != Shape::Whole {
-        return Err(ApiError::not_acceptable());
-    }
     let (verb, content_type) = (arrival.verb(), arrival.content_type().to_owned());
     let user_agent = arrival.user_agent().to_owned();
-    let target = match arrival.route {
-        Route::Version => return Ok(discovery::version()),
-        Route::Health => return Ok(Reply::text(StatusCode::OK, "ok")),
-        Route::CoreVersions => return Ok(discovery::core_versions()),
-        Route::Groups => return Ok(discovery::groups(&catalog)),
-        Route::Group(group) => return discovery::group(&catalog, &group),
-        Route::Resources { group, version } => {
-            return discovery::resources(&catalog, &group, &version);
+    if let Route::Admin(path) = &arrival.route {
+        if !server.admin {
+            return Err(ApiError::page_not_found());
         }
-        Route::Objects(target) => target,
-        Route::Unknown => return Err(ApiError::page_not_found()),
+        let asked = admin::Asked {
+            method: arrival.method().clone(),
+            path: path.clone(),
+            query: arrival.query,
+            body: body::read(body).await?,
+        };
+        return admin::answer(&server, &asked).await;
+    }
+    let Route::Objects(target) = &arrival.route else {
+        return endpoints::answer(&server, &arrival);
     };
+    let target = target.clone();
+    let form = arrival.form()?;
+    let catalog = server.kinds.catalog();
     let resource = catalog
         .resource(&target.group, &target.version, &target.plural)
         .filter(|resource| resource.namespaced || target.namespace.is_none())
         .ok_or_else(|| discovery::unserved(&catalog, &target.group))?;
     let verb = verb.ok_or_else(ApiError::method_not_allowed)?;
+    if resource.rules.review && verb != Verb::Create {
+        return Err(ApiError::method_not_allowed());
+    }
     if resource.namespaced && target.namespace.is_none() && !spans_namespaces(verb) {
         return Err(ApiError::method_not_allowed());
     }
@@ -134,7 +148,8 @@ where
         resource: Arc::clone(resource),
         target,
         query: arrival.query,
-        shape,
+        shape: form.shape,
+        form,
         fault,
         server,
     };

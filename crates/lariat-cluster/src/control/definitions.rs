@@ -25,8 +25,8 @@ pub(super) struct Definitions {
 #[derive(Debug)]
 struct Served {
     table: TableId,
-    /// The generation of the definition that is served.
-    generation: i64,
+    /// The specification that is served.
+    spec: Value,
     terminating: Arc<AtomicBool>,
 }
 
@@ -113,27 +113,31 @@ impl Definitions {
         look.write_status(&decision, &next);
     }
 
-    /// Serves a definition in its present generation.
+    /// Serves a definition as it is at present.
     fn serve(&mut self, look: &Look<'_>) {
         let name = look.stored.key().name();
-        let generation = look.generation();
+        let spec = look.object.get("spec").unwrap_or(&Value::Null);
+        // A definition that was going may be back, with a snapshot that was restored.
         let known = self.served.get(name);
-        if known.is_some_and(|served| served.generation == generation) {
+        let returns = known.is_some_and(|served| served.terminating.load(Ordering::Relaxed));
+        // Generations do not tell specifications apart: a snapshot may take them back.
+        if !returns && known.is_some_and(|served| served.spec == *spec) {
             return;
         }
         let table = look.server.store.table(name);
-        let terminating = known
+        let terminating = known.filter(|_| !returns);
+        let terminating = terminating
             .map(|served| Arc::clone(&served.terminating))
             .unwrap_or_default();
         let resources = resources_of(&look.definition, table, &terminating);
         look.server.kinds.serve(table, resources);
         if known.is_some() {
             // What watchers are told depends on the definition, so they have to come again.
-            look.server.store.end_watches(Some(table), Ending::Clean);
+            look.server.store.end_watches(Some(table), Ending::Drained);
         }
         let served = Served {
             table,
-            generation,
+            spec: spec.clone(),
             terminating,
         };
         self.served.insert(name.to_owned(), served);
@@ -171,7 +175,9 @@ impl Definitions {
     fn retire(&mut self, server: &Server, name: &str) {
         if let Some(served) = self.served.remove(name) {
             server.kinds.serve(served.table, Vec::new());
-            server.store.end_watches(Some(served.table), Ending::Clean);
+            server
+                .store
+                .end_watches(Some(served.table), Ending::Drained);
         }
     }
 }
@@ -219,14 +225,6 @@ fn established(status: &str, reason: &str, message: &str) -> Value {
 }
 
 impl Look<'_> {
-    fn generation(&self) -> i64 {
-        let generation = self
-            .object
-            .get("metadata")
-            .and_then(|m| m.get("generation")?.as_i64());
-        generation.unwrap_or(0)
-    }
-
     fn status(&self) -> &Value {
         self.object.get("status").unwrap_or(&Value::Null)
     }

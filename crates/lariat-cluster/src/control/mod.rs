@@ -17,6 +17,7 @@ pub(crate) async fn run(server: Arc<Server>) {
     let mut commits = server.store.commits();
     let mut definitions = definitions::Definitions::default();
     loop {
+        let seen = server.store.sequence();
         // A defect in one look must not end all later ones.
         let looks: [&mut dyn FnMut(); 2] = [&mut || definitions.reconcile(&server), &mut || {
             namespaces::reconcile(&server)
@@ -26,6 +27,7 @@ pub(crate) async fn run(server: Arc<Server>) {
                 tracing::error!("the control plane panicked; it goes on with the next change");
             }
         }
+        server.looked.send_replace(seen);
         tokio::select! {
             changed = commits.changed() => {
                 if changed.is_err() {

@@ -59,6 +59,40 @@ pub enum Action {
     RefuseWatchList,
     /// Leaves out the bookmark that marks the end of the initial events. **Illegal.**
     OmitInitialEnd,
+    /// Sends the body of an answer with no more than so many bytes a second. Legal.
+    ///
+    /// It does not slow the request itself, nor compress the answer. 0 counts as 1.
+    Bandwidth(u64),
+    /// Keeps reads at the state there was when the rule was added. **Illegal.**
+    ///
+    /// Unlike [`StaleRead`](Self::StaleRead) also those that have to be consistent: lists answer the old
+    /// state under its version, and watches send nothing that came later. Versions that were named by
+    /// the client and pages that it continues are answered as always.
+    Freeze,
+    /// Sends of each object only the net change when a watch goes on from a version. Legal.
+    ///
+    /// States in between are left out, and objects that came and went meanwhile.
+    SkipStates,
+    /// Deletes an object and creates it again, before the request is handled. Legal.
+    ///
+    /// It keeps its name and content and gets a new uid, as when another client deletes and creates it.
+    /// An empty name stands for the object in the path. Without a namespace in the path it happens in
+    /// every one.
+    Recreate(String),
+    /// Refuses a write with 403 and a reason, as admission control does. Legal.
+    Reject(String),
+    /// Refuses a creation with 403 because the named quota is used up. Legal.
+    ///
+    /// As many objects as there are in the namespace are said to be its limit.
+    ExceedQuota(String),
+    /// Does what was asked, and ends the body after so many bytes as if it were complete. **Illegal.**
+    Truncate(usize),
+    /// Does what was asked, and answers a body that is not JSON though it says so. **Illegal.**
+    Garble,
+    /// Answers 200 with a page of HTML, as a proxy with a login page, and does nothing. **Illegal.**
+    Html,
+    /// Sends every event of a watch twice. **Illegal.**
+    DuplicateEvents,
 }
 
 /// When something happens to a watch.
@@ -80,7 +114,13 @@ impl Action {
     pub fn is_legal(&self) -> bool {
         match self {
             Self::Refuse(refusal) => refusal.is_legal(),
-            Self::ReplayEvents(_) | Self::OmitInitialEnd => false,
+            Self::ReplayEvents(_)
+            | Self::OmitInitialEnd
+            | Self::Freeze
+            | Self::Truncate(_)
+            | Self::Garble
+            | Self::Html
+            | Self::DuplicateEvents => false,
             Self::Delay(_)
             | Self::NoAnswer
             | Self::Disconnect
@@ -92,7 +132,12 @@ impl Action {
             | Self::EndWatch(_)
             | Self::CutWatch(_)
             | Self::HangWatch(_)
-            | Self::RefuseWatchList => true,
+            | Self::RefuseWatchList
+            | Self::Bandwidth(_)
+            | Self::SkipStates
+            | Self::Recreate(_)
+            | Self::Reject(_)
+            | Self::ExceedQuota(_) => true,
         }
     }
 }

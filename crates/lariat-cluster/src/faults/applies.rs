@@ -3,17 +3,30 @@
 use super::Action;
 use crate::api::query::Query;
 use crate::journal::Request;
+use crate::kinds::Kinds;
 
 /// A request as rules see it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) request: &'a Request,
     pub(crate) query: &'a Query,
+    pub(crate) kinds: &'a Kinds,
 }
 
 impl Asked<'_> {
     fn is(&self, verbs: &[&str]) -> bool {
         !self.request.resource.is_empty() && verbs.contains(&&*self.request.verb)
+    }
+
+    /// Returns whether it is about objects of a kind.
+    pub(super) fn is_about(&self, kind: &str) -> bool {
+        let catalog = self.kinds.catalog();
+        let group = &self.request.group;
+        let mut versions = catalog.versions(group).into_iter();
+        versions.any(|version| {
+            let resource = catalog.resource(group, version, &self.request.resource);
+            resource.is_some_and(|resource| resource.kind == kind)
+        })
     }
 
     fn asks_for_initial_events(&self) -> bool {
@@ -53,12 +66,21 @@ impl Action {
             | Self::NoAnswer
             | Self::Disconnect
             | Self::LoseReply
-            | Self::SkipVersions(_) => true,
+            | Self::SkipVersions(_)
+            | Self::Bandwidth(_)
+            | Self::Truncate(_)
+            | Self::Garble
+            | Self::Html => true,
             Self::Expire => asked.watches_from_version() || asked.lists_old_state(),
             Self::StaleRead => asked.is(&["get", "list", "watch"]) && asked.version() == "0",
             Self::Conflict => asked.is(&["update", "patch"]),
             Self::EndWatch(_) | Self::CutWatch(_) | Self::HangWatch(_) => asked.is(&["watch"]),
-            Self::ReplayEvents(_) => asked.watches_from_version(),
+            Self::DuplicateEvents => asked.is(&["watch"]),
+            Self::ReplayEvents(_) | Self::SkipStates => asked.watches_from_version(),
+            Self::Freeze => asked.is(&["get", "list", "watch"]) && !asked.lists_old_state(),
+            Self::Recreate(_) => !asked.request.resource.is_empty(),
+            Self::Reject(_) => asked.is(&["create", "update", "patch", "delete"]),
+            Self::ExceedQuota(_) => asked.is(&["create"]),
             Self::RefuseWatchList => asked.asks_for_initial_events(),
             Self::OmitInitialEnd => {
                 let from_state = asked.asks_for_initial_events() || !asked.names_version();

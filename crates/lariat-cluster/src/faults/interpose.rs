@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::time;
 
-use super::{Action, Met};
+use super::{Action, Met, spoil};
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
 use crate::server::Server;
@@ -33,6 +33,16 @@ pub(crate) async fn interpose(
         Some(Action::LoseReply) => {
             handled.await;
             Err(lost("the reply is lost"))
+        }
+        Some(Action::Html) => Ok(spoil::page()),
+        Some(Action::Garble) => Ok(spoil::garble(handled.await)),
+        Some(Action::Truncate(bytes)) => {
+            let reply = handled.await;
+            Ok(reply.map(|body| spoil::truncate(body, *bytes)))
+        }
+        Some(Action::Bandwidth(rate)) => {
+            let reply = handled.await;
+            Ok(reply.map(|body| spoil::throttle(body, *rate)))
         }
         Some(Action::SkipVersions(versions)) => {
             server.store.skip_revisions(*versions);

@@ -26,14 +26,17 @@
 
 mod action;
 mod applies;
+mod form;
 mod interpose;
 mod refusal;
 mod rule;
 mod rules;
+mod spoil;
 
 use std::fmt;
 use std::sync::Arc;
 
+use crate::journal::Request;
 use crate::server::Server;
 
 pub use action::{Action, After};
@@ -44,8 +47,9 @@ pub use rule::{Rule, RuleId};
 pub use http::StatusCode;
 
 pub(crate) use applies::Asked;
+pub(crate) use form::RuleForm;
 pub(crate) use interpose::interpose;
-pub(crate) use rules::{Fault, Met, Rules};
+pub(crate) use rules::{Fault, Isolated, Met, Rules};
 
 /// The faults of a cluster; a clone is a handle on the same.
 ///
@@ -65,6 +69,39 @@ impl Faults {
     )]
     pub fn add(&self, rule: Rule) -> RuleId {
         self.server.faults.add(rule, self.server.store.revision())
+    }
+
+    /// Cuts a client off from the cluster: its connections break, and so do its open watches.
+    ///
+    /// It is known by how its `User-Agent` begins. [Removing](Self::remove) the rule heals the partition.
+    /// To end it by itself, or to narrow it, add a [`Rule`] with [`Action::Disconnect`]; this one also
+    /// breaks the watches that are open.
+    #[expect(clippy::must_use_candidate, reason = "as for add")]
+    pub fn partition(&self, client: &str) -> RuleId {
+        let rule = self.add(Rule::new(Action::Disconnect).client(client));
+        self.server.faults.isolate(rule, client, false);
+        rule
+    }
+
+    /// Cuts a client off without a word: its requests are not answered, its watches fall silent.
+    ///
+    /// So does a network that drops packets. What hangs goes on hanging when the rule is
+    /// [removed](Self::remove), as connections do whose other end forgot them.
+    #[expect(clippy::must_use_candidate, reason = "as for add")]
+    pub fn blackhole(&self, client: &str) -> RuleId {
+        let rule = self.add(Rule::new(Action::NoAnswer).client(client));
+        self.server.faults.isolate(rule, client, true);
+        rule
+    }
+
+    /// Lets no write of a Lease by a client through, nor answers it, while all else works.
+    ///
+    /// A leader that is met by this must give up before its lease ends.
+    #[expect(clippy::must_use_candidate, reason = "as for add")]
+    pub fn block_leases(&self, client: &str) -> RuleId {
+        let writes = |request: &Request| !matches!(&*request.verb, "get" | "list" | "watch");
+        let rule = Rule::new(Action::NoAnswer).resource("leases");
+        self.add(rule.client(client).when(writes))
     }
 
     /// Takes a rule away, and tells whether it was still there.

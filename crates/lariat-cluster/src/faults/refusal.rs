@@ -9,7 +9,7 @@ use crate::api::body::ResponseBody;
 use crate::api::reply::{Reply, TEXT};
 use crate::api::status::ApiError;
 
-const HTML: HeaderValue = HeaderValue::from_static("text/html");
+pub(super) const HTML: HeaderValue = HeaderValue::from_static("text/html");
 
 /// An error to answer: its code, how it is written, and when to come again.
 ///
@@ -26,9 +26,9 @@ const HTML: HeaderValue = HeaderValue::from_static("text/html");
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "a refusal does nothing until it is part of a rule"]
 pub struct Refusal {
-    code: StatusCode,
-    form: Form,
-    retry_after: Option<u64>,
+    pub(super) code: StatusCode,
+    pub(super) form: Form,
+    pub(super) retry_after: Option<u64>,
 }
 
 /// How an error is written.

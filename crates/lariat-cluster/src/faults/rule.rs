@@ -1,6 +1,13 @@
 //! Which requests a fault is for.
 
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
 use super::{Action, Asked};
+use crate::journal::Request;
 
 /// A fault and the requests it is for: all, unless something narrows it.
 ///
@@ -9,20 +16,44 @@ use super::{Action, Asked};
 #[must_use = "a rule does nothing until it is added"]
 pub struct Rule {
     pub(super) action: Action,
-    verb: Option<String>,
-    resource: Option<String>,
-    subresource: Option<String>,
-    namespace: Option<String>,
-    name: Option<String>,
-    client: Option<String>,
-    skip: u64,
-    probability: f64,
-    times: u64,
+    pub(super) verb: Option<String>,
+    pub(super) resource: Option<String>,
+    pub(super) kind: Option<String>,
+    pub(super) subresource: Option<String>,
+    pub(super) namespace: Option<String>,
+    pub(super) name: Option<String>,
+    pub(super) client: Option<String>,
+    pub(super) condition: Option<Condition>,
+    pub(super) skip: u64,
+    pub(super) probability: f64,
+    pub(super) times: u64,
+    /// How long it lasts after it was added.
+    pub(super) lasts: Option<Duration>,
+    pub(super) until: Option<Instant>,
+}
+
+#[derive(Clone)]
+pub(super) struct Condition(Arc<dyn Fn(&Request) -> bool + Send + Sync>);
+
+impl fmt::Debug for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
 }
 
 /// Names a rule that was added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RuleId(pub(super) u64);
+
+impl RuleId {
+    pub(crate) fn of(number: u64) -> Self {
+        Self(number)
+    }
+
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+}
 
 impl Rule {
     /// Makes a rule for every request the action says anything about.
@@ -31,14 +62,24 @@ impl Rule {
             action,
             verb: None,
             resource: None,
+            kind: None,
             subresource: None,
             namespace: None,
             name: None,
             client: None,
+            condition: None,
             skip: 0,
             probability: 1.0,
             times: u64::MAX,
+            lasts: None,
+            until: None,
         }
+    }
+
+    /// Returns what it does.
+    #[must_use]
+    pub fn action(&self) -> &Action {
+        &self.action
     }
 
     /// Narrows it to a verb, as the [journal](crate::Request::verb) has it.
@@ -50,6 +91,12 @@ impl Rule {
     /// Narrows it to a resource by its plural name.
     pub fn resource(mut self, plural: impl Into<String>) -> Self {
         self.resource = Some(plural.into());
+        self
+    }
+
+    /// Narrows it to a resource by its kind, such as `ConfigMap`, in any version.
+    pub fn kind(mut self, kind: impl Into<String>) -> Self {
+        self.kind = Some(kind.into());
         self
     }
 
@@ -74,6 +121,27 @@ impl Rule {
     /// Narrows it to clients whose `User-Agent` begins so.
     pub fn client(mut self, user_agent: impl Into<String>) -> Self {
         self.client = Some(user_agent.into());
+        self
+    }
+
+    /// Narrows it to requests that meet a condition, beside everything else.
+    ///
+    /// It is asked while the rules are locked, so it must not use the cluster's faults. `at` and `code`
+    /// are not known yet.
+    pub fn when(mut self, condition: impl Fn(&Request) -> bool + Send + Sync + 'static) -> Self {
+        self.condition = Some(Condition(Arc::new(condition)));
+        self
+    }
+
+    /// Ends it at a moment of tokio's clock; it meets no request from then on.
+    pub fn until(mut self, end: Instant) -> Self {
+        self.until = Some(end);
+        self
+    }
+
+    /// Ends it some time after it was added, on tokio's clock.
+    pub fn for_time(mut self, time: Duration) -> Self {
+        self.lasts = Some(time);
         self
     }
 
@@ -122,7 +190,18 @@ impl Rule {
                 .client
                 .as_deref()
                 .is_none_or(|client| request.user_agent.starts_with(client))
+            && self.kind.as_deref().is_none_or(|kind| asked.is_about(kind))
             && self.action.applies_to(asked)
+            && self
+                .condition
+                .as_ref()
+                .is_none_or(|Condition(holds)| holds(request))
+    }
+
+    /// Returns the moment it ends if it is added now.
+    pub(super) fn end(&self, now: Instant) -> Option<Instant> {
+        let lasts_to = self.lasts.and_then(|time| now.checked_add(time));
+        self.until.into_iter().chain(lasts_to).min()
     }
 
     /// Returns whether it fires at a match, given those before and a chance from 0 up to 1.

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::{Action, Asked, Rule, RuleId};
 
@@ -13,6 +15,23 @@ const STREAM: u64 = 0x6661_756c_7473;
 #[derive(Debug)]
 pub(crate) struct Rules {
     known: Mutex<Known>,
+    isolated: watch::Sender<Vec<Isolated>>,
+}
+
+/// Clients whose open watches are to break.
+#[derive(Debug, Clone)]
+pub(crate) struct Isolated {
+    rule: RuleId,
+    /// How their `User-Agent` begins.
+    client: String,
+    /// Whether their connections stay open, with nothing coming through.
+    pub(crate) silent: bool,
+}
+
+impl Isolated {
+    pub(crate) fn is(&self, user_agent: &str) -> bool {
+        user_agent.starts_with(&self.client)
+    }
 }
 
 #[derive(Debug)]
@@ -30,6 +49,8 @@ struct Entry {
     rule: Rule,
     /// The revision at which it was added.
     revision: u64,
+    /// When it is over.
+    end: Option<Instant>,
     matches: u64,
     fired: u64,
 }
@@ -62,7 +83,34 @@ impl Rules {
                 added: 0,
                 random,
             }),
+            isolated: watch::Sender::default(),
         }
+    }
+
+    /// Subscribes to the clients that are cut off.
+    pub(crate) fn isolated(&self) -> watch::Receiver<Vec<Isolated>> {
+        self.isolated.subscribe()
+    }
+
+    /// Breaks the open watches of the client a rule is for.
+    pub(super) fn isolate(&self, rule: RuleId, client: &str, silent: bool) {
+        let client = client.to_owned();
+        self.isolated.send_modify(|isolated| {
+            isolated.push(Isolated {
+                rule,
+                client,
+                silent,
+            });
+        });
+    }
+
+    /// Returns every rule with its id and how often it has fired.
+    pub(crate) fn each(&self) -> Vec<(RuleId, Rule, u64)> {
+        let known = self.known.lock();
+        let entries = known.entries.iter();
+        entries
+            .map(|entry| (entry.id, entry.rule.clone(), entry.fired))
+            .collect()
     }
 
     pub(super) fn add(&self, rule: Rule, revision: u64) -> RuleId {
@@ -71,6 +119,7 @@ impl Rules {
         let id = RuleId(known.added);
         known.entries.push(Entry {
             id,
+            end: rule.end(Instant::now()),
             rule,
             revision,
             matches: 0,
@@ -80,6 +129,8 @@ impl Rules {
     }
 
     pub(super) fn remove(&self, id: RuleId) -> bool {
+        self.isolated
+            .send_modify(|isolated| isolated.retain(|each| each.rule != id));
         let mut known = self.known.lock();
         let before = known.entries.len();
         known.entries.retain(|entry| entry.id != id);
@@ -87,6 +138,7 @@ impl Rules {
     }
 
     pub(super) fn clear(&self) {
+        self.isolated.send_modify(Vec::clear);
         self.known.lock().entries.clear();
     }
 
@@ -126,7 +178,8 @@ impl Rules {
 impl Entry {
     /// Counts a request if the rule is for it, and tells whether the rule fires.
     fn meets(&mut self, asked: &Asked<'_>, random: &mut fastrand::Rng) -> bool {
-        if !self.rule.matches(asked) {
+        let is_over = self.end.is_some_and(|end| Instant::now() >= end);
+        if is_over || !self.rule.matches(asked) {
             return false;
         }
         let fires = self.rule.fires(self.matches, self.fired, random.f64());

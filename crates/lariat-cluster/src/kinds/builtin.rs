@@ -2,6 +2,7 @@
 //!
 //! Source of the rows: kube-apiserver 1.36, observed with one object of each kind.
 
+use super::machinery;
 use super::resource::{Generation, NameRule, Rules};
 
 /// One built-in kind.
@@ -42,21 +43,8 @@ const CORE_EVENT_FIELDS: [&str; 11] = [
     "reportingComponent",
 ];
 
-const EVENT_FIELDS: [&str; 10] = [
-    "regarding.kind",
-    "regarding.namespace",
-    "regarding.name",
-    "regarding.uid",
-    "regarding.apiVersion",
-    "regarding.resourceVersion",
-    "regarding.fieldPath",
-    "reason",
-    "type",
-    "reportingController",
-];
-
 /// Begins the row of a namespaced kind.
-fn ns(api: &'static str, kind: &'static str, plural: &'static str) -> Row {
+pub(super) fn ns(api: &'static str, kind: &'static str, plural: &'static str) -> Row {
     let (group, version) = api.split_once('/').unwrap_or(("", api));
     Row {
         group,
@@ -71,7 +59,7 @@ fn ns(api: &'static str, kind: &'static str, plural: &'static str) -> Row {
 }
 
 /// Begins the row of a cluster-scoped kind.
-fn cluster(api: &'static str, kind: &'static str, plural: &'static str) -> Row {
+pub(super) fn cluster(api: &'static str, kind: &'static str, plural: &'static str) -> Row {
     Row {
         namespaced: false,
         ..ns(api, kind, plural)
@@ -79,51 +67,63 @@ fn cluster(api: &'static str, kind: &'static str, plural: &'static str) -> Row {
 }
 
 impl Row {
-    fn short(self, short_names: &'static [&'static str]) -> Self {
+    pub(super) fn short(self, short_names: &'static [&'static str]) -> Self {
         Self {
             short_names,
             ..self
         }
     }
 
-    fn all(self) -> Self {
+    pub(super) fn all(self) -> Self {
         Self {
             categories: &["all"],
             ..self
         }
     }
 
-    fn generation(mut self) -> Self {
+    pub(super) fn extends(self) -> Self {
+        Self {
+            categories: &["api-extensions"],
+            ..self
+        }
+    }
+
+    pub(super) fn generation(mut self) -> Self {
         self.rules.generation = Generation::Content;
         self
     }
 
-    fn status(mut self) -> Self {
+    pub(super) fn status(mut self) -> Self {
         self.rules.status = true;
         self
     }
 
-    fn put_creates(mut self) -> Self {
+    pub(super) fn put_creates(mut self) -> Self {
         self.rules.put_creates = true;
         self
     }
 
-    fn version_required(mut self) -> Self {
+    pub(super) fn version_required(mut self) -> Self {
         self.rules.version_required = true;
         self
     }
 
-    fn answers_object(mut self) -> Self {
+    pub(super) fn answers_object(mut self) -> Self {
         self.rules.delete_answers_object = true;
         self
     }
 
-    fn fields(mut self, labels: &[&str]) -> Self {
+    pub(super) fn fields(mut self, labels: &[&str]) -> Self {
         self.rules.field_labels = labels.iter().map(|label| (*label).to_owned()).collect();
         self
     }
 
-    fn names(mut self, rule: NameRule) -> Self {
+    pub(super) fn review(mut self) -> Self {
+        self.rules.review = true;
+        self
+    }
+
+    pub(super) fn names(mut self, rule: NameRule) -> Self {
         self.rules.names = rule;
         self
     }
@@ -136,7 +136,7 @@ pub(super) fn rows() -> Vec<Row> {
         networking(),
         policy(),
         storage(),
-        machinery(),
+        machinery::rows(),
     ]
     .concat()
 }
@@ -241,6 +241,14 @@ fn workloads() -> Vec<Row> {
         .short(&["hpa"])
         .all()
         .status(),
+        ns(
+            "autoscaling/v1",
+            "HorizontalPodAutoscaler",
+            "horizontalpodautoscalers",
+        )
+        .short(&["hpa"])
+        .all()
+        .status(),
     ]
 }
 
@@ -325,60 +333,5 @@ fn storage() -> Vec<Row> {
         cluster(storage, "VolumeAttributesClass", "volumeattributesclasses")
             .short(&["vac"])
             .answers_object(),
-    ]
-}
-
-fn machinery() -> Vec<Row> {
-    let admission = "admissionregistration.k8s.io/v1";
-    vec![
-        ns("coordination.k8s.io/v1", "Lease", "leases")
-            .put_creates()
-            .version_required(),
-        ns("events.k8s.io/v1", "Event", "events")
-            .short(&["ev"])
-            .put_creates()
-            .fields(&EVENT_FIELDS),
-        cluster(
-            "apiextensions.k8s.io/v1",
-            "CustomResourceDefinition",
-            "customresourcedefinitions",
-        )
-        .short(&["crd", "crds"])
-        .generation()
-        .status()
-        .version_required()
-        .answers_object(),
-        cluster("apiregistration.k8s.io/v1", "APIService", "apiservices")
-            .status()
-            .version_required(),
-        cluster(
-            admission,
-            "ValidatingWebhookConfiguration",
-            "validatingwebhookconfigurations",
-        )
-        .generation()
-        .version_required(),
-        cluster(
-            admission,
-            "MutatingWebhookConfiguration",
-            "mutatingwebhookconfigurations",
-        )
-        .generation()
-        .version_required(),
-        cluster(
-            admission,
-            "ValidatingAdmissionPolicy",
-            "validatingadmissionpolicies",
-        )
-        .generation()
-        .status()
-        .version_required(),
-        cluster(
-            admission,
-            "ValidatingAdmissionPolicyBinding",
-            "validatingadmissionpolicybindings",
-        )
-        .generation()
-        .version_required(),
     ]
 }

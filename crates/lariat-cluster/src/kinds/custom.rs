@@ -1,13 +1,16 @@
 //! What a CustomResourceDefinition says about the kinds it defines.
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
-use super::resource::{Generation, Resource, Rules};
+use super::resource::{Column, Generation, Resource, Rules, Scale};
 use crate::store::{Object, TableId};
+use crate::structural::Structural;
+use crate::structural::json_path::JsonPath;
 
 /// The parts of a CustomResourceDefinition that decide how its kind is served.
 #[derive(Debug, Clone, Deserialize)]
@@ -41,15 +44,40 @@ pub(crate) struct Names {
 pub(crate) struct Version {
     pub(crate) name: String,
     pub(crate) served: bool,
+    #[serde(default)]
+    deprecated: bool,
+    #[serde(default)]
+    deprecation_warning: Option<String>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    schema: Validation,
     #[serde(default, deserialize_with = "null_as_default")]
     subresources: Subresources,
     #[serde(default, deserialize_with = "null_as_default")]
     selectable_fields: Vec<SelectableField>,
+    #[serde(default, deserialize_with = "null_as_default")]
+    additional_printer_columns: Vec<Column>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
+struct Validation {
+    #[serde(default, rename = "openAPIV3Schema")]
+    schema: Value,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
 struct Subresources {
     status: Option<Object>,
+    scale: Option<ScalePaths>,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ScalePaths {
+    spec_replicas_path: String,
+    status_replicas_path: String,
+    #[serde(default)]
+    label_selector_path: Option<String>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -100,8 +128,45 @@ pub(crate) fn resources_of(
         rules: rules_of(version),
         table,
         terminating: Arc::clone(terminating),
+        types: OnceLock::new(),
+        schema: Some(Arc::new(Structural::compile(&version.schema.schema))),
+        columns: Some(version.additional_printer_columns.clone()).filter(|c| !c.is_empty()),
+        deprecation: deprecation_of(spec, version),
     };
     served.map(|version| Arc::new(resource(version))).collect()
+}
+
+/// Returns what clients of a deprecated version are told.
+///
+/// Source: `k8s.io/apiextensions-apiserver/pkg/apiserver.defaultDeprecationWarning`.
+fn deprecation_of(spec: &Spec, version: &Version) -> Option<String> {
+    if !version.deprecated {
+        return None;
+    }
+    if let Some(warning) = &version.deprecation_warning {
+        return Some(warning.clone());
+    }
+    let (group, kind) = (&spec.group, &spec.names.kind);
+    let present = format!("{group}/{} {kind} is deprecated", version.name);
+    let newer = spec.versions.iter().filter(|other| {
+        let outlasts = other.served && !other.deprecated && other.name != version.name;
+        outlasts && version_order(&other.name) > version_order(&version.name)
+    });
+    let best = newer.max_by_key(|other| version_order(&other.name));
+    Some(match best {
+        Some(best) => format!("{present}; use {group}/{} {kind}", best.name),
+        None => present,
+    })
+}
+
+fn scale_of(paths: &ScalePaths) -> Option<Scale> {
+    let path = |text: &str| JsonPath::parse(text).ok();
+    let selector = paths.label_selector_path.as_deref();
+    Some(Scale {
+        spec_path: path(&paths.spec_replicas_path)?,
+        status_path: path(&paths.status_replicas_path)?,
+        selector_path: selector.filter(|text| !text.is_empty()).and_then(path),
+    })
 }
 
 fn rules_of(version: &Version) -> Rules {
@@ -120,6 +185,7 @@ fn rules_of(version: &Version) -> Rules {
         field_labels: paths
             .map(|f| f.json_path.trim_start_matches('.').to_owned())
             .collect(),
+        scale: version.subresources.scale.as_ref().and_then(scale_of),
         ..Rules::default()
     }
 }

@@ -2,17 +2,18 @@
 
 mod builtin;
 mod custom;
+mod machinery;
 mod resource;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::RwLock;
 
 use crate::store::{Store, TableId};
 
 pub(crate) use custom::{Definition, Names, Spec, resources_of};
-pub(crate) use resource::{Generation, NameRule, Resource, qualified};
+pub(crate) use resource::{Column, Generation, NameRule, Resource, Scale, qualified};
 
 /// Group and version.
 pub(crate) type GroupVersion = (String, String);
@@ -125,6 +126,11 @@ impl Catalog {
             .find(|resource| resource.plural == plural)
     }
 
+    /// Iterates over every resource in every version.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
+        self.versions.values().flatten()
+    }
+
     /// Iterates over every resource, one version each.
     pub(crate) fn each_table(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let mut seen = Vec::new();
@@ -151,5 +157,9 @@ fn resource_of(row: builtin::Row, table: TableId) -> Resource {
         rules: row.rules,
         table,
         terminating: Arc::default(),
+        types: OnceLock::new(),
+        schema: None,
+        columns: None,
+        deprecation: None,
     }
 }

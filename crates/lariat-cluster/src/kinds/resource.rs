@@ -1,11 +1,15 @@
 //! What the server knows of one resource in one version.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use lariat_core::{Gvk, ObjectKey};
+use serde::Deserialize;
 
+use crate::schema::{self, Schema};
 use crate::store::{Object, TableId};
+use crate::structural::Structural;
+use crate::structural::json_path::JsonPath;
 
 /// One resource in one version: its names, and the ways in which kinds differ.
 #[derive(Debug)]
@@ -23,6 +27,35 @@ pub(crate) struct Resource {
     pub(crate) table: TableId,
     /// The kind is being removed: nothing new may be created.
     pub(crate) terminating: Arc<AtomicBool>,
+    /// What a definition says about the content of the objects.
+    pub(crate) schema: Option<Arc<Structural>>,
+    /// The types of the fields, found when they are first asked for.
+    pub(crate) types: OnceLock<Schema>,
+    /// The columns a definition adds to tables, if it says anything about them.
+    pub(crate) columns: Option<Vec<Column>>,
+    /// What clients of a deprecated version are told.
+    pub(crate) deprecation: Option<String>,
+}
+
+/// A column of a table, as `additionalPrinterColumns` define them.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct Column {
+    pub(crate) name: String,
+    #[serde(rename = "type")]
+    pub(crate) kind: String,
+    pub(crate) format: String,
+    pub(crate) description: String,
+    pub(crate) priority: i32,
+    pub(crate) json_path: String,
+}
+
+/// Where custom resources keep what their scale subresource shows.
+#[derive(Debug, Clone)]
+pub(crate) struct Scale {
+    pub(crate) spec_path: JsonPath,
+    pub(crate) status_path: JsonPath,
+    pub(crate) selector_path: Option<JsonPath>,
 }
 
 /// Where kinds differ in their treatment.
@@ -42,8 +75,12 @@ pub(crate) struct Rules {
     pub(crate) field_labels: Vec<String>,
     /// The kind comes from a CustomResourceDefinition.
     pub(crate) custom: bool,
+    /// The kind is a question the server answers: it is only created, and nothing is stored.
+    pub(crate) review: bool,
     /// What a name of this kind must look like.
     pub(crate) names: NameRule,
+    /// The scale subresource of a custom resource.
+    pub(crate) scale: Option<Scale>,
 }
 
 /// Which changes raise `metadata.generation`.
@@ -89,6 +126,16 @@ impl Resource {
     /// Returns the kind with its group, as messages name a kind.
     pub(crate) fn qualified_kind(&self) -> String {
         qualified(&self.kind, &self.group)
+    }
+
+    /// Returns the types of the fields.
+    pub(crate) fn types(&self) -> &Schema {
+        self.types.get_or_init(|| {
+            let builtin = || schema::builtin(&self.api_version(), &self.kind);
+            let known = if self.rules.custom { None } else { builtin() };
+            let defined = self.schema.as_ref().map(|schema| schema.raw());
+            known.unwrap_or_else(|| schema::custom(defined))
+        })
     }
 
     pub(crate) fn is_terminating(&self) -> bool {

@@ -7,10 +7,14 @@
 mod encode;
 mod history;
 mod object;
+mod snapshot;
+mod state;
 #[cfg(test)]
 mod tests;
+#[cfg_attr(not(feature = "sqlite"), path = "unwritten_off.rs")]
+mod unwritten;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,10 +23,15 @@ use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
-use history::History;
-
 pub(crate) use history::Event;
 pub(crate) use object::{Draft, EventType, METADATA_HEAD, Object, Stored};
+pub use snapshot::Snapshot;
+pub(crate) use unwritten::Unsaved;
+#[cfg(feature = "sqlite")]
+pub(crate) use unwritten::{Batch, Past, Record};
+
+use state::State;
+use unwritten::Durability;
 
 /// Revisions below this are older than any history, as on a server that has been up for a while.
 const FIRST_REVISION: u64 = 500;
@@ -38,23 +47,7 @@ pub(crate) struct Store {
     /// Counts what the dispatcher announced about any table.
     commits: watch::Sender<u64>,
     history_capacity: usize,
-}
-
-#[derive(Debug)]
-struct State {
-    revision: u64,
-    tables: Vec<Table>,
-    table_ids: HashMap<String, TableId>,
-    /// Tables with changes the dispatcher has not announced.
-    unannounced: Vec<TableId>,
-}
-
-/// The objects of one resource, whatever the versions it is served in.
-#[derive(Debug)]
-struct Table {
-    objects: BTreeMap<ObjectKey, Arc<Stored>>,
-    history: History,
-    signal: watch::Sender<Signal>,
+    durability: Durability,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +69,8 @@ pub(crate) enum Ending {
     /// The response is complete.
     #[default]
     Clean,
+    /// The response is complete, and tells everything that happened until then.
+    Drained,
     /// The connection breaks in the middle of a line.
     Cut,
 }
@@ -153,37 +148,26 @@ pub(crate) struct Page {
 impl Store {
     pub(crate) fn new(history_capacity: usize) -> Self {
         Self {
-            state: Mutex::new(State {
-                revision: FIRST_REVISION,
-                tables: Vec::new(),
-                table_ids: HashMap::new(),
-                unannounced: Vec::new(),
-            }),
+            state: Mutex::new(State::new()),
             committed: Notify::new(),
             commits: watch::Sender::new(0),
             history_capacity,
+            durability: Durability::default(),
         }
     }
 
     /// Returns the table of a resource, which is made on first use.
     pub(crate) fn table(&self, name: &str) -> TableId {
-        let mut state = self.state.lock();
-        if let Some(id) = state.table_ids.get(name) {
-            return *id;
-        }
-        let id = TableId(state.tables.len());
-        let history = History::new(state.revision, self.history_capacity);
-        state.tables.push(Table {
-            objects: BTreeMap::new(),
-            history,
-            signal: watch::Sender::new(Signal::default()),
-        });
-        state.table_ids.insert(name.to_owned(), id);
-        id
+        self.state.lock().table(name, self.history_capacity)
     }
 
     pub(crate) fn revision(&self) -> u64 {
         self.state.lock().revision
+    }
+
+    /// Returns how many changes of any kind there were; it never goes back.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.state.lock().sequence
     }
 
     pub(crate) fn get(&self, table: TableId, key: &ObjectKey) -> Option<Arc<Stored>> {
@@ -204,33 +188,16 @@ impl Store {
         if current.as_ref().map(|stored| stored.revision()) != write.expected {
             return Err(Refused::Raced);
         }
-        let revision = state.revision + 1;
-        let event = match (&current, write.draft) {
+        let object = match (current, write.draft) {
             (None, None) => return Err(Refused::Raced),
-            (None, Some(draft)) => Event {
-                revision,
-                event: EventType::Added,
-                object: Arc::new(draft.stamp(revision, EventType::Added)),
-                previous: None,
-            },
-            (Some(_), Some(draft)) => Event {
-                revision,
-                event: EventType::Modified,
-                object: Arc::new(draft.stamp(revision, EventType::Modified)),
-                previous: current,
-            },
-            (Some(last), None) => Event {
-                revision,
-                event: EventType::Deleted,
-                object: Arc::new(last.with_version(revision, EventType::Deleted)),
-                previous: current,
-            },
+            (Some(last), None) => state.remove(write.table, last),
+            (previous, Some(draft)) => {
+                let stamp = |revision, event| draft.stamp(revision, event);
+                state.put(write.table, previous, stamp)
+            }
         };
-        state.revision = revision;
-        let object = Arc::clone(&event.object);
-        state.record(write.table, event);
         drop(state);
-        self.committed.notify_one();
+        self.wake();
         Ok(object)
     }
 
@@ -282,7 +249,10 @@ impl Store {
         if !history.reaches(after) {
             return Err(Expired);
         }
-        Ok((history.after(after, limit), state.revision.max(after)))
+        let visible = state.visible();
+        let mut events = history.after(after, limit);
+        events.truncate(events.partition_point(|event| event.revision <= visible));
+        Ok((events, visible.max(after)))
     }
 
     /// Returns the revision from which on the history of a table is complete.
@@ -298,6 +268,13 @@ impl Store {
     /// Subscribes to announcements about a table.
     pub(crate) fn subscribe(&self, table: TableId) -> watch::Receiver<Signal> {
         self.state.lock().tables[table.0].signal.subscribe()
+    }
+
+    /// Counts the open watches.
+    pub(crate) fn watches(&self) -> usize {
+        let state = self.state.lock();
+        let tables = state.tables.iter();
+        tables.map(|table| table.signal.receiver_count()).sum()
     }
 
     /// Ends the open watches of one table, or of all.
@@ -317,9 +294,13 @@ impl Store {
     pub(crate) fn compact(&self) {
         let mut state = self.state.lock();
         let revision = state.revision;
+        state.floor = revision;
         for table in &mut state.tables {
             table.history.compact(revision);
         }
+        state.note_compaction();
+        drop(state);
+        self.wake();
     }
 
     /// Leaves out some revisions, as if other resources had used them.
@@ -327,8 +308,9 @@ impl Store {
         let mut state = self.state.lock();
         let raised = state.revision.saturating_add(revisions);
         state.revision = raised.min(HIGHEST_REVISION).max(state.revision);
+        state.note_revision();
         drop(state);
-        self.committed.notify_one();
+        self.wake();
     }
 
     /// Returns a revision after which the last so many events up to another one come again.
@@ -354,32 +336,6 @@ impl Store {
                 signal.send_modify(|signal| signal.announced += 1);
             }
             self.commits.send_modify(|commits| *commits += 1);
-        }
-    }
-}
-
-impl State {
-    fn check_namespace(&self, write: &Write<'_>) -> Result<(), Refused> {
-        let (Some(namespaces), Some(name)) = (write.namespaces, write.key.namespace()) else {
-            return Ok(());
-        };
-        match self.tables[namespaces.0].objects.get(name) {
-            None => Err(Refused::NamespaceMissing),
-            Some(namespace) if namespace.is_deleting() => Err(Refused::NamespaceTerminating),
-            Some(_) => Ok(()),
-        }
-    }
-
-    fn record(&mut self, id: TableId, event: Event) {
-        let table = &mut self.tables[id.0];
-        let key = event.object.key().clone();
-        match event.event {
-            EventType::Deleted => drop(table.objects.remove(&key)),
-            _ => drop(table.objects.insert(key, Arc::clone(&event.object))),
-        }
-        table.history.push(Arc::new(event));
-        if !self.unannounced.contains(&id) {
-            self.unannounced.push(id);
         }
     }
 }

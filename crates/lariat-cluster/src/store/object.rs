@@ -160,6 +160,7 @@ fn filled(text: &[u8], values: &[&str]) -> Vec<u8> {
     filled
 }
 
+#[derive(PartialEq, Eq)]
 struct Parts<'a> {
     head: &'a [u8],
     before: &'a [u8],
@@ -289,19 +290,27 @@ impl Stored {
         }
     }
 
+    /// Returns whether another state differs in nothing but its version.
+    pub(crate) fn has_content_of(&self, other: &Self) -> bool {
+        self.parts() == other.parts()
+    }
+
     fn encode(&self, revision: u64, event: EventType) -> Encoded {
+        self.parts().assemble(revision, event)
+    }
+
+    fn parts(&self) -> Parts<'_> {
         let Encoded {
             frame,
             content,
             version,
             metadata_end,
         } = &self.encoded;
-        let parts = Parts {
+        Parts {
             head: &frame[opening(self.event).len()..*content],
             before: &frame[*content..version.start],
             after: &frame[version.end..frame.len() - CLOSING.len()],
             metadata_after: metadata_end - version.end,
-        };
-        parts.assemble(revision, event)
+        }
     }
 }

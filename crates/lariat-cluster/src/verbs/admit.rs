@@ -3,9 +3,10 @@
 use lariat_core::Labels;
 use serde_json::{Map, Value, json};
 
-use super::{Call, shape, strategy};
+use super::{Call, custom, shape, strategy};
 use crate::api::status::{ApiError, Cause};
 use crate::kinds::{Generation, Resource};
+use crate::managed;
 use crate::names;
 use crate::store::Object;
 
@@ -77,7 +78,8 @@ pub(super) fn create(call: &Call, mut object: Object) -> Result<Object, ApiError
         object.remove("status");
     }
     strategy::prepare_create(resource, &mut object);
-    check(resource, &object)?;
+    custom::complete(resource, &mut object);
+    check(resource, &object, None)?;
     Ok(object)
 }
 
@@ -119,7 +121,7 @@ fn name(call: &Call, metadata: &mut Object) -> Result<(), ApiError> {
 
 /// Drops what the server does not keep.
 fn tidy(metadata: &mut Object) {
-    for member in ["resourceVersion", "selfLink", "managedFields"] {
+    for member in ["resourceVersion", "selfLink"] {
         metadata.remove(member);
     }
     for member in COLLECTIONS {
@@ -137,7 +139,11 @@ fn tidy(metadata: &mut Object) {
 }
 
 /// Checks name and labels, and what the kind's own rules say.
-fn check(resource: &Resource, object: &Object) -> Result<(), ApiError> {
+fn check(
+    resource: &Resource,
+    object: &Object,
+    replaced: Option<(Part, &Object)>,
+) -> Result<(), ApiError> {
     let mut causes = Vec::new();
     let name = metadata_text(object, "name");
     if let Err(rule) = names::check(name, resource.rules.names) {
@@ -156,11 +162,29 @@ fn check(resource: &Resource, object: &Object) -> Result<(), ApiError> {
                 .map(|rule| invalid(text, rule)),
         );
     }
+    if !resource.rules.custom && resource.group != "apiextensions.k8s.io" {
+        causes.extend(check_finalizer_names(object));
+    }
     causes.extend(strategy::validate(resource, object));
+    causes.extend(custom::validate(resource, object, replaced));
     if causes.is_empty() {
         return Ok(());
     }
     Err(ApiError::invalid(resource, name, &causes))
+}
+
+/// Checks that finalizers are standard ones, or have a domain.
+///
+/// Source: `ValidateFinalizerName` in `k8s.io/kubernetes/pkg/apis/core/validation`.
+fn check_finalizer_names(object: &Object) -> Vec<Cause> {
+    let is_standard = |name: &str| matches!(name, "orphan" | "foregroundDeletion" | "kubernetes");
+    let unqualified = finalizers(object)
+        .into_iter()
+        .filter(|name| !name.contains('/') && !is_standard(name));
+    let message = "name is neither a standard finalizer name nor is it fully qualified";
+    unqualified
+        .map(|name| Cause::invalid("metadata.finalizers", &name.into(), message))
+        .collect()
 }
 
 /// What is to become of an object that a client wants to replace.
@@ -202,10 +226,12 @@ pub(crate) fn replacement(
     sent: Object,
 ) -> Result<Replacement, ApiError> {
     shape::check(resource, &sent)?;
+    check_deletion_time(resource, old, &sent)?;
     let mut new = restrict(resource, part, old, sent);
     keep_metadata(old, metadata_mut(&mut new));
     strategy::prepare_update(resource, part, old, &mut new);
-    if without_version(old) == new {
+    custom::complete(resource, &mut new);
+    if !managed::differ(&without_version(old), &new) {
         return Ok(Replacement::Unchanged);
     }
     check_finalizers(resource, old, &new)?;
@@ -213,7 +239,7 @@ pub(crate) fn replacement(
         raise_generation(&mut new);
     }
     strategy::check_update(resource, old, &new)?;
-    check(resource, &new)?;
+    check(resource, &new, Some((part, old)))?;
     if strategy::may_go(resource, &new) {
         return Ok(Replacement::Deleted(new));
     }
@@ -228,17 +254,45 @@ fn restrict(resource: &Resource, part: Part, old: &Object, mut sent: Object) -> 
             sent
         }
         Part::Main => sent,
-        Part::Status => {
+        Part::Status if resource.rules.custom => {
             let mut new = old.clone();
             copy_member(&sent, &mut new, "status");
+            copy_metadata(&sent, &mut new, "managedFields");
             new
+        }
+        // Metadata goes along, which the API server allows for most built-in kinds.
+        Part::Status => {
+            for (member, value) in old {
+                if !matches!(&**member, "metadata" | "status") {
+                    sent.insert(member.clone(), value.clone());
+                }
+            }
+            sent.retain(|member, _| old.contains_key(member) || member == "status");
+            match &*resource.plural {
+                "deployments" => copy_metadata(old, &mut sent, "labels"),
+                "pods" => copy_metadata(old, &mut sent, "ownerReferences"),
+                _ => {}
+            }
+            sent
         }
         Part::Finalize => {
             let mut new = old.clone();
             copy_member(&sent, &mut new, "spec");
+            copy_metadata(&sent, &mut new, "managedFields");
             new
         }
     }
+}
+
+fn copy_metadata(from: &Object, to: &mut Object, member: &str) {
+    let value = from
+        .get("metadata")
+        .and_then(|metadata| metadata.get(member));
+    let metadata = metadata_mut(to);
+    match value {
+        Some(value) => metadata.insert(member.to_owned(), value.clone()),
+        None => metadata.remove(member),
+    };
 }
 
 fn copy_member(from: &Object, to: &mut Object, member: &str) {
@@ -268,6 +322,22 @@ fn without_version(object: &Object) -> Object {
     let mut object = object.clone();
     metadata_mut(&mut object).remove("resourceVersion");
     object
+}
+
+/// Refuses a time of deletion that a client made up.
+fn check_deletion_time(resource: &Resource, old: &Object, sent: &Object) -> Result<(), ApiError> {
+    let field = "deletionTimestamp";
+    let sent_time = metadata_text(sent, field);
+    if sent_time.is_empty() || sent_time == metadata_text(old, field) {
+        return Ok(());
+    }
+    let path = "metadata.deletionTimestamp";
+    let cause = Cause::invalid(path, &sent_time.into(), "field is immutable");
+    Err(ApiError::invalid(
+        resource,
+        metadata_text(old, "name"),
+        &[cause],
+    ))
 }
 
 /// Refuses finalizers that come too late.

@@ -2,7 +2,7 @@
 
 use http::StatusCode;
 
-use super::{Call, admit};
+use super::{Call, admit, ownership};
 use crate::api::negotiate::Shape;
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
@@ -14,12 +14,23 @@ const NAME_ATTEMPTS: usize = 8;
 pub(super) fn create(call: &Call) -> Result<Reply, ApiError> {
     call.query.check_write("CreateOptions", false)?;
     let dry_run = call.query.dry_run("CreateOptions")?;
+    ownership::check_manager(call, "CreateOptions")?;
     let sent = call.decode()?;
-    store_new(call, &sent, dry_run)
+    store_new(call, sent, dry_run)
 }
 
-/// Creates an object, under a generated name if it has none.
-pub(super) fn store_new(call: &Call, sent: &Object, dry_run: bool) -> Result<Reply, ApiError> {
+/// Creates an object somebody sent, for which that somebody accounts.
+pub(super) fn store_new(call: &Call, mut sent: Object, dry_run: bool) -> Result<Reply, ApiError> {
+    ownership::account(call, None, &mut sent);
+    store_accounted(call, &sent, dry_run)
+}
+
+/// Creates an object whose fields have their owners, under a generated name if it has none.
+pub(super) fn store_accounted(
+    call: &Call,
+    sent: &Object,
+    dry_run: bool,
+) -> Result<Reply, ApiError> {
     let generated = admit::metadata_text(sent, "name").is_empty();
     let attempts = if generated { NAME_ATTEMPTS } else { 1 };
     for attempt in 1..=attempts {
@@ -68,6 +79,9 @@ pub(super) fn store_new(call: &Call, sent: &Object, dry_run: bool) -> Result<Rep
 
 /// Answers an object that gets no version, because it is not stored.
 fn answer_dry_run(call: &Call, mut object: Object) -> Reply {
+    if call.shape == Shape::Table {
+        return call.answer(StatusCode::CREATED, &object, 0);
+    }
     if call.shape != Shape::Whole {
         object.retain(|member, _| member == "metadata");
         object.insert("kind".into(), "PartialObjectMetadata".into());
@@ -78,7 +92,7 @@ fn answer_dry_run(call: &Call, mut object: Object) -> Reply {
 }
 
 /// Refuses creations in a namespace that is missing or going, and of a kind that is going.
-fn check_admission(call: &Call, name: &str) -> Result<(), ApiError> {
+pub(super) fn check_admission(call: &Call, name: &str) -> Result<(), ApiError> {
     if call.resource.is_terminating() {
         return Err(kind_error(call, name));
     }

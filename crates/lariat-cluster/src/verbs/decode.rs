@@ -2,90 +2,138 @@
 
 use serde_json::Value;
 
-use super::Call;
+use super::form::{self, Origin};
+use super::{Call, protobuf};
+use crate::api::document::Document;
 use crate::api::status::{ApiError, Cause};
 use crate::store::Object;
 
-const ACCEPTED: &str = "application/json";
+const JSON: &str = "application/json";
+const YAML: &str = "application/yaml";
+const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// What a request about some kind sends.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Expected<'a> {
+    pub(super) kind: &'a str,
+    pub(super) api_version: &'a str,
+    pub(super) custom: bool,
+}
 
 impl Call {
-    /// Reads the object of a create or an update, of the kind the path says.
+    /// Returns the content type without its parameters.
+    pub(super) fn media_type(&self) -> &str {
+        let media_type = self.content_type.split(';').next();
+        media_type.unwrap_or_default().trim()
+    }
+
+    /// Reads the object of a create or an update, of the kind the path says, in the form of its kind.
     pub(super) fn decode(&self) -> Result<Object, ApiError> {
-        let content_type = self
-            .content_type
-            .split(';')
-            .next()
-            .unwrap_or_default()
-            .trim();
-        if !content_type.is_empty() && content_type != "application/json" {
-            return Err(ApiError::unsupported_media_type(ACCEPTED));
-        }
-        let mut object = self.parse_object()?;
-        self.check_type(&object)?;
-        self.resource.set_type(&mut object);
+        let api_version = self.resource.api_version();
+        let (mut object, duplicates) = self.decode_as(Expected {
+            kind: &self.resource.kind,
+            api_version: &api_version,
+            custom: self.resource.rules.custom,
+        })?;
+        form::normalize(self, &mut object, Origin::Body, duplicates)?;
         Ok(object)
     }
 
-    fn parse_object(&self) -> Result<Object, ApiError> {
-        let kind = &self.resource.kind;
-        let refuse = |detail: &str| {
-            let version = &self.resource.version;
-            ApiError::bad_request(format!(
-                "{kind} in version {version:?} cannot be handled as a {kind}: {detail}"
-            ))
+    /// Reads an object of any kind; its type is set. Also returns the members that were there twice.
+    pub(super) fn decode_as(
+        &self,
+        wanted: Expected<'_>,
+    ) -> Result<(Object, Vec<String>), ApiError> {
+        let document = self.document(wanted)?;
+        let mut object = match document.value {
+            Value::Object(object) => object,
+            _ => {
+                let kind = wanted.kind;
+                return Err(ApiError::bad_request(format!(
+                    "{kind} cannot be handled as a {kind}: json: cannot unmarshal into Go value of \
+                     type map[string]interface {{}}"
+                )));
+            }
         };
-        match serde_json::from_slice(&self.body) {
-            Ok(Value::Object(object)) => Ok(object),
-            Ok(_) => Err(refuse(
-                "json: cannot unmarshal into Go value of type map[string]interface {}",
-            )),
-            Err(error) => Err(ApiError::bad_request(format!(
-                "the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; \
-                 json parse error: {error}"
-            ))),
-        }
+        check_type(self, wanted, &object)?;
+        object.insert("kind".into(), wanted.kind.into());
+        object.insert("apiVersion".into(), wanted.api_version.into());
+        Ok((object, document.duplicates))
     }
 
-    /// Checks `kind` and `apiVersion`, which built-in kinds may leave out.
-    fn check_type(&self, object: &Object) -> Result<(), ApiError> {
-        let resource = &self.resource;
-        let text = |member| {
-            object
-                .get(member)
-                .and_then(Value::as_str)
-                .unwrap_or_default()
+    fn document(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
+        let unreadable = |error: String| {
+            let kind = wanted.kind;
+            ApiError::bad_request(format!(
+                "the object provided is unrecognized (must be of type {kind}): couldn't get \
+                 version/kind; {error}"
+            ))
         };
-        let (kind, api_version) = (text("kind"), text("apiVersion"));
-        let missing = kind.is_empty() || api_version.is_empty();
-        if missing && resource.rules.custom {
-            let what = if kind.is_empty() {
-                "kind"
-            } else {
-                "apiVersion"
-            };
-            return Err(ApiError::bad_request(format!(
-                "Object '{what}' is missing in the body"
-            )));
+        match self.media_type() {
+            "" | JSON => Document::json(&self.body)
+                .map_err(|error| unreadable(format!("json parse error: {error}"))),
+            YAML => Document::yaml(&self.body)
+                .map_err(|error| unreadable(format!("yaml parse error: {error}"))),
+            PROTOBUF if !wanted.custom => {
+                let value = protobuf::decode(&self.body).map_err(unreadable)?;
+                Ok(Document {
+                    value,
+                    duplicates: Vec::new(),
+                })
+            }
+            _ => {
+                let accepted = match wanted.custom {
+                    true => format!("{JSON}, {YAML}"),
+                    false => format!("{JSON}, {YAML}, {PROTOBUF}"),
+                };
+                Err(ApiError::unsupported_media_type(&accepted))
+            }
         }
-        if !api_version.is_empty() && api_version != resource.api_version() {
-            return Err(ApiError::bad_request(format!(
-                "the API version in the data ({api_version}) does not match the expected API \
-                 version ({})",
-                resource.api_version()
-            )));
-        }
-        if kind.is_empty() || kind == resource.kind {
-            return Ok(());
-        }
-        if resource.rules.custom {
-            let message = format!("must be {}", resource.kind);
-            let cause = Cause::invalid("kind", &kind.into(), &message);
-            return Err(ApiError::invalid(resource, self.name(), &[cause]));
-        }
-        Err(ApiError::bad_request(format!(
-            "{kind} in version {:?} cannot be handled as a {}: no kind {kind:?} is registered for \
-             the resource {:?}",
-            resource.version, resource.kind, resource.plural
-        )))
     }
+}
+
+/// Checks `kind` and `apiVersion`, which built-in kinds may leave out.
+fn check_type(call: &Call, wanted: Expected<'_>, object: &Object) -> Result<(), ApiError> {
+    let text = |member| {
+        object
+            .get(member)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
+    if wanted.custom && (kind.is_empty() || api_version.is_empty()) {
+        let what = if kind.is_empty() {
+            "kind"
+        } else {
+            "apiVersion"
+        };
+        return Err(ApiError::bad_request(format!(
+            "Object '{what}' is missing in the body"
+        )));
+    }
+    if !api_version.is_empty() && api_version != wanted.api_version {
+        return Err(ApiError::bad_request(format!(
+            "the API version in the data ({api_version}) does not match the expected API version ({})",
+            wanted.api_version
+        )));
+    }
+    if kind.is_empty() || kind == wanted.kind {
+        return Ok(());
+    }
+    if wanted.custom {
+        let message = format!("must be {}", wanted.kind);
+        let cause = Cause::invalid("kind", &kind.into(), &message);
+        return Err(ApiError::invalid(&call.resource, call.name(), &[cause]));
+    }
+    let package = |api_version: &str| match api_version.split_once('/') {
+        Some((group, _)) => group.split('.').next().unwrap_or_default().to_owned(),
+        None => "core".to_owned(),
+    };
+    let version = api_version.rsplit('/').next().unwrap_or_default();
+    let wanted_kind = wanted.kind;
+    Err(ApiError::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {wanted_kind}: converting \
+         ({version}.{kind}) to ({}.{wanted_kind}): unknown conversion",
+        package(wanted.api_version)
+    )))
 }

@@ -3,16 +3,23 @@
 mod admit;
 mod continuation;
 mod create;
+mod custom;
 mod decode;
 mod definition;
 mod delete;
 mod delete_options;
 mod fields;
+mod form;
 mod list;
+mod ownership;
 mod patch;
+mod protobuf;
 mod read;
+mod recreate;
+mod reject;
 mod shape;
 mod strategy;
+mod table;
 mod touch;
 mod update;
 mod warnings;
@@ -21,7 +28,7 @@ mod watch;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 
-use crate::api::negotiate::Shape;
+use crate::api::negotiate::{Encoding, Form, Shape};
 use crate::api::query::{self, Query};
 use crate::api::reply::Reply;
 use crate::api::route::Target;
@@ -29,7 +36,7 @@ use crate::api::status::ApiError;
 use crate::faults::{Action, Fault};
 use crate::kinds::Resource;
 use crate::server::Server;
-use crate::store::{Draft, EventType, METADATA_HEAD, Object, Stored};
+use crate::store::{Draft, EventType, Object, Stored};
 use std::sync::Arc;
 
 pub(crate) use admit::{Part, Replacement, finalizers, metadata_mut, replacement};
@@ -46,6 +53,8 @@ pub(crate) struct Call {
     pub(crate) target: Target,
     pub(crate) query: Query,
     pub(crate) shape: Shape,
+    /// All that was negotiated about the answer, its shape included.
+    pub(crate) form: Form,
     /// What goes wrong on purpose.
     pub(crate) fault: Option<Fault>,
     pub(crate) content_type: String,
@@ -104,6 +113,9 @@ impl Call {
     /// Whatever it answers, the warnings it gave along the way go with it.
     pub(crate) async fn run(self, verb: Verb) -> Reply {
         let warnings = self.warnings.clone();
+        if let Some(deprecation) = &self.resource.deprecation {
+            warnings.add(deprecation.clone());
+        }
         let reply = self.carry_out(verb).await.unwrap_or_else(Reply::from);
         reply.warnings(&warnings.take())
     }
@@ -112,8 +124,18 @@ impl Call {
         self.check_subresource(verb)?;
         self.shape
             .check(matches!(verb, Verb::List | Verb::DeleteCollection))?;
+        if verb == Verb::Watch && self.form.encoding != Encoding::Json {
+            let streams = "application/json, application/vnd.kubernetes.protobuf";
+            return Err(ApiError::not_acceptable_for(streams));
+        }
+        if self.shape == Shape::Table {
+            table::check(&self.query)?;
+        }
         match self.fault() {
             Some(Action::Conflict) => touch::touch(&self),
+            Some(Action::Recreate(name)) => recreate::recreate(&self, name),
+            Some(Action::Reject(why)) => return Err(reject::rejected(&self, why)),
+            Some(Action::ExceedQuota(quota)) => return Err(reject::over_quota(&self, quota)),
             Some(Action::RefuseWatchList) => return Err(query::initial_events_unknown()),
             _ => {}
         }
@@ -159,7 +181,14 @@ impl Call {
     /// Returns the revision of the state to read, if that is not the present one on purpose.
     fn stale(&self) -> Option<u64> {
         let fault = self.fault.as_ref()?;
-        (fault.action == Action::StaleRead).then_some(fault.added_at)
+        let is_stale = matches!(fault.action, Action::StaleRead | Action::Freeze);
+        is_stale.then_some(fault.added_at)
+    }
+
+    /// Returns the revision behind which nothing is shown on purpose.
+    fn frozen(&self) -> Option<u64> {
+        self.stale()
+            .filter(|_| self.fault() == Some(&Action::Freeze))
     }
 
     pub(crate) fn namespace(&self) -> Option<&str> {
@@ -173,6 +202,12 @@ impl Call {
 
     pub(crate) fn not_found(&self) -> ApiError {
         ApiError::not_found(&self.resource, self.name())
+    }
+
+    /// Returns the type of an object of which only the metadata is shown, in JSON.
+    pub(crate) fn metadata_head(&self) -> String {
+        let version = self.form.meta.api_version();
+        format!(r#""kind":"PartialObjectMetadata","apiVersion":"{version}""#)
     }
 
     /// Answers an object that is not (or not yet) stored, under a given version.
@@ -189,8 +224,10 @@ impl Call {
                 [b"{", head.as_bytes(), stored.content()].concat()
             }
             Shape::Metadata | Shape::MetadataList => {
-                [b"{", METADATA_HEAD.as_bytes(), stored.metadata(), b"}"].concat()
+                let head = self.metadata_head();
+                [b"{", head.as_bytes(), stored.metadata(), b"}"].concat()
             }
+            Shape::Table => table::Table::of(self).single(stored, true),
         };
         Reply::json(code, document)
     }

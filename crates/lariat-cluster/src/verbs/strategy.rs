@@ -51,7 +51,7 @@ pub(super) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
                 new.insert("spec".into(), spec);
             }
         }
-        Some(Special::Definition) => definition::set_default_names(new),
+        Some(Special::Definition) => definition::prepare_update(new),
         Some(Special::Pod) | None => {}
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use super::admit::{self, Part, Replacement};
-use super::{Call, create, shape};
+use super::{Call, create, ownership, shape};
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
 use crate::kinds::Resource;
@@ -14,6 +14,7 @@ use crate::store::{Draft, Object, Stored, Write};
 
 pub(super) fn update(call: &Call) -> Result<Reply, ApiError> {
     call.query.check_write("UpdateOptions", false)?;
+    ownership::check_manager(call, "UpdateOptions")?;
     let dry_run = call.query.dry_run("UpdateOptions")?;
     let mut sent = call.decode()?;
     shape::check(&call.resource, &sent)?;
@@ -25,7 +26,7 @@ pub(super) fn update(call: &Call) -> Result<Reply, ApiError> {
             if !creates {
                 return Err(call.not_found());
             }
-            return create::store_new(call, &sent, dry_run);
+            return create::store_new(call, sent, dry_run);
         };
         check_version(call, &sent, &current)?;
         if let Some(reply) = finish(call, &current, sent.clone(), dry_run)? {
@@ -71,12 +72,29 @@ fn check_version(call: &Call, sent: &Object, current: &Stored) -> Result<(), Api
         }
         "" | "0" => Ok(()),
         version if version == current.revision().to_string() => Ok(()),
+        version if version.parse::<u64>().is_err() => Err(ApiError::internal(format!(
+            "strconv.ParseUint: parsing {version:?}: invalid syntax"
+        ))),
         _ => Err(ApiError::conflict(&call.resource, call.name())),
     }
 }
 
-/// Stores the new state; `None` if somebody else was faster and the caller has to look again.
+/// Stores what a client made of a state, for which that client accounts; `None` if somebody else was
+/// faster and the caller has to look again.
 pub(super) fn finish(
+    call: &Call,
+    current: &Arc<Stored>,
+    mut sent: Object,
+    dry_run: bool,
+) -> Result<Option<Reply>, ApiError> {
+    let mut old = current.object();
+    call.resource.set_type(&mut old);
+    ownership::account(call, Some(&old), &mut sent);
+    store_changed(call, current, sent, dry_run)
+}
+
+/// Stores a new state whose fields have their owners; `None` if somebody else was faster.
+pub(super) fn store_changed(
     call: &Call,
     current: &Arc<Stored>,
     sent: Object,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::time::{Duration, sleep};
 
 pub(crate) fn definition(plural: &str, kind: &str, scope: &str) -> Value {
-    let schema = json!({"openAPIV3Schema": {"type": "object"}});
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     let one = |name: &str, storage: bool| {
         json!({
             "name": name, "served": true, "storage": storage, "schema": schema,

@@ -3,15 +3,23 @@
 mod bench;
 
 mod abuse;
+mod admin;
 
 mod compression;
+mod fault_bodies;
+mod fault_clients;
 mod fault_reads;
 mod fault_rules;
 mod fault_watches;
 mod fault_writes;
+mod informer;
+mod journal;
 mod kinds;
 mod metadata;
+#[cfg(feature = "sqlite")]
+mod persistence;
 mod reads;
+mod snapshots;
 mod sockets;
 mod watches;
 mod writes;

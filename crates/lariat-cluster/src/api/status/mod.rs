@@ -79,6 +79,15 @@ impl Cause {
         }
     }
 
+    pub(crate) fn reason(&self) -> &'static str {
+        self.reason
+    }
+
+    /// Returns the cause as one sentence.
+    pub(crate) fn text(&self) -> String {
+        format!("{}: {}", self.field, self.message)
+    }
+
     pub(crate) fn required(field: &str, message: &str) -> Self {
         let message = match message {
             "" => "Required value".to_owned(),
@@ -247,10 +256,7 @@ impl ApiError {
     }
 
     fn invalid_as(kind: &str, group: &str, name: &str, causes: &[Cause]) -> Self {
-        let texts: Vec<String> = causes
-            .iter()
-            .map(|cause| format!("{}: {}", cause.field, cause.message))
-            .collect();
+        let texts: Vec<String> = causes.iter().map(Cause::text).collect();
         let texts = match &texts[..] {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
@@ -259,6 +265,42 @@ impl ApiError {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "Invalid", message)
             .about(kind, group, name)
             .causes(causes)
+    }
+
+    /// A patch whose outcome cannot be read.
+    pub(crate) fn invalid_patch(cause: Cause) -> Self {
+        Self::invalid_as("", "", "", &[cause])
+    }
+
+    /// An apply that would change what others own; it names no object.
+    pub(crate) fn apply_conflict(message: String, causes: &[Cause]) -> Self {
+        Self::new(StatusCode::CONFLICT, "Conflict", message).causes(causes)
+    }
+
+    /// An object that is applied under the uid of one that is gone.
+    pub(crate) fn precondition_uid(resource: &Resource, name: &str) -> Self {
+        let message = format!(
+            "Operation cannot be fulfilled on {} {name:?}: uid mismatch: the provided object \
+             specified a uid, and no existing object was found",
+            resource.qualified()
+        );
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(
+            &resource.plural,
+            &resource.group,
+            name,
+        )
+    }
+
+    pub(crate) fn too_many_operations(limit: usize, sent: usize) -> Self {
+        let message = format!(
+            "Request entity too large: The allowed maximum operations in a JSON patch is {limit}, \
+             got {sent}"
+        );
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "RequestEntityTooLarge",
+            message,
+        )
     }
 
     pub(crate) fn rejected_patch() -> Self {
@@ -290,7 +332,14 @@ impl ApiError {
     }
 
     pub(crate) fn not_acceptable() -> Self {
-        let message = "406: Not Acceptable\n\nAvailable representations: application/json";
+        Self::not_acceptable_for(
+            "application/json, application/yaml, application/vnd.kubernetes.protobuf",
+        )
+    }
+
+    /// An `Accept` header that names nothing of what there is.
+    pub(crate) fn not_acceptable_for(available: &str) -> Self {
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {available}");
         Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
     }
 

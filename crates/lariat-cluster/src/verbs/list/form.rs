@@ -4,8 +4,9 @@ use bytes::Bytes;
 
 use super::Selection;
 use crate::api::negotiate::Shape;
-use crate::store::{METADATA_HEAD, Stored};
+use crate::store::Stored;
 use crate::verbs::Call;
+use crate::verbs::table::Table;
 
 /// Lists are written in pieces of about this many bytes.
 const PIECE: usize = 64 * 1024;
@@ -42,17 +43,21 @@ struct Form {
     /// Whether the end of the list is told by an empty continue token.
     marks_end: bool,
     only_metadata: bool,
+    /// Writes the items as rows instead.
+    table: Option<Table>,
 }
 
 impl Form {
     fn of(call: &Call) -> Self {
         let resource = &call.resource;
         if call.shape != Shape::Whole {
+            let version = call.form.meta.api_version();
             return Self {
-                head: r#""kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1""#.into(),
-                item_head: METADATA_HEAD.into(),
+                head: format!(r#""kind":"PartialObjectMetadataList","apiVersion":"{version}""#),
+                item_head: call.metadata_head(),
                 marks_end: false,
                 only_metadata: true,
+                table: (call.shape == Shape::Table).then(|| Table::of(call)),
             };
         }
         let (kind, version) = (&resource.list_kind, resource.api_version());
@@ -63,28 +68,35 @@ impl Form {
             item_head: item_head.unwrap_or_default(),
             marks_end: resource.rules.custom,
             only_metadata: false,
+            table: None,
         }
     }
 
     /// Writes the list up to its first item.
     fn opening(&self, selection: &Selection) -> Vec<u8> {
-        let (head, revision) = (&self.head, selection.revision);
-        let mut opening = format!(r#"{{{head},"metadata":{{"resourceVersion":"{revision}""#);
+        let mut metadata = format!(r#""resourceVersion":"{}""#, selection.revision);
         match &selection.continue_token {
-            Some(token) => opening.push_str(&format!(r#","continue":"{token}""#)),
-            None if self.marks_end => opening.push_str(r#","continue":"""#),
+            Some(token) => metadata.push_str(&format!(r#","continue":"{token}""#)),
+            None if self.marks_end => metadata.push_str(r#","continue":"""#),
             None => {}
         }
         if let Some(remaining) = selection.remaining {
-            opening.push_str(&format!(r#","remainingItemCount":{remaining}"#));
+            metadata.push_str(&format!(r#","remainingItemCount":{remaining}"#));
         }
-        opening.push_str(r#"},"items":["#);
-        opening.into_bytes()
+        if let Some(table) = &self.table {
+            return table.opening(&metadata, true);
+        }
+        let head = &self.head;
+        format!(r#"{{{head},"metadata":{{{metadata}}},"items":["#).into_bytes()
     }
 
     fn item(&self, piece: &mut Vec<u8>, stored: &Stored) {
         if piece.last() != Some(&b'[') {
             piece.push(b',');
+        }
+        if let Some(table) = &self.table {
+            piece.extend_from_slice(&table.row(stored));
+            return;
         }
         piece.push(b'{');
         piece.extend_from_slice(self.item_head.as_bytes());

@@ -81,6 +81,13 @@ impl Plan {
             limit,
             ..Self::default()
         };
+        if let Some(frozen) = call.frozen() {
+            return Ok(Self {
+                exactly: Some(frozen),
+                or_oldest: true,
+                ..plan
+            });
+        }
         Ok(match (version, query.version_match) {
             (None, _) => plan,
             // A watch cache answers version 0 with all it has.

@@ -1,11 +1,15 @@
 //! The lines of a watch.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bytes::Bytes;
+use serde_json::json;
 
 use crate::api::negotiate::Shape;
 use crate::api::status::ApiError;
-use crate::kinds::Resource;
-use crate::store::{EventType, METADATA_HEAD, Stored};
+use crate::store::{Draft, EventType, METADATA_HEAD, Stored};
+use crate::verbs::Call;
+use crate::verbs::table::Table;
 
 /// Writes the lines of one watch.
 #[derive(Debug)]
@@ -13,51 +17,79 @@ pub(super) struct Framer {
     /// `"kind":…,"apiVersion":…` of the watched version, or of bare metadata.
     head: String,
     only_metadata: bool,
+    /// Writes every object as a table with one row instead.
+    table: Option<Table>,
+    /// Whether a table was sent; only the first defines the columns.
+    columns_sent: AtomicBool,
     /// Whether the end of the initial state is marked.
     pub(super) mark_end: bool,
 }
 
 impl Framer {
-    pub(super) fn new(resource: &Resource, shape: Shape) -> Self {
-        let only_metadata = shape != Shape::Whole;
+    pub(super) fn new(call: &Call) -> Self {
+        let only_metadata = call.shape != Shape::Whole;
         Self {
             head: match only_metadata {
-                true => METADATA_HEAD.to_owned(),
-                false => resource.head(),
+                true => call.metadata_head(),
+                false => call.resource.head(),
             },
             only_metadata,
+            table: (call.shape == Shape::Table).then(|| Table::of(call)),
+            columns_sent: AtomicBool::new(false),
             mark_end: false,
         }
     }
 
     /// Announces a state; the stored bytes as they are, unless another version is watched.
     pub(super) fn event(&self, stored: &Stored, event: EventType) -> Bytes {
-        if self.only_metadata {
+        if let Some(table) = &self.table {
+            return self.table_event(table, stored, event.as_str());
+        }
+        if self.only_metadata && self.head == METADATA_HEAD {
             return stored.metadata_frame(event);
         }
-        if stored.head() == self.head.as_bytes() {
+        if !self.only_metadata && stored.head() == self.head.as_bytes() {
             return stored.frame(event);
         }
         let opening = format!(r#"{{"type":"{}","object":{{{}"#, event.as_str(), self.head);
-        [opening.as_bytes(), stored.content(), b"}\n"]
-            .concat()
-            .into()
+        let (content, closing) = match self.only_metadata {
+            true => (stored.metadata(), &b"}}\n"[..]),
+            false => (stored.content(), &b"}\n"[..]),
+        };
+        [opening.as_bytes(), content, closing].concat().into()
+    }
+
+    fn table_event(&self, table: &Table, stored: &Stored, event: &str) -> Bytes {
+        let is_first = !self.columns_sent.swap(true, Ordering::Relaxed);
+        let opening = format!(r#"{{"type":"{event}","object":"#);
+        let table = table.single(stored, is_first);
+        [opening.as_bytes(), &table, b"}\n"].concat().into()
     }
 
     /// Tells that everything up to a revision was sent.
     pub(super) fn bookmark(&self, revision: u64) -> Bytes {
-        self.bookmark_with(revision, "")
+        self.bookmark_with(revision, false)
     }
 
     /// Marks the end of the initial state.
     pub(super) fn initial_end(&self, revision: u64) -> Bytes {
-        self.bookmark_with(
-            revision,
-            r#","annotations":{"k8s.io/initial-events-end":"true"}"#,
-        )
+        self.bookmark_with(revision, true)
     }
 
-    fn bookmark_with(&self, revision: u64, more: &str) -> Bytes {
+    fn bookmark_with(&self, revision: u64, ends_state: bool) -> Bytes {
+        if let Some(table) = &self.table {
+            let mut metadata = json!({"creationTimestamp": null});
+            if ends_state {
+                metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+            }
+            let object = [("metadata".to_owned(), metadata)].into_iter().collect();
+            let stored = Draft::new(&object).stamp(revision, EventType::Modified);
+            return self.table_event(table, &stored, "BOOKMARK");
+        }
+        let more = match ends_state {
+            true => r#","annotations":{"k8s.io/initial-events-end":"true"}"#,
+            false => "",
+        };
         let head = &self.head;
         let metadata =
             format!(r#"{{"resourceVersion":"{revision}","creationTimestamp":null{more}}}"#);

@@ -1,5 +1,7 @@
 //! Watches: a cursor into the history of a resource.
 
+mod client;
+mod condense;
 mod frame;
 mod trap;
 mod watcher;
@@ -37,6 +39,7 @@ pub(super) async fn watch(call: Call) -> Result<Reply, ApiError> {
         let version = version.unwrap_or_else(|| call.server.store.revision());
         match call.fault() {
             Some(Action::Expire) => watcher.expire(version),
+            Some(Action::SkipStates) => watcher.begin_condensed(version),
             Some(Action::ReplayEvents(events)) => watcher.begin_before(version, *events),
             _ => watcher.begin_at(version),
         }

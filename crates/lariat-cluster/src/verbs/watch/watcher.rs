@@ -9,10 +9,13 @@ use bytes::Bytes;
 use tokio::sync::watch::Receiver;
 use tokio::time::{self, Instant};
 
+use super::client::Client;
+use super::condense::condensed;
 use super::frame::Framer;
 use super::trap::{Break, Trap};
 use crate::api::query::ListQuery;
 use crate::api::status::ApiError;
+use crate::faults::Action;
 use crate::server::Server;
 use crate::store::{Ending, Event, EventType, Range, Signal, Stored, TableId};
 use crate::verbs::Call;
@@ -49,6 +52,11 @@ pub(super) struct Watcher {
     deadline: Instant,
     /// What breaks the watch on purpose, and when.
     trap: Option<Trap>,
+    /// The revision behind which nothing is shown on purpose.
+    frozen: Option<u64>,
+    /// Every event is sent twice on purpose.
+    doubles: bool,
+    client: Client,
     /// Nothing follows what is ready.
     finished: bool,
     /// The connection breaks off after what is ready.
@@ -74,7 +82,7 @@ impl Watcher {
         let endings_before = signals.borrow().ended;
         Self {
             server: Arc::clone(&call.server),
-            framer: Framer::new(&call.resource, call.shape),
+            framer: Framer::new(call),
             filter,
             table: call.resource.table,
             cursor: 0,
@@ -85,6 +93,9 @@ impl Watcher {
             bookmark_at: query.bookmarks.then(|| now + FIRST_BOOKMARK),
             deadline: now + timeout,
             trap: call.fault().and_then(|action| Trap::of(action, now)),
+            frozen: call.frozen(),
+            doubles: call.fault() == Some(&Action::DuplicateEvents),
+            client: Client::of(call),
             finished: false,
             broken: false,
         }
@@ -118,6 +129,19 @@ impl Watcher {
         }
     }
 
+    /// Sends what happened after a revision without the states that came and went meanwhile.
+    pub(super) fn begin_condensed(&mut self, revision: u64) {
+        self.begin_at(revision);
+        let events = self.server.store.events(self.table, revision, usize::MAX);
+        let Ok((events, complete_to)) = events else {
+            return;
+        };
+        for event in condensed(&events) {
+            self.ready.extend(self.frame_of(&event));
+        }
+        self.cursor = complete_to;
+    }
+
     /// Sends also the last so many events up to a revision, which the client has seen.
     pub(super) fn begin_before(&mut self, revision: u64, events: usize) {
         self.begin_at(revision);
@@ -147,6 +171,9 @@ impl Watcher {
             if let Some(trap) = self.trap.take_if(|trap| trap.is_due()) {
                 self.spring(trap.breaks).await;
             }
+            if let Some(breaks) = self.client.cut_off() {
+                self.spring(breaks).await;
+            }
             if let Some(frame) = self.ready.pop_front() {
                 if let Some(trap) = &mut self.trap {
                     trap.count();
@@ -167,6 +194,7 @@ impl Watcher {
             // Seen before reading, so that what is committed after the read wakes this watcher.
             let signal = *self.signals.borrow_and_update();
             if signal.ended != self.endings_before {
+                while signal.ending == Ending::Drained && !self.finished && self.read_events() {}
                 self.end(signal.ending);
                 continue;
             }
@@ -228,9 +256,15 @@ impl Watcher {
     /// Reads on in the history; tells whether there may be more.
     fn read_events(&mut self) -> bool {
         match self.server.store.events(self.table, self.cursor, BATCH) {
-            Ok((events, complete_to)) => {
+            Ok((mut events, mut complete_to)) => {
+                if let Some(frozen) = self.frozen {
+                    events.retain(|event| event.revision <= frozen);
+                    complete_to = complete_to.min(frozen).max(self.cursor);
+                }
                 for event in &events {
-                    self.ready.extend(self.frame_of(event));
+                    let frame = self.frame_of(event);
+                    self.ready.extend(frame.clone().filter(|_| self.doubles));
+                    self.ready.extend(frame);
                 }
                 let last = events.last().map(|event| event.revision);
                 self.cursor = if events.len() < BATCH {
@@ -308,6 +342,7 @@ impl Watcher {
             () = self.server.stopped.cancelled() => Woken::Stopped,
             () = time::sleep_until(self.deadline) => Woken::Deadline,
             () = trap => Woken::Trap,
+            () = self.client.changed() => Woken::Trap,
             () = bookmark => Woken::Bookmark,
         }
     }

@@ -1,4 +1,8 @@
-//! Discovery in the legacy form, and what else a client asks before its first object.
+//! What clients ask before their first object: which groups, versions and resources there are.
+
+mod aggregated;
+mod order;
+mod subresources;
 
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -6,6 +10,10 @@ use serde_json::{Value, json};
 use super::reply::Reply;
 use super::status::ApiError;
 use crate::kinds::{Catalog, Resource};
+
+pub(crate) use aggregated::{Aggregated, aggregated};
+use order::{groups as group_names, versions};
+use subresources::subresources;
 
 const COLLECTION_VERBS: [&str; 8] = [
     "create",
@@ -17,7 +25,6 @@ const COLLECTION_VERBS: [&str; 8] = [
     "update",
     "watch",
 ];
-const SUBRESOURCE_VERBS: [&str; 3] = ["get", "patch", "update"];
 
 fn reply(document: &Value) -> Reply {
     Reply::json(StatusCode::OK, document.to_string())
@@ -25,9 +32,11 @@ fn reply(document: &Value) -> Reply {
 
 pub(crate) fn version() -> Reply {
     reply(&json!({
-        "major": "1", "minor": "36", "gitVersion": "v1.36.0+lariat", "gitCommit": "",
-        "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "none",
-        "compiler": "rustc", "platform": std::env::consts::OS,
+        "major": "1", "minor": "36", "emulationMajor": "1", "emulationMinor": "36",
+        "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
+        "gitVersion": "v1.36.0+lariat", "gitCommit": "", "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z", "goVersion": "none", "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH),
     }))
 }
 
@@ -39,8 +48,7 @@ pub(crate) fn core_versions() -> Reply {
 }
 
 pub(crate) fn groups(catalog: &Catalog) -> Reply {
-    let groups: Vec<Value> = catalog
-        .groups()
+    let groups: Vec<Value> = order::groups(catalog)
         .into_iter()
         .map(|group| group_json(catalog, group))
         .collect();
@@ -58,8 +66,7 @@ pub(crate) fn group(catalog: &Catalog, group: &str) -> Result<Reply, ApiError> {
 }
 
 fn group_json(catalog: &Catalog, group: &str) -> Value {
-    let versions: Vec<Value> = catalog
-        .versions(group)
+    let versions: Vec<Value> = versions(catalog, group)
         .into_iter()
         .map(|version| json!({"groupVersion": format!("{group}/{version}"), "version": version}))
         .collect();
@@ -70,19 +77,29 @@ pub(crate) fn resources(catalog: &Catalog, group: &str, version: &str) -> Result
     if !catalog.has_version(group, version) {
         return Err(unserved(catalog, group));
     }
-    let resources: Vec<Value> = catalog
-        .resources(group, version)
-        .flat_map(|resource| resource_json(resource))
+    let resources: Vec<Value> = sorted(catalog, group, version)
+        .into_iter()
+        .flat_map(resource_json)
         .collect();
-    let group_version = if group.is_empty() {
-        version.to_owned()
-    } else {
-        format!("{group}/{version}")
-    };
     Ok(reply(&json!({
-        "kind": "APIResourceList", "apiVersion": "v1", "groupVersion": group_version,
-        "resources": resources,
+        "kind": "APIResourceList", "apiVersion": "v1",
+        "groupVersion": group_version(group, version), "resources": resources,
     })))
+}
+
+/// Returns the resources of a version in the order of their names.
+fn sorted<'a>(catalog: &'a Catalog, group: &str, version: &str) -> Vec<&'a Resource> {
+    let resources = catalog.resources(group, version);
+    let mut resources: Vec<&Resource> = resources.map(|resource| &**resource).collect();
+    resources.sort_by(|a, b| a.plural.cmp(&b.plural));
+    resources
+}
+
+fn group_version(group: &str, version: &str) -> String {
+    match group {
+        "" => version.to_owned(),
+        group => format!("{group}/{version}"),
+    }
 }
 
 /// Returns the error for a path below a version that is not served: a built-in group knows that it
@@ -100,14 +117,22 @@ pub(crate) fn unserved(catalog: &Catalog, group: &str) -> ApiError {
     }
 }
 
-fn resource_json(resource: &Resource) -> Vec<Value> {
+/// Returns the verbs of a resource itself.
+fn verbs(resource: &Resource) -> Vec<&'static str> {
+    if resource.rules.review {
+        return vec!["create"];
+    }
     let mut verbs = COLLECTION_VERBS.to_vec();
     if resource.group.is_empty() && resource.plural == "namespaces" {
         verbs.retain(|verb| *verb != "deletecollection");
     }
+    verbs
+}
+
+fn resource_json(resource: &Resource) -> Vec<Value> {
     let mut document = json!({
         "name": resource.plural, "singularName": resource.singular,
-        "namespaced": resource.namespaced, "kind": resource.kind, "verbs": verbs,
+        "namespaced": resource.namespaced, "kind": resource.kind, "verbs": verbs(resource),
     });
     if !resource.short_names.is_empty() {
         document["shortNames"] = resource.short_names.clone().into();
@@ -115,12 +140,17 @@ fn resource_json(resource: &Resource) -> Vec<Value> {
     if !resource.categories.is_empty() {
         document["categories"] = resource.categories.clone().into();
     }
-    let mut documents = vec![document];
-    if resource.rules.status {
-        documents.push(json!({
-            "name": format!("{}/status", resource.plural), "singularName": "",
-            "namespaced": resource.namespaced, "kind": resource.kind, "verbs": SUBRESOURCE_VERBS,
-        }));
-    }
-    documents
+    let subresources = subresources(resource).into_iter().map(|subresource| {
+        let mut document = json!({
+            "name": format!("{}/{}", resource.plural, subresource.name), "singularName": "",
+            "namespaced": resource.namespaced, "verbs": subresource.verbs,
+        });
+        document["kind"] = subresource.kind.unwrap_or(&resource.kind).into();
+        if let Some((group, version)) = subresource.group_version {
+            document["group"] = group.into();
+            document["version"] = version.into();
+        }
+        document
+    });
+    std::iter::once(document).chain(subresources).collect()
 }

@@ -1,0 +1,77 @@
+//! Rules over HTTP.
+
+use std::sync::Arc;
+
+use http::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Asked, done, reply};
+use crate::api::reply::Reply;
+use crate::api::status::ApiError;
+use crate::faults::{Faults, RuleForm, RuleId};
+use crate::server::Server;
+
+pub(super) fn answer(
+    server: &Arc<Server>,
+    asked: &Asked,
+    rest: &[&str],
+) -> Result<Reply, ApiError> {
+    let faults = Faults {
+        server: Arc::clone(server),
+    };
+    match (&asked.method, rest) {
+        (&Method::GET, []) => Ok(reply(StatusCode::OK, &json!({"items": list(server)}))),
+        (&Method::POST, []) => {
+            let form: RuleForm = asked.read()?;
+            let id = faults.add(form.into());
+            Ok(reply(StatusCode::CREATED, &json!({"id": id.number()})))
+        }
+        (&Method::DELETE, []) => {
+            faults.clear();
+            Ok(done())
+        }
+        (&Method::DELETE, [id]) => {
+            let id = id.parse().ok().map(RuleId::of);
+            match id.is_some_and(|id| faults.remove(id)) {
+                true => Ok(done()),
+                false => Err(ApiError::page_not_found()),
+            }
+        }
+        (_, [] | [_]) => Err(ApiError::method_not_allowed()),
+        _ => Err(ApiError::page_not_found()),
+    }
+}
+
+fn list(server: &Server) -> Vec<Value> {
+    let rules = server.faults.each();
+    let form = rules.iter().map(|(id, rule, hits)| {
+        json!({
+            "id": id.number(),
+            "hits": hits,
+            "legal": rule.action().is_legal(),
+            "rule": RuleForm::from(rule),
+        })
+    });
+    form.collect()
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Partition {
+    client: String,
+    #[serde(default)]
+    silent: bool,
+}
+
+pub(super) fn partition(server: &Arc<Server>, asked: &Asked) -> Result<Reply, ApiError> {
+    let wanted: Partition = asked.read()?;
+    let faults = Faults {
+        server: Arc::clone(server),
+    };
+    let id = match wanted.silent {
+        true => faults.blackhole(&wanted.client),
+        false => faults.partition(&wanted.client),
+    };
+    Ok(reply(StatusCode::CREATED, &json!({"id": id.number()})))
+}

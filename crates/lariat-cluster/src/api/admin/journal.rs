@@ -1,0 +1,59 @@
+//! The journal over HTTP.
+
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::{Asked, done, reply};
+use crate::api::reply::Reply;
+use crate::api::status::ApiError;
+use crate::journal::{Request, Selection};
+use crate::server::Server;
+
+/// Narrows a selection by the value of a parameter.
+type Narrow = fn(Selection, &str) -> Selection;
+
+const PARAMETERS: [(&str, Narrow); 6] = [
+    ("verb", |selection, text| selection.verb(text)),
+    ("resource", |selection, text| selection.resource(text)),
+    ("subresource", |selection, text| selection.subresource(text)),
+    ("namespace", |selection, text| selection.namespace(text)),
+    ("name", |selection, text| selection.name(text)),
+    ("client", |selection, text| selection.client(text)),
+];
+
+pub(super) fn answer(server: &Server, asked: &Asked) -> Result<Reply, ApiError> {
+    match asked.method {
+        Method::GET => {
+            let mut selection = server.journal.select();
+            for (name, narrow) in PARAMETERS {
+                if let Some(text) = asked.query.text(name) {
+                    selection = narrow(selection, text);
+                }
+            }
+            let items: Vec<Value> = selection.requests().iter().map(form).collect();
+            Ok(reply(StatusCode::OK, &json!({"items": items})))
+        }
+        Method::DELETE => {
+            server.journal.clear();
+            Ok(done())
+        }
+        _ => Err(ApiError::method_not_allowed()),
+    }
+}
+
+fn form(request: &Request) -> Value {
+    json!({
+        "seconds": request.at.as_secs_f64(),
+        "verb": request.verb,
+        "group": request.group,
+        "resource": request.resource,
+        "subresource": request.subresource,
+        "namespace": request.namespace,
+        "name": request.name,
+        "path": request.path,
+        "query": request.query,
+        "client": request.user_agent,
+        "code": request.code.map(|code| code.as_u16()),
+        "faults": request.faults.len(),
+    })
+}

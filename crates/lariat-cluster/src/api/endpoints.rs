@@ -1,0 +1,111 @@
+//! Everything below no resource: discovery, OpenAPI, health and the version.
+
+use http::StatusCode;
+use http::header::HeaderValue;
+use serde_json::json;
+
+use super::arrival::Arrival;
+use super::discovery::{self, Aggregated};
+use super::negotiate::Shape;
+use super::reply::Reply;
+use super::route::Route;
+use super::status::ApiError;
+use super::{etag, health, openapi};
+use crate::kinds::{Catalog, Resource};
+use crate::server::Server;
+use crate::store::Range;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+
+/// Answers a request that is not about objects.
+pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiError> {
+    let catalog = server.kinds.catalog();
+    let known = arrival.known_tags();
+    match &arrival.route {
+        Route::CoreVersions => return versions(&catalog, arrival, true),
+        Route::Groups => return versions(&catalog, arrival, false),
+        Route::OpenApiIndex => {
+            let index = openapi::index(&catalog);
+            return Ok(etag::tagged(index.into(), JSON, known));
+        }
+        Route::OpenApi { group, version } => {
+            let document =
+                openapi::document(&catalog, group, version).ok_or_else(ApiError::page_not_found)?;
+            return Ok(etag::tagged(document.into(), JSON, known));
+        }
+        Route::Version => return Ok(discovery::version()),
+        Route::Health { endpoint, check } => {
+            return health::health(endpoint, check, arrival.query.has("verbose"));
+        }
+        _ => {}
+    }
+    if arrival.form()?.shape != Shape::Whole {
+        return Err(ApiError::not_acceptable());
+    }
+    match &arrival.route {
+        Route::Root => Ok(root(&catalog)),
+        Route::Metrics => Ok(Reply::text(StatusCode::OK, metrics(server))),
+        Route::Group(group) => discovery::group(&catalog, group),
+        Route::Resources { group, version } => discovery::resources(&catalog, group, version),
+        _ => Err(ApiError::page_not_found()),
+    }
+}
+
+/// Answers `/api` and `/apis`, in whichever of the two forms a client prefers.
+fn versions(catalog: &Catalog, arrival: &Arrival, core: bool) -> Result<Reply, ApiError> {
+    if let Some(form) = Aggregated::negotiate(arrival.accept())? {
+        let document = discovery::aggregated(catalog, form, core);
+        let content_type = form.content_type();
+        return Ok(etag::tagged(document, content_type, arrival.known_tags()));
+    }
+    Ok(match core {
+        true => discovery::core_versions(),
+        false => discovery::groups(catalog),
+    })
+}
+
+/// Lists the paths there are.
+fn root(catalog: &Catalog) -> Reply {
+    let mut paths: Vec<String> = ["/api", "/api/v1", "/apis", "/apis/"]
+        .map(str::to_owned)
+        .into();
+    let mut groups = catalog.groups();
+    groups.sort_unstable();
+    for group in groups {
+        paths.push(format!("/apis/{group}"));
+        let versions = catalog.versions(group).into_iter();
+        paths.extend(versions.map(|version| format!("/apis/{group}/{version}")));
+    }
+    let others = [
+        "/healthz",
+        "/livez",
+        "/metrics",
+        "/openapi/v3",
+        "/openapi/v3/",
+        "/readyz",
+        "/version",
+    ];
+    paths.extend(others.map(str::to_owned));
+    Reply::json(StatusCode::OK, json!({"paths": paths}).to_string())
+}
+
+fn count(server: &Server, resource: &Resource) -> usize {
+    let page = server.store.range(resource.table, &Range::default());
+    page.map_or(0, |page| page.objects.len())
+}
+
+/// Writes a few numbers in the form Prometheus reads.
+fn metrics(server: &Server) -> String {
+    let mut text = String::from(
+        "# HELP apiserver_storage_objects [STABLE] Number of stored objects at the time of last \
+         check split by kind.\n# TYPE apiserver_storage_objects gauge\n",
+    );
+    let catalog = server.kinds.catalog();
+    for resource in catalog.each_table().filter(|each| !each.rules.review) {
+        let (name, count) = (resource.qualified(), count(server, resource));
+        text.push_str(&format!(
+            "apiserver_storage_objects{{resource=\"{name}\"}} {count}\n"
+        ));
+    }
+    text
+}

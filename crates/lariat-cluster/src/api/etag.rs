@@ -1,0 +1,34 @@
+//! Documents a client may have already.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use http::StatusCode;
+use http::header::HeaderValue;
+
+use super::body::ResponseBody;
+use super::reply::Reply;
+
+/// Returns a digest of a document, in hexadecimal digits.
+pub(crate) fn digest(document: &[u8]) -> String {
+    let part = |salt: u8| {
+        // Keyed with zeros: the same document has the same digest in every run.
+        let mut hasher = DefaultHasher::new();
+        (salt, document).hash(&mut hasher);
+        format!("{:016X}", hasher.finish())
+    };
+    part(0) + &part(1)
+}
+
+/// Answers a document with its tag, or that it has not changed if `known` lists the tag.
+pub(crate) fn tagged(document: bytes::Bytes, content_type: HeaderValue, known: &str) -> Reply {
+    let tag = format!("\"{}\"", digest(&document));
+    let is_known = known
+        .split(',')
+        .map(str::trim)
+        .any(|each| each == "*" || each.trim_start_matches("W/") == tag);
+    let reply = match is_known {
+        true => Reply::empty(StatusCode::NOT_MODIFIED),
+        false => Reply::new(StatusCode::OK, content_type, ResponseBody::whole(document)),
+    };
+    reply.tag(&tag)
+}

@@ -1,0 +1,25 @@
+//! Whether the server is well, in words.
+
+use http::StatusCode;
+
+use super::reply::Reply;
+use super::status::ApiError;
+
+/// What a server looks after; here nothing of it can fail.
+const CHECKS: [&str; 3] = ["ping", "log", "etcd"];
+
+/// Answers `/healthz`, `/livez` and `/readyz`, or one check below them.
+pub(crate) fn health(endpoint: &str, check: &str, verbose: bool) -> Result<Reply, ApiError> {
+    if !check.is_empty() && !CHECKS.contains(&check) {
+        return Err(ApiError::page_not_found());
+    }
+    if !verbose || !check.is_empty() {
+        return Ok(Reply::text(StatusCode::OK, "ok"));
+    }
+    let checks: String = CHECKS
+        .iter()
+        .map(|check| format!("[+]{check} ok\n"))
+        .collect();
+    let text = format!("{checks}{endpoint} check passed\n");
+    Ok(Reply::text(StatusCode::OK, text))
+}

@@ -1,0 +1,137 @@
+//! The schemas of custom kinds.
+//!
+//! Source: `k8s.io/apiextensions-apiserver/pkg/controller/openapi/builder`.
+
+use serde_json::{Map, Value, json};
+
+use super::{kind_json, schema_name};
+use crate::kinds::Resource;
+
+/// Where the schemas every custom kind refers to are.
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
+
+/// Adds the schemas of a custom kind and of lists of it, and those they refer to.
+pub(super) fn describe(resource: &Resource, schemas: &mut Map<String, Value>) {
+    let name = schema_name(resource, &resource.kind);
+    let mut schema = defined_schema(resource);
+    complete(&mut schema, "ObjectMeta", OBJECT_DOC);
+    schema["x-kubernetes-group-version-kind"] = json!([kind_json(resource)]);
+    let mut list_kind = kind_json(resource);
+    list_kind["kind"] = resource.list_kind.clone().into();
+    let items = json!({
+        "type": "array", "items": reference(&name),
+        "description": format!(
+            "List of {}. More info: https://git.k8s.io/community/contributors/devel/\
+             sig-architecture/api-conventions.md",
+            resource.plural
+        ),
+    });
+    let mut list = json!({
+        "type": "object", "required": ["items"], "properties": {"items": items},
+        "description": format!("{} is a list of {}", resource.list_kind, resource.kind),
+        "x-kubernetes-group-version-kind": [list_kind],
+    });
+    complete(&mut list, "ListMeta", LIST_DOC);
+    schemas.insert(name, schema);
+    schemas.insert(schema_name(resource, &resource.list_kind), list);
+    for (name, schema) in meta_schemas() {
+        schemas.insert(format!("{META}.{name}"), schema);
+    }
+}
+
+/// Returns the schema a definition has for a version; an object of which nothing is known without one.
+fn defined_schema(resource: &Resource) -> Value {
+    let schema = resource.schema.as_ref().map(|schema| schema.raw());
+    schema
+        .filter(|schema| schema.is_object())
+        .cloned()
+        .unwrap_or_else(|| json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}))
+}
+
+/// Adds what every object and every list has.
+fn complete(schema: &mut Value, metadata: &str, description: &str) {
+    if !schema["properties"].is_object() {
+        schema["properties"] = json!({});
+    }
+    let text = |description: &str| json!({"type": "string", "description": description});
+    let properties = &mut schema["properties"];
+    properties["apiVersion"] = text(API_VERSION_DOC);
+    properties["kind"] = text(KIND_DOC);
+    properties["metadata"] = json!({
+        "description": description, "allOf": [reference(&format!("{META}.{metadata}"))],
+    });
+}
+
+fn reference(name: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{name}")})
+}
+
+/// Returns the schemas of metadata.
+fn meta_schemas() -> [(&'static str, Value); 6] {
+    let text = || json!({"type": "string"});
+    let number = || json!({"type": "integer", "format": "int64"});
+    let flag = || json!({"type": "boolean"});
+    let texts = || json!({"type": "object", "additionalProperties": {"type": "string"}});
+    let time = || reference(&format!("{META}.Time"));
+    let list_of = |name: &str, key: &str| {
+        json!({
+            "type": "array", "items": reference(&format!("{META}.{name}")),
+            "x-kubernetes-patch-merge-key": key, "x-kubernetes-patch-strategy": "merge",
+        })
+    };
+    let managed = json!({
+        "type": "array", "items": reference(&format!("{META}.ManagedFieldsEntry")),
+        "x-kubernetes-list-type": "atomic",
+    });
+    let finalizers = json!({
+        "type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set",
+        "x-kubernetes-patch-strategy": "merge",
+    });
+    let object = |properties: Value| json!({"type": "object", "properties": properties});
+    let metadata = json!({
+        "annotations": texts(), "creationTimestamp": time(),
+        "deletionGracePeriodSeconds": number(), "deletionTimestamp": time(),
+        "finalizers": finalizers, "generateName": text(), "generation": number(),
+        "labels": texts(), "managedFields": managed, "name": text(), "namespace": text(),
+        "ownerReferences": list_of("OwnerReference", "uid"), "resourceVersion": text(),
+        "selfLink": text(), "uid": text(),
+    });
+    let mut owner = object(json!({
+        "apiVersion": text(), "blockOwnerDeletion": flag(), "controller": flag(),
+        "kind": text(), "name": text(), "uid": text(),
+    }));
+    owner["required"] = json!(["apiVersion", "kind", "name", "uid"]);
+    owner["x-kubernetes-map-type"] = "atomic".into();
+    let entry = json!({
+        "apiVersion": text(), "fieldsType": text(), "fieldsV1": {"type": "object"},
+        "manager": text(), "operation": text(), "subresource": text(), "time": time(),
+    });
+    let list = json!({
+        "continue": text(), "remainingItemCount": number(), "resourceVersion": text(),
+        "selfLink": text(),
+    });
+    [
+        ("ObjectMeta", object(metadata)),
+        ("OwnerReference", owner),
+        ("ManagedFieldsEntry", object(entry)),
+        ("ListMeta", object(list)),
+        ("Time", json!({"type": "string", "format": "date-time"})),
+        ("FieldsV1", json!({"type": "object"})),
+    ]
+}
+
+const API_VERSION_DOC: &str = "APIVersion defines the versioned schema of this representation of an \
+    object. Servers should convert recognized schemas to the latest internal value, and may reject \
+    unrecognized values. More info: \
+    https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources";
+
+const KIND_DOC: &str = "Kind is a string value representing the REST resource this object \
+    represents. Servers may infer this from the endpoint the client submits requests to. Cannot be \
+    updated. In CamelCase. More info: \
+    https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
+
+const OBJECT_DOC: &str = "Standard object's metadata. More info: \
+    https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
+
+const LIST_DOC: &str = "Standard list metadata. More info: \
+    https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";

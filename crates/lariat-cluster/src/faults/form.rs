@@ -1,0 +1,336 @@
+//! Rules as JSON, for programs in other languages.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use super::{Action, After, Form, Refusal, Rule};
+
+/// A rule as the [admin endpoint](crate::ClusterBuilder::admin) reads and writes it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct RuleForm {
+    action: ActionForm,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    verb: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resource: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    kind: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    subresource: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    namespace: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    client: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    skip: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    times: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    probability: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    for_seconds: Option<Seconds>,
+}
+
+/// An [`Action`] by its name in camel case, with its parts by name.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum ActionForm {
+    Delay(Span),
+    Refuse(RefusalForm),
+    NoAnswer,
+    Disconnect,
+    LoseReply,
+    Expire,
+    StaleRead,
+    Conflict,
+    SkipVersions(Versions),
+    EndWatch(AfterForm),
+    CutWatch(AfterForm),
+    HangWatch(AfterForm),
+    ReplayEvents(Events),
+    RefuseWatchList,
+    OmitInitialEnd,
+    Bandwidth(Rate),
+    Freeze,
+    SkipStates,
+    Recreate(Named),
+    Reject(Message),
+    ExceedQuota(Quota),
+    Truncate(Length),
+    Garble,
+    Html,
+    DuplicateEvents,
+}
+
+/// A span of time, which cannot be negative or endless.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(try_from = "f64", into = "f64")]
+struct Seconds(Duration);
+
+impl TryFrom<f64> for Seconds {
+    type Error = &'static str;
+
+    fn try_from(seconds: f64) -> Result<Self, Self::Error> {
+        let time = Duration::try_from_secs_f64(seconds);
+        time.map(Self)
+            .map_err(|_| "a number of seconds from 0 on is needed")
+    }
+}
+
+impl From<Seconds> for f64 {
+    fn from(Seconds(time): Seconds) -> Self {
+        time.as_secs_f64()
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Span {
+    seconds: Seconds,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct RefusalForm {
+    code: Code,
+    #[serde(default)]
+    form: FormForm,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    retry_after_seconds: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(try_from = "u16", into = "u16")]
+struct Code(StatusCode);
+
+impl TryFrom<u16> for Code {
+    type Error = &'static str;
+
+    fn try_from(code: u16) -> Result<Self, Self::Error> {
+        let code = StatusCode::from_u16(code).ok();
+        let code = code.filter(|code| code.is_client_error() || code.is_server_error());
+        code.map(Self).ok_or("a code from 400 to 599 is needed")
+    }
+}
+
+impl From<Code> for u16 {
+    fn from(Code(code): Code) -> Self {
+        code.as_u16()
+    }
+}
+
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum FormForm {
+    #[default]
+    Status,
+    Text,
+    Html,
+}
+
+/// When something happens to a watch: `{"events": 3}` or `{"seconds": 1.5}`.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum AfterForm {
+    Events(usize),
+    Seconds(Seconds),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Versions {
+    versions: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Events {
+    events: usize,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Rate {
+    bytes_per_second: u64,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Named {
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Message {
+    message: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Quota {
+    quota: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Length {
+    bytes: usize,
+}
+
+impl From<RuleForm> for Rule {
+    fn from(form: RuleForm) -> Self {
+        let rule = Self::new(form.action.into());
+        Self {
+            verb: form.verb,
+            resource: form.resource,
+            kind: form.kind,
+            subresource: form.subresource,
+            namespace: form.namespace,
+            name: form.name,
+            client: form.client,
+            skip: form.skip.unwrap_or(rule.skip),
+            times: form.times.unwrap_or(rule.times),
+            probability: form.probability.unwrap_or(rule.probability),
+            lasts: form.for_seconds.map(|Seconds(time)| time),
+            ..rule
+        }
+    }
+}
+
+impl From<&Rule> for RuleForm {
+    fn from(rule: &Rule) -> Self {
+        Self {
+            action: (&rule.action).into(),
+            verb: rule.verb.clone(),
+            resource: rule.resource.clone(),
+            kind: rule.kind.clone(),
+            subresource: rule.subresource.clone(),
+            namespace: rule.namespace.clone(),
+            name: rule.name.clone(),
+            client: rule.client.clone(),
+            skip: Some(rule.skip).filter(|skip| *skip > 0),
+            times: Some(rule.times).filter(|times| *times < u64::MAX),
+            probability: Some(rule.probability).filter(|probability| *probability < 1.0),
+            for_seconds: rule.lasts.map(Seconds),
+        }
+    }
+}
+
+impl From<ActionForm> for Action {
+    fn from(form: ActionForm) -> Self {
+        match form {
+            ActionForm::Delay(span) => Self::Delay(span.seconds.0),
+            ActionForm::Refuse(refusal) => Self::Refuse(refusal.into()),
+            ActionForm::NoAnswer => Self::NoAnswer,
+            ActionForm::Disconnect => Self::Disconnect,
+            ActionForm::LoseReply => Self::LoseReply,
+            ActionForm::Expire => Self::Expire,
+            ActionForm::StaleRead => Self::StaleRead,
+            ActionForm::Conflict => Self::Conflict,
+            ActionForm::SkipVersions(skipped) => Self::SkipVersions(skipped.versions),
+            ActionForm::EndWatch(after) => Self::EndWatch(after.into()),
+            ActionForm::CutWatch(after) => Self::CutWatch(after.into()),
+            ActionForm::HangWatch(after) => Self::HangWatch(after.into()),
+            ActionForm::ReplayEvents(replayed) => Self::ReplayEvents(replayed.events),
+            ActionForm::RefuseWatchList => Self::RefuseWatchList,
+            ActionForm::OmitInitialEnd => Self::OmitInitialEnd,
+            ActionForm::Bandwidth(rate) => Self::Bandwidth(rate.bytes_per_second),
+            ActionForm::Freeze => Self::Freeze,
+            ActionForm::SkipStates => Self::SkipStates,
+            ActionForm::Recreate(named) => Self::Recreate(named.name),
+            ActionForm::Reject(reason) => Self::Reject(reason.message),
+            ActionForm::ExceedQuota(exceeded) => Self::ExceedQuota(exceeded.quota),
+            ActionForm::Truncate(length) => Self::Truncate(length.bytes),
+            ActionForm::Garble => Self::Garble,
+            ActionForm::Html => Self::Html,
+            ActionForm::DuplicateEvents => Self::DuplicateEvents,
+        }
+    }
+}
+
+impl From<&Action> for ActionForm {
+    fn from(action: &Action) -> Self {
+        match action.clone() {
+            Action::Delay(time) => Self::Delay(Span {
+                seconds: Seconds(time),
+            }),
+            Action::Refuse(refusal) => Self::Refuse((&refusal).into()),
+            Action::NoAnswer => Self::NoAnswer,
+            Action::Disconnect => Self::Disconnect,
+            Action::LoseReply => Self::LoseReply,
+            Action::Expire => Self::Expire,
+            Action::StaleRead => Self::StaleRead,
+            Action::Conflict => Self::Conflict,
+            Action::SkipVersions(versions) => Self::SkipVersions(Versions { versions }),
+            Action::EndWatch(after) => Self::EndWatch(after.into()),
+            Action::CutWatch(after) => Self::CutWatch(after.into()),
+            Action::HangWatch(after) => Self::HangWatch(after.into()),
+            Action::ReplayEvents(events) => Self::ReplayEvents(Events { events }),
+            Action::RefuseWatchList => Self::RefuseWatchList,
+            Action::OmitInitialEnd => Self::OmitInitialEnd,
+            Action::Bandwidth(bytes_per_second) => Self::Bandwidth(Rate { bytes_per_second }),
+            Action::Freeze => Self::Freeze,
+            Action::SkipStates => Self::SkipStates,
+            Action::Recreate(name) => Self::Recreate(Named { name }),
+            Action::Reject(message) => Self::Reject(Message { message }),
+            Action::ExceedQuota(quota) => Self::ExceedQuota(Quota { quota }),
+            Action::Truncate(bytes) => Self::Truncate(Length { bytes }),
+            Action::Garble => Self::Garble,
+            Action::Html => Self::Html,
+            Action::DuplicateEvents => Self::DuplicateEvents,
+        }
+    }
+}
+
+impl From<RefusalForm> for Refusal {
+    fn from(form: RefusalForm) -> Self {
+        let refusal = Self::new(form.code.0).form(match form.form {
+            FormForm::Status => Form::Status,
+            FormForm::Text => Form::Text,
+            FormForm::Html => Form::Html,
+        });
+        match form.retry_after_seconds {
+            Some(seconds) => refusal.retry_after(Duration::from_secs(seconds)),
+            None => refusal,
+        }
+    }
+}
+
+impl From<&Refusal> for RefusalForm {
+    fn from(refusal: &Refusal) -> Self {
+        Self {
+            code: Code(refusal.code),
+            form: match refusal.form {
+                Form::Status => FormForm::Status,
+                Form::Text => FormForm::Text,
+                Form::Html => FormForm::Html,
+            },
+            retry_after_seconds: refusal.retry_after,
+        }
+    }
+}
+
+impl From<AfterForm> for After {
+    fn from(form: AfterForm) -> Self {
+        match form {
+            AfterForm::Events(events) => Self::Events(events),
+            AfterForm::Seconds(Seconds(time)) => Self::Time(time),
+        }
+    }
+}
+
+impl From<After> for AfterForm {
+    fn from(after: After) -> Self {
+        match after {
+            After::Events(events) => Self::Events(events),
+            After::Time(time) => Self::Seconds(Seconds(time)),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! What tests want to be true of the requests of a program.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::report::Table;
+use super::select::busiest;
+use super::{Journal, Request, Selection};
+
+impl Journal {
+    /// Checks that nothing is asked over and over: no verb and path more than so often per time.
+    ///
+    /// # Panics
+    ///
+    /// Something is; the message shows the requests.
+    #[track_caller]
+    pub fn assert_no_hot_loop(&self, most: usize, per: Duration) {
+        self.select().assert_no_hot_loop(most, per);
+    }
+
+    /// Checks that exactly one watch of a resource was begun, and that none came before or after it.
+    ///
+    /// # Panics
+    ///
+    /// There were more, or none; the message shows them.
+    #[track_caller]
+    pub fn assert_one_watch(&self, resource: &str) {
+        self.select().assert_one_watch(resource);
+    }
+}
+
+impl Selection {
+    /// Checks of these requests that no verb and path came more than so often within a time.
+    ///
+    /// # Panics
+    ///
+    /// One did; the message shows the requests.
+    #[track_caller]
+    pub fn assert_no_hot_loop(&self, most: usize, per: Duration) {
+        let mut by_path: BTreeMap<(String, String), Vec<Request>> = BTreeMap::new();
+        for request in self.requests() {
+            let key = (request.verb.clone(), request.path.clone());
+            by_path.entry(key).or_default().push(request);
+        }
+        for ((verb, path), requests) in &by_path {
+            let times: Vec<Duration> = requests.iter().map(|request| request.at).collect();
+            let (from, count) = busiest(&times, per);
+            assert!(
+                count <= most,
+                "hot loop: {verb} {path} came {count} times within {per:?}, of {most} allowed:\n{}",
+                Table(&requests[from..from + count]),
+            );
+        }
+    }
+
+    /// Checks of these requests that exactly one is a watch of a resource.
+    ///
+    /// # Panics
+    ///
+    /// More are, or none; the message shows them.
+    #[track_caller]
+    pub fn assert_one_watch(&self, resource: &str) {
+        let of_resource = self.clone().resource(resource);
+        let watches = of_resource.clone().verb("watch").requests();
+        if watches.is_empty() {
+            panic!(
+                "no watch of {resource}; its requests were:\n{}",
+                Table(&of_resource.requests())
+            );
+        }
+        assert!(
+            watches.len() == 1,
+            "{} watches of {resource} instead of one:\n{}",
+            watches.len(),
+            Table(&watches),
+        );
+    }
+
+    /// Checks that so many requests are selected.
+    ///
+    /// # Panics
+    ///
+    /// There are more or fewer; the message shows them.
+    #[track_caller]
+    pub fn assert_count(&self, expected: usize) {
+        let requests = self.requests();
+        assert!(
+            requests.len() == expected,
+            "{} requests instead of {expected}:\n{}",
+            requests.len(),
+            Table(&requests),
+        );
+    }
+}

@@ -1,0 +1,111 @@
+//! One step on the way to a field.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+/// A step: a member, or an item of a list, as `managedFields` write it.
+///
+/// `f:name` is a member, `k:{"name":"a"}` the item with these keys, `v:"a"` the item with this value,
+/// `i:0` the item at this place.
+///
+/// Source: `sigs.k8s.io/structured-merge-diff/v6/fieldpath`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Step(Box<str>);
+
+impl Step {
+    pub(crate) fn member(name: &str) -> Self {
+        Self(["f:", name].concat().into())
+    }
+
+    pub(crate) fn keys(keys: Map<String, Value>) -> Self {
+        Self(format!("k:{}", Value::Object(keys)).into())
+    }
+
+    pub(crate) fn value(value: &Value) -> Self {
+        Self(format!("v:{value}").into())
+    }
+
+    pub(crate) fn index(at: usize) -> Self {
+        Self(format!("i:{at}").into())
+    }
+
+    /// Reads a step from a `managedFields` entry, however its JSON was written.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let malformed = || format!("missing or unknown type in path element {text:?}");
+        let (kind, rest) = text.split_once(':').ok_or_else(malformed)?;
+        let json = || serde_json::from_str::<Value>(rest).map_err(|error| error.to_string());
+        match kind {
+            "f" => Ok(Self::member(rest)),
+            "v" => Ok(Self::value(&json()?)),
+            "k" => match json()? {
+                Value::Object(keys) => Ok(Self::keys(keys)),
+                _ => Err(format!("the keys in {text:?} are no object")),
+            },
+            "i" => rest.parse().map(Self::index).map_err(|_| malformed()),
+            _ => Err(malformed()),
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the name of the member, if it is one.
+    pub(crate) fn member_name(&self) -> Option<&str> {
+        self.0.strip_prefix("f:")
+    }
+}
+
+/// Writes a step as error messages have it: `.name`, `[name="a"]`, `[="a"]`, `[0]`.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, rest) = self.0.split_at(2);
+        match kind {
+            "f:" => write!(f, ".{rest}"),
+            "v:" => write!(f, "[={rest}]"),
+            "k:" => {
+                let keys: Map<String, Value> = serde_json::from_str(rest).unwrap_or_default();
+                let keys: Vec<String> = keys.iter().map(|(k, v)| format!("{k}={v}")).collect();
+                write!(f, "[{}]", keys.join(","))
+            }
+            _ => write!(f, "[{rest}]"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_read_what_they_write_and_show_what_people_know() {
+        for (text, shown) in [
+            ("f:data", ".data"),
+            ("f:a:b", ".a:b"),
+            (
+                r#"k:{"containerPort":80,"protocol":"TCP"}"#,
+                r#"[containerPort=80,protocol="TCP"]"#,
+            ),
+            (r#"v:"x""#, r#"[="x"]"#),
+            ("i:3", "[3]"),
+        ] {
+            let step = Step::parse(text).unwrap();
+            assert_eq!(step.as_str(), text);
+            assert_eq!(step.to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn the_order_of_keys_does_not_matter() {
+        let written = Step::parse(r#"k:{ "b": 1, "a": 2 }"#).unwrap();
+        assert_eq!(written.as_str(), r#"k:{"a":2,"b":1}"#);
+    }
+
+    #[test]
+    fn malformed_steps_are_refused() {
+        for text in ["", "x", "x:1", "k:1", "k:{", "v:", "i:a", "i:-1"] {
+            assert!(Step::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Whether a value has its type.
+
+use serde_json::Value;
+
+use super::items::step_to;
+use crate::schema::{List, ListKind, Resolved, Scalar, TypeRef};
+
+/// Finds what is wrong with an applied object, each with its path, as the API server words it.
+///
+/// Source: `validatingObjectWalker` in `structured-merge-diff`.
+pub(in crate::managed) fn validate(typed: TypeRef<'_>, value: &Value) -> Vec<String> {
+    let mut errors = Vec::new();
+    walk(typed, value, "", &mut errors);
+    errors
+}
+
+fn walk(typed: TypeRef<'_>, value: &Value, path: &str, errors: &mut Vec<String>) {
+    if value.is_null() {
+        return;
+    }
+    let mut refuse = |what: String| match path {
+        "" => errors.push(what),
+        path => errors.push(format!("{path}: {what}")),
+    };
+    match typed.resolve(value) {
+        Resolved::Scalar(None) | Resolved::AnyList => {}
+        Resolved::Scalar(Some(scalar)) => {
+            if let Some(wrong) = misfit(scalar, value) {
+                refuse(wrong);
+            }
+        }
+        Resolved::List(list) => match value {
+            Value::Array(values) => items(typed, list, values, path, errors),
+            other => refuse(format!("expected list, got {}", shown(other))),
+        },
+        Resolved::Map(_) | Resolved::Struct(_) | Resolved::AnyMap => match value {
+            Value::Object(_) => members(typed, value, path, errors),
+            other => refuse(format!("expected map, got {}", shown(other))),
+        },
+    }
+}
+
+fn misfit(scalar: Scalar, value: &Value) -> Option<String> {
+    let (fits, wanted) = match scalar {
+        Scalar::String | Scalar::Bytes | Scalar::Time | Scalar::MicroTime => {
+            (value.is_string(), "string")
+        }
+        Scalar::Int32 | Scalar::Int64 | Scalar::Number => {
+            (value.is_number(), "numeric (int or float)")
+        }
+        Scalar::Bool => (value.is_boolean(), "boolean"),
+        Scalar::IntOrString | Scalar::Quantity => {
+            (!value.is_array() && !value.is_object(), "any scalar")
+        }
+    };
+    let got = match (scalar, value) {
+        (Scalar::Int32 | Scalar::Int64 | Scalar::Number, other) => go_type(other).to_owned(),
+        (_, other) => shown(other),
+    };
+    (!fits).then(|| format!("expected {wanted}, got {got}"))
+}
+
+fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "float64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// Shows a value as far as a message needs it; contents of texts may be secrets.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Bool(_) | Value::Number(_) | Value::Null => format!("&{{{value}}}"),
+        other => format!("&{{{}}}", go_type(other)),
+    }
+}
+
+fn items(typed: TypeRef<'_>, list: &List, values: &[Value], path: &str, errors: &mut Vec<String>) {
+    let mut seen = Vec::with_capacity(values.len());
+    for (at, value) in values.iter().enumerate() {
+        if list.kind == ListKind::Atomic {
+            walk(typed.item(), value, &format!("{path}[{at}]"), errors);
+            continue;
+        }
+        match step_to(&list.kind, typed.item(), value) {
+            Err(error) => return errors.push(format!("{path}: element {at}: {error}")),
+            Ok(step) => {
+                if seen.contains(&step) {
+                    errors.push(format!("{path}: duplicate entries for key {step}"));
+                }
+                walk(typed.item(), value, &format!("{path}{step}"), errors);
+                seen.push(step);
+            }
+        }
+    }
+}
+
+fn members(typed: TypeRef<'_>, value: &Value, path: &str, errors: &mut Vec<String>) {
+    for (name, value) in value.as_object().into_iter().flatten() {
+        let path = format!("{path}.{name}");
+        match typed.member(name) {
+            Some(below) => walk(below, value, &path, errors),
+            None => errors.push(format!("{path}: field not declared in schema")),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The task that carries commits to the disk.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time;
+use tokio_util::task::TaskTracker;
+
+use super::log::Log;
+use crate::server::Server;
+use crate::store::Batch;
+
+/// How long to wait before a disk that refused a write is asked again.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// Writes down what the store commits.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    log: Log,
+}
+
+impl Keeper {
+    pub(super) fn new(log: Log) -> Self {
+        Self { log }
+    }
+
+    /// Writes until the cluster stops and everything is on disk.
+    pub(crate) async fn run(self, server: Arc<Server>, tasks: TaskTracker) {
+        let mut log = Some(self.log);
+        while let Some(held) = log.take() {
+            match server.store.take_batch() {
+                Some(batch) => log = write(held, batch, &server, &tasks).await,
+                // What is committed from here on is answered as not saved.
+                None if server.stopped.is_cancelled() => break,
+                None => {
+                    log = Some(held);
+                    tokio::select! {
+                        () = server.store.unwritten() => {}
+                        () = server.stopped.cancelled() => {}
+                    }
+                }
+            }
+        }
+        server.store.close();
+    }
+}
+
+/// Writes a batch, however often it takes; `None` if the cluster stops before the disk has taken it.
+async fn write(mut log: Log, batch: Batch, server: &Server, tasks: &TaskTracker) -> Option<Log> {
+    let batch = Arc::new(batch);
+    loop {
+        let written = Arc::clone(&batch);
+        // As a blocking task it keeps paused time from moving on.
+        let task = tasks.spawn_blocking(move || {
+            let outcome = log.write(&written);
+            (log, outcome)
+        });
+        let outcome;
+        (log, outcome) = task.await.ok()?;
+        let Err(error) = outcome else {
+            server.store.written(&batch);
+            return Some(log);
+        };
+        tracing::error!(%error, "cannot save what was written");
+        server.store.not_written(&error.to_string());
+        if server.stopped.is_cancelled() {
+            return None;
+        }
+        tokio::select! {
+            () = time::sleep(RETRY) => {}
+            () = server.stopped.cancelled() => {}
+        }
+    }
+}

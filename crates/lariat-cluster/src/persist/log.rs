@@ -1,0 +1,236 @@
+//! The SQLite file: its form, and writing to it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, Statement, Transaction, params};
+
+use super::error::DataError;
+use crate::store::{Batch, Event, EventType, Record, Snapshot, Stored};
+
+/// Tells our files from others: "lari".
+const APPLICATION: i64 = 0x6c61_7269;
+const FORMAT: i64 = 1;
+
+/// How long to wait for a cluster that is about to let go of the file.
+const BUSY: Duration = Duration::from_millis(500);
+
+/// `value` is an object's JSON, absent for a deletion; `prev_rv` is 0 for an object that is new.
+const SCHEMA: &str = "
+    CREATE TABLE log (
+        rv INTEGER PRIMARY KEY,
+        grp_resource TEXT NOT NULL,
+        ns TEXT,
+        name TEXT NOT NULL,
+        event TEXT NOT NULL,
+        prev_rv INTEGER NOT NULL,
+        value BLOB
+    ) STRICT;
+    CREATE TABLE meta (revision INTEGER NOT NULL, compacted INTEGER NOT NULL) STRICT;
+    INSERT INTO meta VALUES (0, 0);
+";
+
+const INSERT: &str = "INSERT INTO log VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
+
+/// A row goes when what replaced it is compacted, and so does a deletion itself.
+const COMPACT: &str = "
+    DELETE FROM log WHERE rv IN (
+        SELECT prev_rv FROM log WHERE prev_rv != 0 AND rv <= ?1
+        UNION SELECT rv FROM log WHERE event = 'DELETED' AND rv <= ?1
+    )";
+
+/// The rows of a file this process has to itself.
+#[derive(Debug)]
+pub(super) struct Log {
+    pub(super) connection: Connection,
+    pub(super) path: PathBuf,
+    /// How many changes are kept beside the present objects.
+    history: u64,
+    /// How many rows were added since the last compaction.
+    pub(super) added: u64,
+}
+
+impl Log {
+    /// Opens a file, and tells whether it is new.
+    pub(super) fn open(path: PathBuf, history: usize) -> Result<(Self, bool), DataError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let of = |error| DataError::of(&path, error);
+        let connection = Connection::open_with_flags(&path, flags).map_err(of)?;
+        let is_new = prepare(&connection, &path)?;
+        let log = Self {
+            connection,
+            path,
+            history: history.try_into().unwrap_or(u64::MAX),
+            added: 0,
+        };
+        Ok((log, is_new))
+    }
+
+    /// Writes a batch as a whole or not at all.
+    pub(super) fn write(&mut self, batch: &Batch) -> Result<(), DataError> {
+        let added = self.try_write(batch);
+        let added = added.map_err(|error| DataError::of(&self.path, error))?;
+        self.added += added;
+        // Now and then is enough: the file may have a quarter more rows than it needs.
+        if self.added > (self.history / 4).max(1000) {
+            let compacted = self.compact_to_history();
+            compacted.map_err(|error| DataError::of(&self.path, error))?;
+            self.added = 0;
+        }
+        Ok(())
+    }
+
+    fn try_write(&mut self, batch: &Batch) -> rusqlite::Result<u64> {
+        let transaction = self.connection.transaction()?;
+        let mut rows = transaction.prepare(INSERT)?;
+        let mut added = 0;
+        for record in &batch.records {
+            match record {
+                Record::Change(resource, event) => Row::of(resource, event).insert(&mut rows)?,
+                Record::Revision(revision) => {
+                    set_meta(&transaction, "revision", *revision)?;
+                }
+                Record::Compaction(revision) => compact(&transaction, *revision)?,
+                Record::Reset(snapshot) => reset(&transaction, &mut rows, snapshot)?,
+            }
+            added += 1;
+        }
+        drop(rows);
+        transaction.commit()?;
+        Ok(added)
+    }
+
+    fn compact_to_history(&mut self) -> rusqlite::Result<()> {
+        let transaction = self.connection.transaction()?;
+        let oldest = "SELECT rv FROM log ORDER BY rv DESC LIMIT 1 OFFSET ?1";
+        let skipped = i64::try_from(self.history).unwrap_or(i64::MAX);
+        let oldest = transaction.query_row(oldest, [skipped], |row| row.get::<_, i64>(0));
+        match oldest {
+            Ok(oldest) => compact(&transaction, oldest.unsigned_abs())?,
+            Err(rusqlite::Error::QueryReturnedNoRows) => {}
+            Err(error) => return Err(error),
+        }
+        transaction.commit()
+    }
+}
+
+/// Takes hold of a file after making sure that it is ours; tells whether it is new.
+fn prepare(connection: &Connection, path: &Path) -> Result<bool, DataError> {
+    let of = |error| DataError::of(path, error);
+    connection.busy_timeout(BUSY).map_err(of)?;
+    connection
+        .pragma_update(None, "locking_mode", "EXCLUSIVE")
+        .map_err(of)?;
+    let number = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    let tables = number("SELECT count(*) FROM sqlite_schema").map_err(of)?;
+    let application = number("PRAGMA application_id").map_err(of)?;
+    let format = number("PRAGMA user_version").map_err(of)?;
+    let path = path.to_owned();
+    match (tables, application) {
+        (0, 0) => {}
+        (_, APPLICATION) if format == FORMAT => {}
+        (_, APPLICATION) => {
+            let known = FORMAT;
+            return Err(DataError::Format {
+                path,
+                format,
+                known,
+            });
+        }
+        _ => return Err(DataError::Foreign { path }),
+    }
+    let is_new = tables == 0;
+    hold(connection, is_new).map_err(|error| DataError::of(&path, error))?;
+    Ok(is_new)
+}
+
+/// Locks the file for good, with the first transaction, and makes its tables if it is new.
+fn hold(connection: &Connection, is_new: bool) -> rusqlite::Result<()> {
+    connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+    // A commit returns when the disk has it.
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.execute_batch("BEGIN IMMEDIATE")?;
+    if is_new {
+        connection.execute_batch(SCHEMA)?;
+        connection.pragma_update(None, "application_id", APPLICATION)?;
+        connection.pragma_update(None, "user_version", FORMAT)?;
+    }
+    connection.execute_batch("UPDATE meta SET revision = revision; COMMIT")
+}
+
+fn set_meta(
+    transaction: &Transaction<'_>,
+    column: &'static str,
+    revision: u64,
+) -> rusqlite::Result<()> {
+    let sql = format!("UPDATE meta SET {column} = ?1");
+    transaction.execute(&sql, [signed(revision)]).map(|_| ())
+}
+
+fn compact(transaction: &Transaction<'_>, revision: u64) -> rusqlite::Result<()> {
+    transaction.execute(COMPACT, [signed(revision)])?;
+    set_meta(transaction, "compacted", revision)
+}
+
+/// Replaces everything by a snapshot.
+fn reset(
+    transaction: &Transaction<'_>,
+    rows: &mut Statement<'_>,
+    snapshot: &Snapshot,
+) -> rusqlite::Result<()> {
+    transaction.execute("DELETE FROM log", [])?;
+    set_meta(transaction, "revision", snapshot.revision())?;
+    set_meta(transaction, "compacted", snapshot.revision())?;
+    for (resource, stored) in snapshot.in_order() {
+        let row = Row {
+            resource,
+            stored,
+            event: EventType::Added,
+            previous: 0,
+        };
+        row.insert(rows)?;
+    }
+    Ok(())
+}
+
+/// One line of the log.
+struct Row<'a> {
+    resource: &'a str,
+    stored: &'a Stored,
+    event: EventType,
+    previous: u64,
+}
+
+impl<'a> Row<'a> {
+    fn of(resource: &'a str, event: &'a Event) -> Self {
+        let previous = event.previous.as_ref().map(|previous| previous.revision());
+        Self {
+            resource,
+            stored: &event.object,
+            event: event.event,
+            previous: previous.unwrap_or(0),
+        }
+    }
+
+    fn insert(&self, rows: &mut Statement<'_>) -> rusqlite::Result<()> {
+        let key = self.stored.key();
+        let value = (self.event != EventType::Deleted).then(|| self.stored.json());
+        let values = params![
+            signed(self.stored.revision()),
+            self.resource,
+            key.namespace(),
+            key.name(),
+            self.event.as_str(),
+            signed(self.previous),
+            value.as_deref(),
+        ];
+        rows.execute(values).map(|_| ())
+    }
+}
+
+/// Versions stay below 2⁶², so this loses nothing.
+fn signed(revision: u64) -> i64 {
+    i64::try_from(revision).unwrap_or(i64::MAX)
+}

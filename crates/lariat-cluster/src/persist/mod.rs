@@ -1,0 +1,79 @@
+//! Persistence: the store's changes as rows of an SQLite file.
+//!
+//! The file has the shape of [kine]: one append-only table of changes by revision, and a little about
+//! the whole. Memory stays the source of every read; the file is read once, at the start.
+//!
+//! A [`Keeper`] takes from the store whatever is unwritten, writes it in one transaction on a thread for
+//! blocking work, and has it announced and answered.
+//!
+//! [kine]: https://github.com/k3s-io/kine
+
+mod error;
+mod keeper;
+mod log;
+mod reading;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::PathBuf;
+
+use tokio::task::spawn_blocking;
+
+use crate::store::{Snapshot, Store};
+use log::Log;
+
+pub(crate) use keeper::Keeper;
+
+/// How far above the last known version a cluster goes on after a start.
+const GAP: u64 = 10;
+
+/// Where a cluster keeps its objects.
+#[derive(Debug, Clone)]
+pub(crate) struct Data {
+    path: Option<PathBuf>,
+}
+
+impl Data {
+    /// Keeps them in memory only.
+    pub(crate) fn none() -> Self {
+        Self { path: None }
+    }
+
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { path: Some(path) }
+    }
+
+    /// Reads what there is, or begins anew, with a snapshot if there is one.
+    pub(crate) async fn open(
+        self,
+        history: usize,
+        snapshot: Option<Snapshot>,
+    ) -> io::Result<(Store, Option<Keeper>)> {
+        let begin = move || match &snapshot {
+            Some(snapshot) => Store::seeded(history, snapshot),
+            None => Store::new(history),
+        };
+        let Some(path) = self.path else {
+            return Ok((begin(), None));
+        };
+        let read = move || {
+            let (mut log, is_new) = Log::open(path, history)?;
+            let mut store = begin();
+            if is_new {
+                // What the store begins with is written first of all.
+                store.keep();
+                let first = store.snapshot();
+                store.rewind_to(&first);
+            } else {
+                store = Store::new(history);
+                log.recall(&mut store)?;
+                store.keep();
+                store.skip_revisions(GAP);
+            }
+            Ok((store, Some(Keeper::new(log))))
+        };
+        let read = spawn_blocking(read).await.map_err(io::Error::other)?;
+        read.map_err(error::DataError::into_io)
+    }
+}

@@ -1,0 +1,43 @@
+//! A build without data files: every cluster lives in memory.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio_util::task::TaskTracker;
+
+use crate::server::Server;
+use crate::store::{Snapshot, Store};
+
+/// Where a cluster keeps its objects.
+#[derive(Debug, Clone)]
+pub(crate) struct Data;
+
+/// Who writes them down: nobody.
+#[derive(Debug)]
+pub(crate) enum Keeper {}
+
+impl Data {
+    pub(crate) fn none() -> Self {
+        Self
+    }
+
+    #[expect(clippy::unused_async, reason = "with a file it waits")]
+    pub(crate) async fn open(
+        self,
+        history: usize,
+        snapshot: Option<Snapshot>,
+    ) -> io::Result<(Store, Option<Keeper>)> {
+        let store = match snapshot {
+            Some(snapshot) => Store::seeded(history, &snapshot),
+            None => Store::new(history),
+        };
+        Ok((store, None))
+    }
+}
+
+impl Keeper {
+    #[expect(clippy::unused_async, reason = "with a file it runs")]
+    pub(crate) async fn run(self, _: Arc<Server>, _: TaskTracker) {
+        match self {}
+    }
+}

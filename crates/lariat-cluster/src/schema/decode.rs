@@ -1,0 +1,306 @@
+//! Reading an object as its built-in type would be read: what does not fit is refused, what is unknown
+//! is dropped, and what Go writes differently is written as Go does.
+
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD as BASE64;
+use jiff::{Timestamp, Unit};
+use serde_json::{Map, Value};
+
+use super::quantity::Quantity;
+use super::{Resolved, Scalar, TypeRef};
+
+/// Puts an object into the form of its type, and returns the paths of the members it has not.
+///
+/// The error is about a value of a wrong type, as Go's decoder words it behind `json: `.
+pub(crate) fn decode(
+    typed: TypeRef<'_>,
+    object: &mut Map<String, Value>,
+) -> Result<Vec<String>, String> {
+    let mut unknown = Vec::new();
+    members(typed, object, "", &mut unknown)?;
+    Ok(unknown)
+}
+
+fn members(
+    typed: TypeRef<'_>,
+    object: &mut Map<String, Value>,
+    path: &str,
+    unknown: &mut Vec<String>,
+) -> Result<(), String> {
+    let mut dropped = Vec::new();
+    for (name, value) in object.iter_mut() {
+        let path = match path {
+            "" => name.clone(),
+            path => format!("{path}.{name}"),
+        };
+        let Some(below) = typed.member(name) else {
+            unknown.push(path);
+            dropped.push(name.clone());
+            continue;
+        };
+        let optional = typed.field(name).is_some_and(|field| !field.required);
+        walk(below, value, &path, unknown)?;
+        // Go leaves out what is empty, except where there has to be something.
+        let is_empty = match value {
+            Value::Null => typed.field(name).is_some() || below.get().is_some(),
+            Value::Array(items) => optional && items.is_empty(),
+            Value::Object(map) => optional && map.is_empty() && is_map(below),
+            _ => false,
+        };
+        if is_empty {
+            dropped.push(name.clone());
+        }
+    }
+    for name in dropped {
+        object.remove(&name);
+    }
+    Ok(())
+}
+
+fn is_map(typed: TypeRef<'_>) -> bool {
+    matches!(typed.get(), Some(super::Type::Map(_)))
+}
+
+fn walk(
+    typed: TypeRef<'_>,
+    value: &mut Value,
+    path: &str,
+    unknown: &mut Vec<String>,
+) -> Result<(), String> {
+    if value.is_null() {
+        return Ok(());
+    }
+    let wrong = |value: &Value, wanted: &str| {
+        let found = found(value);
+        Err(format!(
+            "json: cannot unmarshal {found} into Go struct field {path} of type {wanted}"
+        ))
+    };
+    match typed.resolve(value) {
+        Resolved::Scalar(None) | Resolved::AnyList | Resolved::AnyMap => Ok(()),
+        Resolved::Scalar(Some(scalar)) => match fit(scalar, value) {
+            Fit::Fits => Ok(()),
+            Fit::Becomes(new) => {
+                *value = new;
+                Ok(())
+            }
+            Fit::Wrong(wanted) => wrong(value, wanted),
+            Fit::Unreadable(error) => Err(error),
+        },
+        Resolved::List(_) => match value {
+            Value::Array(items) => items.iter_mut().enumerate().try_for_each(|(at, item)| {
+                walk(typed.item(), item, &format!("{path}[{at}]"), unknown)
+            }),
+            other => wrong(other, "[]interface {}"),
+        },
+        Resolved::Map(_) | Resolved::Struct(_) => match value {
+            Value::Object(object) => members(typed, object, path, unknown),
+            other => wrong(other, "map[string]interface {}"),
+        },
+    }
+}
+
+enum Fit {
+    Fits,
+    Becomes(Value),
+    /// It is not of the wanted type.
+    Wrong(&'static str),
+    /// It is, but cannot be read.
+    Unreadable(String),
+}
+
+fn fit(scalar: Scalar, value: &Value) -> Fit {
+    match (scalar, value) {
+        (Scalar::String, Value::String(_))
+        | (Scalar::Bool, Value::Bool(_))
+        | (Scalar::Number, Value::Number(_))
+        | (Scalar::IntOrString, Value::String(_)) => Fit::Fits,
+        (Scalar::Int32, Value::Number(number)) => {
+            let fits = number.as_i64().is_some_and(|n| i32::try_from(n).is_ok());
+            if fits { Fit::Fits } else { Fit::Wrong("int32") }
+        }
+        (Scalar::Int64, Value::Number(number)) if number.is_i64() => Fit::Fits,
+        (Scalar::IntOrString, Value::Number(number)) if number.is_i64() => Fit::Fits,
+        (Scalar::Bytes, Value::String(text)) => match BASE64.decode(text) {
+            Ok(_) => Fit::Fits,
+            Err(error) => Fit::Unreadable(format!("illegal base64 data: {error}")),
+        },
+        (Scalar::Time, Value::String(text)) => time(text),
+        (Scalar::MicroTime, Value::String(text)) => micro_time(text),
+        (Scalar::Quantity, Value::String(text)) => quantity(text, value),
+        (Scalar::Quantity, Value::Number(number)) => quantity(&number.to_string(), value),
+        (Scalar::String, _) => Fit::Wrong("string"),
+        (Scalar::Bool, _) => Fit::Wrong("bool"),
+        (Scalar::Number, _) => Fit::Wrong("float64"),
+        (Scalar::Int32, _) => Fit::Wrong("int32"),
+        (Scalar::Int64, _) => Fit::Wrong("int64"),
+        (Scalar::IntOrString, _) => Fit::Wrong("intstr.IntOrString"),
+        (Scalar::Bytes, _) => Fit::Wrong("[]uint8"),
+        (Scalar::Time, _) => Fit::Wrong("v1.Time"),
+        (Scalar::MicroTime, _) => Fit::Wrong("v1.MicroTime"),
+        (Scalar::Quantity, _) => Fit::Wrong("resource.Quantity"),
+    }
+}
+
+/// Times are kept in whole seconds, UTC.
+fn time(text: &str) -> Fit {
+    if text.is_empty() {
+        return Fit::Becomes(Value::Null);
+    }
+    match text.parse::<Timestamp>() {
+        Ok(time) => {
+            let seconds = Timestamp::from_second(time.as_second()).unwrap_or(time);
+            written(text, format!("{seconds:.0}"))
+        }
+        Err(_) => Fit::Unreadable(format!(
+            "parsing time {text:?} as \"2006-01-02T15:04:05Z07:00\": cannot parse {text:?} as \"2006\""
+        )),
+    }
+}
+
+/// Exact times have exactly six digits behind the point, or Go does not read them.
+fn micro_time(text: &str) -> Fit {
+    if text.is_empty() {
+        return Fit::Becomes(Value::Null);
+    }
+    let digits = text.split_once('.').map_or(0, |(_, rest)| {
+        rest.bytes().take_while(u8::is_ascii_digit).count()
+    });
+    match text.parse::<Timestamp>() {
+        Ok(time) if digits == 6 => {
+            let time = time.round(Unit::Microsecond).unwrap_or(time);
+            written(text, format!("{time:.6}"))
+        }
+        _ => Fit::Unreadable(format!(
+            "parsing time {text:?} as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse {:?} as \
+             \".000000\"",
+            text.get(19..).unwrap_or(text)
+        )),
+    }
+}
+
+fn quantity(text: &str, value: &Value) -> Fit {
+    match Quantity::parse(text) {
+        Some(quantity) => {
+            let canonical = Value::from(quantity.to_string());
+            match canonical == *value {
+                true => Fit::Fits,
+                false => Fit::Becomes(canonical),
+            }
+        }
+        None => Fit::Unreadable(
+            "quantities must match the regular expression \
+             '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+                .to_owned(),
+        ),
+    }
+}
+
+fn written(text: &str, canonical: String) -> Fit {
+    match text == canonical {
+        true => Fit::Fits,
+        false => Fit::Becomes(canonical.into()),
+    }
+}
+
+fn found(value: &Value) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(_) => "bool".to_owned(),
+        Value::Number(number) => format!("number {number}"),
+        Value::String(_) => "string".to_owned(),
+        Value::Array(_) => "array".to_owned(),
+        Value::Object(_) => "object".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::schema::builtin;
+
+    fn check(kind: (&str, &str), object: &Value, expected: Result<(&Value, &[&str]), &str>) {
+        let schema = builtin(kind.0, kind.1).unwrap();
+        let mut object = object.as_object().unwrap().clone();
+        match (decode(schema.root(), &mut object), expected) {
+            (Ok(unknown), Ok((json, paths))) => {
+                assert_eq!(
+                    (Value::Object(object), &unknown[..]),
+                    (
+                        json.clone(),
+                        &paths.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>()[..]
+                    )
+                );
+            }
+            (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
+            (got, expected) => panic!("{got:?}, expected {expected:?}"),
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_dropped_and_told() {
+        check(
+            ("apps/v1", "Deployment"),
+            &json!({"bogus": 1, "spec": {"template": {"spec": {"containers": [{"name": "a", "imagee": "x"}]}}}}),
+            Ok((
+                &json!({"spec": {"template": {"spec": {"containers": [{"name": "a"}]}}}}),
+                &["bogus", "spec.template.spec.containers[0].imagee"],
+            )),
+        );
+    }
+
+    #[test]
+    fn values_are_written_as_go_writes_them() {
+        check(
+            ("v1", "Pod"),
+            &json!({"metadata": {"labels": {}, "annotations": null}, "spec": {"nodeSelector": {}, "volumes": [{"name": "v", "emptyDir": {}}],
+                "containers": [{"name": "a", "resources": {"limits": {"cpu": 1, "memory": "1024Mi"}}}]}}),
+            Ok((
+                &json!({"metadata": {}, "spec": {"volumes": [{"name": "v", "emptyDir": {}}],
+                    "containers": [{"name": "a", "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}]}}),
+                &[],
+            )),
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let lease = |time: &str| json!({"spec": {"renewTime": time}});
+        check(
+            ("coordination.k8s.io/v1", "Lease"),
+            &lease("2026-01-02T03:04:05Z"),
+            Err("parsing time"),
+        );
+        let exact = lease("2026-01-02T03:04:05.123456Z");
+        check(
+            ("coordination.k8s.io/v1", "Lease"),
+            &exact,
+            Ok((&exact, &[])),
+        );
+        let replicas = |replicas: Value| json!({"spec": {"replicas": replicas}});
+        for (wrong, text) in [
+            (json!("x"), "cannot unmarshal string"),
+            (json!(1.5), "number 1.5"),
+            (json!(1_u64 << 40), "of type int32"),
+        ] {
+            check(("apps/v1", "Deployment"), &replicas(wrong), Err(text));
+        }
+        check(
+            ("v1", "ConfigMap"),
+            &json!({"data": {"a": 1}}),
+            Err("data.a of type string"),
+        );
+        check(
+            ("v1", "ConfigMap"),
+            &json!({"data": ["a"]}),
+            Err("cannot unmarshal array"),
+        );
+        check(
+            ("v1", "Secret"),
+            &json!({"data": {"a": "%"}}),
+            Err("illegal base64"),
+        );
+    }
+}

@@ -1,0 +1,166 @@
+//! Everything a cluster holds, kept aside and brought back.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use lariat_core::ObjectKey;
+
+use super::history::History;
+use super::state::State;
+use super::{Ending, Store, Stored, TableId};
+
+/// The objects of a whole cluster as they were at one moment.
+///
+/// It shares the objects with the cluster, so taking one copies nothing but their keys, and a clone is
+/// free. It outlives its cluster, and others can [start from it](crate::ClusterBuilder::from_snapshot) or
+/// be [restored](crate::Cluster::restore) to it. Custom kinds are in it with their
+/// CustomResourceDefinitions.
+#[derive(Clone)]
+pub struct Snapshot {
+    content: Arc<Content>,
+}
+
+struct Content {
+    revision: u64,
+    /// By the name of the resource; no table is empty.
+    tables: BTreeMap<Arc<str>, Objects>,
+}
+
+type Objects = BTreeMap<ObjectKey, Arc<Stored>>;
+
+impl Snapshot {
+    /// Returns how many objects it holds, those every cluster begins with included.
+    #[must_use]
+    pub fn objects(&self) -> usize {
+        self.content.tables.values().map(BTreeMap::len).sum()
+    }
+
+    /// Returns the resource version of the moment it was taken.
+    #[must_use]
+    pub fn resource_version(&self) -> String {
+        self.content.revision.to_string()
+    }
+
+    pub(crate) fn revision(&self) -> u64 {
+        self.content.revision
+    }
+
+    /// Iterates over the objects in the order of their revisions, with the names of their resources.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn in_order(&self) -> Vec<(&str, &Arc<Stored>)> {
+        let tables = self.content.tables.iter();
+        let mut objects: Vec<_> = tables
+            .flat_map(|(name, objects)| objects.values().map(|stored| (&**name, stored)))
+            .collect();
+        objects.sort_unstable_by_key(|(_, stored)| stored.revision());
+        objects
+    }
+
+    fn table(&self, name: &str) -> Objects {
+        self.content.tables.get(name).cloned().unwrap_or_default()
+    }
+}
+
+impl fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("resource_version", &self.content.revision)
+            .field("objects", &self.objects())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Makes a store that begins with a snapshot.
+    pub(crate) fn seeded(history_capacity: usize, snapshot: &Snapshot) -> Self {
+        let store = Self::new(history_capacity);
+        store.rewind_to(snapshot);
+        store
+    }
+
+    pub(crate) fn snapshot(&self) -> Snapshot {
+        let state = self.state.lock();
+        let tables = state.tables.iter();
+        let tables = tables.filter(|table| !table.objects.is_empty());
+        let content = Content {
+            revision: state.revision,
+            tables: tables
+                .map(|table| (Arc::clone(&table.name), table.objects.clone()))
+                .collect(),
+        };
+        Snapshot {
+            content: Arc::new(content),
+        }
+    }
+
+    /// Brings everything back to a snapshot by changes with new revisions, which nothing comes between.
+    pub(crate) fn restore(&self, snapshot: &Snapshot) {
+        let mut state = self.state.lock();
+        state.add_tables(snapshot, self.history_capacity);
+        for at in 0..state.tables.len() {
+            let wanted = snapshot.table(&state.tables[at].name);
+            state.restore_table(TableId(at), &wanted);
+        }
+        drop(state);
+        self.wake();
+    }
+
+    /// Becomes the store of a snapshot, revision and all, and cuts every watch.
+    pub(crate) fn rewind_to(&self, snapshot: &Snapshot) {
+        let mut state = self.state.lock();
+        state.add_tables(snapshot, self.history_capacity);
+        state.revision = snapshot.revision();
+        state.floor = snapshot.revision();
+        for table in &mut state.tables {
+            table.objects = snapshot.table(&table.name);
+            table.history = History::new(snapshot.revision(), self.history_capacity);
+            table.signal.send_modify(|signal| {
+                signal.ended += 1;
+                signal.ending = Ending::Cut;
+            });
+        }
+        state.note_reset(snapshot);
+        drop(state);
+        self.wake();
+    }
+
+    /// Counts the objects of each resource that has any, by its name.
+    pub(crate) fn census(&self) -> BTreeMap<Arc<str>, usize> {
+        let state = self.state.lock();
+        let tables = state.tables.iter();
+        let tables = tables.filter(|table| !table.objects.is_empty());
+        tables
+            .map(|table| (Arc::clone(&table.name), table.objects.len()))
+            .collect()
+    }
+}
+
+impl State {
+    fn add_tables(&mut self, snapshot: &Snapshot, history_capacity: usize) {
+        for name in snapshot.content.tables.keys() {
+            self.table(name, history_capacity);
+        }
+    }
+
+    fn restore_table(&mut self, id: TableId, wanted: &Objects) {
+        let present = self.tables[id.0].objects.clone();
+        let keys: BTreeSet<&ObjectKey> = present.keys().chain(wanted.keys()).collect();
+        for key in keys {
+            let mut is = present.get(key).cloned();
+            let wanted = wanted.get(key);
+            // An object of the same name with another uid is another object: it goes, then this one comes.
+            let uid = wanted.map(|wanted| wanted.uid());
+            if let Some(last) = is.take_if(|is| Some(is.uid()) != uid) {
+                self.remove(id, last);
+            }
+            let Some(wanted) = wanted else {
+                continue;
+            };
+            if !is.as_ref().is_some_and(|is| is.has_content_of(wanted)) {
+                let stamp = |revision, event| wanted.with_version(revision, event);
+                self.put(id, is, stamp);
+            }
+        }
+    }
+}

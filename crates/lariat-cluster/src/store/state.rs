@@ -1,0 +1,141 @@
+//! What the lock guards: the tables, the revision, and how changes enter them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use lariat_core::ObjectKey;
+use tokio::sync::watch;
+
+use super::history::History;
+use super::unwritten::Unwritten;
+use super::{Event, EventType, FIRST_REVISION, Refused, Signal, Stored, TableId, Write};
+
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) revision: u64,
+    /// Counts changes of any kind. Unlike the revision it never goes back.
+    pub(super) sequence: u64,
+    /// The history of a new table is complete from here on.
+    pub(super) floor: u64,
+    pub(super) tables: Vec<Table>,
+    pub(super) table_ids: HashMap<String, TableId>,
+    /// Tables with changes the dispatcher has not announced.
+    pub(super) unannounced: Vec<TableId>,
+    /// What is not on disk yet, and so is neither announced nor answered.
+    pub(super) unwritten: Unwritten,
+}
+
+/// The objects of one resource, whatever the versions it is served in.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) name: Arc<str>,
+    pub(super) objects: BTreeMap<ObjectKey, Arc<Stored>>,
+    pub(super) history: History,
+    pub(super) signal: watch::Sender<Signal>,
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        Self {
+            revision: FIRST_REVISION,
+            sequence: 0,
+            floor: FIRST_REVISION,
+            tables: Vec::new(),
+            table_ids: HashMap::new(),
+            unannounced: Vec::new(),
+            unwritten: Unwritten::default(),
+        }
+    }
+
+    pub(super) fn check_namespace(&self, write: &Write<'_>) -> Result<(), Refused> {
+        let (Some(namespaces), Some(name)) = (write.namespaces, write.key.namespace()) else {
+            return Ok(());
+        };
+        match self.tables[namespaces.0].objects.get(name) {
+            None => Err(Refused::NamespaceMissing),
+            Some(namespace) if namespace.is_deleting() => Err(Refused::NamespaceTerminating),
+            Some(_) => Ok(()),
+        }
+    }
+
+    pub(super) fn table(&mut self, name: &str, history_capacity: usize) -> TableId {
+        if let Some(id) = self.table_ids.get(name) {
+            return *id;
+        }
+        let id = TableId(self.tables.len());
+        self.tables.push(Table {
+            name: Arc::from(name),
+            objects: BTreeMap::new(),
+            history: History::new(self.floor, history_capacity),
+            signal: watch::Sender::new(Signal::default()),
+        });
+        self.table_ids.insert(name.to_owned(), id);
+        id
+    }
+
+    /// Stores a new state of an object under the next revision.
+    pub(super) fn put(
+        &mut self,
+        id: TableId,
+        previous: Option<Arc<Stored>>,
+        stamp: impl FnOnce(u64, EventType) -> Stored,
+    ) -> Arc<Stored> {
+        let event = match previous {
+            None => EventType::Added,
+            Some(_) => EventType::Modified,
+        };
+        let revision = self.revision + 1;
+        self.record(
+            id,
+            Event {
+                revision,
+                event,
+                object: Arc::new(stamp(revision, event)),
+                previous,
+            },
+        )
+    }
+
+    /// Removes an object under the next revision.
+    pub(super) fn remove(&mut self, id: TableId, last: Arc<Stored>) -> Arc<Stored> {
+        let revision = self.revision + 1;
+        let event = EventType::Deleted;
+        self.record(
+            id,
+            Event {
+                revision,
+                event,
+                object: Arc::new(last.with_version(revision, event)),
+                previous: Some(last),
+            },
+        )
+    }
+
+    fn record(&mut self, id: TableId, event: Event) -> Arc<Stored> {
+        self.revision = event.revision;
+        let object = Arc::clone(&event.object);
+        let event = Arc::new(event);
+        let table = &mut self.tables[id.0];
+        table.set(&event);
+        table.history.push(Arc::clone(&event));
+        self.note_change(id, &event);
+        object
+    }
+
+    /// Has a table announced, now that its changes may be seen.
+    pub(super) fn announce(&mut self, id: TableId) {
+        if !self.unannounced.contains(&id) {
+            self.unannounced.push(id);
+        }
+    }
+}
+
+impl Table {
+    pub(super) fn set(&mut self, event: &Event) {
+        let key = event.object.key();
+        match event.event {
+            EventType::Deleted => drop(self.objects.remove(key)),
+            _ => drop(self.objects.insert(key.clone(), Arc::clone(&event.object))),
+        }
+    }
+}

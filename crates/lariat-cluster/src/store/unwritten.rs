@@ -1,0 +1,256 @@
+//! What is committed but not on disk yet.
+//!
+//! A commit takes its revision and its place in memory at once, so that the next writer builds on it.
+//! Whoever could tell the outside of it waits: watchers are shown no event above what is
+//! [visible](State::visible), and no request is answered before the store has [settled](Store::settled).
+//! One [keeper](crate::persist) takes everything that is unwritten at a time, so that requests which
+//! come together share one write to the disk.
+
+use std::sync::Arc;
+
+use lariat_core::ObjectKey;
+use tokio::sync::{Notify, watch};
+
+use super::state::State;
+use super::{Draft, Event, EventType, Object, Snapshot, Store, TableId};
+
+/// What waits for the disk. Nothing ever does unless the store [is kept](Store::keep).
+#[derive(Debug, Default)]
+pub(super) struct Unwritten {
+    is_kept: bool,
+    /// In the order in which it happened.
+    records: Vec<Record>,
+    /// The tables of these records.
+    tables: Vec<TableId>,
+    /// The revision up to which everything is on disk.
+    visible: u64,
+}
+
+/// How far the disk is.
+#[derive(Debug, Default)]
+pub(super) struct Durability {
+    is_kept: bool,
+    /// Wakes the keeper.
+    unwritten: Notify,
+    progress: watch::Sender<Progress>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Progress {
+    /// Everything up to this place in the sequence is on disk.
+    sequence: u64,
+    failures: u64,
+    failure: Option<Arc<str>>,
+    /// Nothing is written any more.
+    closed: bool,
+}
+
+/// Something to write down.
+#[derive(Debug)]
+pub(crate) enum Record {
+    /// A change of an object of the named resource.
+    Change(Arc<str>, Arc<Event>),
+    /// The revision was raised.
+    Revision(u64),
+    /// The history up to a revision was forgotten.
+    Compaction(u64),
+    /// Everything is as in a snapshot, and nothing was before.
+    Reset(Snapshot),
+}
+
+/// What is written at a time.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    pub(crate) records: Vec<Record>,
+    tables: Vec<TableId>,
+    sequence: u64,
+    revision: u64,
+}
+
+/// A change that is read back.
+#[derive(Debug)]
+pub(crate) struct Past {
+    pub(crate) resource: String,
+    pub(crate) revision: u64,
+    pub(crate) event: EventType,
+    pub(crate) key: ObjectKey,
+    /// The new state, which a deletion does not have.
+    pub(crate) object: Option<Object>,
+}
+
+/// What was committed may not be on disk.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unsaved {
+    #[error("{0}")]
+    Failed(Arc<str>),
+    #[error("the cluster has been shut down")]
+    Closed,
+}
+
+impl Store {
+    /// Shows nothing of what is committed from now on before it is on disk.
+    pub(crate) fn keep(&mut self) {
+        self.durability.is_kept = true;
+        let state = self.state.get_mut();
+        state.unwritten.is_kept = true;
+        state.unwritten.visible = state.revision;
+    }
+
+    /// Sets the place at which a store without objects goes on.
+    pub(crate) fn begin_at(&mut self, revision: u64, floor: u64) {
+        let state = self.state.get_mut();
+        state.revision = revision.max(state.revision);
+        state.floor = floor;
+    }
+
+    /// Takes in a change from before, the oldest first; the error tells why it cannot have happened.
+    pub(crate) fn recall(&mut self, past: Past) -> Result<(), &'static str> {
+        let state = self.state.get_mut();
+        let id = state.table(&past.resource, self.history_capacity);
+        let table = &mut state.tables[id.0];
+        let previous = table.objects.get(&past.key).cloned();
+        let object = match (past.object, &previous) {
+            (Some(object), _) => Draft::new(&object).stamp(past.revision, past.event),
+            (None, Some(last)) => last.with_version(past.revision, past.event),
+            (None, None) => return Err("it deletes an object that is not there"),
+        };
+        if *object.key() != past.key {
+            return Err("its key is not that of its object");
+        }
+        let event = Arc::new(Event {
+            revision: past.revision,
+            event: past.event,
+            object: Arc::new(object),
+            previous,
+        });
+        table.set(&event);
+        if past.revision > state.floor {
+            table.history.push(event);
+        }
+        state.revision = state.revision.max(past.revision);
+        Ok(())
+    }
+
+    /// Waits until everything that is committed now is on disk.
+    ///
+    /// # Cancel safety
+    ///
+    /// It only waits.
+    pub(crate) async fn settled(&self) -> Result<(), Unsaved> {
+        if !self.durability.is_kept {
+            return Ok(());
+        }
+        let wanted = self.sequence();
+        let mut progress = self.durability.progress.subscribe();
+        let before = progress.borrow().failures;
+        let end = progress.wait_for(|progress| {
+            progress.sequence >= wanted || progress.closed || progress.failures > before
+        });
+        let end = end.await.map_err(|_| Unsaved::Closed)?;
+        match &end.failure {
+            _ if end.sequence >= wanted => Ok(()),
+            Some(why) if !end.closed => Err(Unsaved::Failed(Arc::clone(why))),
+            _ => Err(Unsaved::Closed),
+        }
+    }
+
+    /// Waits until something is to be written.
+    pub(crate) async fn unwritten(&self) {
+        self.durability.unwritten.notified().await;
+    }
+
+    /// Takes what is to be written, if there is anything.
+    pub(crate) fn take_batch(&self) -> Option<Batch> {
+        let mut state = self.state.lock();
+        if state.unwritten.records.is_empty() {
+            return None;
+        }
+        Some(Batch {
+            records: std::mem::take(&mut state.unwritten.records),
+            tables: std::mem::take(&mut state.unwritten.tables),
+            sequence: state.sequence,
+            revision: state.revision,
+        })
+    }
+
+    /// Announces and answers a batch that is on disk.
+    pub(crate) fn written(&self, batch: &Batch) {
+        let mut state = self.state.lock();
+        state.unwritten.visible = batch.revision;
+        for table in &batch.tables {
+            state.announce(*table);
+        }
+        drop(state);
+        self.durability.progress.send_modify(|progress| {
+            progress.sequence = batch.sequence;
+            progress.failure = None;
+        });
+        self.committed.notify_one();
+    }
+
+    /// Tells whoever waits that the disk does not take a batch.
+    pub(crate) fn not_written(&self, why: &str) {
+        self.durability.progress.send_modify(|progress| {
+            progress.failures += 1;
+            progress.failure = Some(Arc::from(why));
+        });
+    }
+
+    /// Tells whoever waits, or comes to wait, that nothing is written any more.
+    pub(crate) fn close(&self) {
+        let close = |progress: &mut Progress| progress.closed = true;
+        self.durability.progress.send_modify(close);
+    }
+
+    /// Wakes whoever has to do with a commit next: the keeper, or the dispatcher.
+    pub(super) fn wake(&self) {
+        match self.durability.is_kept {
+            true => self.durability.unwritten.notify_one(),
+            false => self.committed.notify_one(),
+        }
+    }
+}
+
+impl State {
+    /// Returns the revision up to which events may be shown.
+    pub(super) fn visible(&self) -> u64 {
+        match self.unwritten.is_kept {
+            // What was visible before a rewind may be above all there is now.
+            true => self.unwritten.visible.min(self.revision),
+            false => self.revision,
+        }
+    }
+
+    pub(super) fn note_change(&mut self, id: TableId, event: &Arc<Event>) {
+        if !self.unwritten.is_kept {
+            self.sequence += 1;
+            return self.announce(id);
+        }
+        let name = Arc::clone(&self.tables[id.0].name);
+        self.note(|| Record::Change(name, Arc::clone(event)));
+        if !self.unwritten.tables.contains(&id) {
+            self.unwritten.tables.push(id);
+        }
+    }
+
+    pub(super) fn note_revision(&mut self) {
+        let revision = self.revision;
+        self.note(|| Record::Revision(revision));
+    }
+
+    pub(super) fn note_compaction(&mut self) {
+        let revision = self.revision;
+        self.note(|| Record::Compaction(revision));
+    }
+
+    pub(super) fn note_reset(&mut self, snapshot: &Snapshot) {
+        self.note(|| Record::Reset(snapshot.clone()));
+    }
+
+    fn note(&mut self, record: impl FnOnce() -> Record) {
+        self.sequence += 1;
+        if self.unwritten.is_kept {
+            self.unwritten.records.push(record());
+        }
+    }
+}

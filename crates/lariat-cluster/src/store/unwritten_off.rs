@@ -1,0 +1,74 @@
+//! A store that lives in memory: whatever is committed may be seen at once.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+
+use super::state::State;
+use super::{Event, Snapshot, Store, TableId};
+
+/// What waits for the disk: nothing.
+#[derive(Debug, Default)]
+pub(super) struct Unwritten {}
+
+/// Who waits for it: nobody.
+#[derive(Debug, Default)]
+pub(super) struct Durability {}
+
+impl Unwritten {
+    fn visible(&self, revision: u64) -> u64 {
+        revision
+    }
+}
+
+impl Durability {
+    fn wake(&self, dispatcher: &Notify) {
+        dispatcher.notify_one();
+    }
+}
+
+/// What was committed may not be on disk, which cannot be.
+#[derive(Debug)]
+pub(crate) enum Unsaved {}
+
+impl std::fmt::Display for Unsaved {
+    fn fmt(&self, _: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match *self {}
+    }
+}
+
+impl std::error::Error for Unsaved {}
+
+impl Store {
+    #[expect(clippy::unused_async, reason = "with a disk it waits")]
+    pub(crate) async fn settled(&self) -> Result<(), Unsaved> {
+        Ok(())
+    }
+
+    pub(super) fn wake(&self) {
+        self.durability.wake(&self.committed);
+    }
+}
+
+impl State {
+    pub(super) fn visible(&self) -> u64 {
+        self.unwritten.visible(self.revision)
+    }
+
+    pub(super) fn note_change(&mut self, id: TableId, _: &Arc<Event>) {
+        self.sequence += 1;
+        self.announce(id);
+    }
+
+    pub(super) fn note_revision(&mut self) {
+        self.sequence += 1;
+    }
+
+    pub(super) fn note_compaction(&mut self) {
+        self.sequence += 1;
+    }
+
+    pub(super) fn note_reset(&mut self, _: &Snapshot) {
+        self.sequence += 1;
+    }
+}

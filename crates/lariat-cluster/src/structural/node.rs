@@ -1,0 +1,255 @@
+//! One place in a schema, compiled.
+
+use std::collections::BTreeMap;
+
+use regex::Regex;
+use serde_json::{Map, Value};
+
+use super::formats;
+use super::rules::Rule;
+
+/// What a schema says about one value.
+#[derive(Debug, Default)]
+pub(crate) struct Node {
+    /// The types a value may have; any, if there are none.
+    pub(super) types: Vec<String>,
+    pub(super) nullable: bool,
+    /// A format the server knows for the type.
+    pub(super) format: Option<String>,
+    pub(super) default: Option<Value>,
+    pub(super) shape: Shape,
+    pub(super) bounds: Bounds,
+    pub(super) junctors: Junctors,
+    pub(super) extensions: Extensions,
+    pub(super) rules: Vec<Rule>,
+}
+
+/// What is below a value.
+#[derive(Debug, Default)]
+pub(super) struct Shape {
+    pub(super) properties: BTreeMap<String, Node>,
+    pub(super) additional: Option<Additional>,
+    pub(super) items: Option<Box<Node>>,
+}
+
+/// What members beside the properties may be.
+#[derive(Debug)]
+pub(super) enum Additional {
+    Any(bool),
+    Schema(Box<Node>),
+}
+
+/// The limits of a value itself.
+#[derive(Debug, Default)]
+pub(super) struct Bounds {
+    pub(super) choices: Vec<Value>,
+    pub(super) maximum: Option<f64>,
+    pub(super) exclusive_maximum: bool,
+    pub(super) minimum: Option<f64>,
+    pub(super) exclusive_minimum: bool,
+    pub(super) multiple_of: Option<f64>,
+    pub(super) max_length: Option<i64>,
+    pub(super) min_length: Option<i64>,
+    pub(super) pattern: Option<Pattern>,
+    pub(super) max_items: Option<i64>,
+    pub(super) min_items: Option<i64>,
+    pub(super) unique_items: bool,
+    pub(super) max_properties: Option<i64>,
+    pub(super) min_properties: Option<i64>,
+    pub(super) required: Vec<String>,
+}
+
+/// A regular expression as it was written, and compiled.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    pub(super) text: String,
+    pub(super) compiled: Result<Regex, String>,
+}
+
+/// Schemas that apply to the same value.
+#[derive(Debug, Default)]
+pub(super) struct Junctors {
+    pub(super) all_of: Vec<Node>,
+    pub(super) any_of: Vec<Node>,
+    pub(super) one_of: Vec<Node>,
+    pub(super) not: Option<Box<Node>>,
+}
+
+/// What Kubernetes adds to schemas.
+#[derive(Debug, Default)]
+pub(super) struct Extensions {
+    pub(super) preserve: bool,
+    pub(super) embedded: bool,
+    pub(super) int_or_string: bool,
+    pub(super) list_type: Option<String>,
+    pub(super) list_map_keys: Vec<String>,
+    pub(super) map_type: Option<String>,
+}
+
+impl Node {
+    /// Compiles a schema; what has the wrong type in it is as good as absent.
+    pub(super) fn compile(schema: &Value) -> Self {
+        let empty = Map::new();
+        let members = Members(schema.as_object().unwrap_or(&empty));
+        let extensions = Extensions::of(&members);
+        let types: Vec<String> = match members.text("type") {
+            _ if extensions.int_or_string => vec!["integer".to_owned(), "string".to_owned()],
+            None | Some("") => Vec::new(),
+            Some(name) => vec![name.to_owned()],
+        };
+        let format = members.text("format");
+        Self {
+            format: format
+                .filter(|format| formats::is_known(&types, format))
+                .map(str::to_owned),
+            types,
+            nullable: members.flag("nullable"),
+            default: members.0.get("default").filter(|d| !d.is_null()).cloned(),
+            shape: Shape::of(&members),
+            bounds: Bounds::of(&members),
+            junctors: Junctors::of(&members),
+            extensions,
+            rules: members
+                .array("x-kubernetes-validations")
+                .iter()
+                .map(Rule::compile)
+                .collect(),
+        }
+    }
+
+    /// Returns the schema of a member, declared or additional.
+    pub(super) fn member(&self, name: &str) -> Option<&Self> {
+        let declared = self.shape.properties.get(name);
+        declared.or_else(|| self.shape.additional_schema())
+    }
+
+    pub(super) fn is_type(&self, name: &str) -> bool {
+        self.types.iter().any(|each| each == name)
+    }
+
+    /// Returns whether a rule stands here or anywhere below.
+    pub(super) fn has_rules(&self) -> bool {
+        let below = self.shape.properties.values();
+        let below = below.chain(self.shape.items.as_deref());
+        let mut below = below.chain(self.shape.additional_schema());
+        !self.rules.is_empty() || below.any(Self::has_rules)
+    }
+}
+
+impl Shape {
+    fn of(members: &Members<'_>) -> Self {
+        let compile = |(name, schema): (&String, &Value)| (name.clone(), Node::compile(schema));
+        let properties = members.0.get("properties").and_then(Value::as_object);
+        let additional = match members.0.get("additionalProperties") {
+            None | Some(Value::Null) => None,
+            Some(Value::Bool(allowed)) => Some(Additional::Any(*allowed)),
+            Some(schema) => Some(Additional::Schema(Box::new(Node::compile(schema)))),
+        };
+        Self {
+            properties: properties.into_iter().flatten().map(compile).collect(),
+            additional,
+            items: members.schema("items"),
+        }
+    }
+
+    pub(super) fn additional_schema(&self) -> Option<&Node> {
+        match &self.additional {
+            Some(Additional::Schema(node)) => Some(node),
+            _ => None,
+        }
+    }
+}
+
+impl Bounds {
+    fn of(members: &Members<'_>) -> Self {
+        let pattern = members.text("pattern").filter(|text| !text.is_empty());
+        Self {
+            choices: members.array("enum").to_vec(),
+            maximum: members.number("maximum"),
+            exclusive_maximum: members.flag("exclusiveMaximum"),
+            minimum: members.number("minimum"),
+            exclusive_minimum: members.flag("exclusiveMinimum"),
+            multiple_of: members.number("multipleOf"),
+            max_length: members.count("maxLength"),
+            min_length: members.count("minLength"),
+            pattern: pattern.map(Pattern::new),
+            max_items: members.count("maxItems"),
+            min_items: members.count("minItems"),
+            unique_items: members.flag("uniqueItems"),
+            max_properties: members.count("maxProperties"),
+            min_properties: members.count("minProperties"),
+            required: members.texts("required"),
+        }
+    }
+}
+
+impl Pattern {
+    pub(super) fn new(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            compiled: Regex::new(text).map_err(|error| error.to_string()),
+        }
+    }
+}
+
+impl Junctors {
+    fn of(members: &Members<'_>) -> Self {
+        let compile = |name| members.array(name).iter().map(Node::compile).collect();
+        Self {
+            all_of: compile("allOf"),
+            any_of: compile("anyOf"),
+            one_of: compile("oneOf"),
+            not: members.schema("not"),
+        }
+    }
+}
+
+impl Extensions {
+    fn of(members: &Members<'_>) -> Self {
+        let text = |name| members.text(name).map(str::to_owned);
+        Self {
+            preserve: members.flag("x-kubernetes-preserve-unknown-fields"),
+            embedded: members.flag("x-kubernetes-embedded-resource"),
+            int_or_string: members.flag("x-kubernetes-int-or-string"),
+            list_type: text("x-kubernetes-list-type"),
+            list_map_keys: members.texts("x-kubernetes-list-map-keys"),
+            map_type: text("x-kubernetes-map-type"),
+        }
+    }
+}
+
+/// The members of a schema, read leniently.
+struct Members<'a>(&'a Map<String, Value>);
+
+impl<'a> Members<'a> {
+    fn text(&self, name: &str) -> Option<&'a str> {
+        self.0.get(name)?.as_str()
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.0.get(name).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    fn number(&self, name: &str) -> Option<f64> {
+        self.0.get(name)?.as_f64()
+    }
+
+    fn count(&self, name: &str) -> Option<i64> {
+        self.0.get(name)?.as_i64()
+    }
+
+    fn array(&self, name: &str) -> &'a [Value] {
+        let array = self.0.get(name).and_then(Value::as_array);
+        array.map_or(&[], Vec::as_slice)
+    }
+
+    fn texts(&self, name: &str) -> Vec<String> {
+        let texts = self.array(name).iter().filter_map(Value::as_str);
+        texts.map(str::to_owned).collect()
+    }
+
+    fn schema(&self, name: &str) -> Option<Box<Node>> {
+        let schema = self.0.get(name).filter(|schema| schema.is_object())?;
+        Some(Box::new(Node::compile(schema)))
+    }
+}

@@ -1,0 +1,98 @@
+//! What the schema of a definition does to custom resources.
+
+use serde_json::Value;
+
+use super::admit::Part;
+use crate::api::status::Cause;
+use crate::kinds::{Resource, Scale};
+use crate::store::Object;
+use crate::structural::Structural;
+use crate::structural::json_path::JsonPath;
+
+/// Brings an object a client sent into the form its schema wants: prunes it and fills in defaults.
+/// Returns the paths of what it did not know.
+pub(super) fn conform(resource: &Resource, object: &mut Object) -> Vec<String> {
+    match &resource.schema {
+        Some(schema) => with_value(object, |object| refine(schema, object)),
+        None => Vec::new(),
+    }
+}
+
+/// Reads a stored object by the present schema, which may have changed since.
+pub(super) fn refresh(resource: &Resource, object: &mut Object) {
+    if let Some(schema) = &resource.schema {
+        with_value(object, |object| refine(schema, object));
+    }
+}
+
+/// Fills in the defaults of what the server put together.
+pub(super) fn complete(resource: &Resource, object: &mut Object) {
+    if let Some(schema) = &resource.schema {
+        with_value(object, |object| schema.default(object));
+    }
+}
+
+/// Finds what is wrong with a custom resource by its schema.
+///
+/// `replaced` says what part of an old state was written, and tells the old state.
+pub(super) fn validate(
+    resource: &Resource,
+    object: &Object,
+    replaced: Option<(Part, &Object)>,
+) -> Vec<Cause> {
+    let Some(schema) = &resource.schema else {
+        return Vec::new();
+    };
+    let value = Value::Object(object.clone());
+    let old = replaced.map(|(part, old)| {
+        let mut old = old.clone();
+        refresh(resource, &mut old);
+        (part, Value::Object(old))
+    });
+    let mut causes = match &old {
+        Some((Part::Status, old)) => schema.validate_status(&value, old),
+        Some((_, old)) => schema.validate(&value, Some(old)),
+        None => schema.validate(&value, None),
+    };
+    if let Some(scale) = &resource.rules.scale {
+        causes.extend(validate_scale(scale, &value));
+    }
+    causes
+}
+
+fn refine(schema: &Structural, object: &mut Value) -> Vec<String> {
+    let unknown = schema.prune(object);
+    schema.default(object);
+    unknown
+}
+
+/// Works on an object as on a value.
+fn with_value<T>(object: &mut Object, work: impl FnOnce(&mut Value) -> T) -> T {
+    let mut value = Value::Object(std::mem::take(object));
+    let result = work(&mut value);
+    if let Value::Object(members) = value {
+        *object = members;
+    }
+    result
+}
+
+/// Checks the numbers of replicas that the scale subresource shows.
+fn validate_scale(scale: &Scale, object: &Value) -> Vec<Cause> {
+    let check = |path: &JsonPath| {
+        let found = path.find(object);
+        let replicas = found.first()?.as_i64()?;
+        let rule = match replicas {
+            ..0 => "should be a non-negative integer".to_owned(),
+            count if count > i64::from(i32::MAX) => {
+                format!("should be less than or equal to {}", i32::MAX)
+            }
+            _ => return None,
+        };
+        let field = format!(".{}", path.members()?.join("."));
+        Some(Cause::invalid(&field, &replicas.into(), &rule))
+    };
+    [&scale.spec_path, &scale.status_path]
+        .into_iter()
+        .filter_map(check)
+        .collect()
+}

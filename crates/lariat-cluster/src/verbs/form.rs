@@ -1,0 +1,95 @@
+//! The form of what a client sent: read as its kind would be, with defaults filled in.
+
+use serde_json::Value;
+
+use super::{Call, custom};
+use crate::api::status::{ApiError, Cause};
+use crate::defaults;
+use crate::kinds::Resource;
+use crate::schema;
+use crate::store::Object;
+
+/// What becomes of members that the kind does not have, or that are there twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Validation {
+    /// They are dropped.
+    Ignore,
+    /// They are dropped, and the client is warned.
+    Warn,
+    /// The request is refused.
+    Strict,
+}
+
+impl Validation {
+    /// Reads `fieldValidation`, whose value was checked.
+    pub(super) fn of(call: &Call) -> Self {
+        match call.query.text("fieldValidation") {
+            Some("Ignore") => Self::Ignore,
+            Some("Strict") => Self::Strict,
+            _ => Self::Warn,
+        }
+    }
+}
+
+/// Where an object comes from, which decides how errors are told.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Origin {
+    /// It is the body.
+    Body,
+    /// It is what a patch made of the present state.
+    Patch,
+}
+
+/// Puts an object into the form of its kind.
+///
+/// `duplicates` are the members that were in the document twice.
+pub(super) fn normalize(
+    call: &Call,
+    object: &mut Object,
+    origin: Origin,
+    duplicates: Vec<String>,
+) -> Result<(), ApiError> {
+    let unknown = read(&call.resource, object).map_err(|why| refuse(call, origin, &why))?;
+    let quoted = |what: &str, paths: Vec<String>| {
+        let texts = paths
+            .into_iter()
+            .map(move |path| format!("{what} field {path:?}"));
+        texts.collect::<Vec<_>>()
+    };
+    let problems = [quoted("unknown", unknown), quoted("duplicate", duplicates)].concat();
+    match Validation::of(call) {
+        Validation::Strict if !problems.is_empty() => {
+            let why = format!("strict decoding error: {}", problems.join(", "));
+            return Err(refuse(call, origin, &why));
+        }
+        Validation::Warn => problems
+            .into_iter()
+            .for_each(|text| call.warnings.add(text)),
+        Validation::Strict | Validation::Ignore => {}
+    }
+    Ok(())
+}
+
+/// Reads an object as its kind is read; returns the members the kind does not have.
+fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, String> {
+    if resource.rules.custom {
+        return Ok(custom::conform(resource, object));
+    }
+    let unknown = schema::decode(resource.types().root(), object)?;
+    defaults::fill(resource, object);
+    Ok(unknown)
+}
+
+fn refuse(call: &Call, origin: Origin, why: &str) -> ApiError {
+    let (kind, version) = (&call.resource.kind, &call.resource.version);
+    match origin {
+        Origin::Body => ApiError::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
+        )),
+        Origin::Patch => {
+            let patch = String::from_utf8_lossy(&call.body).into_owned();
+            let cause = Cause::invalid("patch", &Value::from(patch), why);
+            ApiError::invalid_patch(cause)
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Who is writing, for `metadata.managedFields`.
+
+use super::{Call, Part};
+use crate::api::status::{ApiError, Cause};
+use crate::kinds::Resource;
+use crate::managed::{self, Refused, Set};
+use crate::store::Object;
+
+/// How long the name of a manager may be.
+const LONGEST_NAME: usize = 128;
+
+/// What a manager's writes need to be accounted for.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    name: String,
+    subresource: String,
+    api_version: String,
+    now: String,
+    served: Vec<String>,
+    ignored: Set,
+}
+
+impl Writer {
+    /// Finds out who sends a request.
+    pub(super) fn of(call: &Call) -> Self {
+        let given = call.query.text("fieldManager");
+        let name = managed::manager_name(given, &call.user_agent);
+        let resource = &call.resource;
+        Self {
+            name,
+            subresource: call.target.subresource.clone().unwrap_or_default(),
+            api_version: resource.api_version(),
+            now: call.server.clock.now(),
+            served: call.server.served_versions(resource),
+            ignored: ignored(resource, Part::of(call)),
+        }
+    }
+
+    pub(super) fn write<'a>(&'a self, resource: &'a Resource) -> managed::Write<'a> {
+        managed::Write {
+            schema: resource.types(),
+            api_version: &self.api_version,
+            name: &self.name,
+            subresource: &self.subresource,
+            ignored: &self.ignored,
+            now: &self.now,
+            served: &self.served,
+        }
+    }
+}
+
+/// Returns the fields that a write of some part does not change, whatever is sent.
+///
+/// Source: the `GetResetFields` of the strategies.
+fn ignored(resource: &Resource, part: Part) -> Set {
+    match part {
+        Part::Main if resource.rules.status => Set::of(&["status"]),
+        Part::Main | Part::Finalize => Set::default(),
+        Part::Status if resource.plural == "deployments" => Set::of(&["spec", "metadata.labels"]),
+        Part::Status if resource.plural == "pods" => Set::of(&[
+            "spec",
+            "metadata.deletionTimestamp",
+            "metadata.ownerReferences",
+        ]),
+        Part::Status => Set::of(&["spec"]),
+    }
+}
+
+/// Checks the name of the manager a request gives.
+pub(super) fn check_manager(call: &Call, options: &str) -> Result<(), ApiError> {
+    let Some(name) = call.query.text("fieldManager") else {
+        return Ok(());
+    };
+    let refuse = |cause| Err(ApiError::invalid_options(options, cause));
+    if name.len() > LONGEST_NAME {
+        let message = format!("may not be more than {LONGEST_NAME} bytes");
+        let cause = Cause::new(
+            "FieldValueTooLong",
+            "fieldManager",
+            format!("Too long: {message}"),
+        );
+        return refuse(cause);
+    }
+    if name.chars().any(char::is_control) {
+        let message = "should only contain printable characters";
+        return refuse(Cause::invalid("fieldManager", &name.into(), message));
+    }
+    Ok(())
+}
+
+/// Accounts for a create, an update or a patch.
+pub(super) fn account(call: &Call, live: Option<&Object>, new: &mut Object) {
+    let writer = Writer::of(call);
+    writer.write(&call.resource).update(live, new);
+}
+
+/// Explains why an apply was refused.
+pub(super) fn refusal(call: &Call, applied: &Object, refused: Refused) -> ApiError {
+    match refused {
+        Refused::Untyped(errors) => {
+            let text = match &errors[..] {
+                [one] => one.clone(),
+                many => format!("errors:\n  {}", many.join("\n  ")),
+            };
+            let name = super::admit::metadata_text(applied, "name");
+            let name = match call.namespace() {
+                Some(namespace) => format!("{namespace}/{name}"),
+                None => name.to_owned(),
+            };
+            let (version, kind) = (call.resource.api_version(), &call.resource.kind);
+            ApiError::internal(format!(
+                "failed to create typed patch object ({name}; {version}, Kind={kind}): {text}"
+            ))
+        }
+        Refused::Conflicts(conflicts) => {
+            let causes: Vec<Cause> = conflicts
+                .iter()
+                .map(|each| Cause::new("FieldManagerConflict", &each.path, each.message()))
+                .collect();
+            ApiError::apply_conflict(managed::conflict_message(&conflicts), &causes)
+        }
+    }
+}

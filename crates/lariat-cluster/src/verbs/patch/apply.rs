@@ -1,0 +1,134 @@
+//! Server-side apply.
+
+use serde_json::Value;
+
+use crate::api::document::Document;
+use crate::api::reply::Reply;
+use crate::api::status::{ApiError, Cause};
+use crate::store::Object;
+use crate::verbs::form::{self, Origin, Validation};
+use crate::verbs::ownership::{self, Writer};
+use crate::verbs::{Call, admit, create, metadata_mut, update};
+
+pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
+    if call.query.text("fieldManager").is_none() {
+        let cause = Cause::required("fieldManager", "is required for apply patch");
+        return Err(ApiError::invalid_options("PatchOptions", cause));
+    }
+    let force = call.query.flag("force").unwrap_or(false);
+    let dry_run = call.query.dry_run("PatchOptions")?;
+    let applied = read(call)?;
+    let writer = Writer::of(call);
+    let key = call.resource.key(call.namespace(), call.name());
+    loop {
+        let current = call.server.store.get(call.resource.table, &key);
+        let live = current.as_ref().map(|current| {
+            let mut live = current.object();
+            call.resource.set_type(&mut live);
+            live
+        });
+        if live.is_none() && call.target.subresource.is_some() {
+            return Err(call.not_found());
+        }
+        if live.is_none() {
+            create::check_admission(call, call.name())?;
+        }
+        let merged = writer
+            .write(&call.resource)
+            .apply(live.as_ref(), &applied, force);
+        let mut merged = merged.map_err(|refused| ownership::refusal(call, &applied, refused))?;
+        merged.insert("kind".into(), call.resource.kind.clone().into());
+        merged.insert("apiVersion".into(), call.resource.api_version().into());
+        form::normalize(call, &mut merged, Origin::Patch, Vec::new())?;
+        let Some(current) = current else {
+            return create_applied(call, &merged, dry_run);
+        };
+        super::check_identity(call, &merged, &current)?;
+        if let Some(reply) = update::store_changed(call, &current, merged, dry_run)? {
+            return Ok(reply);
+        }
+    }
+}
+
+/// Reads the object that is applied, and checks that it is the one the path names.
+fn read(call: &Call) -> Result<Object, ApiError> {
+    let refuse = |why: &str| ApiError::bad_request(format!("error decoding YAML: {why}"));
+    let document = Document::yaml(&call.body).map_err(|error| refuse(&error))?;
+    let Value::Object(mut applied) = document.value else {
+        return Err(refuse("the patch is no object"));
+    };
+    check_type(call, &applied)?;
+    let problems = document
+        .duplicates
+        .iter()
+        .map(|path| format!("duplicate field {path:?}"));
+    match Validation::of(call) {
+        Validation::Ignore => {}
+        Validation::Warn => problems.for_each(|text| call.warnings.add(text)),
+        Validation::Strict => {
+            let problems: Vec<String> = problems.collect();
+            if !problems.is_empty() {
+                let why = format!("strict decoding error: {}", problems.join(", "));
+                return Err(ApiError::bad_request(format!(
+                    "error strict decoding YAML: {why}"
+                )));
+            }
+        }
+    }
+    let metadata = applied.get("metadata");
+    if metadata.is_some_and(|metadata| metadata.get("managedFields").is_some_and(|f| !f.is_null()))
+    {
+        return Err(ApiError::bad_request("metadata.managedFields must be nil"));
+    }
+    let name = admit::metadata_text(&applied, "name");
+    if !name.is_empty() && name != call.name() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            call.name()
+        )));
+    }
+    let namespace = admit::metadata_text(&applied, "namespace");
+    if let Some(wanted) = call.namespace()
+        && !namespace.is_empty()
+        && namespace != wanted
+    {
+        return Err(ApiError::namespace_mismatch());
+    }
+    metadata_mut(&mut applied).insert("name".into(), call.name().into());
+    Ok(applied)
+}
+
+fn check_type(call: &Call, applied: &Object) -> Result<(), ApiError> {
+    let text = |member: &str| {
+        applied
+            .get(member)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let (kind, version) = (text("kind"), text("apiVersion"));
+    let wanted = call.resource.api_version();
+    if version != wanted {
+        return Err(ApiError::bad_request(format!(
+            "Incorrect version specified in apply patch. Specified patch version: {version}, \
+             expected: {wanted}"
+        )));
+    }
+    if kind != call.resource.kind {
+        return Err(ApiError::bad_request(format!(
+            "Incorrect kind specified in apply patch. Specified patch kind: {kind:?}, expected: {:?}",
+            call.resource.kind
+        )));
+    }
+    Ok(())
+}
+
+/// Stores an applied object that was not there.
+fn create_applied(call: &Call, merged: &Object, dry_run: bool) -> Result<Reply, ApiError> {
+    if !admit::metadata_text(merged, "uid").is_empty() {
+        // It was meant for an object that is gone.
+        return Err(ApiError::precondition_uid(&call.resource, call.name()));
+    }
+    let mut new = merged.clone();
+    metadata_mut(&mut new).remove("resourceVersion");
+    create::store_accounted(call, &new, dry_run)
+}

@@ -1,0 +1,233 @@
+//! JSON patch (RFC 6902), with the ways of the library the API server uses.
+//!
+//! Source: `gopkg.in/evanphx/json-patch.v4`: a `replace` of a missing member adds it, and a `test` of a
+//! missing member against null holds.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+/// How many operations a patch may have.
+pub(super) const MOST_OPERATIONS: usize = 10_000;
+
+/// One operation. What is wrong with it shows when it is applied.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Operation {
+    #[serde(default)]
+    op: String,
+    #[serde(default)]
+    path: String,
+    from: Option<String>,
+    #[serde(default)]
+    value: Value,
+}
+
+/// Changes a document, or says which operation cannot be carried out.
+pub(super) fn apply(document: &mut Value, operations: &[Operation]) -> Result<(), String> {
+    for (at, operation) in operations.iter().enumerate() {
+        let Operation { op, path, .. } = operation;
+        let failed = |why| format!("operation {at} ({op} {path:?}): {why}");
+        operation.apply(document).map_err(failed)?;
+    }
+    Ok(())
+}
+
+impl Operation {
+    fn apply(&self, document: &mut Value) -> Result<(), &'static str> {
+        match self.op.as_str() {
+            "add" => add(document, &self.path, self.value.clone()),
+            "remove" => remove(document, &self.path).map(drop),
+            "replace" => replace(document, &self.path, self.value.clone()),
+            "move" => {
+                let moved = remove(document, self.from()?)?;
+                add(document, &self.path, moved)
+            }
+            "copy" => {
+                let copied = document.pointer(self.from()?).ok_or(MISSING)?.clone();
+                add(document, &self.path, copied)
+            }
+            "test" => match document.pointer(&self.path) {
+                Some(found) if *found == self.value => Ok(()),
+                None if self.value.is_null() => Ok(()),
+                _ => Err("testing value failed"),
+            },
+            _ => Err("unexpected kind"),
+        }
+    }
+
+    fn from(&self) -> Result<&str, &'static str> {
+        self.from.as_deref().ok_or("it has no from")
+    }
+}
+
+const MISSING: &str = "missing value";
+
+/// Where an operation works.
+enum Place<'a> {
+    Member(&'a mut Map<String, Value>, String),
+    Item(&'a mut Vec<Value>, String),
+}
+
+fn place<'a>(document: &'a mut Value, path: &str) -> Result<Place<'a>, &'static str> {
+    let (parent, last) = path
+        .rsplit_once('/')
+        .ok_or("the path does not begin with /")?;
+    let name = last.replace("~1", "/").replace("~0", "~");
+    match document.pointer_mut(parent) {
+        Some(Value::Object(map)) => Ok(Place::Member(map, name)),
+        Some(Value::Array(items)) => Ok(Place::Item(items, name)),
+        _ => Err(MISSING),
+    }
+}
+
+/// Reads the place of an item, which counts from the end if it is negative.
+fn index(text: &str, length: usize) -> Result<usize, &'static str> {
+    let at: i64 = text.parse().map_err(|_| "the index is no number")?;
+    let at = match at {
+        0.. => usize::try_from(at).ok(),
+        _ => length.checked_sub(usize::try_from(at.unsigned_abs()).unwrap_or(usize::MAX)),
+    };
+    at.ok_or("the index is out of bounds")
+}
+
+fn add(document: &mut Value, path: &str, value: Value) -> Result<(), &'static str> {
+    if path.is_empty() {
+        *document = value;
+        return Ok(());
+    }
+    match place(document, path)? {
+        Place::Member(map, name) => drop(map.insert(name, value)),
+        Place::Item(items, name) => {
+            let at = match name.as_str() {
+                "-" => items.len(),
+                name => index(name, items.len() + 1)?,
+            };
+            if at > items.len() {
+                return Err("the index is out of bounds");
+            }
+            items.insert(at, value);
+        }
+    }
+    Ok(())
+}
+
+fn remove(document: &mut Value, path: &str) -> Result<Value, &'static str> {
+    match place(document, path)? {
+        Place::Member(map, name) => map.remove(&name).ok_or(MISSING),
+        Place::Item(items, name) => {
+            let at = index(&name, items.len())?;
+            if at >= items.len() {
+                return Err("the index is out of bounds");
+            }
+            Ok(items.remove(at))
+        }
+    }
+}
+
+fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), &'static str> {
+    if path.is_empty() {
+        *document = value;
+        return Ok(());
+    }
+    match place(document, path)? {
+        Place::Member(map, name) => drop(map.insert(name, value)),
+        Place::Item(items, name) => {
+            let at = index(&name, items.len())?;
+            *items.get_mut(at).ok_or("the index is out of bounds")? = value;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(document: Value, operations: Value, expected: Option<Value>) {
+        let mut patched = document;
+        let operations: Vec<Operation> = serde_json::from_value(operations).unwrap();
+        let outcome = apply(&mut patched, &operations).ok().map(|()| patched);
+        assert_eq!(outcome, expected);
+    }
+
+    #[test]
+    fn operations_do_what_the_api_server_does() {
+        let one = |op: Value| json!([op]);
+        check(
+            json!({"a": 1}),
+            one(json!({"op": "add", "path": "/b", "value": 2})),
+            Some(json!({"a": 1, "b": 2})),
+        );
+        check(
+            json!({"a": [1]}),
+            one(json!({"op": "add", "path": "/a/-", "value": 2})),
+            Some(json!({"a": [1, 2]})),
+        );
+        check(
+            json!({"a": [1]}),
+            one(json!({"op": "add", "path": "/a/0", "value": 2})),
+            Some(json!({"a": [2, 1]})),
+        );
+        check(
+            json!({"a": [1]}),
+            one(json!({"op": "add", "path": "/a/5", "value": 2})),
+            None,
+        );
+        check(
+            json!({}),
+            one(json!({"op": "add", "path": "/a/b", "value": 2})),
+            None,
+        );
+        check(
+            json!({"a": 1}),
+            one(json!({"op": "remove", "path": "/a"})),
+            Some(json!({})),
+        );
+        check(json!({}), one(json!({"op": "remove", "path": "/a"})), None);
+        check(
+            json!({}),
+            one(json!({"op": "replace", "path": "/a", "value": 1})),
+            Some(json!({"a": 1})),
+        );
+        check(
+            json!({"x/y": 1}),
+            one(json!({"op": "move", "from": "/x~1y", "path": "/b"})),
+            Some(json!({"b": 1})),
+        );
+        check(
+            json!({"a": 1}),
+            one(json!({"op": "copy", "from": "/a", "path": "/b"})),
+            Some(json!({"a": 1, "b": 1})),
+        );
+        check(
+            json!({}),
+            one(json!({"op": "test", "path": "/a", "value": null})),
+            Some(json!({})),
+        );
+        check(
+            json!({"a": 1}),
+            one(json!({"op": "test", "path": "/a", "value": 2})),
+            None,
+        );
+        check(
+            json!({"a": 1}),
+            one(json!({"op": "bogus", "path": "/a"})),
+            None,
+        );
+        check(json!({"a": 1}), json!([]), Some(json!({"a": 1})));
+    }
+
+    proptest! {
+        #[test]
+        fn no_operation_panics(
+            op in "add|remove|replace|move|copy|test|x",
+            path in "(/[a-b0-1~-]{0,2}){0,3}",
+            from in prop::option::of("(/[a-b0-1~-]{0,2}){0,3}"),
+        ) {
+            let operation = Operation { op, path, from, value: json!(1) };
+            let _ = apply(&mut json!({"a": [{"b": 1}, 2], "b": {}}), &[operation]);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! PATCH of an object or a subresource.
+
+mod apply;
+mod json;
+mod merge;
+mod strategic;
+
+use serde_json::Value;
+
+use super::form::{self, Origin};
+use super::{Call, admit, ownership, update};
+use crate::api::document::Document;
+use crate::api::reply::Reply;
+use crate::api::status::{ApiError, Cause};
+use crate::store::{Object, Stored};
+
+/// A patch, read.
+#[derive(Debug)]
+pub(super) enum Change {
+    Json(Vec<json::Operation>),
+    Merge(Value, Vec<String>),
+    Strategic(Object, Vec<String>),
+}
+
+const JSON: &str = "application/json-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
+pub(super) fn patch(call: &Call) -> Result<Reply, ApiError> {
+    let applies = call.media_type() == APPLY;
+    call.query.check_write("PatchOptions", !applies)?;
+    ownership::check_manager(call, "PatchOptions")?;
+    if applies {
+        return apply::apply(call);
+    }
+    let change = Change::parse(call)?;
+    let dry_run = call.query.dry_run("PatchOptions")?;
+    let key = call.resource.key(call.namespace(), call.name());
+    loop {
+        let current = call.server.store.get(call.resource.table, &key);
+        let current = current.ok_or_else(|| call.not_found())?;
+        let mut object = current.object();
+        call.resource.set_type(&mut object);
+        let mut patched = change.apply(call, object)?;
+        check_identity(call, &patched, &current)?;
+        form::normalize(call, &mut patched, Origin::Patch, change.duplicates())?;
+        if let Some(reply) = update::finish(call, &current, patched, dry_run)? {
+            return Ok(reply);
+        }
+    }
+}
+
+impl Change {
+    pub(super) fn parse(call: &Call) -> Result<Self, ApiError> {
+        let malformed =
+            |error: String| ApiError::bad_request(format!("error decoding patch: {error}"));
+        match call.media_type() {
+            JSON => {
+                let operations: Vec<json::Operation> = serde_json::from_slice(&call.body)
+                    .map_err(|error| malformed(error.to_string()))?;
+                if operations.len() > json::MOST_OPERATIONS {
+                    return Err(ApiError::too_many_operations(
+                        json::MOST_OPERATIONS,
+                        operations.len(),
+                    ));
+                }
+                Ok(Self::Json(operations))
+            }
+            MERGE | STRATEGIC if call.is_strategic_on_custom() => {
+                Err(ApiError::unsupported_media_type(&call.accepted_patches()))
+            }
+            kind @ (MERGE | STRATEGIC) => {
+                let document = Document::json(&call.body).map_err(malformed)?;
+                let Value::Object(patch) = document.value else {
+                    return Err(malformed("expected an object".to_owned()));
+                };
+                Ok(match kind {
+                    MERGE => Self::Merge(Value::Object(patch), document.duplicates),
+                    _ => Self::Strategic(patch, document.duplicates),
+                })
+            }
+            _ => Err(ApiError::unsupported_media_type(&call.accepted_patches())),
+        }
+    }
+
+    /// Returns the members that are in the patch twice.
+    fn duplicates(&self) -> Vec<String> {
+        match self {
+            Self::Json(_) => Vec::new(),
+            Self::Merge(_, duplicates) | Self::Strategic(_, duplicates) => duplicates.clone(),
+        }
+    }
+
+    pub(super) fn apply(&self, call: &Call, object: Object) -> Result<Object, ApiError> {
+        self.apply_as(call.resource.types().root(), object)
+    }
+
+    /// Changes an object of some type.
+    pub(super) fn apply_as(
+        &self,
+        typed: crate::schema::TypeRef<'_>,
+        object: Object,
+    ) -> Result<Object, ApiError> {
+        let mut document = Value::Object(object);
+        match self {
+            Self::Merge(patch, _) => merge::apply(&mut document, patch),
+            Self::Json(operations) => {
+                json::apply(&mut document, operations).map_err(|_| ApiError::rejected_patch())?;
+            }
+            Self::Strategic(patch, _) => {
+                let Value::Object(object) = document else {
+                    return Err(ApiError::rejected_patch());
+                };
+                let patched = strategic::apply(typed, object, patch);
+                document = Value::Object(patched.map_err(|error| match error {
+                    strategic::Error::Malformed(why) => ApiError::bad_request(why),
+                    strategic::Error::Internal(why) => ApiError::internal(why),
+                })?);
+            }
+        }
+        match document {
+            Value::Object(object) => Ok(object),
+            _ => Err(ApiError::rejected_patch()),
+        }
+    }
+}
+
+impl Call {
+    fn is_strategic_on_custom(&self) -> bool {
+        self.resource.rules.custom && self.media_type() == STRATEGIC
+    }
+
+    fn accepted_patches(&self) -> String {
+        let mut accepted = vec![JSON, MERGE, APPLY];
+        if !self.resource.rules.custom {
+            accepted.insert(2, STRATEGIC);
+        }
+        accepted.join(", ")
+    }
+}
+
+/// Checks that a patch did not change what an object is, and that the version it names is present.
+fn check_identity(call: &Call, patched: &Object, current: &Stored) -> Result<(), ApiError> {
+    let text = |member| {
+        patched
+            .get(member)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    if text("kind") != call.resource.kind || text("apiVersion") != call.resource.api_version() {
+        return Err(ApiError::bad_request(format!(
+            "the patch changes the type of the object to {} {}",
+            text("apiVersion"),
+            text("kind")
+        )));
+    }
+    if admit::metadata_text(patched, "name") != call.name() {
+        return Err(ApiError::bad_request(
+            "the name of the object does not match the name on the URL",
+        ));
+    }
+    if call
+        .namespace()
+        .is_some_and(|namespace| admit::metadata_text(patched, "namespace") != namespace)
+    {
+        return Err(ApiError::namespace_mismatch());
+    }
+    let uid = admit::metadata_text(patched, "uid");
+    if uid != current.uid() {
+        let cause = Cause::invalid("metadata.uid", &uid.into(), "field is immutable");
+        return Err(ApiError::invalid(&call.resource, call.name(), &[cause]));
+    }
+    match admit::metadata_text(patched, "resourceVersion") {
+        "" => Ok(()),
+        version if version == current.revision().to_string() => Ok(()),
+        _ => Err(ApiError::conflict(&call.resource, call.name())),
+    }
+}

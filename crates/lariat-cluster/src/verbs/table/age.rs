@@ -1,0 +1,91 @@
+//! Spans of time as kubectl shows them.
+
+use jiff::Timestamp;
+
+/// What is shown for a time that is not there.
+const UNKNOWN: &str = "<unknown>";
+
+/// Returns how long ago a time was, or that it is unknown.
+pub(crate) fn since(time: Option<&str>, now: Timestamp) -> String {
+    match time.and_then(|time| time.parse::<Timestamp>().ok()) {
+        Some(time) => human(now.as_second() - time.as_second()),
+        None => UNKNOWN.to_owned(),
+    }
+}
+
+/// Returns the time between two, if both are times.
+pub(crate) fn between(from: &str, to: &str) -> Option<String> {
+    let from: Timestamp = from.parse().ok()?;
+    let to: Timestamp = to.parse().ok()?;
+    Some(human(to.as_second() - from.as_second()))
+}
+
+/// Writes some seconds with at most two units, the finer one only while it matters.
+///
+/// Source: `HumanDuration` in `k8s.io/apimachinery/pkg/util/duration`.
+pub(crate) fn human(seconds: i64) -> String {
+    let (minutes, hours) = (seconds / 60, seconds / 3600);
+    let two = |large: i64, unit: char, small: i64, small_unit: char| match small {
+        0 => format!("{large}{unit}"),
+        small => format!("{large}{unit}{small}{small_unit}"),
+    };
+    match seconds {
+        // A little is forgiven to clocks that differ.
+        ..=-2 => "<invalid>".to_owned(),
+        -1 => "0s".to_owned(),
+        _ if seconds < 2 * 60 => format!("{seconds}s"),
+        _ if minutes < 10 => two(minutes, 'm', seconds % 60, 's'),
+        _ if minutes < 3 * 60 => format!("{minutes}m"),
+        _ if hours < 8 => two(hours, 'h', minutes % 60, 'm'),
+        _ if hours < 48 => format!("{hours}h"),
+        _ if hours < 8 * 24 => two(hours / 24, 'd', hours % 24, 'h'),
+        _ if hours < 2 * 365 * 24 => format!("{}d", hours / 24),
+        _ if hours < 8 * 365 * 24 => two(hours / 24 / 365, 'y', hours / 24 % 365, 'd'),
+        _ => format!("{}y", hours / 24 / 365),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_written_as_kubectl_writes_them() {
+        const DAY: i64 = 24 * 3600;
+        for (seconds, expected) in [
+            (-2, "<invalid>"),
+            (-1, "0s"),
+            (0, "0s"),
+            (119, "119s"),
+            (120, "2m"),
+            (9 * 60 + 59, "9m59s"),
+            (10 * 60, "10m"),
+            (179 * 60, "179m"),
+            (3 * 3600, "3h"),
+            (7 * 3600 + 60, "7h1m"),
+            (8 * 3600 + 60, "8h"),
+            (47 * 3600, "47h"),
+            (2 * DAY, "2d"),
+            (7 * DAY + 3600, "7d1h"),
+            (8 * DAY + 3600, "8d"),
+            (729 * DAY, "729d"),
+            (2 * 365 * DAY, "2y"),
+            (3 * 365 * DAY + 5 * DAY, "3y5d"),
+            (9 * 365 * DAY + 5 * DAY, "9y"),
+        ] {
+            assert_eq!(human(seconds), expected, "{seconds}");
+        }
+    }
+
+    #[test]
+    fn a_time_that_is_not_there_is_unknown() {
+        let now = Timestamp::from_second(1_000_000).unwrap();
+        assert_eq!(since(None, now), "<unknown>");
+        assert_eq!(since(Some("nonsense"), now), "<unknown>");
+        assert_eq!(since(Some("1970-01-12T13:46:00Z"), now), "40s");
+        assert_eq!(
+            between("1970-01-01T00:00:00Z", "1970-01-01T00:02:05Z").as_deref(),
+            Some("2m5s")
+        );
+    }
+}

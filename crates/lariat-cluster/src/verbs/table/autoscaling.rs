@@ -1,0 +1,102 @@
+//! Rows of HorizontalPodAutoscalers.
+
+use super::column::{AGE, NAME, Printer, text};
+use super::row::{NONE, Row};
+
+pub(super) const AUTOSCALERS: Printer = Printer {
+    columns: &[
+        NAME,
+        text("Reference"),
+        text("Targets"),
+        text("MinPods"),
+        text("MaxPods"),
+        text("Replicas"),
+        AGE,
+    ],
+    cells: |scaler| {
+        let target = scaler.at("/spec/scaleTargetRef");
+        let reference = format!("{}/{}", target.text("/kind"), target.text("/name"));
+        vec![
+            scaler.name().into(),
+            reference.into(),
+            metrics(scaler).into(),
+            scaler.scalar_or("/spec/minReplicas", "<unset>").into(),
+            scaler.number("/spec/maxReplicas").into(),
+            scaler.number("/status/currentReplicas").into(),
+            scaler.age().into(),
+        ]
+    },
+};
+
+/// How many metrics are shown.
+const SHOWN: usize = 2;
+
+fn metrics(scaler: Row<'_>) -> String {
+    let specs: Vec<Row<'_>> = scaler.rows("/spec/metrics").collect();
+    if specs.is_empty() {
+        // Version 1 knows one metric only.
+        let percent = |pointer| match scaler.get(pointer).as_i64() {
+            Some(percent) => format!("{percent}%"),
+            None => UNKNOWN.to_owned(),
+        };
+        let target = "/spec/targetCPUUtilizationPercentage";
+        return match scaler.has(target) {
+            true => format!(
+                "cpu: {}/{}",
+                percent("/status/currentCPUUtilizationPercentage"),
+                percent(target)
+            ),
+            false => NONE.to_owned(),
+        };
+    }
+    let texts: Vec<String> = specs
+        .iter()
+        .enumerate()
+        .map(|(index, spec)| metric(*spec, scaler.at(&format!("/status/currentMetrics/{index}"))))
+        .collect();
+    let shown = texts[..texts.len().min(SHOWN)].join(", ");
+    match texts.len() {
+        count if count > SHOWN => format!("{shown} + {} more...", count - SHOWN),
+        _ => shown,
+    }
+}
+
+const UNKNOWN: &str = "<unknown>";
+
+fn metric(spec: Row<'_>, status: Row<'_>) -> String {
+    let member = match spec.text("/type") {
+        "External" => "external",
+        "Pods" => "pods",
+        "Object" => "object",
+        "Resource" => "resource",
+        "ContainerResource" => "containerResource",
+        _ => return "<unknown type>".to_owned(),
+    };
+    let target = spec.at(&format!("/{member}/target"));
+    let current = status.at(&format!("/{member}/current"));
+    let average = target.scalar_or("/averageValue", "");
+    let values = if !average.is_empty() {
+        let text = format!("{}/{average}", current.scalar_or("/averageValue", UNKNOWN));
+        match member {
+            "external" | "object" => format!("{text} (avg)"),
+            _ => text,
+        }
+    } else if matches!(member, "resource" | "containerResource") {
+        let percent = |row: Row<'_>, other: &str| match row.get("/averageUtilization").as_i64() {
+            Some(percent) => format!("{percent}%"),
+            None => other.to_owned(),
+        };
+        format!(
+            "{}/{}",
+            percent(current, UNKNOWN),
+            percent(target, "<auto>")
+        )
+    } else {
+        let wanted = target.scalar_or("/value", "");
+        format!("{}/{wanted}", current.scalar_or("/value", UNKNOWN))
+    };
+    match spec.text(&format!("/{member}/name")) {
+        "" => values,
+        name => format!("{name}: {values}"),
+    }
+}

@@ -1,0 +1,53 @@
+//! The client of a watch, as far as the network between them may fail.
+
+use tokio::sync::watch::Receiver;
+
+use super::trap::Break;
+use crate::faults::Isolated;
+use crate::store::Ending;
+use crate::verbs::Call;
+
+/// Who watches, and who is cut off.
+#[derive(Debug)]
+pub(super) struct Client {
+    user_agent: String,
+    isolated: Receiver<Vec<Isolated>>,
+    /// It was cut off once, after which nothing more can happen to it.
+    is_cut_off: bool,
+}
+
+impl Client {
+    pub(super) fn of(call: &Call) -> Self {
+        let mut isolated = call.server.faults.isolated();
+        // A watch that is begun in spite of what is isolated was let through.
+        isolated.mark_unchanged();
+        Self {
+            user_agent: call.user_agent.clone(),
+            isolated,
+            is_cut_off: false,
+        }
+    }
+
+    /// Returns how the watch breaks if its client was cut off since the last question.
+    pub(super) fn cut_off(&mut self) -> Option<Break> {
+        if self.is_cut_off || !self.isolated.has_changed().unwrap_or(false) {
+            return None;
+        }
+        let isolated = self.isolated.borrow_and_update();
+        let by = isolated.iter().find(|each| each.is(&self.user_agent))?;
+        self.is_cut_off = true;
+        Some(match by.silent {
+            true => Break::Hang,
+            false => Break::End(Ending::Cut),
+        })
+    }
+
+    /// Waits until others are cut off than before.
+    pub(super) async fn changed(&self) {
+        // A receiver of its own leaves the change to be seen by `cut_off`.
+        let mut isolated = self.isolated.clone();
+        if isolated.changed().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,136 @@
+#!/usr/bin/env python3
+"""Writes the table of built-in types that the embedded cluster reads: crates/lariat-cluster/src/schema/types.txt.
+
+Usage: scripts/schema-table.py > crates/lariat-cluster/src/schema/types.txt
+
+The source is the Python package kubernetes-validate (Apache-2.0), which carries the JSON schemas of Kubernetes with
+their x-kubernetes-* extensions. It is fetched with pip. Descriptions are left out.
+
+Each type is a line with its name, and an indented line for each field: name, type, flags. Types are `string`, `int32`,
+`int64`, `number`, `bool`, `bytes`, `time`, `micro-time`, `int-or-string`, `quantity`, `any`, `@name` for another type,
+`[]T` and `{}T` for lists and maps. Flags: `!` required; `list=set`, `list=map(k1,k2)` (lists are atomic otherwise);
+`map=atomic`; `patch=strategy[:key]`; `default=value`. A line that begins with `kind` says which type a kind is.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+PACKAGE = "kubernetes-validate==1.37.0"
+KUBERNETES = "1.36.0"
+MEMBER = f"kubernetes_validate/kubernetes-json-schema/v{KUBERNETES}-local/_definitions.json"
+
+# Defaults complete the keys of list items in apply; no schema file has them.
+DEFAULTS = {
+    ("core.v1.ContainerPort", "protocol"): "TCP",
+    ("core.v1.ServicePort", "protocol"): "TCP",
+}
+
+NAMED = {
+    "util.intstr.IntOrString": "int-or-string",
+    "api.resource.Quantity": "quantity",
+    "meta.v1.Time": "time",
+    "meta.v1.MicroTime": "micro-time",
+    "meta.v1.Duration": "string",
+    "runtime.RawExtension": "any",
+    "meta.v1.FieldsV1": "any",
+    "apiextensions.v1.JSON": "any",
+    "apiextensions.v1.JSONSchemaPropsOrArray": "any",
+    "apiextensions.v1.JSONSchemaPropsOrBool": "any",
+    "apiextensions.v1.JSONSchemaPropsOrStringArray": "any",
+}
+
+PREFIXES = [
+    "io.k8s.api.",
+    "io.k8s.apimachinery.pkg.apis.",
+    "io.k8s.apimachinery.pkg.",
+    "io.k8s.apiextensions-apiserver.pkg.apis.",
+    "io.k8s.kube-aggregator.pkg.apis.",
+]
+
+
+def short(name):
+    for prefix in PREFIXES:
+        if name.startswith(prefix):
+            return name[len(prefix):]
+    return name
+
+
+def kind_of(schema):
+    """The JSON type, without the null every optional field may be."""
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        kinds = next(kind for kind in kinds if kind != "null")
+    return kinds
+
+
+def type_of(schema):
+    if "$ref" in schema:
+        name = short(schema["$ref"].removeprefix("#/$defs/"))
+        return NAMED.get(name, "@" + name)
+    kind = kind_of(schema)
+    if kind == "array":
+        return "[]" + type_of(schema["items"])
+    if kind == "object":
+        return "{}" + type_of(schema.get("additionalProperties") or {})
+    if kind == "string":
+        return "bytes" if schema.get("format") == "byte" else "string"
+    if kind == "integer":
+        return schema.get("format", "int64")
+    return {"number": "number", "boolean": "bool", None: "any"}[kind]
+
+
+def flags_of(schema, required, default):
+    if required:
+        yield "!"
+    match schema.get("x-kubernetes-list-type"):
+        case "set":
+            yield "list=set"
+        case "map":
+            yield f"list=map({','.join(schema['x-kubernetes-list-map-keys'])})"
+    if schema.get("x-kubernetes-map-type") == "atomic":
+        yield "map=atomic"
+    if strategy := schema.get("x-kubernetes-patch-strategy"):
+        key = schema.get("x-kubernetes-patch-merge-key")
+        yield f"patch={strategy}:{key}" if key else f"patch={strategy}"
+    if default is not None:
+        yield f"default={default}"
+
+
+def rows(definitions):
+    for name, schema in sorted(definitions.items(), key=lambda item: short(item[0])):
+        name = short(name)
+        if name in NAMED:
+            continue
+        for gvk in schema.get("x-kubernetes-group-version-kind", []):
+            group = f"{gvk['group']}/" if gvk["group"] else ""
+            # DeleteOptions, Status and the like belong to every group.
+            if not name.startswith("meta.v1."):
+                yield f"kind {group}{gvk['version']} {gvk['kind']} {name}"
+        atomic = " map=atomic" if schema.get("x-kubernetes-map-type") == "atomic" else ""
+        yield f"{name}{atomic}"
+        required = set(schema.get("required", []))
+        for field, field_schema in sorted(schema.get("properties", {}).items()):
+            default = DEFAULTS.get((name, field))
+            flags = flags_of(field_schema, field in required, default)
+            yield " ".join([f" {field}", type_of(field_schema), *flags])
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, PACKAGE]
+        subprocess.run(pip, check=True, stdout=sys.stderr)
+        wheel = next(Path(folder).glob("*.whl"))
+        with zipfile.ZipFile(wheel) as archive:
+            definitions = json.loads(archive.read(MEMBER))["$defs"]
+    print(f"# The types of Kubernetes {KUBERNETES}, made by scripts/schema-table.py; do not edit.")
+    print("# Copyright The Kubernetes Authors. Licensed under the Apache License, Version 2.0.")
+    for row in rows(definitions):
+        print(row)
+
+
+if __name__ == "__main__":
+    main()
