@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_core::ObjectKey;
 use serde_json::json;
@@ -10,9 +11,12 @@ use tokio::net::TcpListener;
 
 use crate::api::secure::Security;
 use crate::cluster::Cluster;
+use crate::control::Settings;
 use crate::persist::Data;
 use crate::server::Server;
 use crate::store::{Draft, Snapshot, Write};
+use crate::time::Time;
+use crate::workloads::Workloads;
 
 /// How many changes of each resource are remembered for watches, by default.
 const DEFAULT_HISTORY: usize = 100_000;
@@ -31,6 +35,7 @@ pub struct ClusterBuilder {
     snapshot: Option<Snapshot>,
     data: Data,
     admin: bool,
+    control: Settings,
 }
 
 impl ClusterBuilder {
@@ -43,6 +48,7 @@ impl ClusterBuilder {
             snapshot: None,
             data: Data::none(),
             admin: false,
+            control: Settings::default(),
         }
     }
 
@@ -95,11 +101,6 @@ impl ClusterBuilder {
         }
     }
 
-    #[cfg(feature = "client")]
-    pub(crate) fn chosen_seed(&self) -> Option<u64> {
-        self.seed
-    }
-
     /// Begins with the objects of a snapshot, at its resource version.
     ///
     /// Uids and timestamps are those of the snapshot, and custom kinds are served from the start. A
@@ -148,6 +149,47 @@ impl ClusterBuilder {
         }
     }
 
+    /// Sets the delays of the control plane (default [`Time::fast`]).
+    pub fn time(mut self, time: Time) -> Self {
+        self.control.time = time;
+        self
+    }
+
+    /// Sets how long an Event is kept after its last change (default 1 h; 0 keeps it for ever).
+    ///
+    /// A later [`time`](Self::time) overrides it.
+    pub fn event_ttl(mut self, ttl: Duration) -> Self {
+        self.control.time = self.control.time.event_ttl(ttl);
+        self
+    }
+
+    /// Sets whether dependents of deleted owners are collected (default true).
+    ///
+    /// Without it the server behaves as one without a controller manager: deletions in the foreground
+    /// and orphaning deletions wait for ever. [`Control`](crate::Control) switches it at any time.
+    pub fn garbage_collection(mut self, on: bool) -> Self {
+        self.control.garbage_collection = on;
+        self
+    }
+
+    /// Sets whether deleted namespaces are emptied and let go (default true); otherwise they stay
+    /// `Terminating`.
+    pub fn namespace_deletion(mut self, on: bool) -> Self {
+        self.control.namespace_deletion = on;
+        self
+    }
+
+    /// Simulates nodes, a scheduler, kubelets and the controllers of workloads (default: none of it).
+    pub fn simulate_workloads(mut self, workloads: Workloads) -> Self {
+        self.control.workloads = Some(workloads);
+        self
+    }
+
+    #[cfg(feature = "client")]
+    pub(crate) fn chosen_seed(&self) -> Option<u64> {
+        self.seed
+    }
+
     /// Starts the cluster; it serves when this returns.
     ///
     /// # Errors
@@ -178,7 +220,7 @@ impl ClusterBuilder {
         let seed = self
             .seed
             .map(|seed| if begins_empty { seed } else { seed ^ revision });
-        let server = Arc::new(Server::new(store, seed, self.admin));
+        let server = Arc::new(Server::new(store, seed, self.admin, self.control));
         create_namespaces(&server);
         let cluster = Cluster::spawn(Arc::clone(&server), self.security, listener, keeper)?;
         if !begins_empty {

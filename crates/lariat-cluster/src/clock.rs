@@ -35,7 +35,29 @@ impl Clock {
     pub(crate) fn later(&self, seconds: u64) -> String {
         let later = Duration::from_secs(seconds);
         let since = self.started.elapsed().saturating_add(later);
-        let then = self.started_at.checked_add(since).unwrap_or(Timestamp::MAX);
-        format!("{:.0}", then.round(jiff::Unit::Second).unwrap_or(then))
+        text(self.started_at.checked_add(since).unwrap_or(Timestamp::MAX))
     }
+
+    /// Returns a time some seconds before another; what is no time is taken for the present.
+    pub(crate) fn earlier(&self, time: &str, seconds: u64) -> String {
+        let then = time.parse().unwrap_or_else(|_| self.present());
+        let by = Duration::from_secs(seconds);
+        text(then.checked_sub(by).unwrap_or(Timestamp::MIN))
+    }
+
+    /// Returns whether a time is still to come.
+    pub(crate) fn is_later(&self, time: &str) -> bool {
+        time.parse::<Timestamp>()
+            .is_ok_and(|time| time > self.present())
+    }
+
+    pub(crate) fn present(&self) -> Timestamp {
+        let since = self.started.elapsed();
+        self.started_at.checked_add(since).unwrap_or(Timestamp::MAX)
+    }
+}
+
+/// Writes a time as Kubernetes writes a `Time`.
+fn text(time: Timestamp) -> String {
+    format!("{:.0}", time.round(jiff::Unit::Second).unwrap_or(time))
 }

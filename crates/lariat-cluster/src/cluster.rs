@@ -16,7 +16,7 @@ use crate::api::listener::{self, Door};
 use crate::api::secure::{Acceptor, Security};
 use crate::api::service::ClusterService;
 use crate::builder::ClusterBuilder;
-use crate::control;
+use crate::control::{self, Control, SimulatedWorkloads};
 use crate::faults::Faults;
 use crate::journal::Journal;
 use crate::persist::Keeper;
@@ -146,6 +146,22 @@ impl Cluster {
     #[must_use]
     pub fn faults(&self) -> Faults {
         Faults {
+            server: Arc::clone(&self.server),
+        }
+    }
+
+    /// Returns the switches of the controllers that run inside the cluster.
+    #[must_use]
+    pub fn control(&self) -> Control {
+        Control {
+            server: Arc::clone(&self.server),
+        }
+    }
+
+    /// Returns a handle on the simulated workloads.
+    #[must_use]
+    pub fn workloads(&self) -> SimulatedWorkloads {
+        SimulatedWorkloads {
             server: Arc::clone(&self.server),
         }
     }

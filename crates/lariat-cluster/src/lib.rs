@@ -51,20 +51,26 @@ mod verbs;
 
 pub mod faults;
 pub mod journal;
-mod load;
 #[cfg(feature = "client")]
 pub mod testing;
+
+mod load;
 
 mod clock;
 mod names;
 mod schema;
 mod server;
+mod time;
+mod workloads;
 
 pub use api::body::ResponseBody;
 pub use api::service::ClusterService;
 pub use builder::ClusterBuilder;
 pub use cluster::Cluster;
+pub use control::{Control, SimulatedWorkloads};
 pub use faults::Faults;
 pub use journal::{Journal, Request};
 pub use load::{Load, LoadError, Loaded};
 pub use store::Snapshot;
+pub use time::Time;
+pub use workloads::Workloads;

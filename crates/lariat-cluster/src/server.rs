@@ -8,11 +8,14 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
+use crate::control::{Settings, Switches};
 use crate::faults::Rules;
 use crate::journal::Journal;
 use crate::kinds::{Kinds, Resource};
 use crate::names::Names;
 use crate::store::{Snapshot, Store, Unsaved};
+use crate::time::Time;
+use crate::workloads::Workloads;
 
 /// The state of one cluster.
 #[derive(Debug)]
@@ -20,6 +23,11 @@ pub(crate) struct Server {
     pub(crate) store: Store,
     pub(crate) kinds: Kinds,
     pub(crate) clock: Clock,
+    pub(crate) time: Time,
+    /// Which controllers are switched off.
+    pub(crate) switches: Switches,
+    /// How nodes and workloads are simulated, if they are.
+    pub(crate) workloads: Option<Workloads>,
     pub(crate) names: Names,
     pub(crate) journal: Journal,
     pub(crate) faults: Rules,
@@ -43,11 +51,14 @@ impl Server {
         versions.map(|each| each.api_version()).collect()
     }
 
-    pub(crate) fn new(store: Store, seed: Option<u64>, admin: bool) -> Self {
+    pub(crate) fn new(store: Store, seed: Option<u64>, admin: bool, control: Settings) -> Self {
         Self {
             kinds: Kinds::new(&store),
             store,
             clock: Clock::new(),
+            switches: Switches::new(control.garbage_collection, control.namespace_deletion),
+            time: control.time,
+            workloads: control.workloads,
             names: Names::new(seed),
             journal: Journal::new(),
             faults: Rules::new(seed),

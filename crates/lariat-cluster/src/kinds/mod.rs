@@ -131,6 +131,12 @@ impl Catalog {
         self.versions.values().flatten()
     }
 
+    /// Returns the resource whose objects a table has, in one of its versions.
+    pub(crate) fn of_table(&self, table: TableId) -> Option<&Arc<Resource>> {
+        let mut resources = self.versions.values().flatten();
+        resources.find(|resource| resource.table == table)
+    }
+
     /// Iterates over every resource, one version each.
     pub(crate) fn each_table(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let mut seen = Vec::new();

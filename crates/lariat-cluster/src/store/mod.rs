@@ -50,7 +50,22 @@ pub(crate) struct Store {
     durability: Durability,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// One commit, as the control plane sees it.
+#[derive(Debug, Clone)]
+pub(crate) struct Change {
+    pub(crate) table: TableId,
+    pub(crate) event: Arc<Event>,
+}
+
+/// What was committed since the control plane last looked.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// The store has begun anew: the changes make up all there is.
+    pub(crate) anew: bool,
+    pub(crate) list: Vec<Change>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TableId(usize);
 
 /// What watchers of a table wait for.
@@ -258,6 +273,16 @@ impl Store {
     /// Returns the revision from which on the history of a table is complete.
     pub(crate) fn oldest(&self, table: TableId) -> u64 {
         self.state.lock().tables[table.0].history.floor()
+    }
+
+    /// Takes everything that was committed since the last call, which only the control plane makes.
+    pub(crate) fn take_changes(&self) -> Changes {
+        std::mem::take(&mut self.state.lock().changes)
+    }
+
+    /// Has the control plane begin anew with everything that is stored.
+    pub(crate) fn replay_changes(&self) {
+        self.state.lock().replay_changes();
     }
 
     /// Subscribes to announcements about any table.

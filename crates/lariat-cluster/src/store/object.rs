@@ -213,6 +213,10 @@ impl Stored {
         &self.uid
     }
 
+    pub(crate) fn shared_uid(&self) -> Arc<str> {
+        Arc::clone(&self.uid)
+    }
+
     pub(crate) fn labels(&self) -> &Labels {
         &self.labels
     }

@@ -120,6 +120,7 @@ impl Store {
                 signal.ending = Ending::Cut;
             });
         }
+        state.replay_changes();
         state.note_reset(snapshot);
         drop(state);
         self.wake();

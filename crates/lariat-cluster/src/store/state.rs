@@ -8,7 +8,9 @@ use tokio::sync::watch;
 
 use super::history::History;
 use super::unwritten::Unwritten;
-use super::{Event, EventType, FIRST_REVISION, Refused, Signal, Stored, TableId, Write};
+use super::{
+    Change, Changes, Event, EventType, FIRST_REVISION, Refused, Signal, Stored, TableId, Write,
+};
 
 #[derive(Debug)]
 pub(super) struct State {
@@ -21,6 +23,8 @@ pub(super) struct State {
     pub(super) table_ids: HashMap<String, TableId>,
     /// Tables with changes the dispatcher has not announced.
     pub(super) unannounced: Vec<TableId>,
+    /// What the control plane has not looked at.
+    pub(super) changes: Changes,
     /// What is not on disk yet, and so is neither announced nor answered.
     pub(super) unwritten: Unwritten,
 }
@@ -43,6 +47,7 @@ impl State {
             tables: Vec::new(),
             table_ids: HashMap::new(),
             unannounced: Vec::new(),
+            changes: Changes::default(),
             unwritten: Unwritten::default(),
         }
     }
@@ -119,7 +124,30 @@ impl State {
         table.set(&event);
         table.history.push(Arc::clone(&event));
         self.note_change(id, &event);
+        self.changes.list.push(Change { table: id, event });
         object
+    }
+
+    /// Tells the control plane of everything that is stored, as if it were new.
+    pub(super) fn replay_changes(&mut self) {
+        let tables = self.tables.iter().enumerate();
+        let objects = tables.flat_map(|(at, table)| {
+            let objects = table.objects.values();
+            objects.map(move |object| (TableId(at), Arc::clone(object)))
+        });
+        let added = |(table, object): (TableId, Arc<Stored>)| Change {
+            table,
+            event: Arc::new(Event {
+                revision: object.revision(),
+                event: EventType::Added,
+                object,
+                previous: None,
+            }),
+        };
+        self.changes = Changes {
+            anew: true,
+            list: objects.map(added).collect(),
+        };
     }
 
     /// Has a table announced, now that its changes may be seen.

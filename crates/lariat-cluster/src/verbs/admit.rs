@@ -3,7 +3,7 @@
 use lariat_core::Labels;
 use serde_json::{Map, Value, json};
 
-use super::{Call, custom, shape, strategy};
+use super::{Call, custom, finalizer_rules, owners, shape, strategy};
 use crate::api::status::{ApiError, Cause};
 use crate::kinds::{Generation, Resource};
 use crate::managed;
@@ -162,29 +162,14 @@ fn check(
                 .map(|rule| invalid(text, rule)),
         );
     }
-    if !resource.rules.custom && resource.group != "apiextensions.k8s.io" {
-        causes.extend(check_finalizer_names(object));
-    }
+    causes.extend(owners::validate(object));
+    causes.extend(finalizer_rules::validate(resource, object));
     causes.extend(strategy::validate(resource, object));
     causes.extend(custom::validate(resource, object, replaced));
     if causes.is_empty() {
         return Ok(());
     }
     Err(ApiError::invalid(resource, name, &causes))
-}
-
-/// Checks that finalizers are standard ones, or have a domain.
-///
-/// Source: `ValidateFinalizerName` in `k8s.io/kubernetes/pkg/apis/core/validation`.
-fn check_finalizer_names(object: &Object) -> Vec<Cause> {
-    let is_standard = |name: &str| matches!(name, "orphan" | "foregroundDeletion" | "kubernetes");
-    let unqualified = finalizers(object)
-        .into_iter()
-        .filter(|name| !name.contains('/') && !is_standard(name));
-    let message = "name is neither a standard finalizer name nor is it fully qualified";
-    unqualified
-        .map(|name| Cause::invalid("metadata.finalizers", &name.into(), message))
-        .collect()
 }
 
 /// What is to become of an object that a client wants to replace.

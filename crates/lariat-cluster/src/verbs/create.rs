@@ -11,7 +11,7 @@ use crate::store::{Draft, Object, Refused, Write};
 /// How many generated names are tried before a clash is reported.
 const NAME_ATTEMPTS: usize = 8;
 
-pub(super) fn create(call: &Call) -> Result<Reply, ApiError> {
+pub(crate) fn create(call: &Call) -> Result<Reply, ApiError> {
     call.query.check_write("CreateOptions", false)?;
     let dry_run = call.query.dry_run("CreateOptions")?;
     ownership::check_manager(call, "CreateOptions")?;

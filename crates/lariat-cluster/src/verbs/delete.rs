@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use http::StatusCode;
-use serde_json::json;
 
-use super::admit::{metadata_mut, metadata_text, raise_generation};
 use super::delete_options::DeleteOptions;
+use super::delete_rules::{self, Deletion, Removal};
 use super::{Call, list, strategy};
 use crate::api::reply::Reply;
 use crate::api::status::{self, ApiError};
-use crate::kinds::{Generation, Resource};
+use crate::kinds::Resource;
 use crate::server::Server;
 use crate::store::{Draft, Object, Stored, Write};
 
@@ -22,12 +21,13 @@ pub(super) fn delete(call: &Call) -> Result<Reply, ApiError> {
         let current = call.server.store.get(call.resource.table, &key);
         let current = current.ok_or_else(|| call.not_found())?;
         options.check_preconditions(call, &current)?;
-        let removal = Removal::of(call, &current, options.grace_period_seconds);
+        let deletion = options.deletion();
+        let removal = delete_rules::removal(&call.resource, &call.server.clock, &current, deletion);
         if options.is_dry_run() {
-            return Ok(removal.answer(call, &current, None));
+            return Ok(answer(call, &options, &removal, &current));
         }
-        if let Some(stored) = removal.commit(&call.server, &call.resource, &current) {
-            return Ok(removal.answer(call, &current, Some(&stored)));
+        if let Some(stored) = commit(&call.server, &call.resource, &removal, &current) {
+            return Ok(answer(call, &options, &removal, &stored));
         }
     }
 }
@@ -42,112 +42,120 @@ pub(super) async fn delete_collection(call: &Call) -> Result<Reply, ApiError> {
     }
     let options = DeleteOptions::of(call)?;
     let selection = list::all(call).await?;
-    if !options.is_dry_run() {
-        for stored in &selection.objects {
-            strategy::check_delete(&call.resource, stored.key().name())?;
-            remove(
-                &call.server,
-                &call.resource,
-                stored,
-                options.grace_period_seconds,
-            );
+    for stored in &selection.objects {
+        strategy::check_delete(resource, stored.key().name())?;
+        options.check_preconditions(call, stored)?;
+        if !options.is_dry_run() {
+            delete_as(&call.server, resource, stored, options.deletion());
         }
     }
     Ok(list::reply(call, selection))
 }
 
-/// Deletes an object, or marks it where something holds it, whatever happens to it meanwhile.
+/// Deletes an object in the way of its kind, whatever happens to it meanwhile.
 pub(crate) fn remove(server: &Server, resource: &Resource, stored: &Stored, grace: Option<u64>) {
+    let deletion = Deletion {
+        grace,
+        ..Deletion::default()
+    };
+    delete_as(server, resource, stored, deletion);
+}
+
+/// Deletes an object, or marks it where something holds it, whatever happens to it meanwhile.
+pub(crate) fn delete_as(server: &Server, resource: &Resource, stored: &Stored, deletion: Deletion) {
     while let Some(current) = server.store.get(resource.table, stored.key()) {
-        let another = current.uid() != stored.uid();
-        if another
-            || removal(server, resource, &current, grace)
-                .commit(server, resource, &current)
-                .is_some()
-        {
+        if current.uid() != stored.uid() {
+            return;
+        }
+        if delete_once(server, resource, &current, deletion) {
             return;
         }
     }
 }
 
-/// What a deletion comes to.
-#[derive(Debug)]
-enum Removal {
-    /// The object goes; this is its very last state, which is not stored.
-    Now(Object),
-    /// It is marked, and goes when its finalizers or its grace period are over.
-    Mark(Object),
-    /// It is marked already.
-    Pending,
+/// Deletes an object if it is still in the state `current`; tells whether it was.
+pub(crate) fn delete_once(
+    server: &Server,
+    resource: &Resource,
+    current: &Arc<Stored>,
+    deletion: Deletion,
+) -> bool {
+    let removal = delete_rules::removal(resource, &server.clock, current, deletion);
+    commit(server, resource, &removal, current).is_some()
 }
 
-fn removal(server: &Server, resource: &Resource, current: &Stored, grace: Option<u64>) -> Removal {
-    let mut object = current.object();
-    let grace = strategy::grace_period(resource, &object, grace);
-    let marked = !metadata_text(&object, "deletionTimestamp").is_empty();
-    let known = object
-        .get("metadata")
-        .and_then(|m| m.get("deletionGracePeriodSeconds")?.as_u64());
-    if marked && known.unwrap_or(0) <= grace {
-        return Removal::Pending;
-    }
-    if !marked && resource.rules.generation != Generation::None {
-        raise_generation(&mut object);
-    }
-    strategy::mark_deleting(resource, &mut object);
-    let metadata = metadata_mut(&mut object);
-    metadata.insert("deletionTimestamp".into(), server.clock.later(grace).into());
-    metadata.insert("deletionGracePeriodSeconds".into(), json!(grace));
-    if strategy::may_go(resource, &object) {
-        return Removal::Now(object);
-    }
-    Removal::Mark(object)
-}
-
-impl Removal {
-    fn of(call: &Call, current: &Stored, grace: Option<u64>) -> Self {
-        removal(&call.server, &call.resource, current, grace)
-    }
-
-    /// Carries the removal out; `None` if the object is no longer what it was made for.
-    fn commit(
-        &self,
-        server: &Server,
-        resource: &Resource,
-        current: &Arc<Stored>,
-    ) -> Option<Arc<Stored>> {
-        let draft = match self {
-            Self::Pending => return Some(Arc::clone(current)),
-            Self::Now(_) => None,
-            Self::Mark(object) => Some(Draft::new(object)),
-        };
-        let write = Write::new(
-            resource.table,
-            current.key(),
-            Some(current.revision()),
-            draft,
-        );
+/// Carries a removal out and returns the last state; `None` if the object is no longer what it was
+/// made for.
+fn commit(
+    server: &Server,
+    resource: &Resource,
+    removal: &Removal,
+    current: &Arc<Stored>,
+) -> Option<Arc<Stored>> {
+    let write = |object: Option<&Object>| {
+        let (key, revision) = (current.key(), Some(current.revision()));
+        let write = Write::new(resource.table, key, revision, object.map(Draft::new));
         server.store.commit(write).ok()
-    }
-
-    /// Answers a Status, or the object where the kind says so or something still holds it.
-    fn answer(&self, call: &Call, current: &Stored, stored: Option<&Arc<Stored>>) -> Reply {
-        let resource = &call.resource;
-        let answers_object = resource.rules.delete_answers_object;
-        match (self, stored) {
-            (Self::Now(_), _) if !answers_object => {
-                let status = status::deleted(resource, current.key().name(), current.uid());
-                Reply::json(StatusCode::OK, status)
-            }
-            (Self::Now(object), stored) if strategy::has_grace_period(resource) => {
-                let revision = stored.map_or(current.revision(), |stored| stored.revision());
-                call.answer(StatusCode::OK, object, revision)
-            }
-            (Self::Mark(object), None) => call.answer(StatusCode::OK, object, current.revision()),
-            (_, stored) => {
-                let stored = stored.map_or(current, |stored| stored);
-                call.answer_stored(StatusCode::OK, stored)
-            }
+    };
+    match removal {
+        Removal::Pending | Removal::Held => Some(Arc::clone(current)),
+        Removal::Now => write(None),
+        Removal::Mark(object) => write(Some(object)),
+        Removal::MarkAndGo(object) => {
+            let marked = write(Some(object))?;
+            Some(finish(server, resource, marked))
         }
+    }
+}
+
+/// Removes what was just marked, whatever happens to it meanwhile.
+fn finish(server: &Server, resource: &Resource, marked: Arc<Stored>) -> Arc<Stored> {
+    while let Some(current) = server.store.get(resource.table, marked.key()) {
+        if current.uid() != marked.uid() {
+            break;
+        }
+        let revision = Some(current.revision());
+        let write = Write::new(resource.table, current.key(), revision, None);
+        if let Ok(gone) = server.store.commit(write) {
+            return gone;
+        }
+    }
+    marked
+}
+
+/// Answers a Status, or the object where the kind says so or something still holds it.
+fn answer(call: &Call, options: &DeleteOptions, removal: &Removal, stored: &Arc<Stored>) -> Reply {
+    let resource = &call.resource;
+    let marked = match removal {
+        Removal::Mark(object) | Removal::MarkAndGo(object) => Some(object),
+        _ => None,
+    };
+    match removal {
+        Removal::Mark(_) | Removal::Held => {
+            let code = match options.is_accepted_later() {
+                true => StatusCode::ACCEPTED,
+                false => StatusCode::OK,
+            };
+            answer_object(call, options, code, marked, stored)
+        }
+        _ if !resource.rules.delete_answers_object => {
+            let status = status::deleted(resource, stored.key().name(), stored.uid());
+            Reply::json(StatusCode::OK, status)
+        }
+        _ => answer_object(call, options, StatusCode::OK, marked, stored),
+    }
+}
+
+/// Answers the object as it was stored, or as a dry run would have stored it.
+fn answer_object(
+    call: &Call,
+    options: &DeleteOptions,
+    code: StatusCode,
+    marked: Option<&Object>,
+    stored: &Arc<Stored>,
+) -> Reply {
+    match marked.filter(|_| options.is_dry_run()) {
+        Some(object) => call.answer(code, object, stored.revision()),
+        None => call.answer_stored(code, stored),
     }
 }

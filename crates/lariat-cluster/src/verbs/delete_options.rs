@@ -1,19 +1,23 @@
-//! The options of a deletion, from its body and its query.
+//! The options of a deletion, from its body or its query.
 
 use serde::Deserialize;
 
 use super::Call;
-use crate::api::query::bad_dry_run;
+use super::delete_rules::{Deletion, Propagation};
 use crate::api::status::{ApiError, Cause};
-use crate::store::Stored;
+use crate::store::{Object, Stored};
 
+/// A `DeleteOptions` as it is sent.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct DeleteOptions {
-    pub(super) grace_period_seconds: Option<u64>,
+    kind: Option<String>,
+    grace_period_seconds: Option<i64>,
     propagation_policy: Option<String>,
+    orphan_dependents: Option<bool>,
     preconditions: Option<Preconditions>,
     dry_run: Option<Vec<String>>,
+    ignore_store_read_error_with_cluster_breaking_potential: Option<bool>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -24,40 +28,125 @@ struct Preconditions {
 }
 
 impl DeleteOptions {
+    /// Reads the body; the query counts only where there is none.
     pub(super) fn of(call: &Call) -> Result<Self, ApiError> {
-        let mut options = Self::default();
-        if !call.body.trim_ascii().is_empty() {
-            options = serde_json::from_slice(&call.body).map_err(|error| {
-                ApiError::bad_request(format!("the body is not a DeleteOptions: {error}"))
-            })?;
+        let options = if call.body.trim_ascii().is_empty() {
+            Self::of_query(call)?
+        } else {
+            Self::of_body(call)?
+        };
+        let causes = options.causes();
+        if causes.is_empty() {
+            return Ok(options);
         }
-        if let Some(grace) = call.query.text("gracePeriodSeconds") {
-            options.grace_period_seconds = Some(grace.parse().map_err(|_| {
-                ApiError::bad_request(format!("gracePeriodSeconds {grace:?} is not a number"))
-            })?);
-        }
-        if let Some(policy) = call.query.text("propagationPolicy") {
-            options.propagation_policy = Some(policy.to_owned());
-        }
-        if let Some(dry_run) = call.query.text("dryRun") {
-            options.dry_run = Some(vec![dry_run.to_owned()]);
-        }
-        options.check()?;
-        Ok(options)
+        Err(ApiError::invalid_delete_options(&causes))
     }
 
-    fn check(&self) -> Result<(), ApiError> {
-        if let Some(policy) = &self.propagation_policy
-            && !matches!(policy.as_str(), "Orphan" | "Background" | "Foreground")
-        {
-            let supported = r#""Foreground", "Background", "Orphan""#;
-            let cause = Cause::unsupported("propagationPolicy", policy, supported);
-            return Err(ApiError::invalid_options("DeleteOptions", cause));
+    fn of_body(call: &Call) -> Result<Self, ApiError> {
+        // A list is no form of options, though serde would take one.
+        let object: serde_json::Result<Object> = serde_json::from_slice(&call.body);
+        let options = object.and_then(|object| serde_json::from_value(object.into()));
+        let options: Self = options.map_err(|error| {
+            ApiError::bad_request(format!("the body is not a DeleteOptions: {error}"))
+        })?;
+        match options.kind.as_deref() {
+            None | Some("" | "DeleteOptions") => Ok(options),
+            Some(_) => Err(ApiError::bad_request(
+                "decoded object cannot be converted to DeleteOptions",
+            )),
         }
-        match self.dry_run.iter().flatten().find(|value| *value != "All") {
-            Some(value) => Err(bad_dry_run("DeleteOptions", value)),
-            None => Ok(()),
+    }
+
+    fn of_query(call: &Call) -> Result<Self, ApiError> {
+        let text = |name: &str| call.query.text(name);
+        let flag = |name: &str| text(name).map(parse_flag).transpose();
+        let grace = text("gracePeriodSeconds").map(parse_number).transpose()?;
+        let precondition = Preconditions {
+            uid: text("preconditions.uid").map(str::to_owned),
+            resource_version: text("preconditions.resourceVersion").map(str::to_owned),
+        };
+        Ok(Self {
+            kind: None,
+            grace_period_seconds: grace,
+            propagation_policy: text("propagationPolicy").map(str::to_owned),
+            orphan_dependents: flag("orphanDependents")?,
+            preconditions: Some(precondition),
+            dry_run: text("dryRun").map(|value| vec![value.to_owned()]),
+            ignore_store_read_error_with_cluster_breaking_potential: flag(
+                "ignoreStoreReadErrorWithClusterBreakingPotential",
+            )?,
+        })
+    }
+
+    /// Finds what is wrong with the options.
+    ///
+    /// Source: `ValidateDeleteOptions` in `k8s.io/apimachinery/pkg/apis/meta/v1/validation`.
+    fn causes(&self) -> Vec<Cause> {
+        let mut causes = Vec::new();
+        if let Some(policy) = &self.propagation_policy {
+            if self.orphan_dependents.is_some() {
+                let why = "orphanDependents and deletionPropagation cannot be both set";
+                let value = policy.as_str().into();
+                causes.push(Cause::invalid("propagationPolicy", &value, why));
+            }
+            if Propagation::parse(policy).is_none() {
+                let supported = r#""Foreground", "Background", "Orphan", "nil""#;
+                causes.push(Cause::unsupported("propagationPolicy", policy, supported));
+            }
         }
+        let mut dry_run = self.dry_run.iter().flatten();
+        if let Some(value) = dry_run.find(|value| *value != "All") {
+            causes.push(Cause::unsupported("dryRun", value, r#""All""#));
+        }
+        causes.extend(self.causes_of_ignored_errors());
+        causes
+    }
+
+    /// Finds what does not go together with the deletion of an object that cannot be read.
+    fn causes_of_ignored_errors(&self) -> Vec<Cause> {
+        let field = "ignoreStoreReadErrorWithClusterBreakingPotential";
+        if self.ignore_store_read_error_with_cluster_breaking_potential != Some(true) {
+            return Vec::new();
+        }
+        let conditions = self.preconditions.as_ref();
+        let others = [
+            (".dryRun", self.is_dry_run()),
+            (".propagationPolicy", self.propagation_policy.is_some()),
+            (".orphanDependents", self.orphan_dependents.is_some()),
+            (".gracePeriodSeconds", self.grace_period_seconds.is_some()),
+            (
+                ".preconditions",
+                conditions.is_some_and(|each| !each.is_empty()),
+            ),
+        ];
+        let given = others.iter().filter(|(_, given)| *given);
+        let cause = |(other, _): &(&str, bool)| {
+            let why = format!("cannot be set together with {other}");
+            Cause::invalid(field, &true.into(), &why)
+        };
+        given.map(cause).collect()
+    }
+
+    /// Returns how the object is deleted.
+    pub(super) fn deletion(&self) -> Deletion {
+        let policy = self.propagation_policy.as_deref();
+        let legacy = self.orphan_dependents.map(|orphan| match orphan {
+            true => Propagation::Orphan,
+            false => Propagation::Background,
+        });
+        Deletion {
+            // A negative period is one second.
+            grace: self
+                .grace_period_seconds
+                .map(|seconds| u64::try_from(seconds).unwrap_or(1)),
+            propagation: policy.and_then(Propagation::parse).or(legacy),
+        }
+    }
+
+    /// Returns whether an object that does not go at once is answered with 202, as clients of the old
+    /// option expect it.
+    pub(super) fn is_accepted_later(&self) -> bool {
+        self.orphan_dependents == Some(false)
     }
 
     pub(super) fn is_dry_run(&self) -> bool {
@@ -71,13 +160,8 @@ impl DeleteOptions {
         let Some(preconditions) = &self.preconditions else {
             return Ok(());
         };
-        let refuse = |what: String| {
-            Err(ApiError::precondition(
-                &call.resource,
-                stored.key().name(),
-                &what,
-            ))
-        };
+        let name = stored.key().name();
+        let refuse = |what: String| Err(ApiError::precondition(&call.resource, name, &what));
         if let Some(uid) = &preconditions.uid
             && uid != stored.uid()
         {
@@ -98,4 +182,23 @@ impl DeleteOptions {
         }
         Ok(())
     }
+}
+
+impl Preconditions {
+    fn is_empty(&self) -> bool {
+        self.uid.is_none() && self.resource_version.is_none()
+    }
+}
+
+/// Reads a flag as the query decoder of the API server does.
+fn parse_flag(text: &str) -> Result<bool, ApiError> {
+    Ok(!matches!(text.to_lowercase().as_str(), "false" | "0"))
+}
+
+fn parse_number(text: &str) -> Result<i64, ApiError> {
+    text.parse().map_err(|_| {
+        ApiError::bad_request(format!(
+            "strconv.ParseInt: parsing {text:?}: invalid syntax"
+        ))
+    })
 }

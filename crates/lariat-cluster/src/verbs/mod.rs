@@ -8,9 +8,12 @@ mod decode;
 mod definition;
 mod delete;
 mod delete_options;
+mod delete_rules;
 mod fields;
+mod finalizer_rules;
 mod form;
 mod list;
+mod owners;
 mod ownership;
 mod patch;
 mod protobuf;
@@ -40,8 +43,11 @@ use crate::store::{Draft, EventType, Object, Stored};
 use std::sync::Arc;
 
 pub(crate) use admit::{Part, Replacement, finalizers, metadata_mut, replacement};
+pub(crate) use create::create;
 pub(crate) use definition::CLEANUP;
-pub(crate) use delete::remove;
+pub(crate) use delete::{delete_as, delete_once, remove};
+pub(crate) use delete_rules::{Deletion, FOREGROUND, ORPHAN, Propagation};
+pub(crate) use ownership::account_as;
 pub(crate) use update::replace;
 pub(crate) use warnings::Warnings;
 

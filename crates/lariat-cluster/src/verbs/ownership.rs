@@ -4,6 +4,7 @@ use super::{Call, Part};
 use crate::api::status::{ApiError, Cause};
 use crate::kinds::Resource;
 use crate::managed::{self, Refused, Set};
+use crate::server::Server;
 use crate::store::Object;
 
 /// How long the name of a manager may be.
@@ -25,14 +26,27 @@ impl Writer {
     pub(super) fn of(call: &Call) -> Self {
         let given = call.query.text("fieldManager");
         let name = managed::manager_name(given, &call.user_agent);
-        let resource = &call.resource;
+        let subresource = call.target.subresource.clone();
+        Self {
+            subresource: subresource.unwrap_or_default(),
+            ..Self::named(&call.server, &call.resource, Part::of(call), name)
+        }
+    }
+
+    /// Names somebody who writes some part of an object.
+    fn named(server: &Server, resource: &Resource, part: Part, name: String) -> Self {
+        let subresource = match part {
+            Part::Main => "",
+            Part::Status => "status",
+            Part::Finalize => "finalize",
+        };
         Self {
             name,
-            subresource: call.target.subresource.clone().unwrap_or_default(),
+            subresource: subresource.to_owned(),
             api_version: resource.api_version(),
-            now: call.server.clock.now(),
-            served: call.server.served_versions(resource),
-            ignored: ignored(resource, Part::of(call)),
+            now: server.clock.now(),
+            served: server.served_versions(resource),
+            ignored: ignored(resource, part),
         }
     }
 
@@ -92,6 +106,18 @@ pub(super) fn check_manager(call: &Call, options: &str) -> Result<(), ApiError> 
 pub(super) fn account(call: &Call, live: Option<&Object>, new: &mut Object) {
     let writer = Writer::of(call);
     writer.write(&call.resource).update(live, new);
+}
+
+/// Accounts for a change the server itself makes, under the name of one of its parts.
+pub(crate) fn account_as(
+    server: &Server,
+    resource: &Resource,
+    part: Part,
+    name: &str,
+    (live, new): (&Object, &mut Object),
+) {
+    let writer = Writer::named(server, resource, part, name.to_owned());
+    writer.write(resource).update(Some(live), new);
 }
 
 /// Explains why an apply was refused.

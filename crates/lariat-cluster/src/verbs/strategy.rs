@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::admit::{Part, finalizers, metadata_mut, metadata_text};
 use super::definition;
+use super::delete_rules::finalizers_in_spec;
 use crate::api::status::{ApiError, Cause};
 use crate::kinds::Resource;
 use crate::store::Object;
@@ -94,58 +95,14 @@ pub(super) fn check_delete(resource: &Resource, name: &str) -> Result<(), ApiErr
     Ok(())
 }
 
-/// Returns whether objects of a kind can have time between the request to delete them and their end.
-pub(super) fn has_grace_period(resource: &Resource) -> bool {
-    special(resource) == Some(Special::Pod)
-}
-
-/// Returns the seconds an object has between the request to delete it and its end.
-pub(super) fn grace_period(resource: &Resource, object: &Object, asked: Option<u64>) -> u64 {
-    let at = |path: &str| Value::Object(object.clone()).pointer(path).cloned();
-    let text = |path: &str| at(path).and_then(|value| value.as_str().map(str::to_owned));
-    if special(resource) != Some(Special::Pod) || text("/spec/nodeName").is_none() {
-        return 0;
-    }
-    if matches!(
-        text("/status/phase").as_deref(),
-        Some("Succeeded" | "Failed")
-    ) {
-        return 0;
-    }
-    let own = at("/spec/terminationGracePeriodSeconds").and_then(|value| value.as_u64());
-    asked.or(own).unwrap_or(30)
-}
-
-/// Marks an object as being deleted, as its kind does beyond the timestamp.
-pub(super) fn mark_deleting(resource: &Resource, object: &mut Object) {
-    match special(resource) {
-        Some(Special::Namespace) => {
-            object.insert("status".into(), json!({"phase": "Terminating"}));
-        }
-        Some(Special::Definition) => {
-            let mut finalizers: Vec<String> =
-                finalizers(object).into_iter().map(str::to_owned).collect();
-            if !finalizers.iter().any(|each| each == definition::CLEANUP) {
-                finalizers.push(definition::CLEANUP.to_owned());
-            }
-            metadata_mut(object).insert("finalizers".into(), finalizers.into());
-        }
-        Some(Special::Pod) | None => {}
-    }
-}
-
 /// Returns whether an object that is being deleted has nothing left to wait for.
 pub(super) fn may_go(resource: &Resource, object: &Object) -> bool {
     let metadata = object.get("metadata").and_then(Value::as_object);
     let grace = metadata.and_then(|metadata| metadata.get("deletionGracePeriodSeconds"));
-    let in_spec = object
-        .get("spec")
-        .filter(|_| special(resource) == Some(Special::Namespace))
-        .and_then(|spec| spec.get("finalizers")?.as_array());
     metadata.is_some_and(|metadata| metadata.contains_key("deletionTimestamp"))
         && finalizers(object).is_empty()
         && grace.and_then(Value::as_u64).unwrap_or(0) == 0
-        && in_spec.is_none_or(Vec::is_empty)
+        && finalizers_in_spec(resource, object).is_empty()
 }
 
 fn label_namespace(object: &mut Object) {

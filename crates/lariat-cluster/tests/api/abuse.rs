@@ -106,7 +106,7 @@ async fn numbers_beyond_every_clock_mean_very_long() {
     }
     let marked = bench.delete(&format!("{PODS}/a")).await;
     assert_eq!(marked.code, StatusCode::OK, "{}", marked.text);
-    let asked = format!("{PODS}/b?gracePeriodSeconds={huge}");
+    let asked = format!("{PODS}/b?gracePeriodSeconds={}", i64::MAX);
     assert_eq!(bench.delete(&asked).await.code, StatusCode::OK);
     bench.config_map("a", json!({})).await;
     assert_eq!(watch.short().await, "ADDED a");

@@ -6,20 +6,24 @@ mod abuse;
 mod admin;
 
 mod compression;
+mod deletion;
 mod fault_bodies;
 mod fault_clients;
 mod fault_reads;
 mod fault_rules;
 mod fault_watches;
 mod fault_writes;
+mod garbage;
 mod informer;
 mod journal;
 mod kinds;
 mod metadata;
+mod namespaces;
 #[cfg(feature = "sqlite")]
 mod persistence;
 mod reads;
 mod snapshots;
 mod sockets;
 mod watches;
+mod workloads;
 mod writes;

@@ -255,6 +255,11 @@ impl ApiError {
         Self::invalid_as(options, "meta.k8s.io", "", &[cause])
     }
 
+    /// Options of a deletion that are wrong.
+    pub(crate) fn invalid_delete_options(causes: &[Cause]) -> Self {
+        Self::invalid_as("DeleteOptions", "meta.k8s.io", "", causes)
+    }
+
     fn invalid_as(kind: &str, group: &str, name: &str, causes: &[Cause]) -> Self {
         let texts: Vec<String> = causes.iter().map(Cause::text).collect();
         let texts = match &texts[..] {

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::watch::Receiver;
@@ -23,15 +22,6 @@ use crate::verbs::fields::Filter;
 
 /// How many events a watcher reads at a time.
 const BATCH: usize = 256;
-
-/// When the first bookmark comes after the initial state, and how often later ones.
-const FIRST_BOOKMARK: Duration = Duration::from_secs(1);
-const BOOKMARK_PERIOD: Duration = Duration::from_secs(60);
-/// How long before the deadline the last bookmark comes.
-const LAST_BOOKMARK: Duration = Duration::from_secs(2);
-
-/// A watch without `timeoutSeconds` lasts between this and twice as long.
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
 /// One open watch. It owns nothing of the history: it reads on when there is something new.
 pub(super) struct Watcher {
@@ -76,7 +66,8 @@ impl Watcher {
     pub(super) fn new(call: &Call, query: &ListQuery, filter: Filter) -> Self {
         let signals = call.server.store.subscribe(call.resource.table);
         let timeout = query.timeout.unwrap_or_else(|| {
-            DEFAULT_TIMEOUT.mul_f64(1.0 + f64::from(call.server.names.fraction()))
+            let shortest = call.server.time.watch_timeout;
+            shortest.mul_f64(1.0 + f64::from(call.server.names.fraction()))
         });
         let now = Instant::now();
         let endings_before = signals.borrow().ended;
@@ -90,7 +81,9 @@ impl Watcher {
             ready: VecDeque::new(),
             endings_before,
             signals,
-            bookmark_at: query.bookmarks.then(|| now + FIRST_BOOKMARK),
+            bookmark_at: query
+                .bookmarks
+                .then(|| now + call.server.time.first_bookmark),
             deadline: now + timeout,
             trap: call.fault().and_then(|action| Trap::of(action, now)),
             frozen: call.frozen(),
@@ -313,11 +306,12 @@ impl Watcher {
         }
         self.ready.push_back(self.framer.bookmark(self.cursor));
         let now = Instant::now();
-        let last = self.deadline - LAST_BOOKMARK.min(self.deadline.duration_since(now));
-        self.bookmark_at = Some(match now + BOOKMARK_PERIOD {
+        let time = &self.server.time;
+        let last = self.deadline - time.last_bookmark.min(self.deadline.duration_since(now));
+        self.bookmark_at = Some(match now + time.bookmark_period {
             next if next < last => next,
             _ if now < last => last,
-            _ => self.deadline + BOOKMARK_PERIOD,
+            _ => self.deadline + time.bookmark_period,
         });
     }
 

@@ -1,0 +1,95 @@
+//! The end of Events: they are kept for some time after their last change.
+//!
+//! A real server expires its own identity Leases too, which this one does not have; Leases of others
+//! stay until somebody deletes them, there as here.
+
+use std::collections::{BTreeSet, HashMap};
+
+use tokio::time::Instant;
+
+use super::graph::Node;
+use super::{Controller, Plane};
+use crate::server::Server;
+use crate::store::{Change, EventType, TableId, Write};
+
+/// How many Events are removed before others get their turn.
+const BATCH: usize = 512;
+
+/// Removes Events whose time is over.
+#[derive(Debug)]
+pub(super) struct Expiry {
+    /// The tables of Events.
+    tables: Vec<TableId>,
+    /// When each Event was last changed.
+    changed: HashMap<Node, Instant>,
+    /// Every Event, by a time before which it cannot be over.
+    queue: BTreeSet<(Instant, Node)>,
+}
+
+impl Expiry {
+    pub(super) fn new(server: &Server) -> Self {
+        let catalog = server.kinds.catalog();
+        let events = ["", "events.k8s.io"].map(|group| catalog.resource(group, "v1", "events"));
+        Self {
+            tables: events.into_iter().flatten().map(|r| r.table).collect(),
+            changed: HashMap::new(),
+            queue: BTreeSet::new(),
+        }
+    }
+
+    /// Removes an Event, whatever happens to it meanwhile.
+    fn remove(plane: &Plane, node: &Node) {
+        let store = &plane.server.store;
+        while let Some(current) = store.get(node.table, &node.key) {
+            let revision = Some(current.revision());
+            let write = Write::new(node.table, &node.key, revision, None);
+            if current.uid() != &*node.uid || store.commit(write).is_ok() {
+                return;
+            }
+        }
+    }
+}
+
+impl Controller for Expiry {
+    fn observe(&mut self, plane: &Plane, change: &Change) {
+        let ttl = plane.server.time.event_ttl;
+        if !self.tables.contains(&change.table) || ttl.is_zero() {
+            return;
+        }
+        let node = Node::of(change.table, &change.event.object);
+        if change.event.event == EventType::Deleted {
+            self.changed.remove(&node);
+            return;
+        }
+        let now = Instant::now();
+        if self.changed.insert(node.clone(), now).is_none() {
+            self.queue.insert((now + ttl, node));
+        }
+    }
+
+    fn work(&mut self, plane: &Plane) -> bool {
+        let now = Instant::now();
+        for _ in 0..BATCH {
+            if self.queue.first().is_none_or(|(at, _)| *at > now) {
+                return false;
+            }
+            let Some((_, node)) = self.queue.pop_first() else {
+                return false;
+            };
+            let Some(changed) = self.changed.get(&node) else {
+                continue;
+            };
+            let end = *changed + plane.server.time.event_ttl;
+            if end > now {
+                self.queue.insert((end, node));
+            } else {
+                Self::remove(plane, &node);
+            }
+        }
+        true
+    }
+
+    fn due(&self, _plane: &Plane) -> Option<Instant> {
+        self.queue.first().map(|(at, _)| *at)
+    }
+}

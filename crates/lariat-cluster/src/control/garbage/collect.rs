@@ -1,0 +1,235 @@
+//! The look at one object: is it garbage, and if it waits for its dependents, may it go?
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::owner::{self, Owner};
+use super::{MANAGER, Outcome, invalid};
+use crate::control::Plane;
+use crate::control::graph::Node;
+use crate::control::metadata::{Metadata, OwnerReference};
+use crate::control::write::{Writer, Written};
+use crate::kinds::{Catalog, Resource};
+use crate::store::{Object, Stored};
+use crate::verbs::{Deletion, FOREGROUND, ORPHAN, Part, Propagation, metadata_mut};
+
+/// A look, with what it takes.
+pub(super) struct Look<'a> {
+    pub(super) plane: &'a Plane,
+    pub(super) catalog: &'a Catalog,
+}
+
+/// The owner references of an object, by what is known of the owners.
+#[derive(Debug, Default)]
+struct Classes<'a> {
+    solid: Vec<&'a OwnerReference>,
+    waiting: Vec<&'a OwnerReference>,
+    dangling: Vec<&'a OwnerReference>,
+}
+
+impl Look<'_> {
+    pub(super) fn at(&self, node: &Node) -> Outcome {
+        let Some(resource) = self.resource(node) else {
+            return Outcome::Done;
+        };
+        let Some(current) = self.current(node) else {
+            return Outcome::Done;
+        };
+        let metadata = Metadata::of(&current);
+        if current.is_deleting() {
+            return if metadata.is_orphan() {
+                self.release_dependents(resource, node, &current)
+            } else if metadata.is_foreground() && !self.plane.graph.is_blocked(&node.uid) {
+                outcome(self.drop_finalizer(resource, &current, FOREGROUND))
+            } else {
+                Outcome::Done
+            };
+        }
+        match self.classify(node, &metadata) {
+            Ok(classes) => self.collect(resource, &current, &metadata, &classes),
+            Err(outcome) => outcome,
+        }
+    }
+
+    fn resource(&self, node: &Node) -> Option<&Arc<Resource>> {
+        self.catalog.of_table(node.table)
+    }
+
+    fn current(&self, node: &Node) -> Option<Arc<Stored>> {
+        let current = self.plane.server.store.get(node.table, &node.key)?;
+        (current.uid() == &*node.uid).then_some(current)
+    }
+
+    fn writer(&self) -> Writer<'_> {
+        Writer {
+            server: &self.plane.server,
+            manager: MANAGER,
+        }
+    }
+
+    fn classify<'a>(&self, node: &Node, metadata: &'a Metadata) -> Result<Classes<'a>, Outcome> {
+        let mut classes = Classes::default();
+        for reference in &metadata.owner_references {
+            match owner::find(self.plane, self.catalog, node, reference) {
+                Owner::Solid => classes.solid.push(reference),
+                Owner::Waiting => classes.waiting.push(reference),
+                Owner::Unknown => return Err(Outcome::Unresolved),
+                Owner::Unreachable => {
+                    invalid::report(self.plane, self.catalog, node, reference);
+                    return Err(Outcome::Done);
+                }
+                Owner::Absent => {
+                    if invalid::is_elsewhere(self.plane, node, reference) {
+                        invalid::report(self.plane, self.catalog, node, reference);
+                    }
+                    classes.dangling.push(reference);
+                }
+            }
+        }
+        Ok(classes)
+    }
+
+    fn collect(
+        &self,
+        resource: &Resource,
+        current: &Arc<Stored>,
+        metadata: &Metadata,
+        classes: &Classes<'_>,
+    ) -> Outcome {
+        if metadata.owner_references.is_empty() {
+            return Outcome::Done;
+        }
+        if !classes.solid.is_empty() {
+            let gone = classes.dangling.iter().chain(&classes.waiting);
+            let uids: Vec<&str> = gone.map(|reference| &*reference.uid).collect();
+            return match uids.is_empty() {
+                true => Outcome::Done,
+                false => outcome(self.drop_references(resource, current, &uids)),
+            };
+        }
+        let has_dependents = self.plane.graph.dependents(current.uid()).next().is_some();
+        let propagation = if !classes.waiting.is_empty() && has_dependents {
+            if self.is_in_circle(current) && self.unblock(resource, current) == Written::Raced {
+                return Outcome::Again;
+            }
+            Propagation::Foreground
+        } else if metadata.is_orphan() {
+            Propagation::Orphan
+        } else if metadata.is_foreground() {
+            Propagation::Foreground
+        } else {
+            Propagation::Background
+        };
+        self.delete(resource, current, propagation)
+    }
+
+    fn delete(
+        &self,
+        resource: &Resource,
+        current: &Arc<Stored>,
+        propagation: Propagation,
+    ) -> Outcome {
+        // The references of the circle may just have been changed, so the object is read again.
+        let Some(latest) = self.plane.server.store.get(resource.table, current.key()) else {
+            return Outcome::Done;
+        };
+        if latest.uid() != current.uid() {
+            return Outcome::Done;
+        }
+        let deletion = Deletion {
+            propagation: Some(propagation),
+            ..Deletion::default()
+        };
+        outcome(self.writer().delete(resource, &latest, deletion))
+    }
+
+    /// Returns whether a dependent of an object waits for its own dependents, as its owner does: then
+    /// each may wait for the other.
+    fn is_in_circle(&self, current: &Stored) -> bool {
+        self.plane.graph.dependents(current.uid()).any(|node| {
+            let dependent = self.current(node);
+            dependent.is_some_and(|each| each.is_deleting() && Metadata::of(&each).is_foreground())
+        })
+    }
+
+    /// Lets the owners of an object go before it.
+    fn unblock(&self, resource: &Resource, current: &Arc<Stored>) -> Written {
+        self.writer()
+            .update(resource, Part::Main, current, |object| {
+                for reference in references_mut(object) {
+                    reference["blockOwnerDeletion"] = false.into();
+                }
+            })
+    }
+
+    fn drop_references(
+        &self,
+        resource: &Resource,
+        current: &Arc<Stored>,
+        uids: &[&str],
+    ) -> Written {
+        self.writer()
+            .update(resource, Part::Main, current, |object| {
+                references_mut(object).retain(|reference| {
+                    let uid = reference["uid"].as_str().unwrap_or_default();
+                    !uids.contains(&uid)
+                });
+            })
+    }
+
+    /// Takes the reference to an object off all its dependents, then lets it go.
+    fn release_dependents(
+        &self,
+        resource: &Resource,
+        owner: &Node,
+        current: &Arc<Stored>,
+    ) -> Outcome {
+        for node in self.plane.graph.dependents(&owner.uid) {
+            while let (Some(resource), Some(dependent)) = (self.resource(node), self.current(node))
+            {
+                let written = self.drop_references(resource, &dependent, &[&owner.uid]);
+                if written != Written::Raced {
+                    break;
+                }
+            }
+        }
+        outcome(self.drop_finalizer(resource, current, ORPHAN))
+    }
+
+    fn drop_finalizer(
+        &self,
+        resource: &Resource,
+        current: &Arc<Stored>,
+        finalizer: &str,
+    ) -> Written {
+        self.writer()
+            .update(resource, Part::Main, current, |object| {
+                let finalizers = metadata_mut(object).get_mut("finalizers");
+                if let Some(finalizers) = finalizers.and_then(Value::as_array_mut) {
+                    finalizers.retain(|each| each != finalizer);
+                }
+            })
+    }
+}
+
+/// Returns the owner references of an object, which it has.
+fn references_mut(object: &mut Object) -> &mut Vec<Value> {
+    let references = metadata_mut(object)
+        .entry("ownerReferences")
+        .or_insert_with(|| Value::Array(Vec::new()));
+    if !references.is_array() {
+        *references = Value::Array(Vec::new());
+    }
+    references
+        .as_array_mut()
+        .expect("it was just made an array")
+}
+
+/// What is refused once is refused again, so only a race is a reason to look again.
+fn outcome(written: Written) -> Outcome {
+    match written {
+        Written::Done | Written::Refused => Outcome::Done,
+        Written::Raced => Outcome::Again,
+    }
+}

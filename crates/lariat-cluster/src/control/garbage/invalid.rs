@@ -1,0 +1,62 @@
+//! References to owners in namespaces where the reference does not reach.
+
+use serde_json::json;
+
+use crate::control::Plane;
+use crate::control::graph::Node;
+use crate::control::metadata::OwnerReference;
+use crate::control::write::Writer;
+use crate::kinds::Catalog;
+
+const COMPONENT: &str = "garbage-collector-controller";
+
+/// Returns whether an object has the uid of a reference, but in another namespace than the dependent.
+pub(super) fn is_elsewhere(plane: &Plane, node: &Node, reference: &OwnerReference) -> bool {
+    let owner = plane.graph.node(&reference.uid);
+    owner.is_some_and(|owner| {
+        let namespace = owner.key.namespace();
+        namespace.is_some() && namespace != node.key.namespace()
+    })
+}
+
+/// Tells of such a reference by an Event about the dependent.
+pub(super) fn report(plane: &Plane, catalog: &Catalog, node: &Node, reference: &OwnerReference) {
+    let resource = catalog.of_table(node.table);
+    let (Some(resource), Some(events)) = (resource, catalog.resource("", "v1", "events")) else {
+        return;
+    };
+    let (name, own) = (node.key.name(), node.key.namespace());
+    let namespace = own.unwrap_or("default");
+    let now = plane.server.clock.now();
+    let nanoseconds = plane.server.clock.present().as_nanosecond();
+    let message = format!(
+        "ownerRef [{}/{}, namespace: {}, name: {}, uid: {}] does not exist in namespace {:?}",
+        reference.api_version,
+        reference.kind,
+        own.unwrap_or_default(),
+        reference.name,
+        reference.uid,
+        own.unwrap_or_default(),
+    );
+    let mut about = json!({
+        "apiVersion": resource.api_version(), "kind": resource.kind, "name": name, "uid": &*node.uid,
+    });
+    if let Some(own) = own {
+        about["namespace"] = own.into();
+    }
+    let event = json!({
+        "kind": "Event", "apiVersion": "v1",
+        "metadata": {"name": format!("{name}.{nanoseconds:x}"), "namespace": namespace},
+        "involvedObject": about, "type": "Warning", "reason": "OwnerRefInvalidNamespace",
+        "message": message, "count": 1, "firstTimestamp": now, "lastTimestamp": now,
+        "source": {"component": COMPONENT}, "reportingComponent": COMPONENT,
+        "reportingInstance": "", "eventTime": null,
+    });
+    let writer = Writer {
+        server: &plane.server,
+        manager: super::MANAGER,
+    };
+    if let Err(error) = writer.create(events, Some(namespace), &event) {
+        tracing::debug!(name, ?error, "cannot tell of an invalid owner reference");
+    }
+}

@@ -1,0 +1,57 @@
+//! What is known of the owner that a reference names.
+
+use std::sync::Arc;
+
+use crate::control::Plane;
+use crate::control::graph::Node;
+use crate::control::metadata::{Metadata, OwnerReference};
+use crate::kinds::{Catalog, Resource};
+
+/// The state of an owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// It lives, or is going without waiting for its dependents.
+    Solid,
+    /// It waits for its dependents to be deleted.
+    Waiting,
+    /// It does not exist, or not with the uid.
+    Absent,
+    /// It lives in a namespace, where an object outside all namespaces cannot look for it.
+    Unreachable,
+    /// Its kind is not served.
+    Unknown,
+}
+
+/// Finds the owner that a reference of an object names. It is looked for in the object's namespace.
+pub(super) fn find(
+    plane: &Plane,
+    catalog: &Catalog,
+    node: &Node,
+    reference: &OwnerReference,
+) -> Owner {
+    if plane.graph.is_gone(&reference.uid) {
+        return Owner::Absent;
+    }
+    let Some(resource) = kind_of(catalog, reference) else {
+        return Owner::Unknown;
+    };
+    if resource.namespaced && node.key.namespace().is_none() {
+        return Owner::Unreachable;
+    }
+    let key = resource.key(node.key.namespace(), &reference.name);
+    match plane.server.store.get(resource.table, &key) {
+        Some(owner) if owner.uid() == reference.uid => {
+            match owner.is_deleting() && Metadata::of(&owner).is_foreground() {
+                true => Owner::Waiting,
+                false => Owner::Solid,
+            }
+        }
+        _ => Owner::Absent,
+    }
+}
+
+fn kind_of<'a>(catalog: &'a Catalog, reference: &OwnerReference) -> Option<&'a Arc<Resource>> {
+    let (group, version) = reference.group_version();
+    let mut resources = catalog.resources(group, version);
+    resources.find(|resource| resource.kind == reference.kind)
+}

@@ -1,0 +1,101 @@
+//! What is in a namespace.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::MANAGER;
+use crate::control::Plane;
+use crate::control::metadata::Metadata;
+use crate::control::write::Writer;
+use crate::kinds::{Catalog, Resource, qualified};
+use crate::store::{Range, Stored};
+use crate::verbs::{Deletion, Propagation};
+
+/// How many objects are deleted before others get their turn.
+const BATCH: usize = 512;
+
+/// What is left in a namespace after everything was deleted that nothing holds.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    /// How many objects of each resource are left, by `plural.group`.
+    pub(super) resources: BTreeMap<String, usize>,
+    /// How many objects each finalizer holds.
+    pub(super) finalizers: BTreeMap<String, usize>,
+    /// Not everything was looked at.
+    pub(super) is_cut_short: bool,
+    deleted: usize,
+}
+
+impl Contents {
+    /// Deletes what is in a namespace: Pods first, and the rest when they are gone.
+    pub(super) fn delete(plane: &Plane, catalog: &Catalog, namespace: &str) -> Self {
+        let mut contents = Self::default();
+        let is_pods = |resource: &Resource| resource.group.is_empty() && resource.plural == "pods";
+        let (pods, others): (Vec<_>, Vec<_>) = catalog
+            .each_table()
+            .filter(|resource| resource.namespaced)
+            .partition(|resource| is_pods(resource));
+        for resources in [pods, others] {
+            for resource in resources {
+                contents.delete_all(plane, resource, namespace);
+            }
+            if contents.remaining() > 0 || contents.is_cut_short {
+                break;
+            }
+        }
+        contents
+    }
+
+    pub(super) fn remaining(&self) -> usize {
+        self.resources.values().sum()
+    }
+
+    fn delete_all(&mut self, plane: &Plane, resource: &Resource, namespace: &str) {
+        for stored in everything(plane, resource, namespace) {
+            if !stored.is_deleting() {
+                if self.deleted == BATCH {
+                    self.is_cut_short = true;
+                    return;
+                }
+                self.deleted += 1;
+                delete(plane, resource, stored);
+            }
+        }
+        let left = everything(plane, resource, namespace);
+        if left.is_empty() {
+            return;
+        }
+        // The group comes behind a dot even where it is empty.
+        let name = match resource.group.is_empty() {
+            true => format!("{}.", resource.plural),
+            false => qualified(&resource.plural, &resource.group),
+        };
+        self.resources.insert(name, left.len());
+        for stored in left {
+            for finalizer in Metadata::of(&stored).finalizers {
+                *self.finalizers.entry(finalizer).or_default() += 1;
+            }
+        }
+    }
+}
+
+fn everything(plane: &Plane, resource: &Resource, namespace: &str) -> Vec<Arc<Stored>> {
+    let range = Range {
+        namespace: Some(namespace),
+        ..Range::default()
+    };
+    let page = plane.server.store.range(resource.table, &range);
+    page.map_or_else(|_| Vec::new(), |page| page.objects)
+}
+
+fn delete(plane: &Plane, resource: &Resource, stored: Arc<Stored>) {
+    let writer = Writer {
+        server: &plane.server,
+        manager: MANAGER,
+    };
+    let deletion = Deletion {
+        propagation: Some(Propagation::Background),
+        ..Deletion::default()
+    };
+    writer.delete_whatever(resource, &stored, deletion);
+}

@@ -1,0 +1,122 @@
+//! The controller of DaemonSets: a Pod on every node.
+//!
+//! Source: `k8s.io/kubernetes/pkg/controller/daemon`. It writes no ControllerRevisions.
+
+use serde_json::{Value, json};
+
+use super::child::Child;
+use super::kind::Kind;
+use super::look::{Look, Next};
+use super::nodes::Nodes;
+use super::replica_set::Available;
+use super::scheduler::selects;
+use super::template::{self, share};
+
+const REVISION: &str = "controller-revision-hash";
+
+pub(super) fn reconcile(set: &Look<'_>, nodes: &Nodes) -> Next {
+    let pods = set.children(Kind::Pod);
+    let selector = set.at("/spec/template/spec/nodeSelector");
+    let fitting = nodes.iter().filter(|(_, node)| selects(selector, node));
+    let wanted: Vec<&str> = fitting.map(|(name, _)| name.as_str()).collect();
+    let hash = template::hash(set.at("/spec/template"), 0);
+    let mut next = Next::Change;
+    if !set.stored.is_deleting() {
+        for node in &wanted {
+            // One that is going has to be gone first.
+            if !pods.iter().any(|pod| node_of(pod) == *node) {
+                set.create(Kind::Pod, &pod(set, node, &hash));
+            }
+        }
+        let is_surplus =
+            |pod: &&Child| !pod.is_going() && (pod.is_over() || !wanted.contains(&node_of(pod)));
+        for pod in pods.iter().filter(is_surplus) {
+            next = next.or(Next::from(set.delete(pod, None)));
+        }
+        next = next.or(update(set, &pods, wanted.len(), &hash));
+    }
+    let placed: Vec<&Child> = pods
+        .iter()
+        .filter(|pod| wanted.contains(&node_of(pod)))
+        .collect();
+    let available = Available::of(set, &placed);
+    let status = status(set, &placed, (wanted.len(), pods.len()), &available, &hash);
+    next.or(available.next)
+        .or(Next::from(set.write_status(status)))
+}
+
+/// Returns the node that a Pod is on, or is meant for.
+fn node_of(pod: &Child) -> &str {
+    let pinned = "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution\
+        /nodeSelectorTerms/0/matchFields/0/values/0";
+    match pod.text("/spec/nodeName") {
+        "" => pod.text(pinned),
+        node => node,
+    }
+}
+
+fn pod(set: &Look<'_>, node: &str, hash: &str) -> Value {
+    let mut pod = template::pod(set);
+    let generation = set.generation().to_string();
+    template::label(&mut pod, REVISION, hash);
+    template::label(&mut pod, "pod-template-generation", &generation);
+    let field = json!({"key": "metadata.name", "operator": "In", "values": [node]});
+    pod["spec"]["affinity"]["nodeAffinity"] = json!({
+        "requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchFields": [field]}],
+        },
+    });
+    pod
+}
+
+/// Deletes Pods of an old template, as many as may be unavailable.
+fn update(set: &Look<'_>, pods: &[Child], wanted: usize, hash: &str) -> Next {
+    if set.text("/spec/updateStrategy/type") == "OnDelete" {
+        return Next::Change;
+    }
+    let all = i64::try_from(wanted).unwrap_or(i64::MAX);
+    let given = set.at("/spec/updateStrategy/rollingUpdate/maxUnavailable");
+    let allowed = match given {
+        Value::Null => 1,
+        given => share(given, 0, all, true).max(1),
+    };
+    let is_working = |pod: &&Child| pod.is_active() && pod.is_ready();
+    let working = i64::try_from(pods.iter().filter(is_working).count()).unwrap_or(0);
+    let room = usize::try_from(allowed - (all - working)).unwrap_or(0);
+    let old = |pod: &&Child| !pod.is_going() && pod.label(REVISION) != hash;
+    // Those that do not work cost nothing.
+    let (working, broken): (Vec<&Child>, Vec<&Child>) =
+        pods.iter().filter(old).partition(is_working);
+    let doomed = broken.into_iter().chain(working.into_iter().take(room));
+    doomed.fold(Next::Change, |next, pod| {
+        next.or(Next::from(set.delete(pod, None)))
+    })
+}
+
+fn status(
+    set: &Look<'_>,
+    placed: &[&Child],
+    (wanted, all): (usize, usize),
+    available: &Available,
+    hash: &str,
+) -> Value {
+    let count = |is: &dyn Fn(&Child) -> bool| placed.iter().filter(|pod| is(pod)).count();
+    let desired = i64::try_from(wanted).unwrap_or(i64::MAX);
+    let mut status = json!({
+        "observedGeneration": set.generation(), "desiredNumberScheduled": wanted,
+        "currentNumberScheduled": placed.len(), "numberMisscheduled": all - placed.len(),
+        "numberReady": count(&Child::is_ready),
+    });
+    let counts = [
+        ("numberAvailable", available.count),
+        ("numberUnavailable", desired - available.count),
+    ];
+    for (member, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+        status[member] = count.into();
+    }
+    let updated = count(&|pod| pod.label(REVISION) == hash);
+    if updated > 0 {
+        status["updatedNumberScheduled"] = updated.into();
+    }
+    status
+}

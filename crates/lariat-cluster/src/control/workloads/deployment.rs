@@ -1,0 +1,251 @@
+//! The controller of Deployments: a ReplicaSet for each template, and the way from one to the next.
+//!
+//! Source: `k8s.io/kubernetes/pkg/controller/deployment`. It does not adopt ReplicaSets.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::child::Child;
+use super::conditions::{self, Condition};
+use super::kind::Kind;
+use super::look::{Look, Next};
+use super::rollout::Rollout;
+use super::template;
+
+const REVISION: &str = "deployment.kubernetes.io/revision";
+const HASH: &str = "pod-template-hash";
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+pub(super) fn reconcile(deployment: &Look<'_>) -> Next {
+    let mut sets = deployment.children(Kind::ReplicaSet);
+    sets.sort_by(|a, b| {
+        let age = |set: &Child| set.text("/metadata/creationTimestamp").to_owned();
+        (age(a), a.name()).cmp(&(age(b), b.name()))
+    });
+    let at = sets.iter().position(|set| is_of_template(set, deployment));
+    let new = at.map(|at| sets.remove(at));
+    let rollout = Rollout::new(deployment, new, sets);
+    if deployment.stored.is_deleting() {
+        return sync_status(&rollout);
+    }
+    if rollout.new.is_none() && deployment.at("/spec/paused") != true {
+        // Its creation is a change after which this look is made again.
+        if create_set(&rollout) {
+            return sync_status(&rollout);
+        }
+    }
+    if let Some(new) = rollout
+        .new
+        .as_ref()
+        .filter(|new| number_of(new) < revision(&rollout))
+    {
+        return Next::from(renumber(&rollout, new));
+    }
+    rollout
+        .advance()
+        .or(clean_up(&rollout))
+        .or(sync_status(&rollout))
+}
+
+fn is_of_template(set: &Child, deployment: &Look<'_>) -> bool {
+    let mut template = set.at("/spec/template").clone();
+    if let Some(labels) = template["metadata"]["labels"].as_object_mut() {
+        labels.remove(HASH);
+    }
+    template == *deployment.at("/spec/template")
+}
+
+fn number_of(set: &Child) -> i64 {
+    set.annotation(REVISION).parse().unwrap_or(0)
+}
+
+/// Returns the revision that the present template has: one more than all others.
+fn revision(rollout: &Rollout<'_>) -> i64 {
+    rollout.old.iter().map(number_of).max().unwrap_or(0) + 1
+}
+
+fn create_set(rollout: &Rollout<'_>) -> bool {
+    let deployment = rollout.deployment;
+    let collisions = deployment.number("/status/collisionCount").unwrap_or(0);
+    let hash = template::hash(deployment.at("/spec/template"), collisions);
+    let mut pods = deployment.at("/spec/template").clone();
+    template::label(&mut pods, HASH, &hash);
+    let mut selector = deployment.at("/spec/selector").clone();
+    selector["matchLabels"][HASH] = hash.as_str().into();
+    let mut set = json!({
+        "kind": "ReplicaSet", "apiVersion": "apps/v1",
+        "metadata": {
+            "name": format!("{}-{hash}", deployment.name()), "labels": pods["metadata"]["labels"],
+            "ownerReferences": [deployment.controller_reference()],
+        },
+        "spec": {
+            "replicas": rollout.new_replicas(), "selector": selector, "template": pods,
+            "minReadySeconds": deployment.number("/spec/minReadySeconds").unwrap_or(0),
+        },
+    });
+    let own = deployment.at("/metadata/annotations").as_object();
+    for (name, value) in own
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| *name != LAST_APPLIED)
+    {
+        template::annotate(&mut set, name, value.as_str().unwrap_or_default());
+    }
+    let all = rollout.replicas;
+    for (name, value) in [
+        (REVISION, revision(rollout)),
+        ("deployment.kubernetes.io/desired-replicas", all),
+        ("deployment.kubernetes.io/max-replicas", all + rollout.surge),
+    ] {
+        template::annotate(&mut set, name, &value.to_string());
+    }
+    deployment.create(Kind::ReplicaSet, &set)
+}
+
+/// Gives the set of a template that was used before the newest revision.
+fn renumber(rollout: &Rollout<'_>, new: &Child) -> crate::control::write::Written {
+    let revision = revision(rollout).to_string();
+    let part = crate::verbs::Part::Main;
+    let writer = rollout.deployment.writer();
+    writer.update(&new.resource, part, &new.stored, |object| {
+        let mut set = Value::Object(std::mem::take(object));
+        template::annotate(&mut set, REVISION, &revision);
+        if let Value::Object(set) = set {
+            *object = set;
+        }
+    })
+}
+
+/// Deletes old sets beyond the limit of the history, once the rollout is over.
+fn clean_up(rollout: &Rollout<'_>) -> Next {
+    if !rollout.is_complete() {
+        return Next::Change;
+    }
+    let limit = rollout.deployment.number("/spec/revisionHistoryLimit");
+    let limit = usize::try_from(limit.unwrap_or(10)).unwrap_or(0);
+    let is_empty = |set: &&Child| {
+        set.number("/status/replicas") == 0 && set.number("/spec/replicas") == 0 && !set.is_going()
+    };
+    let mut empty: Vec<&Child> = rollout.old.iter().filter(is_empty).collect();
+    empty.sort_by_key(|set| number_of(set));
+    let surplus = empty.len().saturating_sub(limit);
+    let deletions = empty[..surplus].iter();
+    deletions.fold(Next::Change, |next, set| {
+        next.or(Next::from(rollout.deployment.delete(set, None)))
+    })
+}
+
+fn sync_status(rollout: &Rollout<'_>) -> Next {
+    let deployment = rollout.deployment;
+    let (status, next) = status(rollout);
+    let revision = rollout.new.as_ref().map(|new| new.annotation(REVISION));
+    let writer = deployment.writer();
+    let written = writer.store(&deployment.resource, &deployment.stored, |object| {
+        object.insert("status".into(), status);
+        if let Some(revision) = revision.filter(|revision| !revision.is_empty()) {
+            let mut value = Value::Object(std::mem::take(object));
+            template::annotate(&mut value, REVISION, revision);
+            if let Value::Object(annotated) = value {
+                *object = annotated;
+            }
+        }
+    });
+    next.or(Next::from(written))
+}
+
+fn status(rollout: &Rollout<'_>) -> (Value, Next) {
+    let deployment = rollout.deployment;
+    let all = rollout.sum("/status/replicas");
+    let available = rollout.sum("/status/availableReplicas");
+    let mut status = json!({"observedGeneration": deployment.generation()});
+    let counts = [
+        ("replicas", all),
+        ("updatedReplicas", rollout.new_number("/status/replicas")),
+        ("readyReplicas", rollout.sum("/status/readyReplicas")),
+        ("availableReplicas", available),
+        (
+            "unavailableReplicas",
+            rollout.sum("/spec/replicas") - available,
+        ),
+        (
+            "collisionCount",
+            deployment.number("/status/collisionCount").unwrap_or(0),
+        ),
+    ];
+    for (member, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+        status[member] = count.into();
+    }
+    let mut list = deployment.at("/status/conditions").clone();
+    let now = deployment.now();
+    let condition = match available >= rollout.replicas - rollout.unavailable {
+        true => Condition::new("Available", true).because(
+            "MinimumReplicasAvailable",
+            "Deployment has minimum availability.",
+        ),
+        false => Condition::new("Available", false).because(
+            "MinimumReplicasUnavailable",
+            "Deployment does not have minimum availability.",
+        ),
+    };
+    condition.set(&mut list, &now, Some("lastUpdateTime"));
+    let next = set_progressing(rollout, &mut list, &now);
+    status["conditions"] = list;
+    (status, next)
+}
+
+/// Says how the rollout goes; returns when it will have taken too long.
+fn set_progressing(rollout: &Rollout<'_>, list: &mut Value, now: &str) -> Next {
+    let deployment = rollout.deployment;
+    let Some(new) = &rollout.new else {
+        return Next::Change;
+    };
+    let name = new.name();
+    let known = conditions::find(list, "Progressing");
+    let reason = known.and_then(|each| each["reason"].as_str());
+    let since = known.and_then(|each| each["lastUpdateTime"].as_str());
+    let progressing = |is_true, reason, message: String| {
+        Condition::new("Progressing", is_true).because(reason, message)
+    };
+    if rollout.is_complete() {
+        let message = format!("ReplicaSet \"{name}\" has successfully progressed.");
+        progressing(true, "NewReplicaSetAvailable", message).set(list, now, Some("lastUpdateTime"));
+        return Next::Change;
+    }
+    let moved = rollout.has_moved();
+    if moved
+        || !matches!(
+            reason,
+            Some("ReplicaSetUpdated" | "ProgressDeadlineExceeded")
+        )
+    {
+        let message = format!("ReplicaSet \"{name}\" is progressing.");
+        let condition = progressing(true, "ReplicaSetUpdated", message);
+        if moved {
+            // The time moves with the progress, though nothing else of the condition does.
+            let others = list.as_array_mut().map(std::mem::take).unwrap_or_default();
+            *list = others
+                .into_iter()
+                .map(|mut each| {
+                    if each["type"] == "Progressing" {
+                        each["lastUpdateTime"] = now.into();
+                    }
+                    each
+                })
+                .collect();
+        }
+        condition.set(list, now, Some("lastUpdateTime"));
+        return Next::Change;
+    }
+    let seconds = deployment
+        .at("/spec/progressDeadlineSeconds")
+        .as_u64()
+        .unwrap_or(600);
+    let deadline = since.and_then(|since| deployment.until(since, Duration::from_secs(seconds)));
+    if let Some(at) = deadline {
+        return Next::At(at);
+    }
+    let message = format!("ReplicaSet \"{name}\" has timed out progressing.");
+    progressing(false, "ProgressDeadlineExceeded", message).set(list, now, Some("lastUpdateTime"));
+    Next::Change
+}

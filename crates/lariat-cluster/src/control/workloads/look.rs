@@ -1,0 +1,205 @@
+//! The look at one object.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::ObjectKey;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::child::Child;
+use super::kind::Kind;
+use crate::control::Plane;
+use crate::control::write::{Writer, Written};
+use crate::kinds::{Catalog, Resource};
+use crate::store::Stored;
+use crate::verbs::{Deletion, Part, Propagation};
+use crate::workloads::Workloads;
+
+/// When an object is looked at next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// When something about it changes.
+    Change,
+    /// When the nodes change.
+    Nodes,
+    /// At once: something came in between.
+    Again,
+    At(Instant),
+}
+
+impl Next {
+    /// Combines two reasons to look again: the earlier counts.
+    pub(super) fn or(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Again, _) | (_, Self::Again) => Self::Again,
+            (Self::At(a), Self::At(b)) => Self::At(a.min(b)),
+            (Self::Change, other) => other,
+            (this, _) => this,
+        }
+    }
+}
+
+impl From<Written> for Next {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Raced => Self::Again,
+            Written::Done | Written::Refused => Self::Change,
+        }
+    }
+}
+
+/// An object, and what it takes to act on it.
+pub(super) struct Look<'a> {
+    pub(super) plane: &'a Plane,
+    pub(super) settings: &'a Workloads,
+    pub(super) kind: Kind,
+    pub(super) resource: Arc<Resource>,
+    pub(super) stored: Arc<Stored>,
+    pub(super) object: Value,
+    catalog: Arc<Catalog>,
+}
+
+impl<'a> Look<'a> {
+    /// Reads an object; `None` if it is gone.
+    pub(super) fn new(
+        plane: &'a Plane,
+        settings: &'a Workloads,
+        kind: Kind,
+        key: &ObjectKey,
+    ) -> Option<Self> {
+        let catalog = plane.server.kinds.catalog();
+        let resource = Arc::clone(kind.resource(&catalog)?);
+        let stored = plane.server.store.get(resource.table, key)?;
+        Some(Self {
+            object: Value::Object(stored.object()),
+            plane,
+            settings,
+            kind,
+            resource,
+            stored,
+            catalog,
+        })
+    }
+
+    /// Returns the value at a pointer, null where there is none.
+    pub(super) fn at(&self, pointer: &str) -> &Value {
+        self.object.pointer(pointer).unwrap_or(&Value::Null)
+    }
+
+    pub(super) fn text(&self, pointer: &str) -> &str {
+        self.at(pointer).as_str().unwrap_or_default()
+    }
+
+    pub(super) fn number(&self, pointer: &str) -> Option<i64> {
+        self.at(pointer).as_i64()
+    }
+
+    pub(super) fn name(&self) -> &str {
+        self.stored.key().name()
+    }
+
+    /// Returns the revision of the spec that conditions speak of.
+    pub(super) fn generation(&self) -> i64 {
+        self.number("/metadata/generation").unwrap_or(0)
+    }
+
+    pub(super) fn now(&self) -> String {
+        self.plane.server.clock.now()
+    }
+
+    /// Returns when some time after a Kubernetes time has passed, or `None` if it has.
+    pub(super) fn until(&self, time: &str, after: Duration) -> Option<Instant> {
+        let then: jiff::Timestamp = time.parse().ok()?;
+        let end = then.checked_add(after).unwrap_or(jiff::Timestamp::MAX);
+        let left = end.duration_since(self.plane.server.clock.present());
+        let left = Duration::try_from(left).ok()?;
+        (!left.is_zero()).then(|| Instant::now() + left)
+    }
+
+    pub(super) fn writer(&self) -> Writer<'_> {
+        Writer {
+            server: &self.plane.server,
+            manager: self.kind.manager(),
+        }
+    }
+
+    /// Returns the objects of a kind that this one controls, by key.
+    pub(super) fn children(&self, kind: Kind) -> Vec<Child> {
+        let Some(resource) = kind.resource(&self.catalog) else {
+            return Vec::new();
+        };
+        let uid = self.stored.uid();
+        let dependents = self.plane.graph.dependents(uid);
+        let nodes = dependents.filter(|node| node.table == resource.table);
+        let children = nodes.filter_map(|node| {
+            let stored = self.plane.server.store.get(node.table, &node.key)?;
+            Child::new(resource, stored)
+        });
+        children
+            .filter(|child| child.is_controlled_by(uid))
+            .collect()
+    }
+
+    /// Returns the reference by which this object controls others.
+    pub(super) fn controller_reference(&self) -> Value {
+        serde_json::json!({
+            "apiVersion": self.resource.api_version(), "kind": self.resource.kind,
+            "name": self.name(), "uid": self.stored.uid(),
+            "controller": true, "blockOwnerDeletion": true,
+        })
+    }
+
+    /// Creates an object in this one's namespace; tells whether that was admitted.
+    pub(super) fn create(&self, kind: Kind, object: &Value) -> bool {
+        let Some(resource) = kind.resource(&self.catalog) else {
+            return false;
+        };
+        let namespace = self.stored.key().namespace();
+        match self.writer().create(resource, namespace, object) {
+            Ok(()) => true,
+            Err(error) => {
+                let (kind, owner) = (&resource.kind, self.stored.key().as_str());
+                tracing::debug!(kind, owner, ?error, "cannot create");
+                false
+            }
+        }
+    }
+
+    pub(super) fn delete(&self, child: &Child, grace: Option<u64>) -> Written {
+        let deletion = Deletion {
+            grace,
+            propagation: Some(Propagation::Background),
+        };
+        self.writer()
+            .delete(&child.resource, &child.stored, deletion)
+    }
+
+    /// Deletes the object looked at, and what it owns before it.
+    pub(super) fn delete_self(&self) -> Written {
+        let deletion = Deletion {
+            grace: None,
+            propagation: Some(Propagation::Foreground),
+        };
+        self.writer().delete(&self.resource, &self.stored, deletion)
+    }
+
+    /// Puts a number of replicas into the spec of a child.
+    pub(super) fn scale(&self, child: &Child, replicas: i64) -> Written {
+        self.writer()
+            .update(&child.resource, Part::Main, &child.stored, |object| {
+                if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
+                    spec.insert("replicas".into(), replicas.into());
+                }
+            })
+    }
+
+    /// Replaces the status of this object.
+    pub(super) fn write_status(&self, status: Value) -> Written {
+        let part = Part::Status;
+        self.writer()
+            .update(&self.resource, part, &self.stored, |object| {
+                object.insert("status".into(), status);
+            })
+    }
+}

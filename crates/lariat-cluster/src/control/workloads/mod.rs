@@ -1,0 +1,196 @@
+//! Simulated nodes and workloads: a scheduler, kubelets, and the controllers of workloads.
+//!
+//! Each object is looked at when it or something it owns changed, or when its time has come. A look
+//! reads the store itself, does at most what is to be done now, and says when it wants to be made again.
+
+mod child;
+mod conditions;
+mod daemon_set;
+mod deployment;
+mod job;
+mod kind;
+mod kubelet;
+mod look;
+mod nodes;
+mod pod_status;
+mod replica_set;
+mod rollout;
+mod scheduler;
+mod stateful_set;
+mod template;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use lariat_core::ObjectKey;
+use tokio::time::Instant;
+
+use super::graph::Node;
+use super::metadata::Metadata;
+use super::{Controller, Plane};
+use crate::store::{Change, EventType, Stored};
+use crate::workloads::Workloads;
+use kind::{Kind, Tables};
+use kubelet::Kubelet;
+use look::{Look, Next};
+use nodes::Nodes;
+
+/// How many objects are looked at before others get their turn.
+const BATCH: usize = 128;
+
+/// An object that is looked at.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Item {
+    kind: Kind,
+    key: ObjectKey,
+}
+
+/// Runs the simulation.
+#[derive(Debug)]
+pub(super) struct Simulation {
+    settings: Workloads,
+    tables: Option<Tables>,
+    /// Objects to look at, by the time.
+    queue: BTreeSet<(Instant, Item)>,
+    /// Exactly the objects in `queue`, with their time.
+    queued: HashMap<Item, Instant>,
+    nodes: Nodes,
+    kubelet: Kubelet,
+    /// Pods for which there was no node.
+    unscheduled: HashSet<ObjectKey>,
+}
+
+impl Simulation {
+    pub(super) fn new(settings: Workloads) -> Self {
+        Self {
+            settings,
+            tables: None,
+            queue: BTreeSet::new(),
+            queued: HashMap::new(),
+            nodes: Nodes::default(),
+            kubelet: Kubelet::default(),
+            unscheduled: HashSet::new(),
+        }
+    }
+
+    /// Looks at an object at some time, or earlier.
+    fn enqueue(&mut self, item: Item, at: Instant) {
+        if let Some(known) = self.queued.get(&item) {
+            if *known <= at {
+                return;
+            }
+            self.queue.remove(&(*known, item.clone()));
+        }
+        self.queued.insert(item.clone(), at);
+        self.queue.insert((at, item));
+    }
+
+    fn enqueue_now(&mut self, kind: Kind, key: &ObjectKey) {
+        let key = key.clone();
+        self.enqueue(Item { kind, key }, Instant::now());
+    }
+
+    /// Looks at the controller of an object.
+    fn enqueue_owner(&mut self, plane: &Plane, stored: &Stored) {
+        let owners = Metadata::owners_of(stored);
+        let controller = owners.iter().find(|owner| owner.is_controller());
+        let node = controller.and_then(|owner| plane.graph.node(&owner.uid));
+        if let Some(Node { table, key, .. }) = node
+            && let Some(kind) = self.tables.as_ref().and_then(|tables| tables.kind(*table))
+        {
+            self.enqueue_now(kind, key);
+        }
+    }
+
+    /// Looks again at all that depends on which nodes there are.
+    fn observe_node(&mut self, plane: &Plane, change: &Change) {
+        if !self.nodes.observe_node(&change.event) {
+            return;
+        }
+        for key in std::mem::take(&mut self.unscheduled) {
+            self.enqueue_now(Kind::Pod, &key);
+        }
+        for key in kind::keys(plane, Kind::DaemonSet) {
+            self.enqueue_now(Kind::DaemonSet, &key);
+        }
+    }
+
+    fn look_at(&mut self, plane: &Plane, item: &Item) -> Next {
+        let Some(look) = Look::new(plane, &self.settings, item.kind, &item.key) else {
+            return Next::Change;
+        };
+        match item.kind {
+            Kind::Pod if scheduler::is_to_schedule(&look) => {
+                let next = scheduler::schedule(&look, &mut self.nodes, &mut self.kubelet);
+                if next == Next::Nodes {
+                    self.unscheduled.insert(item.key.clone());
+                }
+                next
+            }
+            Kind::Pod => self.kubelet.run(&look, &self.nodes),
+            Kind::ReplicaSet => replica_set::reconcile(&look),
+            Kind::Deployment => deployment::reconcile(&look),
+            Kind::StatefulSet => stateful_set::reconcile(&look),
+            Kind::DaemonSet => daemon_set::reconcile(&look, &self.nodes),
+            Kind::Job => job::reconcile(&look),
+            Kind::Node => Next::Change,
+        }
+    }
+}
+
+impl Controller for Simulation {
+    fn observe(&mut self, plane: &Plane, change: &Change) {
+        let tables = self.tables.get_or_insert_with(|| Tables::new(plane));
+        let Some(kind) = tables.kind(change.table) else {
+            return;
+        };
+        let stored = &change.event.object;
+        if kind == Kind::Node {
+            return self.observe_node(plane, change);
+        }
+        if kind == Kind::Pod {
+            self.nodes.observe_pod(&change.event);
+        }
+        self.enqueue_owner(plane, stored);
+        if change.event.event == EventType::Deleted {
+            self.kubelet.forget(stored.uid());
+            self.unscheduled.remove(stored.key());
+        } else {
+            self.enqueue_now(kind, stored.key());
+        }
+    }
+
+    fn work(&mut self, plane: &Plane) -> bool {
+        if self.nodes.are_to_create(self.settings.nodes) {
+            nodes::create(plane, self.settings.nodes);
+        }
+        for key in plane.server.switches.take_failing() {
+            if let Some(pod) = Look::new(plane, &self.settings, Kind::Pod, &key)
+                && kubelet::fail(&pod) == Next::Again
+            {
+                plane.server.switches.fail(key);
+            }
+        }
+        for _ in 0..BATCH {
+            let now = Instant::now();
+            if self.queue.first().is_none_or(|(at, _)| *at > now) {
+                return false;
+            }
+            let Some((_, item)) = self.queue.pop_first() else {
+                return false;
+            };
+            self.queued.remove(&item);
+            match self.look_at(plane, &item) {
+                Next::Change | Next::Nodes => {}
+                Next::Again => self.enqueue(item, now),
+                Next::At(at) => self.enqueue(item, at),
+            }
+        }
+        true
+    }
+
+    fn due(&self, _plane: &Plane) -> Option<Instant> {
+        let first = self.queue.first().map(|(at, _)| *at);
+        let creates = self.nodes.are_to_create_now(self.settings.nodes);
+        first.or(creates.then(Instant::now))
+    }
+}

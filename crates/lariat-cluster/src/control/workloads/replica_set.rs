@@ -1,0 +1,126 @@
+//! The controller of ReplicaSets: as many Pods as the spec says.
+//!
+//! Source: `k8s.io/kubernetes/pkg/controller/replicaset`. It does not adopt Pods, nor release them.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::child::Child;
+use super::kind::Kind;
+use super::look::{Look, Next};
+use super::template;
+
+/// How many Pods are created or deleted before the others get their turn.
+const BURST: i64 = 100;
+
+pub(super) fn reconcile(set: &Look<'_>) -> Next {
+    let pods = set.children(Kind::Pod);
+    let mut active: Vec<&Child> = pods.iter().filter(|pod| pod.is_active()).collect();
+    let wanted = set.number("/spec/replicas").unwrap_or(1).max(0);
+    let mut next = Next::Change;
+    if !set.stored.is_deleting() {
+        let count = i64::try_from(active.len()).unwrap_or(i64::MAX);
+        for _ in 0..(wanted - count).clamp(0, BURST) {
+            if !set.create(Kind::Pod, &template::pod(set)) {
+                break;
+            }
+        }
+        if count > wanted {
+            active.sort_by_key(|pod| rank(pod));
+            let surplus = usize::try_from((count - wanted).min(BURST)).unwrap_or(0);
+            for pod in active.drain(..surplus) {
+                next = next.or(Next::from(set.delete(pod, None)));
+            }
+        }
+    }
+    let available = Available::of(set, &active);
+    next.or(available.next).or(Next::from(
+        set.write_status(status(set, &active, &available)),
+    ))
+}
+
+/// Orders Pods by how little is lost with them: those that do not run, are not ready, are young.
+fn rank(pod: &Child) -> (bool, bool, bool, std::cmp::Reverse<String>) {
+    (
+        !pod.text("/spec/nodeName").is_empty(),
+        pod.text("/status/phase") == "Running",
+        pod.is_ready(),
+        std::cmp::Reverse(pod.text("/metadata/creationTimestamp").to_owned()),
+    )
+}
+
+/// Which Pods have been ready for long enough.
+#[derive(Debug)]
+pub(super) struct Available {
+    pub(super) count: i64,
+    /// When the next Pod will have been.
+    pub(super) next: Next,
+}
+
+impl Available {
+    pub(super) fn of(owner: &Look<'_>, pods: &[&Child]) -> Self {
+        let mut available = Self {
+            count: 0,
+            next: Next::Change,
+        };
+        for pod in pods {
+            match available_at(owner, pod) {
+                None => {}
+                Some(Next::At(at)) => available.next = available.next.or(Next::At(at)),
+                Some(_) => available.count += 1,
+            }
+        }
+        available
+    }
+}
+
+/// Returns when a Pod that is ready counts as available, `Next::Change` if it does.
+fn available_at(owner: &Look<'_>, pod: &Child) -> Option<Next> {
+    let since = pod.ready_since()?;
+    let seconds = owner.at("/spec/minReadySeconds").as_u64().unwrap_or(0);
+    if seconds == 0 {
+        return Some(Next::Change);
+    }
+    let until = owner.until(since, Duration::from_secs(seconds));
+    Some(until.map_or(Next::Change, Next::At))
+}
+
+/// Returns whether a Pod has been ready for long enough.
+pub(super) fn is_available(owner: &Look<'_>, pod: &Child) -> bool {
+    available_at(owner, pod) == Some(Next::Change)
+}
+
+fn status(set: &Look<'_>, active: &[&Child], available: &Available) -> Value {
+    let labels = set.at("/spec/template/metadata/labels");
+    let is_labelled = |pod: &&&Child| {
+        let mut wanted = labels.as_object().into_iter().flatten();
+        wanted.all(|(name, value)| pod.label(name) == value.as_str().unwrap_or_default())
+    };
+    let mut status = json!({
+        "replicas": active.len(),
+        "observedGeneration": set.generation(),
+    });
+    let counts = [
+        (
+            "fullyLabeledReplicas",
+            active.iter().filter(is_labelled).count(),
+        ),
+        (
+            "readyReplicas",
+            active.iter().filter(|pod| pod.is_ready()).count(),
+        ),
+        (
+            "availableReplicas",
+            usize::try_from(available.count).unwrap_or(0),
+        ),
+    ];
+    // What is zero is left out, as Go does it.
+    for (member, count) in counts.into_iter().filter(|(_, count)| *count > 0) {
+        status[member] = count.into();
+    }
+    if !set.at("/status/conditions").is_null() {
+        status["conditions"] = set.at("/status/conditions").clone();
+    }
+    status
+}

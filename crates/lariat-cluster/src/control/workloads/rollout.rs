@@ -1,0 +1,170 @@
+//! The way of a Deployment from its old ReplicaSets to the new one.
+
+use super::child::Child;
+use super::kind::Kind;
+use super::look::{Look, Next};
+use super::template::share;
+
+/// A Deployment and its ReplicaSets.
+pub(super) struct Rollout<'a> {
+    pub(super) deployment: &'a Look<'a>,
+    /// The set of the present template.
+    pub(super) new: Option<Child>,
+    /// The others, the oldest first.
+    pub(super) old: Vec<Child>,
+    pub(super) replicas: i64,
+    /// How many Pods there may be beyond `replicas`.
+    pub(super) surge: i64,
+    /// How many of `replicas` may be unavailable.
+    pub(super) unavailable: i64,
+    recreates: bool,
+}
+
+impl<'a> Rollout<'a> {
+    pub(super) fn new(deployment: &'a Look<'a>, new: Option<Child>, old: Vec<Child>) -> Self {
+        let replicas = deployment.number("/spec/replicas").unwrap_or(1).max(0);
+        let recreates = deployment.text("/spec/strategy/type") == "Recreate";
+        let given = |member: &str, rounds_up| {
+            let pointer = format!("/spec/strategy/rollingUpdate/{member}");
+            share(deployment.at(&pointer), 25, replicas, rounds_up)
+        };
+        let (surge, mut unavailable) = match recreates {
+            true => (0, 0),
+            false => (
+                given("maxSurge", true),
+                given("maxUnavailable", false).min(replicas),
+            ),
+        };
+        // With neither there would be no way forward.
+        if surge == 0 && unavailable == 0 && !recreates {
+            unavailable = 1;
+        }
+        Self {
+            deployment,
+            new,
+            old,
+            replicas,
+            surge,
+            unavailable,
+            recreates,
+        }
+    }
+
+    /// Adds up a number over all sets.
+    pub(super) fn sum(&self, pointer: &str) -> i64 {
+        self.sum_old(pointer) + self.new_number(pointer)
+    }
+
+    fn sum_old(&self, pointer: &str) -> i64 {
+        self.old.iter().map(|set| set.number(pointer)).sum()
+    }
+
+    pub(super) fn new_number(&self, pointer: &str) -> i64 {
+        self.new.as_ref().map_or(0, |set| set.number(pointer))
+    }
+
+    /// Returns whether all Pods are of the present template, and available.
+    pub(super) fn is_complete(&self) -> bool {
+        self.new_number("/status/replicas") == self.replicas
+            && self.sum("/status/replicas") == self.replicas
+            && self.sum("/status/availableReplicas") >= self.replicas
+            && self.sum_old("/spec/replicas") == 0
+    }
+
+    /// Returns whether the rollout is further than the status of the Deployment says.
+    pub(super) fn has_moved(&self) -> bool {
+        let known = |member: &str| {
+            let number = self.deployment.number(&format!("/status/{member}"));
+            number.unwrap_or(0)
+        };
+        let updated = known("updatedReplicas");
+        let old = known("replicas") - updated;
+        self.new_number("/status/replicas") > updated
+            || self.sum_old("/status/replicas") < old
+            || self.sum("/status/readyReplicas") > known("readyReplicas")
+            || self.sum("/status/availableReplicas") > known("availableReplicas")
+    }
+
+    /// Returns how many Pods the new set may have now.
+    pub(super) fn new_replicas(&self) -> i64 {
+        let present = self.new_number("/spec/replicas");
+        if present >= self.replicas {
+            return self.replicas;
+        }
+        if self.recreates {
+            return match self.has_old_pods() {
+                true => present,
+                false => self.replicas,
+            };
+        }
+        let room = self.replicas + self.surge - self.sum("/spec/replicas");
+        present + room.clamp(0, self.replicas - present)
+    }
+
+    fn has_old_pods(&self) -> bool {
+        self.sum_old("/spec/replicas") > 0
+            || self.old.iter().any(|set| {
+                let look = Look::new(
+                    self.deployment.plane,
+                    self.deployment.settings,
+                    Kind::ReplicaSet,
+                    set.stored.key(),
+                );
+                let pods = look
+                    .map(|look| look.children(Kind::Pod))
+                    .unwrap_or_default();
+                pods.iter().any(|pod| !pod.is_over())
+            })
+    }
+
+    /// Moves the rollout on by what is allowed now.
+    pub(super) fn advance(&self) -> Next {
+        let is_paused = self.deployment.at("/spec/paused") == true;
+        let mut next = Next::Change;
+        if let Some(new) = &self.new {
+            let wanted = match is_paused {
+                true => new.number("/spec/replicas").min(self.replicas),
+                false => self.new_replicas(),
+            };
+            if wanted != new.number("/spec/replicas") {
+                next = next.or(Next::from(self.deployment.scale(new, wanted)));
+            }
+        }
+        if is_paused {
+            return next;
+        }
+        let mut room = self.old_surplus();
+        let mut healthy_room = self.sum("/status/availableReplicas") - self.least();
+        for set in &self.old {
+            let present = set.number("/spec/replicas");
+            let unhealthy = (present - set.number("/status/availableReplicas")).max(0);
+            let unhealthy = unhealthy.min(room).min(present);
+            let healthy = (present - unhealthy)
+                .min(healthy_room)
+                .min(room - unhealthy)
+                .max(0);
+            let less = match self.recreates {
+                true => present,
+                false => unhealthy.max(0) + healthy,
+            };
+            if less > 0 {
+                room -= less;
+                healthy_room -= healthy;
+                next = next.or(Next::from(self.deployment.scale(set, present - less)));
+            }
+        }
+        next
+    }
+
+    /// Returns how many Pods have to be available.
+    fn least(&self) -> i64 {
+        self.replicas - self.unavailable
+    }
+
+    /// Returns how many Pods of old sets may go now.
+    fn old_surplus(&self) -> i64 {
+        let unavailable =
+            self.new_number("/spec/replicas") - self.new_number("/status/availableReplicas");
+        (self.sum("/spec/replicas") - self.least() - unavailable).max(0)
+    }
+}

@@ -1,0 +1,103 @@
+//! Making Pods out of templates.
+
+use serde_json::{Value, json};
+
+use super::look::Look;
+
+/// The characters that a hash is written in: as in generated names.
+const CHARACTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// Returns the Pod that a template describes, controlled by the object looked at.
+///
+/// It has no name yet.
+pub(super) fn pod(owner: &Look<'_>) -> Value {
+    let template = owner.at("/spec/template");
+    let mut metadata = json!({
+        "generateName": format!("{}-", owner.name()),
+        "ownerReferences": [owner.controller_reference()],
+    });
+    for member in ["labels", "annotations", "finalizers"] {
+        if !template["metadata"][member].is_null() {
+            metadata[member] = template["metadata"][member].clone();
+        }
+    }
+    json!({
+        "kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": template["spec"],
+    })
+}
+
+/// Gives an object a label.
+pub(super) fn label(object: &mut Value, name: &str, value: &str) {
+    set(object, "labels", name, value);
+}
+
+/// Gives an object an annotation.
+pub(super) fn annotate(object: &mut Value, name: &str, value: &str) {
+    set(object, "annotations", name, value);
+}
+
+fn set(object: &mut Value, member: &str, name: &str, value: &str) {
+    let map = &mut object["metadata"][member];
+    if !map.is_object() {
+        *map = json!({});
+    }
+    map[name] = value.into();
+}
+
+/// Returns the hash of a template, by which its Pods are told from those of others.
+///
+/// It is not the hash a real cluster computes, which depends on how Go prints the template; it has its
+/// form.
+pub(super) fn hash(template: &Value, collisions: i64) -> String {
+    // FNV-1a, 32 bits.
+    let mut hash: u32 = 0x811c_9dc5;
+    let text = format!("{template}{collisions}");
+    for byte in text.bytes() {
+        hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    }
+    let digits = hash.to_string();
+    let encode = |digit: u8| char::from(CHARACTERS[usize::from(digit) % CHARACTERS.len()]);
+    digits.bytes().map(encode).collect()
+}
+
+/// Returns a number of Pods given as such or in percent of all, by default in percent.
+pub(super) fn share(given: &Value, default_percent: i64, all: i64, rounds_up: bool) -> i64 {
+    let percent = match given {
+        Value::Number(number) => return number.as_i64().unwrap_or(0).max(0),
+        Value::String(text) => text.trim_end_matches('%').parse().unwrap_or(0),
+        _ => default_percent,
+    };
+    let hundredfold = all.saturating_mul(percent.max(0));
+    match rounds_up {
+        true => hundredfold.saturating_add(99) / 100,
+        false => hundredfold / 100,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_numbers_or_percents() {
+        for (given, all, up, expected) in [
+            (json!(3), 10, true, 3),
+            (json!("25%"), 10, true, 3),
+            (json!("25%"), 10, false, 2),
+            (json!(null), 4, true, 1),
+            (json!("x"), 4, true, 0),
+            (json!(-1), 4, true, 0),
+        ] {
+            assert_eq!(share(&given, 25, all, up), expected, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_hash_is_a_part_of_a_name_and_depends_on_collisions() {
+        let template = json!({"spec": {"containers": []}});
+        let first = hash(&template, 0);
+        assert_eq!(first, hash(&template, 0));
+        assert_ne!(first, hash(&template, 1));
+        assert!(first.bytes().all(|byte| CHARACTERS.contains(&byte)));
+    }
+}

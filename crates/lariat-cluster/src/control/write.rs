@@ -1,0 +1,144 @@
+//! How the control plane writes: through the same checks as a client, each controller under its name.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::api::negotiate::{Form, Shape};
+use crate::api::query::Query;
+use crate::api::route::Target;
+use crate::api::status::ApiError;
+use crate::kinds::Resource;
+use crate::managed;
+use crate::server::Server;
+use crate::store::{Object, Stored};
+use crate::verbs::{self, Call, Deletion, Part, Replacement, Warnings};
+
+/// Writes in the name of one controller.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Writer<'a> {
+    pub(super) server: &'a Arc<Server>,
+    /// The name under which a real cluster would know the writer.
+    pub(super) manager: &'static str,
+}
+
+/// What came of a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Written {
+    Done,
+    /// The object is no longer in the state the writer saw.
+    Raced,
+    /// The server does not admit the change; the log says why.
+    Refused,
+}
+
+impl Writer<'_> {
+    /// Creates an object in a namespace, or outside all.
+    ///
+    /// # Errors
+    ///
+    /// As for a client: the name is taken, the namespace is missing or going, the object is invalid.
+    pub(super) fn create(
+        &self,
+        resource: &Arc<Resource>,
+        namespace: Option<&str>,
+        object: &Value,
+    ) -> Result<(), ApiError> {
+        let target = Target {
+            group: resource.group.clone(),
+            version: resource.version.clone(),
+            namespace: namespace.map(str::to_owned),
+            plural: resource.plural.clone(),
+            ..Target::default()
+        };
+        let call = Call {
+            server: Arc::clone(self.server),
+            resource: Arc::clone(resource),
+            target,
+            query: Query::default(),
+            shape: Shape::Whole,
+            form: Form::default(),
+            fault: None,
+            content_type: "application/json".to_owned(),
+            user_agent: self.manager.to_owned(),
+            warnings: Warnings::default(),
+            body: Bytes::from(object.to_string()),
+        };
+        verbs::create(&call).map(drop)
+    }
+
+    /// Changes an object if it is still in the state `current`.
+    pub(super) fn update(
+        &self,
+        resource: &Resource,
+        part: Part,
+        current: &Arc<Stored>,
+        edit: impl FnOnce(&mut Object),
+    ) -> Written {
+        let mut old = current.object();
+        resource.set_type(&mut old);
+        let mut new = old.clone();
+        edit(&mut new);
+        verbs::account_as(self.server, resource, part, self.manager, (&old, &mut new));
+        match verbs::replacement(resource, part, &old, new) {
+            Ok(replacement) => match verbs::replace(self.server, resource, current, &replacement) {
+                Some(_) => Written::Done,
+                None => Written::Raced,
+            },
+            Err(error) => {
+                let (kind, key) = (&resource.kind, current.key().as_str());
+                tracing::warn!(manager = self.manager, kind, key, ?error, "cannot update");
+                Written::Refused
+            }
+        }
+    }
+
+    /// Changes an object past the checks of its kind, as subresources with rules of their own do:
+    /// `binding` of Pods, and the status of Deployments, which takes an annotation along.
+    pub(super) fn store(
+        &self,
+        resource: &Resource,
+        current: &Arc<Stored>,
+        edit: impl FnOnce(&mut Object),
+    ) -> Written {
+        let mut object = current.object();
+        resource.set_type(&mut object);
+        let old = object.clone();
+        edit(&mut object);
+        let part = Part::Main;
+        verbs::account_as(
+            self.server,
+            resource,
+            part,
+            self.manager,
+            (&old, &mut object),
+        );
+        let replacement = match !managed::differ(&old, &object) {
+            true => Replacement::Unchanged,
+            false => Replacement::Changed(object),
+        };
+        match verbs::replace(self.server, resource, current, &replacement) {
+            Some(_) => Written::Done,
+            None => Written::Raced,
+        }
+    }
+
+    /// Deletes an object if it is still in the state `current`.
+    pub(super) fn delete(
+        &self,
+        resource: &Resource,
+        current: &Arc<Stored>,
+        deletion: Deletion,
+    ) -> Written {
+        match verbs::delete_once(self.server, resource, current, deletion) {
+            true => Written::Done,
+            false => Written::Raced,
+        }
+    }
+
+    /// Deletes an object, whatever happens to it meanwhile.
+    pub(super) fn delete_whatever(&self, resource: &Resource, stored: &Stored, deletion: Deletion) {
+        verbs::delete_as(self.server, resource, stored, deletion);
+    }
+}

@@ -1,0 +1,99 @@
+//! The delays of the control plane.
+
+use std::time::Duration;
+
+/// How long the server and its controllers take for what they do on their own.
+///
+/// [`Time::fast`] is the default: nothing waits that need not wait, so that a test sees the outcome at
+/// once. [`Time::real`] has the delays of a real cluster. Every delay is measured by tokio's clock, so
+/// under paused time neither costs anything. Delays of simulated workloads are in
+/// [`Workloads`](crate::Workloads).
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_cluster::{Cluster, Time};
+///
+/// let builder = Cluster::builder().time(Time::real().event_ttl(Duration::from_secs(60)));
+/// # let _ = builder;
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "delays have an effect on a cluster that is built with them"]
+pub struct Time {
+    pub(crate) garbage_collection: Duration,
+    pub(crate) namespace_deletion: Duration,
+    pub(crate) establishing: Duration,
+    pub(crate) first_bookmark: Duration,
+    pub(crate) bookmark_period: Duration,
+    pub(crate) last_bookmark: Duration,
+    pub(crate) watch_timeout: Duration,
+    pub(crate) event_ttl: Duration,
+}
+
+impl Default for Time {
+    fn default() -> Self {
+        Self::fast()
+    }
+}
+
+impl Time {
+    /// The delays of a real cluster.
+    pub fn real() -> Self {
+        Self {
+            garbage_collection: Duration::ZERO,
+            namespace_deletion: Duration::from_secs(5),
+            establishing: Duration::from_millis(50),
+            first_bookmark: Duration::from_secs(1),
+            bookmark_period: Duration::from_secs(60),
+            last_bookmark: Duration::from_secs(2),
+            watch_timeout: Duration::from_secs(30 * 60),
+            event_ttl: Duration::from_secs(60 * 60),
+        }
+    }
+
+    /// As [`real`](Self::real), but namespaces are emptied and definitions are served without delay.
+    pub fn fast() -> Self {
+        Self {
+            namespace_deletion: Duration::ZERO,
+            establishing: Duration::ZERO,
+            ..Self::real()
+        }
+    }
+
+    /// Sets how long the garbage collector waits after a change (default 0).
+    pub fn garbage_collection(mut self, delay: Duration) -> Self {
+        self.garbage_collection = delay;
+        self
+    }
+
+    /// Sets how long a deleted namespace keeps its contents (real 5 s, fast 0).
+    pub fn namespace_deletion(mut self, delay: Duration) -> Self {
+        self.namespace_deletion = delay;
+        self
+    }
+
+    /// Sets how long a definition is accepted before its kind is served (real 50 ms, fast 0).
+    pub fn establishing(mut self, delay: Duration) -> Self {
+        self.establishing = delay;
+        self
+    }
+
+    /// Sets how often a watch that wants bookmarks gets one (default 60 s, at least 1 ms); the first
+    /// comes after 1 s.
+    pub fn bookmark_period(mut self, period: Duration) -> Self {
+        self.bookmark_period = period.max(Duration::from_millis(1));
+        self
+    }
+
+    /// Sets how long a watch lasts at least that names no timeout (default 30 min); it lasts up to twice
+    /// as long.
+    pub fn watch_timeout(mut self, timeout: Duration) -> Self {
+        self.watch_timeout = timeout;
+        self
+    }
+
+    /// Sets how long an Event is kept after its last change (default 1 h; 0 keeps it for ever).
+    pub fn event_ttl(mut self, ttl: Duration) -> Self {
+        self.event_ttl = ttl;
+        self
+    }
+}

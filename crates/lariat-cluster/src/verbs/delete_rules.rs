@@ -1,0 +1,273 @@
+//! What a deletion comes to, by the kind of the object and the options of the request.
+//!
+//! Source: `BeforeDelete` in `k8s.io/apiserver/pkg/registry/rest`, and
+//! `updateForGracefulDeletionAndFinalizers` in `k8s.io/apiserver/pkg/registry/generic/registry`.
+
+use serde_json::{Value, json};
+
+use super::admit::{finalizers, metadata_mut, metadata_text, raise_generation};
+use super::definition::CLEANUP;
+use crate::clock::Clock;
+use crate::kinds::Resource;
+use crate::store::{Object, Stored};
+
+/// The finalizer under which an owner waits for its dependents to be deleted.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+/// The finalizer under which an owner waits for its dependents to be released.
+pub(crate) const ORPHAN: &str = "orphan";
+
+/// What becomes of the dependents of a deleted object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    /// They are deleted after it.
+    Background,
+    /// They are deleted before it.
+    Foreground,
+    /// They stay, without the reference to it.
+    Orphan,
+}
+
+impl Propagation {
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        match text {
+            "Background" => Some(Self::Background),
+            "Foreground" => Some(Self::Foreground),
+            "Orphan" => Some(Self::Orphan),
+            _ => None,
+        }
+    }
+}
+
+/// How an object is deleted; what is not said is the kind's own way.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Deletion {
+    /// The seconds it has until its end.
+    pub(crate) grace: Option<u64>,
+    pub(crate) propagation: Option<Propagation>,
+}
+
+/// What a deletion comes to.
+#[derive(Debug)]
+pub(super) enum Removal {
+    /// The object goes.
+    Now,
+    /// It is marked, for watchers to see, and goes.
+    MarkAndGo(Object),
+    /// It is marked, and goes when its finalizers or its grace period are over.
+    Mark(Object),
+    /// It waits for its finalizers already.
+    Held,
+    /// Its grace period runs already.
+    Pending,
+}
+
+/// How objects of a kind go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// At once.
+    AtOnce,
+    /// After a grace period: Pods.
+    Gracefully,
+    /// After the control plane has done its part: namespaces and definitions.
+    Emptied,
+}
+
+fn way(resource: &Resource) -> Way {
+    match (&*resource.group, &*resource.plural) {
+        ("", "pods") => Way::Gracefully,
+        ("", "namespaces") | ("apiextensions.k8s.io", "customresourcedefinitions") => Way::Emptied,
+        _ => Way::AtOnce,
+    }
+}
+
+/// Decides what the deletion of an object comes to.
+pub(super) fn removal(
+    resource: &Resource,
+    clock: &Clock,
+    current: &Stored,
+    deletion: Deletion,
+) -> Removal {
+    let old = current.object();
+    let mut object = old.clone();
+    let way = way(resource);
+    if way == Way::Emptied && !current.is_deleting() {
+        begin_emptying(resource, &mut object, deletion.propagation);
+        metadata_mut(&mut object).insert("deletionTimestamp".into(), clock.now().into());
+        return Removal::Mark(object);
+    }
+    if way == Way::Emptied && !finalizers_in_spec(resource, &object).is_empty() {
+        return Removal::Held;
+    }
+    let mut period = None;
+    if way == Way::Gracefully {
+        match shorten(&mut object, clock, deletion.grace) {
+            Grace::Pending => return Removal::Pending,
+            Grace::Runs(seconds) => period = Some(seconds),
+            Grace::Over => {}
+        }
+    }
+    set_finalizers(resource, &mut object, deletion.propagation);
+    let is_held = !finalizers(&object).is_empty();
+    match period {
+        Some(0) if !is_held => Removal::MarkAndGo(object),
+        Some(_) => Removal::Mark(object),
+        None if !is_held => Removal::Now,
+        None => {
+            mark(&mut object, clock);
+            match object == old {
+                true => Removal::Held,
+                false => Removal::Mark(object),
+            }
+        }
+    }
+}
+
+/// Marks an object whose kind the control plane empties first.
+fn begin_emptying(resource: &Resource, object: &mut Object, propagation: Option<Propagation>) {
+    if resource.plural == "namespaces" {
+        let status = object.entry("status").or_insert_with(|| json!({}));
+        if let Some(status) = status.as_object_mut() {
+            status.insert("phase".into(), "Terminating".into());
+        }
+        set_finalizers(resource, object, propagation);
+        return;
+    }
+    let mut all = owned_finalizers(object);
+    if !all.iter().any(|each| each == CLEANUP) {
+        all.push(CLEANUP.to_owned());
+    }
+    metadata_mut(object).insert("finalizers".into(), all.into());
+}
+
+/// Returns the finalizers in the spec, which namespaces have.
+pub(super) fn finalizers_in_spec<'a>(resource: &Resource, object: &'a Object) -> &'a [Value] {
+    if !resource.group.is_empty() || resource.plural != "namespaces" {
+        return &[];
+    }
+    let spec = object.get("spec").and_then(|spec| spec.get("finalizers"));
+    spec.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn owned_finalizers(object: &Object) -> Vec<String> {
+    finalizers(object).into_iter().map(str::to_owned).collect()
+}
+
+/// Marks an object as being deleted, without any time left to it.
+fn mark(object: &mut Object, clock: &Clock) {
+    if metadata_text(object, "deletionTimestamp").is_empty() {
+        count_change(object);
+    }
+    let metadata = metadata_mut(object);
+    let at = metadata
+        .get("deletionTimestamp")
+        .and_then(Value::as_str)
+        .filter(|at| !clock.is_later(at));
+    let at = at.map_or_else(|| clock.now(), str::to_owned);
+    metadata.insert("deletionTimestamp".into(), at.into());
+    metadata.insert("deletionGracePeriodSeconds".into(), json!(0));
+}
+
+/// Counts the mark as a change, where the kind counts changes.
+fn count_change(object: &mut Object) {
+    let metadata = object.get("metadata");
+    let generation = metadata.and_then(|metadata| metadata.get("generation")?.as_i64());
+    if generation.is_some_and(|generation| generation > 0) {
+        raise_generation(object);
+    }
+}
+
+/// Where a Pod is in its grace period.
+enum Grace {
+    /// It has so many seconds from now on.
+    Runs(u64),
+    /// It runs already, and not longer than is asked for.
+    Pending,
+    /// The Pod was marked without one.
+    Over,
+}
+
+/// Marks a Pod with its grace period, or makes the one that runs shorter.
+fn shorten(pod: &mut Object, clock: &Clock, asked: Option<u64>) -> Grace {
+    let marked = metadata_text(pod, "deletionTimestamp").to_owned();
+    if marked.is_empty() {
+        let grace = grace_period(pod, asked);
+        count_change(pod);
+        let metadata = metadata_mut(pod);
+        metadata.insert("deletionTimestamp".into(), clock.later(grace).into());
+        metadata.insert("deletionGracePeriodSeconds".into(), json!(grace));
+        return Grace::Runs(grace);
+    }
+    let metadata = metadata_mut(pod);
+    let known = metadata.get("deletionGracePeriodSeconds");
+    let Some(known) = known.and_then(Value::as_u64) else {
+        return Grace::Over;
+    };
+    match asked.filter(|asked| *asked < known) {
+        None => Grace::Pending,
+        Some(asked) => {
+            let at = clock.earlier(&marked, known - asked);
+            metadata.insert("deletionTimestamp".into(), at.into());
+            metadata.insert("deletionGracePeriodSeconds".into(), json!(asked));
+            Grace::Runs(asked)
+        }
+    }
+}
+
+/// Returns the seconds a Pod has between the request to delete it and its end.
+fn grace_period(pod: &Object, asked: Option<u64>) -> u64 {
+    let at = |member: &str, field: &str| pod.get(member).and_then(|value| value.get(field));
+    let text = |member, field| {
+        let value = at(member, field);
+        value.and_then(Value::as_str).unwrap_or_default()
+    };
+    let is_over = matches!(text("status", "phase"), "Succeeded" | "Failed");
+    if text("spec", "nodeName").is_empty() || is_over {
+        return 0;
+    }
+    let own = at("spec", "terminationGracePeriodSeconds").and_then(Value::as_i64);
+    let own = own.map_or(30, |seconds| u64::try_from(seconds).unwrap_or(1));
+    asked.unwrap_or(own)
+}
+
+/// Puts on the finalizer that the propagation asks for, and takes off the other.
+fn set_finalizers(resource: &Resource, object: &mut Object, asked: Option<Propagation>) {
+    let known = owned_finalizers(object);
+    let wanted = match propagation(resource, &known, asked) {
+        Propagation::Background => None,
+        Propagation::Foreground => Some(FOREGROUND),
+        Propagation::Orphan => Some(ORPHAN),
+    };
+    let ours = |name: &str| matches!(name, FOREGROUND | ORPHAN);
+    let present: Vec<&str> = known
+        .iter()
+        .map(String::as_str)
+        .filter(|name| ours(name))
+        .collect();
+    if present == wanted.as_slice() {
+        return;
+    }
+    let others = known.iter().filter(|name| !ours(name)).cloned();
+    let all: Vec<String> = others.chain(wanted.map(str::to_owned)).collect();
+    let metadata = metadata_mut(object);
+    match all.is_empty() {
+        true => metadata.remove("finalizers"),
+        false => metadata.insert("finalizers".into(), all.into()),
+    };
+}
+
+/// Returns what becomes of the dependents: what is asked for, or what was asked for before, or what
+/// the kind does by default.
+fn propagation(resource: &Resource, known: &[String], asked: Option<Propagation>) -> Propagation {
+    let default = match (&*resource.group, &*resource.plural) {
+        // Events own nothing.
+        ("" | "events.k8s.io", "events") => return Propagation::Background,
+        ("", "replicationcontrollers") | ("batch", "jobs") => Propagation::Orphan,
+        _ => Propagation::Background,
+    };
+    let before = known.iter().find_map(|name| match name.as_str() {
+        FOREGROUND => Some(Propagation::Foreground),
+        ORPHAN => Some(Propagation::Orphan),
+        _ => None,
+    });
+    asked.or(before).unwrap_or(default)
+}

@@ -1,0 +1,528 @@
+//! Simulated workloads, on paused time.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use lariat_cluster::{Cluster, Workloads};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::bench::{Bench, text};
+
+const PODS: &str = "/api/v1/namespaces/default/pods";
+const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
+const REPLICA_SETS: &str = "/apis/apps/v1/namespaces/default/replicasets";
+const STATEFUL_SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
+const DAEMON_SETS: &str = "/apis/apps/v1/namespaces/default/daemonsets";
+const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+
+async fn bench(workloads: Workloads) -> Bench {
+    let cluster = Cluster::builder().seed(1).simulate_workloads(workloads);
+    let cluster = cluster
+        .start()
+        .await
+        .expect("a cluster without a socket starts");
+    Bench { cluster }
+}
+
+/// Lets everything come to rest, short of time limits.
+async fn settle() {
+    sleep(Duration::from_secs(5)).await;
+}
+
+fn template(app: &str, image: &str, restart: &str) -> Value {
+    json!({
+        "metadata": {"labels": {"app": app}},
+        "spec": {"restartPolicy": restart, "containers": [{"name": "c", "image": image}]},
+    })
+}
+
+fn workload(name: &str, spec: Value) -> Value {
+    let mut object = json!({"metadata": {"name": name}, "spec": {
+        "selector": {"matchLabels": {"app": name}}, "template": template(name, "i:1", "Always"),
+    }});
+    for (member, value) in spec.as_object().into_iter().flatten() {
+        object["spec"][member] = value.clone();
+    }
+    object
+}
+
+impl Bench {
+    async fn make(&self, path: &str, object: &Value) {
+        let answer = self.post(path, object).await;
+        assert_eq!(answer.code, StatusCode::CREATED, "{}", answer.text);
+    }
+
+    async fn status(&self, path: &str) -> Value {
+        self.get(path).await.json()["status"].clone()
+    }
+
+    async fn items(&self, path: &str) -> Vec<Value> {
+        let list = self.get(path).await.json();
+        list["items"].as_array().expect("a list has items").clone()
+    }
+}
+
+fn condition<'a>(status: &'a Value, kind: &str) -> &'a Value {
+    let conditions = status["conditions"]
+        .as_array()
+        .expect("there are conditions");
+    let found = conditions.iter().find(|each| each["type"] == kind);
+    found.unwrap_or_else(|| panic!("no condition {kind} in {status:#}"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_is_scheduled_runs_becomes_ready_and_ends_when_deleted() {
+    let bench = bench(
+        Workloads::default()
+            .start(Duration::from_secs(2))
+            .readiness(Duration::from_secs(3)),
+    )
+    .await;
+    sleep(Duration::from_millis(1)).await;
+    let node = bench.get("/api/v1/nodes/node-1").await.json();
+    assert_eq!(condition(&node["status"], "Ready")["status"], "True");
+    let pod =
+        json!({"metadata": {"name": "p"}, "spec": template("p", "nginx:1", "Always")["spec"]});
+    bench.make(PODS, &pod).await;
+    let path = format!("{PODS}/p");
+    sleep(Duration::from_secs(1)).await;
+    let bound = bench.get(&path).await.json();
+    assert_eq!(bound["spec"]["nodeName"], "node-1");
+    assert_eq!(bound["status"]["phase"], "Pending");
+    assert_eq!(
+        bound["metadata"]["generation"], 1,
+        "binding is no change of the spec"
+    );
+    sleep(Duration::from_secs(2)).await;
+    let running = bench.status(&path).await;
+    assert_eq!(running["phase"], "Running");
+    assert_eq!(condition(&running, "Ready")["status"], "False");
+    sleep(Duration::from_secs(3)).await;
+    let ready = bench.status(&path).await;
+    for kind in ["PodScheduled", "Initialized", "Ready", "ContainersReady"] {
+        assert_eq!(condition(&ready, kind)["status"], "True", "{kind}");
+    }
+    let container = &ready["containerStatuses"][0];
+    assert_eq!(
+        (&container["ready"], &container["image"]),
+        (&json!(true), &json!("nginx:1"))
+    );
+    assert!(container["state"]["running"]["startedAt"].is_string());
+    assert_eq!(ready["hostIP"], node["status"]["addresses"][0]["address"]);
+    assert!(ready["podIP"].is_string() && ready["startTime"].is_string());
+    let mut watch = bench.watch(&format!("{PODS}?watch=1")).await;
+    assert_eq!(watch.short().await, "ADDED p");
+    assert_eq!(
+        bench.delete(&path).await.json()["metadata"]["deletionGracePeriodSeconds"],
+        30
+    );
+    assert_eq!(
+        watch.shorts(3).await,
+        ["MODIFIED p", "MODIFIED p", "DELETED p"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_waits_for_a_node_that_fits() {
+    let bench = bench(Workloads::default()).await;
+    let mut pod = json!({"metadata": {"name": "p"}, "spec": template("p", "i", "Always")["spec"]});
+    pod["spec"]["nodeSelector"] = json!({"disk": "ssd"});
+    bench.make(PODS, &pod).await;
+    settle().await;
+    let path = format!("{PODS}/p");
+    let scheduled = condition(&bench.status(&path).await, "PodScheduled").clone();
+    assert_eq!(
+        (&scheduled["status"], &scheduled["reason"]),
+        (&json!("False"), &json!("Unschedulable"))
+    );
+    bench
+        .merge(
+            "/api/v1/nodes/node-1",
+            json!({"metadata": {"labels": {"disk": "ssd"}}}),
+        )
+        .await;
+    settle().await;
+    let status = bench.status(&path).await;
+    assert_eq!(condition(&status, "PodScheduled")["status"], "True");
+    assert_eq!(condition(&status, "Ready")["status"], "True");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_set_keeps_its_number_of_pods() {
+    let bench = bench(Workloads::default()).await;
+    let path = format!("{REPLICA_SETS}/web");
+    bench
+        .make(REPLICA_SETS, &workload("web", json!({"replicas": 3})))
+        .await;
+    settle().await;
+    let status = bench.status(&path).await;
+    assert_eq!(
+        status,
+        json!({
+            "replicas": 3, "fullyLabeledReplicas": 3, "readyReplicas": 3, "availableReplicas": 3,
+            "observedGeneration": 1,
+        })
+    );
+    let pods = bench.items(PODS).await;
+    assert!(text(&pods[0], "/metadata/name").starts_with("web-"));
+    assert_eq!(
+        pods[0]["metadata"]["ownerReferences"][0]["controller"],
+        true
+    );
+    bench
+        .delete(&format!("{PODS}/{}", text(&pods[0], "/metadata/name")))
+        .await;
+    settle().await;
+    assert_eq!(bench.items(PODS).await.len(), 3);
+    bench.merge(&path, json!({"spec": {"replicas": 1}})).await;
+    settle().await;
+    assert_eq!(bench.items(PODS).await.len(), 1);
+    bench.delete(&path).await;
+    settle().await;
+    assert!(bench.items(PODS).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rollout_keeps_within_its_limits_and_says_when_it_is_over() {
+    let bench = bench(Workloads::default()).await;
+    let path = format!("{DEPLOYMENTS}/web");
+    let strategy = json!({"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 1}});
+    bench
+        .make(
+            DEPLOYMENTS,
+            &workload("web", json!({"replicas": 4, "strategy": strategy})),
+        )
+        .await;
+    settle().await;
+    let deployment = bench.get(&path).await.json();
+    assert_eq!(
+        deployment["metadata"]["annotations"]["deployment.kubernetes.io/revision"],
+        "1"
+    );
+    assert_eq!(deployment["metadata"]["generation"], 1);
+    let status = &deployment["status"];
+    for member in [
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+    ] {
+        assert_eq!(status[member], 4, "{member}");
+    }
+    assert_eq!(
+        condition(status, "Available")["reason"],
+        "MinimumReplicasAvailable"
+    );
+    assert_eq!(
+        condition(status, "Progressing")["reason"],
+        "NewReplicaSetAvailable"
+    );
+
+    let mut watch = bench.watch(&format!("{DEPLOYMENTS}?watch=1")).await;
+    watch.short().await;
+    let patch =
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "i:2"}]}}}});
+    bench.merge(&path, patch).await;
+    loop {
+        let (_, deployment) = watch.event().await;
+        let status = &deployment["status"];
+        let number = |member: &str| status[member].as_i64().unwrap_or(0);
+        assert!(number("replicas") <= 5, "{status:#}");
+        assert!(number("availableReplicas") >= 3, "{status:#}");
+        let is_over = status["observedGeneration"] == 2 && number("updatedReplicas") == 4;
+        if is_over && number("replicas") == 4 && number("availableReplicas") == 4 {
+            break;
+        }
+    }
+    settle().await;
+    let pods = bench.items(PODS).await;
+    assert_eq!(pods.len(), 4);
+    assert!(
+        pods.iter()
+            .all(|pod| pod["spec"]["containers"][0]["image"] == "i:2")
+    );
+    let sets = bench.items(REPLICA_SETS).await;
+    let mut replicas: Vec<i64> = sets
+        .iter()
+        .filter_map(|set| set["spec"]["replicas"].as_i64())
+        .collect();
+    replicas.sort_unstable();
+    assert_eq!(replicas, [0, 4]);
+    let deployment = bench.get(&path).await.json();
+    assert_eq!(
+        deployment["metadata"]["annotations"]["deployment.kubernetes.io/revision"],
+        "2"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn recreating_waits_until_the_old_pods_are_gone() {
+    let bench = bench(Workloads::default().termination(Duration::from_secs(10))).await;
+    let path = format!("{DEPLOYMENTS}/web");
+    let spec = json!({"replicas": 2, "strategy": {"type": "Recreate"}, "revisionHistoryLimit": 0});
+    bench.make(DEPLOYMENTS, &workload("web", spec)).await;
+    settle().await;
+    let patch =
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "i:2"}]}}}});
+    bench.merge(&path, patch).await;
+    settle().await;
+    let pods = bench.items(PODS).await;
+    assert!(
+        pods.iter()
+            .all(|pod| pod["spec"]["containers"][0]["image"] == "i:1")
+    );
+    sleep(Duration::from_secs(10)).await;
+    let pods = bench.items(PODS).await;
+    assert_eq!(pods.len(), 2);
+    assert!(
+        pods.iter()
+            .all(|pod| pod["spec"]["containers"][0]["image"] == "i:2")
+    );
+    assert_eq!(
+        bench.items(REPLICA_SETS).await.len(),
+        1,
+        "no history is kept"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_rollout_that_goes_nowhere_is_said_to_have_timed_out() {
+    let bench = bench(Workloads::default().nodes(0)).await;
+    bench
+        .make(
+            DEPLOYMENTS,
+            &workload("web", json!({"replicas": 1, "progressDeadlineSeconds": 60})),
+        )
+        .await;
+    settle().await;
+    let path = format!("{DEPLOYMENTS}/web");
+    assert_eq!(
+        condition(&bench.status(&path).await, "Progressing")["status"],
+        "True"
+    );
+    sleep(Duration::from_secs(60)).await;
+    let status = bench.status(&path).await;
+    assert_eq!(
+        condition(&status, "Progressing")["reason"],
+        "ProgressDeadlineExceeded"
+    );
+    assert_eq!(condition(&status, "Available")["status"], "False");
+}
+
+#[tokio::test(start_paused = true)]
+async fn stateful_sets_go_in_order() {
+    let bench = bench(Workloads::default()).await;
+    let path = format!("{STATEFUL_SETS}/db");
+    let mut watch = bench.watch(&format!("{PODS}?watch=1")).await;
+    bench
+        .make(
+            STATEFUL_SETS,
+            &workload("db", json!({"replicas": 2, "serviceName": "db"})),
+        )
+        .await;
+    let mut ready_before_second = false;
+    loop {
+        let (event, pod) = watch.event().await;
+        if text(&pod, "/metadata/name") == "db-1" && event == "ADDED" {
+            assert!(ready_before_second);
+            break;
+        }
+        ready_before_second = pod["status"]["conditions"].as_array().is_some_and(|all| {
+            all.iter()
+                .any(|each| each["type"] == "Ready" && each["status"] == "True")
+        });
+    }
+    settle().await;
+    let status = bench.status(&path).await;
+    for member in [
+        "replicas",
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+    ] {
+        assert_eq!(status[member], 2, "{member}");
+    }
+    let first = bench.get(&format!("{PODS}/db-0")).await.json();
+    assert_eq!(first["spec"]["hostname"], "db-0");
+    assert_eq!(
+        first["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"],
+        "db-0"
+    );
+    let patch =
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "i:2"}]}}}});
+    bench.merge(&path, patch).await;
+    settle().await;
+    let pods = bench.items(PODS).await;
+    assert!(
+        pods.iter()
+            .all(|pod| pod["spec"]["containers"][0]["image"] == "i:2")
+    );
+    let status = bench.status(&path).await;
+    assert_eq!(status["currentRevision"], status["updateRevision"]);
+    bench.merge(&path, json!({"spec": {"replicas": 1}})).await;
+    settle().await;
+    assert_eq!(bench.names(PODS).await, ["db-0"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_daemon_set_has_a_pod_on_every_node() {
+    let bench = bench(Workloads::default().nodes(3)).await;
+    bench.make(DAEMON_SETS, &workload("agent", json!({}))).await;
+    settle().await;
+    let mut nodes: Vec<String> = bench
+        .items(PODS)
+        .await
+        .iter()
+        .map(|pod| text(pod, "/spec/nodeName").to_owned())
+        .collect();
+    nodes.sort();
+    assert_eq!(nodes, ["node-1", "node-2", "node-3"]);
+    bench
+        .make("/api/v1/nodes", &json!({"metadata": {"name": "late"}}))
+        .await;
+    settle().await;
+    let path = format!("{DAEMON_SETS}/agent");
+    let status = bench.status(&path).await;
+    for member in [
+        "desiredNumberScheduled",
+        "currentNumberScheduled",
+        "numberReady",
+        "numberAvailable",
+        "updatedNumberScheduled",
+    ] {
+        assert_eq!(status[member], 4, "{member}");
+    }
+    let patch =
+        json!({"spec": {"template": {"spec": {"containers": [{"name": "c", "image": "i:2"}]}}}});
+    bench.merge(&path, patch).await;
+    settle().await;
+    let pods = bench.items(PODS).await;
+    assert!(
+        pods.iter()
+            .all(|pod| pod["spec"]["containers"][0]["image"] == "i:2")
+    );
+    assert_eq!(bench.status(&path).await["numberReady"], 4);
+}
+
+fn job(name: &str, spec: Value, annotations: Value) -> Value {
+    let mut job =
+        json!({"metadata": {"name": name}, "spec": {"template": template(name, "i", "Never")}});
+    job["spec"]["template"]["metadata"]["annotations"] = annotations;
+    for (member, value) in spec.as_object().into_iter().flatten() {
+        job["spec"][member] = value.clone();
+    }
+    job
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_is_complete_when_enough_pods_succeeded() {
+    let bench = bench(Workloads::default()).await;
+    let spec = json!({"completions": 3, "parallelism": 2, "completionMode": "Indexed"});
+    bench.make(JOBS, &job("a", spec, json!({}))).await;
+    settle().await;
+    let status = bench.status(&format!("{JOBS}/a")).await;
+    assert_eq!(status["succeeded"], 3);
+    assert_eq!(status["completedIndexes"], "0-2");
+    assert_eq!(condition(&status, "Complete")["status"], "True");
+    assert_eq!(
+        condition(&status, "SuccessCriteriaMet")["reason"],
+        "CompletionsReached"
+    );
+    assert!(status["startTime"].is_string() && status["completionTime"].is_string());
+    assert!(status["active"].is_null());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_fails_beyond_its_backoff_limit() {
+    let bench = bench(Workloads::default()).await;
+    let fails = json!({"lariat.dev/exit-code": "3"});
+    let spec = json!({"backoffLimit": 1, "ttlSecondsAfterFinished": 60});
+    bench.make(JOBS, &job("a", spec, fails)).await;
+    settle().await;
+    let path = format!("{JOBS}/a");
+    let status = bench.status(&path).await;
+    assert_eq!(status["failed"], 2);
+    assert_eq!(
+        condition(&status, "Failed")["reason"],
+        "BackoffLimitExceeded"
+    );
+    let pods = bench.items(PODS).await;
+    let ended = &pods[0]["status"]["containerStatuses"][0]["state"]["terminated"];
+    assert_eq!(
+        (&ended["exitCode"], &ended["reason"]),
+        (&json!(3), &json!("Error"))
+    );
+    sleep(Duration::from_secs(61)).await;
+    bench.get(&path).await.fails(404, "NotFound");
+    assert!(bench.items(PODS).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_takes_too_long_or_is_suspended_stops_its_pods() {
+    let bench = bench(Workloads::default()).await;
+    let long = json!({"lariat.dev/run-for": "1h"});
+    bench
+        .make(
+            JOBS,
+            &job("slow", json!({"activeDeadlineSeconds": 30}), long.clone()),
+        )
+        .await;
+    bench.make(JOBS, &job("later", json!({}), long)).await;
+    settle().await;
+    assert_eq!(bench.items(PODS).await.len(), 2);
+    bench
+        .merge(&format!("{JOBS}/later"), json!({"spec": {"suspend": true}}))
+        .await;
+    sleep(Duration::from_secs(30)).await;
+    let status = bench.status(&format!("{JOBS}/slow")).await;
+    assert_eq!(condition(&status, "Failed")["reason"], "DeadlineExceeded");
+    let status = bench.status(&format!("{JOBS}/later")).await;
+    assert_eq!(condition(&status, "Suspended")["status"], "True");
+    assert!(bench.items(PODS).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_test_lets_a_pod_fail() {
+    let bench = bench(Workloads::default()).await;
+    for (name, restart) in [("never", "Never"), ("always", "Always")] {
+        let mut pod =
+            json!({"metadata": {"name": name}, "spec": template(name, "i", restart)["spec"]});
+        pod["metadata"]["annotations"] = json!({"lariat.dev/run-for": "1h"});
+        bench.make(PODS, &pod).await;
+    }
+    settle().await;
+    for name in ["never", "always", "nobody"] {
+        bench.cluster.workloads().fail_pod("default", name);
+    }
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(
+        bench.status(&format!("{PODS}/never")).await["phase"],
+        "Failed"
+    );
+    let status = bench.status(&format!("{PODS}/always")).await;
+    assert_eq!(status["phase"], "Running");
+    assert_eq!(condition(&status, "Ready")["status"], "False");
+    assert_eq!(status["containerStatuses"][0]["restartCount"], 1);
+    sleep(Duration::from_secs(20)).await;
+    let status = bench.status(&format!("{PODS}/always")).await;
+    assert_eq!(condition(&status, "Ready")["status"], "True");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_moves_when_everything_is_as_it_should_be() {
+    let bench = bench(Workloads::default().nodes(2)).await;
+    bench
+        .make(DEPLOYMENTS, &workload("web", json!({"replicas": 2})))
+        .await;
+    bench
+        .make(STATEFUL_SETS, &workload("db", json!({"replicas": 2})))
+        .await;
+    bench.make(DAEMON_SETS, &workload("agent", json!({}))).await;
+    settle().await;
+    let before = bench.get(PODS).await.json()["metadata"]["resourceVersion"].clone();
+    sleep(Duration::from_secs(3600)).await;
+    let after = bench.get(PODS).await.json()["metadata"]["resourceVersion"].clone();
+    assert_eq!(before, after);
+}
