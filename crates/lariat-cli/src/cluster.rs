@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use anyhow::{Context, Result, bail};
-use lariat_cluster::{Cluster, ClusterBuilder};
+use anyhow::{Context, Result, anyhow, bail};
+use lariat_cluster::{Cluster, ClusterBuilder, Workloads};
 
 use crate::arguments::Options;
 use crate::{kubeconfig, seed, signal};
@@ -25,9 +25,14 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 async fn start(options: &Options) -> Result<Cluster> {
-    let builder = builder(options)?;
-    let started = builder.start().await;
-    started.with_context(|| format!("cannot serve on {}", options.listen))
+    let started = builder(options)?.start().await;
+    started.map_err(|error| {
+        let reason = lariat_core::describe(&error);
+        match reason.contains("data file") {
+            true => anyhow!("{reason}"),
+            false => anyhow!("cannot serve on {}: {reason}", options.listen),
+        }
+    })
 }
 
 /// Hands the options to the cluster.
@@ -38,9 +43,11 @@ fn builder(options: &Options) -> Result<ClusterBuilder> {
     if let Some(path) = &options.data {
         builder = builder.data(path);
     }
+    if options.switches.simulate_workloads {
+        builder = builder.simulate_workloads(Workloads::default());
+    }
     for (option, given) in [
         ("--token", options.token.is_some()),
-        ("--simulate-workloads", options.switches.simulate_workloads),
         ("--tls", options.switches.tls),
     ] {
         if given {
@@ -55,7 +62,7 @@ async fn serve(cluster: &Cluster, options: &Options, seeds: Vec<seed::Document>)
     seed::apply(&cluster.client(), seeds).await?;
     if let Some(load) = options.load.clone() {
         let loaded = cluster.load(load).await;
-        eprintln!("loaded {} objects", loaded.created());
+        eprintln!("objects loaded: {}", loaded.created());
     }
     if let Some(path) = &options.kubeconfig {
         let content = cluster.kubeconfig().unwrap_or_default();

@@ -32,7 +32,7 @@ async fn patches_of_three_types_are_merged() {
             }
         }
         let images = kubectl.run("get deployment web -o jsonpath={..image}").await?;
-        assert_eq!(images, "log:v2 registry.example.com/app:v1");
+        assert_eq!(images, "registry.example.com/app:v1 log:v2");
         let status = r#"patch deployment web --subresource=status --type=merge -p {"status":{"replicas":0}}"#;
         ensure!(kubectl.run(status).await?.starts_with("deployment.apps/web patched"));
         Ok(())
