@@ -84,19 +84,46 @@ fn walk(
                 *value = new;
                 Ok(())
             }
-            Fit::Wrong(wanted) => wrong(value, wanted),
+            Fit::Wrong => wrong(value, scalar_type(scalar)),
             Fit::Unreadable(error) => Err(error),
         },
         Resolved::List(_) => match value {
             Value::Array(items) => items.iter_mut().enumerate().try_for_each(|(at, item)| {
                 walk(typed.item(), item, &format!("{path}[{at}]"), unknown)
             }),
-            other => wrong(other, "[]interface {}"),
+            other => wrong(other, &go_type(typed)),
         },
         Resolved::Map(_) | Resolved::Struct(_) => match value {
             Value::Object(object) => members(typed, object, path, unknown),
-            other => wrong(other, "map[string]interface {}"),
+            other => wrong(other, &go_type(typed)),
         },
+    }
+}
+
+/// Names a type as Go does, as far as it is known.
+fn go_type(typed: TypeRef<'_>) -> String {
+    use super::Type;
+    match typed.get() {
+        Some(Type::List(_)) => format!("[]{}", go_type(typed.item())),
+        Some(Type::Map(map)) => format!("map[string]{}", go_type(typed.at(map.value))),
+        Some(Type::Scalar(scalar)) => scalar_type(*scalar).to_owned(),
+        Some(Type::Struct(_)) => "struct".to_owned(),
+        Some(Type::Any) | None => "interface {}".to_owned(),
+    }
+}
+
+fn scalar_type(scalar: Scalar) -> &'static str {
+    match scalar {
+        Scalar::String => "string",
+        Scalar::Bool => "bool",
+        Scalar::Number => "float64",
+        Scalar::Int32 => "int32",
+        Scalar::Int64 => "int64",
+        Scalar::IntOrString => "intstr.IntOrString",
+        Scalar::Bytes => "[]uint8",
+        Scalar::Time => "v1.Time",
+        Scalar::MicroTime => "v1.MicroTime",
+        Scalar::Quantity => "resource.Quantity",
     }
 }
 
@@ -104,7 +131,7 @@ enum Fit {
     Fits,
     Becomes(Value),
     /// It is not of the wanted type.
-    Wrong(&'static str),
+    Wrong,
     /// It is, but cannot be read.
     Unreadable(String),
 }
@@ -117,7 +144,7 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
         | (Scalar::IntOrString, Value::String(_)) => Fit::Fits,
         (Scalar::Int32, Value::Number(number)) => {
             let fits = number.as_i64().is_some_and(|n| i32::try_from(n).is_ok());
-            if fits { Fit::Fits } else { Fit::Wrong("int32") }
+            if fits { Fit::Fits } else { Fit::Wrong }
         }
         (Scalar::Int64, Value::Number(number)) if number.is_i64() => Fit::Fits,
         (Scalar::IntOrString, Value::Number(number)) if number.is_i64() => Fit::Fits,
@@ -129,16 +156,7 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
         (Scalar::MicroTime, Value::String(text)) => micro_time(text),
         (Scalar::Quantity, Value::String(text)) => quantity(text, value),
         (Scalar::Quantity, Value::Number(number)) => quantity(&number.to_string(), value),
-        (Scalar::String, _) => Fit::Wrong("string"),
-        (Scalar::Bool, _) => Fit::Wrong("bool"),
-        (Scalar::Number, _) => Fit::Wrong("float64"),
-        (Scalar::Int32, _) => Fit::Wrong("int32"),
-        (Scalar::Int64, _) => Fit::Wrong("int64"),
-        (Scalar::IntOrString, _) => Fit::Wrong("intstr.IntOrString"),
-        (Scalar::Bytes, _) => Fit::Wrong("[]uint8"),
-        (Scalar::Time, _) => Fit::Wrong("v1.Time"),
-        (Scalar::MicroTime, _) => Fit::Wrong("v1.MicroTime"),
-        (Scalar::Quantity, _) => Fit::Wrong("resource.Quantity"),
+        _ => Fit::Wrong,
     }
 }
 

@@ -33,7 +33,7 @@ async fn what_no_client_could_read_is_refused_by_field() {
         (
             "ownerReferences",
             json!(["a"]),
-            "metadata.ownerReferences of type []v1.OwnerReference",
+            "metadata.ownerReferences[0] of type",
         ),
         (
             "generateName",
@@ -63,6 +63,10 @@ async fn what_no_client_could_read_is_refused_by_field() {
         let mut pod = json!({"metadata": {"name": "b"}});
         pod[part] = value.clone();
         bench.post(PODS, &pod).await.fails(400, "BadRequest");
+        // A ConfigMap has no such parts, which are then dropped, but metadata.
+        if part != "metadata" {
+            continue;
+        }
         let put = json!({part: value});
         bench
             .put(&format!("{CONFIG_MAPS}/a"), &put)
@@ -99,7 +103,9 @@ async fn numbers_beyond_every_clock_mean_very_long() {
     let mut watch = bench
         .watch(&format!("{CONFIG_MAPS}?watch=1&timeoutSeconds={huge}"))
         .await;
-    let spec = json!({"nodeName": "n", "terminationGracePeriodSeconds": huge, "containers": []});
+    let containers = json!([{"name": "c", "image": "i"}]);
+    let spec = json!({"nodeName": "n", "terminationGracePeriodSeconds": i64::MAX,
+        "containers": containers});
     for name in ["a", "b"] {
         let pod = json!({"metadata": {"name": name}, "spec": spec});
         assert_eq!(bench.post(PODS, &pod).await.code, StatusCode::CREATED);
@@ -149,29 +155,29 @@ async fn namespaces_are_not_deleted_as_a_collection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_definition_with_a_strange_status_does_not_end_the_control_plane() {
+async fn a_strange_status_of_a_definition_is_refused() {
     let bench = Bench::new().await;
     bench
         .define(&definition("widgets", "Widget", "Namespaced"))
         .await;
     let path = format!("{DEFINITIONS}/widgets.demo.dev");
-    for status in [json!("x"), json!(5), json!(["x"])] {
+    for status in [
+        json!("x"),
+        json!(5),
+        json!(["x"]),
+        json!({"conditions": "x"}),
+        json!({"conditions": [1]}),
+        json!({"acceptedNames": 1}),
+    ] {
         let patch = json!({"status": status});
         bench
             .merge(&format!("{path}/status"), patch)
             .await
-            .fails(400, "BadRequest");
+            .fails(422, "Invalid");
     }
-    for status in [
-        json!({"conditions": "x"}),
-        json!({"conditions": [1]}),
-        json!({"acceptedNames": 1}),
-        Value::Null,
-    ] {
-        let patch = json!({"status": status});
-        let answer = bench.merge(&format!("{path}/status"), patch).await;
-        assert_eq!(answer.code, StatusCode::OK, "{}", answer.text);
-    }
+    let patch = json!({"status": null});
+    let answer = bench.merge(&format!("{path}/status"), patch).await;
+    answer.fails(422, "Invalid");
     bench
         .define(&definition("zebras", "Zebra", "Cluster"))
         .await;

@@ -273,6 +273,7 @@ async fn recreating_waits_until_the_old_pods_are_gone() {
             .all(|pod| pod["spec"]["containers"][0]["image"] == "i:1")
     );
     sleep(Duration::from_secs(10)).await;
+    settle().await;
     let pods = bench.items(PODS).await;
     assert_eq!(pods.len(), 2);
     assert!(
