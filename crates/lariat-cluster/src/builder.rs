@@ -1,5 +1,6 @@
 //! How a cluster is configured and started.
 
+use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -9,9 +10,11 @@ use lariat_core::ObjectKey;
 use serde_json::json;
 use tokio::net::TcpListener;
 
+use crate::access::{self, Access, Mode, Tokens, User};
 use crate::api::secure::Security;
 use crate::cluster::Cluster;
 use crate::control::Settings;
+use crate::names::Names;
 use crate::persist::Data;
 use crate::server::Server;
 use crate::store::{Draft, Snapshot, Write};
@@ -36,6 +39,21 @@ pub struct ClusterBuilder {
     data: Data,
     admin: bool,
     control: Settings,
+    tokens: TokenList,
+    mode: Mode,
+}
+
+/// Tokens and their users, in the order they were given.
+#[derive(Clone, Default)]
+struct TokenList(Vec<(String, User)>);
+
+impl fmt::Debug for TokenList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Whoever has a token is its user: it must not get into any log.
+        f.debug_list()
+            .entries(self.0.iter().map(|(_, user)| user))
+            .finish()
+    }
 }
 
 impl ClusterBuilder {
@@ -49,6 +67,8 @@ impl ClusterBuilder {
             data: Data::none(),
             admin: false,
             control: Settings::default(),
+            tokens: TokenList::default(),
+            mode: Mode::Open,
         }
     }
 
@@ -62,7 +82,8 @@ impl ClusterBuilder {
 
     /// Serves HTTP on an address.
     ///
-    /// There is no authentication: whoever reaches the address may do everything.
+    /// Whoever reaches the address may do everything, unless the cluster
+    /// [requires authentication](Self::require_authentication).
     pub fn listen_on(self, address: SocketAddr) -> Self {
         Self {
             address: Some(address),
@@ -79,6 +100,43 @@ impl ClusterBuilder {
     pub fn tls(self, certificate_pem: impl Into<String>, key_pem: impl Into<String>) -> Self {
         Self {
             security: Security::new(certificate_pem.into(), key_pem.into()),
+            ..self
+        }
+    }
+
+    /// Takes a bearer token for that of an administrator, who may do everything.
+    ///
+    /// The [kubeconfig](Cluster::kubeconfig) has the first token. A request with a token the cluster
+    /// does not know is answered 401; one without any is an administrator's too, unless the cluster
+    /// [requires authentication](Self::require_authentication).
+    pub fn token(self, token: impl Into<String>) -> Self {
+        self.token_of(token, User::admin())
+    }
+
+    /// Takes a bearer token for that of a user.
+    pub fn token_of(mut self, token: impl Into<String>, user: User) -> Self {
+        self.tokens.0.push((token.into(), user));
+        self
+    }
+
+    /// Lets only those in who say who they are; anybody else may ask for the version and the health.
+    ///
+    /// Without a [token](Self::token) one is made up, for the [kubeconfig](Cluster::kubeconfig).
+    /// Clients in this process need none: who has the cluster in hand is its administrator.
+    pub fn require_authentication(self) -> Self {
+        Self {
+            mode: self.mode.max(Mode::Authenticated),
+            ..self
+        }
+    }
+
+    /// Allows what the stored roles and bindings allow, which takes authentication.
+    ///
+    /// Members of the group `system:masters` may do everything, as administrators are. The cluster
+    /// roles `cluster-admin`, `admin`, `edit`, `view` and those for discovery exist from the start.
+    pub fn rbac(self) -> Self {
+        Self {
+            mode: Mode::Rbac,
             ..self
         }
     }
@@ -220,9 +278,22 @@ impl ClusterBuilder {
         let seed = self
             .seed
             .map(|seed| if begins_empty { seed } else { seed ^ revision });
-        let server = Arc::new(Server::new(store, seed, self.admin, self.control));
+        let mut tokens = self.tokens.0;
+        if tokens.is_empty() && self.mode != Mode::Open {
+            tokens.push((Names::new(self.seed).secret(), User::admin()));
+        }
+        let identity = tokens.first().map(|(token, _)| token.clone());
+        let access = Access {
+            mode: self.mode,
+            tokens: Tokens::new(tokens.into_iter().collect()),
+        };
+        let server = Arc::new(Server::new(store, seed, self.admin, self.control, access));
         create_namespaces(&server);
-        let cluster = Cluster::spawn(Arc::clone(&server), self.security, listener, keeper)?;
+        if self.mode == Mode::Rbac {
+            access::create_roles(&server);
+        }
+        let mut cluster = Cluster::spawn(Arc::clone(&server), self.security, listener, keeper)?;
+        cluster.identity = identity;
         if !begins_empty {
             server.reconciled().await.map_err(io::Error::other)?;
         }

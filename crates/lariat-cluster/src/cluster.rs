@@ -42,6 +42,8 @@ pub struct Cluster {
     tasks: TaskTracker,
     address: Option<SocketAddr>,
     security: Security,
+    /// The token of the kubeconfig.
+    pub(crate) identity: Option<String>,
 }
 
 impl Cluster {
@@ -63,6 +65,7 @@ impl Cluster {
             tasks: TaskTracker::new(),
             server,
             security,
+            identity: None,
         };
         let server = Arc::clone(&cluster.server);
         cluster.tasks.spawn(async move {
@@ -108,13 +111,17 @@ impl Cluster {
         if let Some(authority) = self.security.authority() {
             cluster["certificate-authority-data"] = BASE64.encode(authority).into();
         }
+        let user = match &self.identity {
+            Some(token) => json!({"token": token}),
+            None => json!({}),
+        };
         let config = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "lariat",
             "clusters": [{"name": "lariat", "cluster": cluster}],
             "contexts": [
                 {"name": "lariat", "context": {"cluster": "lariat", "user": "lariat"}},
             ],
-            "users": [{"name": "lariat", "user": {}}],
+            "users": [{"name": "lariat", "user": user}],
         });
         // Every JSON document is a YAML document.
         Some(format!("{config:#}\n"))

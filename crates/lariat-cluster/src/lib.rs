@@ -38,6 +38,7 @@
 mod builder;
 mod cluster;
 
+mod access;
 mod api;
 mod control;
 mod defaults;
@@ -63,6 +64,7 @@ mod server;
 mod time;
 mod workloads;
 
+pub use access::User;
 pub use api::body::ResponseBody;
 pub use api::service::ClusterService;
 pub use builder::ClusterBuilder;

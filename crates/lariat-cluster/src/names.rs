@@ -1,5 +1,7 @@
 //! Names: what is valid, and what the server makes up.
 
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use parking_lot::Mutex;
 
 use crate::kinds::NameRule;
@@ -28,9 +30,21 @@ impl Names {
         uuid(self.random.lock().u128(..))
     }
 
+    /// Makes 256 random bits, in characters that fit a header.
+    pub(crate) fn secret(&self) -> String {
+        let mut bits = [0; 32];
+        self.random.lock().fill(&mut bits);
+        BASE64.encode(bits)
+    }
+
     /// Returns a random number between 0 and 1.
     pub(crate) fn fraction(&self) -> f32 {
         self.random.lock().f32()
+    }
+
+    /// Returns a random number below another.
+    pub(crate) fn number(&self, below: usize) -> usize {
+        self.random.lock().usize(..below)
     }
 
     /// Makes a name from `generateName`, which is cut so that the whole has at most 63 characters.

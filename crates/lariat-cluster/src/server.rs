@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::access::Access;
 use crate::clock::Clock;
 use crate::control::{Settings, Switches};
 use crate::faults::Rules;
@@ -37,6 +38,7 @@ pub(crate) struct Server {
     pub(crate) admin: bool,
     /// The snapshots that were taken there, by name.
     pub(crate) snapshots: Mutex<BTreeMap<String, Snapshot>>,
+    pub(crate) access: Access,
     /// How many connections were accepted.
     pub(crate) connections: AtomicU64,
     /// Ends everything that runs for the cluster, open watches included.
@@ -51,7 +53,13 @@ impl Server {
         versions.map(|each| each.api_version()).collect()
     }
 
-    pub(crate) fn new(store: Store, seed: Option<u64>, admin: bool, control: Settings) -> Self {
+    pub(crate) fn new(
+        store: Store,
+        seed: Option<u64>,
+        admin: bool,
+        control: Settings,
+        access: Access,
+    ) -> Self {
         Self {
             kinds: Kinds::new(&store),
             store,
@@ -65,6 +73,7 @@ impl Server {
             looked: watch::Sender::new(0),
             admin,
             snapshots: Mutex::default(),
+            access,
             connections: AtomicU64::new(0),
             stopped: CancellationToken::new(),
         }

@@ -1,7 +1,9 @@
 //! A request as it comes in, read as far as its head goes.
 
 use http::Method;
-use http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_TYPE, HeaderName, IF_NONE_MATCH, USER_AGENT};
+use http::header::{
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderName, IF_NONE_MATCH, USER_AGENT,
+};
 use http::request::Parts;
 
 use super::negotiate::{Form, accepts_gzip};
@@ -21,16 +23,19 @@ pub(crate) struct Arrival {
     pub(crate) query: Query,
     /// Its place in the journal, if it has one.
     pub(crate) mark: Option<Mark>,
+    /// It came by no connection, from a client in this process.
+    pub(crate) in_process: bool,
 }
 
 impl Arrival {
     /// Reads the head of a request, finds out which faults meet it, and records it.
-    pub(crate) fn new(server: &Server, parts: Parts) -> (Self, Met) {
+    pub(crate) fn new(server: &Server, parts: Parts, in_process: bool) -> (Self, Met) {
         let mut arrival = Self {
             mark: None,
             route: Route::parse(parts.uri.path()),
             query: Query::parse(parts.uri.query().unwrap_or_default()),
             parts,
+            in_process,
         };
         if let Route::Objects(target) = &mut arrival.route
             && target.watches
@@ -86,6 +91,21 @@ impl Arrival {
 
     pub(crate) fn user_agent(&self) -> &str {
         self.header(&USER_AGENT)
+    }
+
+    /// Returns the credentials, which must not get into any log.
+    pub(crate) fn authorization(&self) -> &str {
+        self.header(&AUTHORIZATION)
+    }
+
+    pub(crate) fn header_text(&self, name: &'static str) -> &str {
+        self.header(&HeaderName::from_static(name))
+    }
+
+    /// Iterates over the values of a header that may come more than once.
+    pub(crate) fn header_texts(&self, name: &'static str) -> impl Iterator<Item = &str> {
+        let values = self.parts.headers.get_all(name).into_iter();
+        values.filter_map(|value| value.to_str().ok())
     }
 
     /// Returns the tags of what the client has already.

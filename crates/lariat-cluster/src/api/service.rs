@@ -19,6 +19,7 @@ use super::endpoints;
 use super::reply::Reply;
 use super::route::Route;
 use super::status::ApiError;
+use crate::access;
 use crate::faults::{self, Fault};
 use crate::server::Server;
 use crate::verbs::{Call, Verb, Warnings};
@@ -51,7 +52,7 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let Self { server, connection } = self.clone();
         Box::pin(async move {
-            let reply = respond(server, request).await;
+            let reply = respond(server, request, connection.is_none()).await;
             if let (Err(_), Some(connection)) = (&reply, &connection) {
                 connection.cancel();
             }
@@ -60,14 +61,14 @@ where
     }
 }
 
-async fn respond<B>(server: Arc<Server>, request: Request<B>) -> io::Result<Reply>
+async fn respond<B>(server: Arc<Server>, request: Request<B>, in_process: bool) -> io::Result<Reply>
 where
     B: Body + Send,
     B::Data: Send,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (parts, body) = request.into_parts();
-    let (arrival, met) = Arrival::new(&server, parts);
+    let (arrival, met) = Arrival::new(&server, parts, in_process);
     let compresses = arrival.accepts_gzip();
     let encoding = arrival.form().unwrap_or_default().encoding;
     let (path, mark) = (arrival.path().to_owned(), arrival.mark);
@@ -109,6 +110,7 @@ where
     if server.stopped.is_cancelled() {
         return Err(ApiError::shut_down());
     }
+    let user = access::admit(&server, &arrival)?;
     let (verb, content_type) = (arrival.verb(), arrival.content_type().to_owned());
     let user_agent = arrival.user_agent().to_owned();
     if let Route::Admin(path) = &arrival.route {
@@ -144,6 +146,7 @@ where
         body: body::read(body).await?,
         content_type,
         user_agent,
+        user,
         warnings: Warnings::default(),
         resource: Arc::clone(resource),
         target,

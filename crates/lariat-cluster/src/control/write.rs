@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::access::User;
 use crate::api::negotiate::{Form, Shape};
 use crate::api::query::Query;
 use crate::api::route::Target;
@@ -62,6 +63,7 @@ impl Writer<'_> {
             fault: None,
             content_type: "application/json".to_owned(),
             user_agent: self.manager.to_owned(),
+            user: User::admin(),
             warnings: Warnings::default(),
             body: Bytes::from(object.to_string()),
         };

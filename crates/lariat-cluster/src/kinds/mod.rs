@@ -13,7 +13,9 @@ use parking_lot::RwLock;
 use crate::store::{Store, TableId};
 
 pub(crate) use custom::{Definition, Names, Spec, resources_of};
-pub(crate) use resource::{Column, Generation, NameRule, Resource, Scale, qualified};
+#[allow(unused_imports, reason = "the table form names it")]
+pub(crate) use resource::Column;
+pub(crate) use resource::{Generation, NameRule, Resource, Scale, qualified};
 
 /// Group and version.
 pub(crate) type GroupVersion = (String, String);

@@ -32,12 +32,14 @@ pub(crate) struct Resource {
     /// The types of the fields, found when they are first asked for.
     pub(crate) types: OnceLock<Schema>,
     /// The columns a definition adds to tables, if it says anything about them.
+    #[allow(dead_code, reason = "the table form reads it")]
     pub(crate) columns: Option<Vec<Column>>,
     /// What clients of a deprecated version are told.
     pub(crate) deprecation: Option<String>,
 }
 
 /// A column of a table, as `additionalPrinterColumns` define them.
+#[allow(dead_code, reason = "the table form reads it")]
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Column {
@@ -55,6 +57,7 @@ pub(crate) struct Column {
 pub(crate) struct Scale {
     pub(crate) spec_path: JsonPath,
     pub(crate) status_path: JsonPath,
+    #[allow(dead_code, reason = "the scale subresource reads it")]
     pub(crate) selector_path: Option<JsonPath>,
 }
 

@@ -173,7 +173,7 @@ fn is_isbn10(text: &str) -> bool {
             .iter()
             .zip(1_u32..)
             .map(|(digit, weight)| digit * weight);
-        digits.len() == 10 && weighted.sum::<u32>() % 11 == 0
+        digits.len() == 10 && weighted.sum::<u32>().is_multiple_of(11)
     })
 }
 
@@ -185,7 +185,7 @@ fn is_isbn13(text: &str) -> bool {
             .iter()
             .zip(weights)
             .map(|(digit, weight)| digit * weight);
-        digits.len() == 13 && weighted.sum::<u32>() % 10 == 0
+        digits.len() == 13 && weighted.sum::<u32>().is_multiple_of(10)
     })
 }
 
@@ -197,7 +197,7 @@ fn is_credit_card(text: &str) -> bool {
         (_, twice) => twice / 10 + twice % 10,
     };
     let sum: u32 = digits.iter().rev().enumerate().map(doubled).sum();
-    (13..=16).contains(&digits.len()) && sum % 10 == 0
+    (13..=16).contains(&digits.len()) && sum.is_multiple_of(10)
 }
 
 #[cfg(test)]

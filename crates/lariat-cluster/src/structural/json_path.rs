@@ -74,11 +74,7 @@ impl JsonPath {
 
     /// Returns the members of a path that is nothing but members.
     pub(crate) fn members(&self) -> Option<Vec<&str>> {
-        let member = |step| match step {
-            &Step::Member(ref name) => Some(name.as_str()),
-            _ => None,
-        };
-        self.steps.iter().map(member).collect()
+        self.steps.iter().map(Step::name).collect()
     }
 }
 
@@ -224,6 +220,13 @@ fn parse_operand(text: &str) -> Result<Operand, String> {
 }
 
 impl Step {
+    fn name(&self) -> Option<&str> {
+        match self {
+            Self::Member(name) => Some(name),
+            _ => None,
+        }
+    }
+
     fn apply<'a>(&self, value: &'a Value) -> Vec<&'a Value> {
         match self {
             Self::Member(name) => value.get(name).into_iter().collect(),

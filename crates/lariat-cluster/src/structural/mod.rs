@@ -30,7 +30,7 @@ use crate::api::status::Cause;
 use node::Node;
 use validate::Subject;
 
-pub(crate) use fault::{NO_FIELD, duplicate, shown, too_many};
+pub(crate) use fault::{NO_FIELD, duplicate, too_many};
 pub(crate) use rules::check_rules;
 
 /// The faults after which no rule is evaluated, because rules rely on the schema.
@@ -45,6 +45,7 @@ const BLOCKING: [&str; 5] = [
 /// A compiled schema.
 #[derive(Debug)]
 pub(crate) struct Structural {
+    #[allow(dead_code, reason = "server-side apply and OpenAPI read it")]
     raw: Value,
     root: Node,
     has_rules: bool,
@@ -64,6 +65,7 @@ impl Structural {
     }
 
     /// Returns the schema as it was written.
+    #[allow(dead_code, reason = "server-side apply and OpenAPI read it")]
     pub(crate) fn raw(&self) -> &Value {
         &self.raw
     }

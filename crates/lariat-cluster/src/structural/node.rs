@@ -83,7 +83,6 @@ pub(super) struct Extensions {
     pub(super) int_or_string: bool,
     pub(super) list_type: Option<String>,
     pub(super) list_map_keys: Vec<String>,
-    pub(super) map_type: Option<String>,
 }
 
 impl Node {
@@ -213,7 +212,6 @@ impl Extensions {
             int_or_string: members.flag("x-kubernetes-int-or-string"),
             list_type: text("x-kubernetes-list-type"),
             list_map_keys: members.texts("x-kubernetes-list-map-keys"),
-            map_type: text("x-kubernetes-map-type"),
         }
     }
 }

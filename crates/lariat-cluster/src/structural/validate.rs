@@ -111,7 +111,7 @@ impl Node {
         }
         let (found, format) = type_of(subject.value);
         if let Some(wanted) = self.misfit(subject.value, found, format) {
-            let found = if wanted == self.format { format } else { found };
+            let found = wanted.as_ref().map_or(found, |_| format);
             let wanted = wanted.unwrap_or_else(|| self.types.join(","));
             let rest = format!("must be of type {wanted}: {found:?}");
             outcome.fail(subject.path, FaultKind::Type(found.to_owned()), &rest);

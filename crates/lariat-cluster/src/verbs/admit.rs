@@ -3,8 +3,9 @@
 use lariat_core::Labels;
 use serde_json::{Map, Value, json};
 
-use super::{Call, custom, finalizer_rules, owners, shape, strategy};
+use super::{Call, builtin, custom, finalizer_rules, owners, shape, strategy, subresources};
 use crate::api::status::{ApiError, Cause};
+use crate::defaults;
 use crate::kinds::{Generation, Resource};
 use crate::managed;
 use crate::names;
@@ -77,7 +78,11 @@ pub(super) fn create(call: &Call, mut object: Object) -> Result<Object, ApiError
     if resource.rules.status {
         object.remove("status");
     }
+    if let Some(status) = defaults::initial_status(resource) {
+        object.insert("status".into(), status);
+    }
     strategy::prepare_create(resource, &mut object);
+    builtin::prepare_create(&call.server, resource, &mut object);
     custom::complete(resource, &mut object);
     check(resource, &object, None)?;
     Ok(object)
@@ -165,6 +170,7 @@ fn check(
     causes.extend(owners::validate(object));
     causes.extend(finalizer_rules::validate(resource, object));
     causes.extend(strategy::validate(resource, object));
+    causes.extend(builtin::validate(resource, object, replaced));
     causes.extend(custom::validate(resource, object, replaced));
     if causes.is_empty() {
         return Ok(());
@@ -191,6 +197,12 @@ pub(crate) enum Part {
     Status,
     /// The finalizers in a namespace's spec.
     Finalize,
+    /// The ephemeral containers of a Pod.
+    Ephemeral,
+    /// The resources of a Pod's containers.
+    Resize,
+    /// The conditions of a request for a certificate.
+    Approval,
 }
 
 impl Part {
@@ -198,6 +210,9 @@ impl Part {
         match call.target.subresource.as_deref() {
             Some("status") => Self::Status,
             Some("finalize") => Self::Finalize,
+            Some("ephemeralcontainers") => Self::Ephemeral,
+            Some("resize") => Self::Resize,
+            Some("approval") => Self::Approval,
             _ => Self::Main,
         }
     }
@@ -259,6 +274,11 @@ fn restrict(resource: &Resource, part: Part, old: &Object, mut sent: Object) -> 
                 _ => {}
             }
             sent
+        }
+        Part::Ephemeral | Part::Resize | Part::Approval => {
+            let mut new = subresources::restrict(part, old, &sent);
+            copy_metadata(&sent, &mut new, "managedFields");
+            new
         }
         Part::Finalize => {
             let mut new = old.clone();

@@ -1,6 +1,7 @@
 //! The verbs: what happens to objects.
 
 mod admit;
+mod builtin;
 mod continuation;
 mod create;
 mod custom;
@@ -20,8 +21,10 @@ mod protobuf;
 mod read;
 mod recreate;
 mod reject;
+mod reviews;
 mod shape;
 mod strategy;
+mod subresources;
 mod table;
 mod touch;
 mod update;
@@ -31,6 +34,7 @@ mod watch;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 
+use crate::access::User;
 use crate::api::negotiate::{Encoding, Form, Shape};
 use crate::api::query::{self, Query};
 use crate::api::reply::Reply;
@@ -65,6 +69,8 @@ pub(crate) struct Call {
     pub(crate) fault: Option<Fault>,
     pub(crate) content_type: String,
     pub(crate) user_agent: String,
+    /// Who asks.
+    pub(crate) user: User,
     /// What the client is told beside the answer.
     pub(crate) warnings: Warnings,
     pub(crate) body: Bytes,
@@ -86,6 +92,9 @@ pub(crate) enum Verb {
 impl Verb {
     /// Returns the verb of a request, or `None` where the method has no meaning.
     pub(crate) fn of(method: &Method, target: &Target, watch: bool) -> Option<Self> {
+        if *method == Method::POST && target.subresource.is_some() {
+            return Some(Self::Create);
+        }
         Some(match (method, target.name.is_some()) {
             (&Method::GET, true) => Self::Get,
             (&Method::GET, false) if watch => Self::Watch,
@@ -127,7 +136,10 @@ impl Call {
     }
 
     async fn carry_out(self, verb: Verb) -> Result<Reply, ApiError> {
-        self.check_subresource(verb)?;
+        if let Some(reply) = reviews::answer(&self, verb) {
+            return reply;
+        }
+        subresources::check(&self, verb)?;
         self.shape
             .check(matches!(verb, Verb::List | Verb::DeleteCollection))?;
         if verb == Verb::Watch && self.form.encoding != Encoding::Json {
@@ -145,6 +157,9 @@ impl Call {
             Some(Action::RefuseWatchList) => return Err(query::initial_events_unknown()),
             _ => {}
         }
+        if let Some(reply) = subresources::answer(&self, verb) {
+            return reply;
+        }
         match verb {
             Verb::Get => read::get(&self).await,
             Verb::List => list::list(&self).await,
@@ -154,29 +169,6 @@ impl Call {
             Verb::Patch => patch::patch(&self),
             Verb::Delete => delete::delete(&self),
             Verb::DeleteCollection => delete::delete_collection(&self).await,
-        }
-    }
-
-    fn check_subresource(&self, verb: Verb) -> Result<(), ApiError> {
-        let Some(subresource) = &self.target.subresource else {
-            return Ok(());
-        };
-        let is_namespace = self.resource.table == self.server.kinds.namespaces;
-        let served = match subresource.as_str() {
-            "status" => self.resource.rules.status,
-            "finalize" => is_namespace,
-            _ => false,
-        };
-        if !served {
-            // The handler of custom resources looks for the object first, and finds nothing to serve.
-            return Err(match self.resource.rules.custom {
-                true => self.not_found(),
-                false => ApiError::unknown_resource(),
-            });
-        }
-        match verb {
-            Verb::Get | Verb::Update | Verb::Patch => Ok(()),
-            _ => Err(ApiError::method_not_allowed()),
         }
     }
 

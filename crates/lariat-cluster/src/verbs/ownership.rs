@@ -39,6 +39,9 @@ impl Writer {
             Part::Main => "",
             Part::Status => "status",
             Part::Finalize => "finalize",
+            Part::Ephemeral => "ephemeralcontainers",
+            Part::Resize => "resize",
+            Part::Approval => "approval",
         };
         Self {
             name,
@@ -69,7 +72,9 @@ impl Writer {
 fn ignored(resource: &Resource, part: Part) -> Set {
     match part {
         Part::Main if resource.rules.status => Set::of(&["status"]),
-        Part::Main | Part::Finalize => Set::default(),
+        Part::Main | Part::Finalize | Part::Ephemeral | Part::Resize | Part::Approval => {
+            Set::default()
+        }
         Part::Status if resource.plural == "deployments" => Set::of(&["spec", "metadata.labels"]),
         Part::Status if resource.plural == "pods" => Set::of(&[
             "spec",

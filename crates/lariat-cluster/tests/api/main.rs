@@ -9,6 +9,7 @@ mod compression;
 mod deletion;
 mod fault_bodies;
 mod fault_clients;
+mod customs;
 mod fault_reads;
 mod fault_rules;
 mod fault_watches;

@@ -112,6 +112,18 @@ impl Cause {
         )
     }
 
+    pub(crate) fn duplicate(field: &str, value: &str) -> Self {
+        Self::new(
+            "FieldValueDuplicate",
+            field,
+            format!("Duplicate value: {value:?}"),
+        )
+    }
+
+    pub(crate) fn not_found(field: &str, value: &str) -> Self {
+        Self::new("FieldValueNotFound", field, format!("Not found: {value:?}"))
+    }
+
     pub(crate) fn unsupported(field: &str, value: &str, supported: &str) -> Self {
         let message = format!("Unsupported value: {value:?}: supported values: {supported}");
         Self::new("FieldValueNotSupported", field, message)
@@ -201,6 +213,21 @@ impl ApiError {
         )
     }
 
+    /// A conflict about something that is no object of its own.
+    pub(crate) fn conflict_about(kind: &str, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {kind} {name:?}: {why}");
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(kind, "", name)
+    }
+
+    /// An eviction for which a budget has no disruption left.
+    pub(crate) fn budget_exhausted(budget: &str) -> Self {
+        let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+        let cause = format!("The disruption budget {budget} does not allow another disruption now");
+        let cause = Cause::new("DisruptionBudget", "", cause);
+        let code = StatusCode::TOO_MANY_REQUESTS;
+        Self::new(code, "TooManyRequests", message).causes(&[cause])
+    }
+
     /// A precondition of an update or a deletion that does not hold; named by kind, not resource.
     pub(crate) fn precondition(resource: &Resource, name: &str, what: &str) -> Self {
         let kind = resource.qualified_kind();
@@ -260,7 +287,7 @@ impl ApiError {
         Self::invalid_as("DeleteOptions", "meta.k8s.io", "", causes)
     }
 
-    fn invalid_as(kind: &str, group: &str, name: &str, causes: &[Cause]) -> Self {
+    pub(crate) fn invalid_as(kind: &str, group: &str, name: &str, causes: &[Cause]) -> Self {
         let texts: Vec<String> = causes.iter().map(Cause::text).collect();
         let texts = match &texts[..] {
             [one] => one.clone(),

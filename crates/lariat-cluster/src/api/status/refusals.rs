@@ -2,6 +2,38 @@
 
 use http::StatusCode;
 
+use super::{ApiError, Cause};
+use crate::access::{Attributes, Subject};
+
+impl ApiError {
+    /// Credentials that are not known.
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", "Unauthorized")
+    }
+
+    /// Something the user may not do.
+    pub(crate) fn denied(attributes: &Attributes, user: &str) -> Self {
+        let why = attributes.forbidden_message(user);
+        let message = match attributes.about() {
+            Some(about) => format!("{about} is forbidden: {why}"),
+            None => format!("forbidden: {why}"),
+        };
+        let error = Self::new(StatusCode::FORBIDDEN, "Forbidden", message);
+        match &attributes.subject {
+            Subject::Path(_) => error.about("", "", ""),
+            Subject::Resource(target) => {
+                let name = target.name.as_deref().unwrap_or_default();
+                error.about(&target.plural, &target.group, name)
+            }
+        }
+    }
+
+    /// An object without a name that is wrong, of a kind that is no resource.
+    pub(crate) fn invalid_kind(kind: &str, group: &str, causes: &[Cause]) -> Self {
+        Self::invalid_as(kind, group, "", causes)
+    }
+}
+
 /// Returns the machine-readable reason of a code.
 pub(super) fn reason(code: StatusCode) -> &'static str {
     match code.as_u16() {

@@ -126,17 +126,13 @@ fn check_choice(versions: &[Value]) -> Vec<Cause> {
 fn check_stored_versions(spec: &Value, status: &Value) -> Vec<Cause> {
     let field = "status.storedVersions";
     let (versions, stored) = (array(spec, "versions"), array(status, "storedVersions"));
-    if stored.is_empty() {
+    // The storage version was noted before, so only a definition without one has none. Afterwards a
+    // status may be written that has none, which the server does not mind until the next change.
+    if stored.is_empty() && !versions.iter().any(|each| flag(each, "storage")) {
         let rule = "must have at least one stored version";
         return vec![Cause::invalid(field, &stored.into(), rule)];
     }
     let mut causes = Vec::new();
-    for version in versions.iter().filter(|each| flag(each, "storage")) {
-        if !stored.contains(&version["name"]) {
-            let rule = format!("must have the storage version {}", text(version, "name"));
-            causes.push(Cause::invalid(field, version, &rule));
-        }
-    }
     for (at, name) in stored.iter().enumerate() {
         if versions.iter().all(|version| version["name"] != *name) {
             let rule = "must appear in spec.versions";

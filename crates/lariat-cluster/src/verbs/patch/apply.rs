@@ -11,13 +11,9 @@ use crate::verbs::ownership::{self, Writer};
 use crate::verbs::{Call, admit, create, metadata_mut, update};
 
 pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
-    if call.query.text("fieldManager").is_none() {
-        let cause = Cause::required("fieldManager", "is required for apply patch");
-        return Err(ApiError::invalid_options("PatchOptions", cause));
-    }
     let force = call.query.flag("force").unwrap_or(false);
     let dry_run = call.query.dry_run("PatchOptions")?;
-    let applied = read(call)?;
+    let applied = read(call, &call.resource.api_version(), &call.resource.kind)?;
     let writer = Writer::of(call);
     let key = call.resource.key(call.namespace(), call.name());
     loop {
@@ -51,13 +47,21 @@ pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
 }
 
 /// Reads the object that is applied, and checks that it is the one the path names.
-fn read(call: &Call) -> Result<Object, ApiError> {
+pub(in crate::verbs) fn read(
+    call: &Call,
+    api_version: &str,
+    kind: &str,
+) -> Result<Object, ApiError> {
+    if call.query.text("fieldManager").is_none() {
+        let cause = Cause::required("fieldManager", "is required for apply patch");
+        return Err(ApiError::invalid_options("PatchOptions", cause));
+    }
     let refuse = |why: &str| ApiError::bad_request(format!("error decoding YAML: {why}"));
     let document = Document::yaml(&call.body).map_err(|error| refuse(&error))?;
     let Value::Object(mut applied) = document.value else {
         return Err(refuse("the patch is no object"));
     };
-    check_type(call, &applied)?;
+    check_type(&applied, api_version, kind)?;
     let problems = document
         .duplicates
         .iter()
@@ -98,7 +102,7 @@ fn read(call: &Call) -> Result<Object, ApiError> {
     Ok(applied)
 }
 
-fn check_type(call: &Call, applied: &Object) -> Result<(), ApiError> {
+fn check_type(applied: &Object, wanted: &str, wanted_kind: &str) -> Result<(), ApiError> {
     let text = |member: &str| {
         applied
             .get(member)
@@ -106,17 +110,15 @@ fn check_type(call: &Call, applied: &Object) -> Result<(), ApiError> {
             .unwrap_or_default()
     };
     let (kind, version) = (text("kind"), text("apiVersion"));
-    let wanted = call.resource.api_version();
     if version != wanted {
         return Err(ApiError::bad_request(format!(
             "Incorrect version specified in apply patch. Specified patch version: {version}, \
              expected: {wanted}"
         )));
     }
-    if kind != call.resource.kind {
+    if kind != wanted_kind {
         return Err(ApiError::bad_request(format!(
-            "Incorrect kind specified in apply patch. Specified patch kind: {kind:?}, expected: {:?}",
-            call.resource.kind
+            "Incorrect kind specified in apply patch. Specified patch kind: {kind:?}, expected: {wanted_kind:?}"
         )));
     }
     Ok(())

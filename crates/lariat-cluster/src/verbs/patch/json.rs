@@ -11,7 +11,7 @@ pub(super) const MOST_OPERATIONS: usize = 10_000;
 
 /// One operation. What is wrong with it shows when it is applied.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct Operation {
+pub(in crate::verbs) struct Operation {
     #[serde(default)]
     op: String,
     #[serde(default)]

@@ -14,6 +14,12 @@ use crate::api::reply::Reply;
 use crate::api::status::{ApiError, Cause};
 use crate::store::{Object, Stored};
 
+/// Refuses a patch whose outcome cannot be read.
+pub(super) fn invalid(call: &Call, why: &str) -> ApiError {
+    let patch = String::from_utf8_lossy(&call.body).into_owned();
+    ApiError::invalid_patch(Cause::invalid("patch", &Value::from(patch), why))
+}
+
 /// A patch, read.
 #[derive(Debug)]
 pub(super) enum Change {
@@ -25,7 +31,9 @@ pub(super) enum Change {
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
-const APPLY: &str = "application/apply-patch+yaml";
+pub(super) const APPLY: &str = "application/apply-patch+yaml";
+
+pub(super) use apply::read as read_applied;
 
 pub(super) fn patch(call: &Call) -> Result<Reply, ApiError> {
     let applies = call.media_type() == APPLY;

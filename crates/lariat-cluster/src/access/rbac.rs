@@ -1,0 +1,259 @@
+//! Evaluating the stored roles and bindings.
+//!
+//! Source: `k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac`.
+
+use lariat_core::ObjectKey;
+use serde_json::{Value, json};
+
+use super::{Attributes, Decision, Subject, User};
+use crate::api::route::Target;
+use crate::server::Server;
+use crate::store::Range;
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// Decides by the bindings of the cluster, and by those of the namespace the request names.
+pub(super) fn decide(server: &Server, user: &User, attributes: &Attributes) -> Decision {
+    let namespace = match &attributes.subject {
+        Subject::Path(_) => None,
+        Subject::Resource(target) => target.namespace.as_deref(),
+    };
+    let grants = grants(server, user, namespace);
+    let allowed = grants
+        .iter()
+        .find(|grant| grant.rules.iter().any(|rule| allows(rule, attributes)));
+    match allowed {
+        Some(grant) => Decision::Allowed(grant.reason(user)),
+        None => Decision::NoOpinion,
+    }
+}
+
+/// Returns the rules for a namespace, those about resources and those about paths.
+pub(super) fn rules(server: &Server, user: &User, namespace: &str) -> (Vec<Value>, Vec<Value>) {
+    let grants = grants(server, user, Some(namespace));
+    let mut rules: Vec<Value> = grants.into_iter().flat_map(|grant| grant.rules).collect();
+    let mut seen = Vec::new();
+    rules.retain(|rule| {
+        let is_new = !seen.contains(rule);
+        seen.push(rule.clone());
+        is_new
+    });
+    let (paths, resources): (Vec<Value>, Vec<Value>) = rules
+        .into_iter()
+        .partition(|rule| !texts(rule, "nonResourceURLs").is_empty());
+    (resources, paths)
+}
+
+/// A binding that has a user among its subjects, and the rules of its role.
+struct Grant {
+    binding: Value,
+    kind: &'static str,
+    rules: Vec<Value>,
+}
+
+impl Grant {
+    /// Says what allows something.
+    fn reason(&self, user: &User) -> String {
+        let text = |pointer| {
+            let text = self.binding.pointer(pointer).and_then(Value::as_str);
+            text.unwrap_or_default()
+        };
+        let name = match text("/metadata/namespace") {
+            "" => text("/metadata/name").to_owned(),
+            namespace => format!("{}/{namespace}", text("/metadata/name")),
+        };
+        let subject = self.binding["subjects"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|subject| applies(subject, user, text("/metadata/namespace")));
+        let subject = subject.map(describe).unwrap_or_default();
+        format!(
+            "RBAC: allowed by {} {name:?} of {} {:?} to {subject}",
+            self.kind,
+            text("/roleRef/kind"),
+            text("/roleRef/name"),
+        )
+    }
+}
+
+fn describe(subject: &Value) -> String {
+    let text = |member: &str| subject[member].as_str().unwrap_or_default();
+    match text("kind") {
+        "ServiceAccount" => {
+            let account = format!("{}/{}", text("name"), text("namespace"));
+            format!("ServiceAccount {account:?}")
+        }
+        kind => format!("{kind} {:?}", text("name")),
+    }
+}
+
+fn grants(server: &Server, user: &User, namespace: Option<&str>) -> Vec<Grant> {
+    let bindings = |plural: &str, kind: &'static str, namespace: Option<&str>| {
+        let range = Range {
+            namespace,
+            ..Range::default()
+        };
+        let table = server.store.table(&format!("{plural}.{GROUP}"));
+        let page = server.store.range(table, &range);
+        let objects = page.map(|page| page.objects).unwrap_or_default();
+        let own = move |binding: &Value| {
+            let subjects = binding["subjects"].as_array();
+            let namespace = namespace.unwrap_or_default();
+            subjects
+                .into_iter()
+                .flatten()
+                .any(|subject| applies(subject, user, namespace))
+        };
+        let bindings = objects
+            .into_iter()
+            .map(|stored| Value::Object(stored.object()))
+            .filter(own);
+        let grant = |binding: Value| Grant {
+            rules: role_rules(server, &binding["roleRef"], namespace),
+            binding,
+            kind,
+        };
+        bindings.map(grant).collect::<Vec<Grant>>()
+    };
+    let mut grants = bindings("clusterrolebindings", "ClusterRoleBinding", None);
+    if let Some(namespace) = namespace.filter(|namespace| !namespace.is_empty()) {
+        grants.extend(bindings("rolebindings", "RoleBinding", Some(namespace)));
+    }
+    grants
+}
+
+/// Returns whether a subject of a binding is the user or a group of theirs.
+fn applies(subject: &Value, user: &User, namespace: &str) -> bool {
+    let text = |member: &str| subject[member].as_str().unwrap_or_default();
+    match text("kind") {
+        "User" => text("name") == user.name(),
+        "Group" => user.belongs_to(text("name")),
+        "ServiceAccount" => {
+            let namespace = match text("namespace") {
+                "" => namespace,
+                namespace => namespace,
+            };
+            let account = User::service_account(namespace, text("name"));
+            account.name() == user.name()
+        }
+        _ => false,
+    }
+}
+
+fn role_rules(server: &Server, role: &Value, namespace: Option<&str>) -> Vec<Value> {
+    let name = role["name"].as_str().unwrap_or_default();
+    let (plural, key) = match role["kind"].as_str() {
+        Some("ClusterRole") => ("clusterroles", ObjectKey::cluster(name)),
+        _ => (
+            "roles",
+            ObjectKey::namespaced(namespace.unwrap_or_default(), name),
+        ),
+    };
+    let table = server.store.table(&format!("{plural}.{GROUP}"));
+    let Some(stored) = server.store.get(table, &key) else {
+        return Vec::new();
+    };
+    match stored.object().remove("rules") {
+        Some(Value::Array(rules)) => rules,
+        _ => Vec::new(),
+    }
+}
+
+fn texts<'a>(rule: &'a Value, member: &str) -> Vec<&'a str> {
+    let list = rule[member].as_array();
+    list.into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+/// Returns whether a list names something, or everything.
+fn names(rule: &Value, member: &str, wanted: &str) -> bool {
+    texts(rule, member)
+        .iter()
+        .any(|each| *each == "*" || *each == wanted)
+}
+
+fn allows(rule: &Value, attributes: &Attributes) -> bool {
+    names(rule, "verbs", &attributes.verb)
+        && match &attributes.subject {
+            Subject::Path(path) => allows_path(rule, path),
+            Subject::Resource(target) => allows_resource(rule, target),
+        }
+}
+
+fn allows_path(rule: &Value, path: &str) -> bool {
+    texts(rule, "nonResourceURLs").iter().any(|url| {
+        let prefix = url.strip_suffix('*');
+        *url == path || prefix.is_some_and(|prefix| path.starts_with(prefix))
+    })
+}
+
+fn allows_resource(rule: &Value, target: &Target) -> bool {
+    let resource = match &target.subresource {
+        Some(subresource) => format!("{}/{subresource}", target.plural),
+        None => target.plural.clone(),
+    };
+    let everywhere = target.subresource.as_ref().map(|name| format!("*/{name}"));
+    let resources = names(rule, "resources", &resource)
+        || everywhere.is_some_and(|any| texts(rule, "resources").contains(&any.as_str()));
+    let resource_names = texts(rule, "resourceNames");
+    let name = target.name.as_deref().unwrap_or_default();
+    resources
+        && names(rule, "apiGroups", &target.group)
+        && (resource_names.is_empty() || resource_names.contains(&name))
+}
+
+/// Makes a rule about resources.
+pub(super) fn rule(groups: &[&str], resources: &[&str], verbs: &[&str]) -> Value {
+    json!({"apiGroups": groups, "resources": resources, "verbs": verbs})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(rule: &Value, verb: &str, path: &str, expected: bool) {
+        let subject = match crate::api::route::Route::parse(path) {
+            crate::api::route::Route::Objects(target) => Subject::Resource(target),
+            _ => Subject::Path(path.to_owned()),
+        };
+        let verb = verb.to_owned();
+        let attributes = Attributes { verb, subject };
+        assert_eq!(allows(rule, &attributes), expected, "{rule} {path}");
+    }
+
+    #[test]
+    fn rules_match_verbs_groups_resources_and_names() {
+        let pods = rule(&[""], &["pods", "pods/log"], &["get", "list"]);
+        check(&pods, "get", "/api/v1/namespaces/a/pods/b", true);
+        check(&pods, "get", "/api/v1/namespaces/a/pods/b/log", true);
+        check(&pods, "get", "/api/v1/namespaces/a/pods/b/status", false);
+        check(&pods, "delete", "/api/v1/namespaces/a/pods/b", false);
+        check(&pods, "get", "/apis/x/v1/namespaces/a/pods/b", false);
+        check(&pods, "get", "/healthz", false);
+        let scales = rule(&["*"], &["*/scale"], &["*"]);
+        check(
+            &scales,
+            "patch",
+            "/apis/apps/v1/namespaces/a/deployments/b/scale",
+            true,
+        );
+        check(
+            &scales,
+            "patch",
+            "/apis/apps/v1/namespaces/a/deployments/b",
+            false,
+        );
+        let mut named = rule(&[""], &["configmaps"], &["get"]);
+        named["resourceNames"] = json!(["x"]);
+        check(&named, "get", "/api/v1/namespaces/a/configmaps/x", true);
+        check(&named, "get", "/api/v1/namespaces/a/configmaps/y", false);
+        let paths = json!({"verbs": ["get"], "nonResourceURLs": ["/apis/*", "/version"]});
+        check(&paths, "get", "/apis", false);
+        check(&paths, "get", "/apis/apps", true);
+        check(&paths, "get", "/version", true);
+        check(&paths, "get", "/metrics", false);
+    }
+}

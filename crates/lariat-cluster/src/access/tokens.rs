@@ -1,0 +1,153 @@
+//! Bearer tokens: those a program configured, and those issued for service accounts.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
+use jiff::Timestamp;
+use lariat_core::ObjectKey;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use super::User;
+use crate::server::Server;
+
+/// Whom tokens are for unless they say otherwise: this server.
+pub(crate) const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
+
+/// The tokens a cluster knows.
+#[derive(Default)]
+pub(crate) struct Tokens {
+    fixed: HashMap<String, User>,
+    issued: Mutex<HashMap<String, Account>>,
+}
+
+/// The account a token was issued for.
+#[derive(Debug, Clone)]
+struct Account {
+    namespace: String,
+    name: String,
+    uid: String,
+    audiences: Vec<String>,
+    id: String,
+    expires_at: Timestamp,
+}
+
+/// What a token is issued for.
+#[derive(Debug)]
+pub(crate) struct Issue<'a> {
+    pub(crate) namespace: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) uid: &'a str,
+    pub(crate) audiences: Vec<String>,
+    pub(crate) seconds: u64,
+}
+
+/// What a known token says.
+#[derive(Debug)]
+pub(crate) struct Token {
+    pub(crate) user: User,
+    pub(crate) audiences: Vec<String>,
+}
+
+impl Tokens {
+    pub(crate) fn new(fixed: HashMap<String, User>) -> Self {
+        Self {
+            fixed,
+            issued: Mutex::default(),
+        }
+    }
+
+    /// Returns whether a program configured any tokens.
+    pub(crate) fn has_fixed(&self) -> bool {
+        !self.fixed.is_empty()
+    }
+}
+
+/// Returns what a token says, if it is known and still good.
+pub(crate) fn look_up(server: &Server, token: &str) -> Option<Token> {
+    let tokens = &server.access.tokens;
+    if let Some(user) = tokens.fixed.get(token) {
+        return Some(Token {
+            user: user.clone().authenticated(),
+            audiences: vec![AUDIENCE.to_owned()],
+        });
+    }
+    let account = tokens.issued.lock().get(token).cloned()?;
+    if server.clock.timestamp() >= account.expires_at {
+        return None;
+    }
+    // With its account a token goes too, even if there is another of that name.
+    let key = ObjectKey::namespaced(&account.namespace, &account.name);
+    let stored = server
+        .store
+        .get(server.store.table("serviceaccounts"), &key)?;
+    if stored.uid() != account.uid {
+        return None;
+    }
+    let id = format!("JTI={}", account.id);
+    let user = User::service_account(&account.namespace, &account.name)
+        .uid(account.uid)
+        .authenticated()
+        .extra("authentication.kubernetes.io/credential-id", id);
+    Some(Token {
+        user,
+        audiences: account.audiences,
+    })
+}
+
+/// Issues a token in the form of a JSON Web Token; its signature is a random number.
+///
+/// The server knows its tokens, so nothing but itself has to be able to check them.
+pub(crate) fn issue(server: &Server, issue: Issue<'_>) -> String {
+    let now = server.clock.timestamp();
+    let expires_at = now
+        .checked_add(std::time::Duration::from_secs(issue.seconds))
+        .unwrap_or(Timestamp::MAX);
+    let account = Account {
+        namespace: issue.namespace.to_owned(),
+        name: issue.name.to_owned(),
+        uid: issue.uid.to_owned(),
+        audiences: issue.audiences,
+        id: server.names.uid(),
+        expires_at,
+    };
+    let header = json!({"alg": "RS256", "kid": "lariat"});
+    let token = format!(
+        "{}.{}.{}",
+        encode(&header),
+        encode(&claims(&account, now)),
+        server.names.secret()
+    );
+    let mut issued = server.access.tokens.issued.lock();
+    issued.retain(|_, account| account.expires_at > now);
+    issued.insert(token.clone(), account);
+    token
+}
+
+fn claims(account: &Account, now: Timestamp) -> Value {
+    json!({
+        "aud": account.audiences, "exp": account.expires_at.as_second(), "iat": now.as_second(),
+        "iss": AUDIENCE, "jti": account.id, "nbf": now.as_second(),
+        "kubernetes.io": {
+            "namespace": account.namespace,
+            "serviceaccount": {"name": account.name, "uid": account.uid},
+        },
+        "sub": format!("system:serviceaccount:{}:{}", account.namespace, account.name),
+    })
+}
+
+fn encode(part: &Value) -> String {
+    BASE64.encode(part.to_string())
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Whoever has a token is its user: it must not get into any log.
+        f.debug_struct("Tokens")
+            .field("fixed", &self.fixed.len())
+            .field("issued", &self.issued.lock().len())
+            .finish()
+    }
+}

@@ -1,0 +1,171 @@
+//! What cannot be changed once it is there.
+
+use serde_json::Value;
+
+use super::at;
+use crate::api::status::Cause;
+use crate::kinds::Resource;
+use crate::store::Object;
+
+/// Finds changes that the kind does not allow.
+pub(super) fn validate(resource: &Resource, old: &Object, new: &Object) -> Vec<Cause> {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "pods") => pod(old, new),
+        ("", "configmaps") => immutable(old, new, &["data", "binaryData"]),
+        ("", "secrets") => {
+            let mut causes = immutable(old, new, &["data"]);
+            causes.extend(same(old, new, &["type"]));
+            causes
+        }
+        ("", "services") => service(old, new),
+        ("", "persistentvolumeclaims") => claim(old, new),
+        ("apps", "deployments" | "replicasets" | "daemonsets") => {
+            same(old, new, &["spec", "selector"]).into_iter().collect()
+        }
+        ("apps", "statefulsets") => stateful_set(old, new),
+        ("batch", "jobs") => {
+            let mut causes: Vec<Cause> =
+                same(old, new, &["spec", "selector"]).into_iter().collect();
+            let suspended = at(old, &["spec", "suspend"]) == Some(&Value::Bool(true));
+            if !suspended {
+                causes.extend(same(old, new, &["spec", "template"]));
+            }
+            causes.extend(same(old, new, &["spec", "completionMode"]));
+            causes
+        }
+        ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => {
+            let changed = old.get("roleRef") != new.get("roleRef");
+            let value = new.get("roleRef").unwrap_or(&Value::Null);
+            let message = "cannot change roleRef";
+            changed
+                .then(|| Cause::invalid("roleRef", value, message))
+                .into_iter()
+                .collect()
+        }
+        ("storage.k8s.io", "storageclasses") => [
+            "provisioner",
+            "parameters",
+            "reclaimPolicy",
+            "volumeBindingMode",
+        ]
+        .iter()
+        .filter_map(|member| same(old, new, &[member]))
+        .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Refuses a change of one field.
+fn same(old: &Object, new: &Object, path: &[&str]) -> Option<Cause> {
+    let (was, is) = (at(old, path), at(new, path));
+    let value = is.unwrap_or(&Value::Null);
+    (was != is).then(|| Cause::invalid(&path.join("."), value, "field is immutable"))
+}
+
+/// Refuses changes of what its owner declared immutable.
+fn immutable(old: &Object, new: &Object, members: &[&str]) -> Vec<Cause> {
+    if old.get("immutable") != Some(&Value::Bool(true)) {
+        return Vec::new();
+    }
+    let message = "field is immutable when `immutable` is set";
+    let fields = members.iter().chain(&["immutable"]);
+    let changed = fields.filter(|member| old.get(**member) != new.get(**member));
+    changed
+        .map(|member| Cause::forbidden(member, message))
+        .collect()
+}
+
+/// Of a Pod only images, the deadline, tolerations and gates may change.
+fn pod(old: &Object, new: &Object) -> Vec<Cause> {
+    let fixed = |object: &Object| {
+        let mut spec = object.get("spec").cloned().unwrap_or_default();
+        for member in [
+            "activeDeadlineSeconds",
+            "tolerations",
+            "schedulingGates",
+            "terminationGracePeriodSeconds",
+        ] {
+            spec.as_object_mut().map(|spec| spec.remove(member));
+        }
+        for list in ["containers", "initContainers"] {
+            for container in spec[list].as_array_mut().into_iter().flatten() {
+                container
+                    .as_object_mut()
+                    .map(|container| container.remove("image"));
+            }
+        }
+        // Missing lists were made by looking at them.
+        spec.as_object_mut()
+            .map(|spec| spec.retain(|_, value| !value.is_null()));
+        // While nobody looks at a gated Pod, its selection of nodes may be narrowed.
+        let gated = at(object, &["spec", "schedulingGates"]).is_some();
+        if gated {
+            spec.as_object_mut().map(|spec| spec.remove("nodeSelector"));
+        }
+        spec
+    };
+    let message = "pod updates may not change fields other than \
+        `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,\
+        `spec.tolerations` (only additions to existing tolerations),\
+        `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+    match fixed(old) == fixed(new) {
+        true => Vec::new(),
+        false => vec![Cause::forbidden("spec", message)],
+    }
+}
+
+fn service(old: &Object, new: &Object) -> Vec<Cause> {
+    let was = at(old, &["spec", "clusterIP"])
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let becomes_external = at(new, &["spec", "type"]) == Some(&Value::from("ExternalName"));
+    if was.is_empty() || becomes_external {
+        return Vec::new();
+    }
+    same(old, new, &["spec", "clusterIP"]).into_iter().collect()
+}
+
+/// Of a claim only the requested size and the class of attributes may change.
+fn claim(old: &Object, new: &Object) -> Vec<Cause> {
+    let fixed = |object: &Object| {
+        let mut spec = object.get("spec").cloned().unwrap_or_default();
+        if let Some(spec) = spec.as_object_mut() {
+            spec.remove("resources");
+            spec.remove("volumeAttributesClassName");
+            // A controller binds it.
+            spec.remove("volumeName");
+        }
+        spec
+    };
+    let message = "spec is immutable after creation except resources.requests and \
+        volumeAttributesClassName for bound claims";
+    match fixed(old) == fixed(new) {
+        true => Vec::new(),
+        false => vec![Cause::forbidden("spec", message)],
+    }
+}
+
+fn stateful_set(old: &Object, new: &Object) -> Vec<Cause> {
+    let free = [
+        "replicas",
+        "ordinals",
+        "template",
+        "updateStrategy",
+        "revisionHistoryLimit",
+        "persistentVolumeClaimRetentionPolicy",
+        "minReadySeconds",
+    ];
+    let fixed = |object: &Object| {
+        let mut spec = object.get("spec").cloned().unwrap_or_default();
+        spec.as_object_mut()
+            .map(|spec| spec.retain(|member, _| !free.contains(&member.as_str())));
+        spec
+    };
+    let message = "updates to statefulset spec for fields other than 'replicas', 'ordinals', \
+        'template', 'updateStrategy', 'revisionHistoryLimit', \
+        'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
+    match fixed(old) == fixed(new) {
+        true => Vec::new(),
+        false => vec![Cause::forbidden("spec", message)],
+    }
+}

@@ -1,0 +1,138 @@
+//! Tokens of service accounts: issuing them, and telling whose they are.
+//!
+//! Source: `k8s.io/kubernetes/pkg/registry/core/serviceaccount/storage` and
+//! `pkg/registry/authentication/tokenreview`.
+
+use serde_json::{Value, json};
+
+use super::{created, read};
+use crate::access::{self, AUDIENCE, Issue};
+use crate::api::reply::Reply;
+use crate::api::status::{ApiError, Cause};
+use crate::store::Object;
+use crate::verbs::Call;
+
+/// How long a token is good unless the request says otherwise, and at least.
+const DEFAULT_SECONDS: i64 = 60 * 60;
+const LEAST_SECONDS: i64 = 10 * 60;
+const MOST_SECONDS: i64 = 1 << 32;
+
+/// Issues a token for a service account.
+pub(super) fn request(call: &Call) -> Result<Reply, ApiError> {
+    let mut object = read_request(call)?;
+    let key = call.resource.key(call.namespace(), call.name());
+    let account = call.server.store.get(call.resource.table, &key);
+    let account = account.ok_or_else(|| call.not_found())?;
+    let spec = object.get("spec").cloned().unwrap_or_default();
+    let seconds = match &spec["expirationSeconds"] {
+        Value::Null => DEFAULT_SECONDS,
+        seconds => seconds.as_i64().unwrap_or_default(),
+    };
+    check_seconds(seconds)?;
+    let seconds = u64::try_from(seconds).unwrap_or_default();
+    let audiences = texts(&spec["audiences"]).unwrap_or_else(|| vec![AUDIENCE.to_owned()]);
+    let token = access::issue(
+        &call.server,
+        Issue {
+            namespace: call.namespace().unwrap_or_default(),
+            name: call.name(),
+            uid: account.uid(),
+            audiences: audiences.clone(),
+            seconds,
+        },
+    );
+    object.insert(
+        "metadata".into(),
+        json!({
+            "name": call.name(), "namespace": call.namespace(),
+            "creationTimestamp": call.server.clock.now(),
+        }),
+    );
+    object.insert(
+        "spec".into(),
+        json!({
+            "audiences": audiences, "expirationSeconds": seconds,
+            "boundObjectRef": spec["boundObjectRef"],
+        }),
+    );
+    let expires = call.server.clock.later(seconds);
+    let status = json!({"token": token, "expirationTimestamp": expires});
+    Ok(created(object, status))
+}
+
+/// Reads a `TokenRequest`, which is of another kind than the resource it is posted to.
+fn read_request(call: &Call) -> Result<Object, ApiError> {
+    const KIND: &str = "TokenRequest";
+    const API_VERSION: &str = "authentication.k8s.io/v1";
+    let refuse = |why: &str| {
+        Err(ApiError::bad_request(format!(
+            "the object provided is unrecognized (must be of type {KIND}): {why}"
+        )))
+    };
+    let mut object: Object = match serde_json::from_slice(&call.body) {
+        Ok(object) => object,
+        Err(error) => return refuse(&format!("couldn't get version/kind; {error}")),
+    };
+    for (member, expected) in [("kind", KIND), ("apiVersion", API_VERSION)] {
+        match object.get(member).and_then(Value::as_str) {
+            None | Some("") => {
+                object.insert(member.into(), expected.into());
+            }
+            Some(given) if given == expected => {}
+            Some(given) => return refuse(&format!("{member} is {given}")),
+        }
+    }
+    Ok(object)
+}
+
+fn check_seconds(seconds: i64) -> Result<(), ApiError> {
+    let why = match seconds {
+        ..LEAST_SECONDS => "may not specify a duration less than 10 minutes",
+        LEAST_SECONDS..=MOST_SECONDS => return Ok(()),
+        _ => "may not specify a duration larger than 2^32 seconds",
+    };
+    let cause = Cause::invalid("spec.expirationSeconds", &seconds.into(), why);
+    Err(ApiError::invalid_kind(
+        "TokenRequest",
+        "authentication.k8s.io",
+        &[cause],
+    ))
+}
+
+/// Says whose a token is.
+pub(super) fn review(call: &Call) -> Result<Reply, ApiError> {
+    let object = read(call)?;
+    let spec = object.get("spec").cloned().unwrap_or_default();
+    let token = spec["token"].as_str().unwrap_or_default();
+    if token.is_empty() {
+        let message = "token is required for TokenReview in authentication";
+        return Err(ApiError::bad_request(message));
+    }
+    let Some(known) = access::look_up(&call.server, token) else {
+        let error = "[invalid bearer token, token lookup failed]";
+        return Ok(created(object, json!({"user": {}, "error": error})));
+    };
+    let wanted = texts(&spec["audiences"]).unwrap_or_else(|| vec![AUDIENCE.to_owned()]);
+    let audiences: Vec<String> = known
+        .audiences
+        .into_iter()
+        .filter(|audience| wanted.contains(audience))
+        .collect();
+    let status = match audiences.is_empty() {
+        true => json!({
+            "user": {},
+            "error": format!("token audiences are not among those asked for: {wanted:?}"),
+        }),
+        false => json!({
+            "authenticated": true, "user": known.user.info(), "audiences": audiences,
+        }),
+    };
+    Ok(created(object, status))
+}
+
+/// Returns the texts of a list that is not empty.
+fn texts(list: &Value) -> Option<Vec<String>> {
+    let list = list.as_array().filter(|list| !list.is_empty())?;
+    let texts = list.iter().filter_map(Value::as_str);
+    Some(texts.map(str::to_owned).collect())
+}

@@ -1,0 +1,125 @@
+//! `pods/binding`: a scheduler gives a Pod to a node.
+//!
+//! Source: `BindingREST` in `k8s.io/kubernetes/pkg/registry/core/pod/storage`.
+
+use serde_json::{Value, json};
+
+use super::success;
+use crate::api::reply::Reply;
+use crate::api::status::{ApiError, Cause};
+use crate::store::Object;
+use crate::verbs::admit::{Replacement, metadata_mut, metadata_text};
+use crate::verbs::decode::Expected;
+use crate::verbs::{Call, update};
+
+pub(super) fn bind(call: &Call) -> Result<Reply, ApiError> {
+    call.query.check_write("CreateOptions", false)?;
+    let dry_run = call.query.dry_run("CreateOptions")?;
+    let (binding, _) = call.decode_as(Expected {
+        kind: "Binding",
+        api_version: "v1",
+        custom: false,
+    })?;
+    let name = metadata_text(&binding, "name");
+    if !name.is_empty() && name != call.name() {
+        return Err(ApiError::bad_request(
+            "name in URL does not match name in Binding object",
+        ));
+    }
+    let node = target(&binding)?;
+    let key = call.resource.key(call.namespace(), call.name());
+    loop {
+        let current = call.server.store.get(call.resource.table, &key);
+        let current = current.ok_or_else(|| call.not_found())?;
+        let mut pod = current.object();
+        check(call, &pod)?;
+        assign(&mut pod, &binding, node, &call.server.clock.now());
+        if dry_run {
+            return Ok(success());
+        }
+        let replacement = Replacement::Changed(pod);
+        if update::replace(&call.server, &call.resource, &current, &replacement).is_some() {
+            return Ok(success());
+        }
+    }
+}
+
+fn target(binding: &Object) -> Result<&str, ApiError> {
+    let target = binding.get("target").unwrap_or(&Value::Null);
+    let text = |member: &str| {
+        target
+            .get(member)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let mut causes = Vec::new();
+    let kind = text("kind");
+    if !matches!(kind, "" | "Node") {
+        causes.push(Cause::unsupported(
+            "target.kind",
+            kind,
+            r#""Node", "<empty>""#,
+        ));
+    }
+    if text("name").is_empty() {
+        causes.push(Cause::required("target.name", ""));
+    }
+    match causes.is_empty() {
+        true => Ok(text("name")),
+        false => Err(ApiError::invalid_as(
+            "Binding",
+            "",
+            metadata_text(binding, "name"),
+            &causes,
+        )),
+    }
+}
+
+/// Refuses to bind what is bound, or going.
+fn check(call: &Call, pod: &Object) -> Result<(), ApiError> {
+    let name = call.name();
+    let refuse = |why: String| Err(ApiError::conflict_about("pods/binding", name, &why));
+    if !metadata_text(pod, "deletionTimestamp").is_empty() {
+        return refuse(format!(
+            "pod {name} is being deleted, cannot be assigned to a host"
+        ));
+    }
+    let node = pod
+        .get("spec")
+        .and_then(|spec| spec.get("nodeName")?.as_str());
+    match node {
+        Some(node) if !node.is_empty() => {
+            refuse(format!("pod {name} is already assigned to node {node:?}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn assign(pod: &mut Object, binding: &Object, node: &str, now: &str) {
+    if let Some(spec) = pod.get_mut("spec").and_then(Value::as_object_mut) {
+        spec.insert("nodeName".into(), node.into());
+    }
+    for member in ["labels", "annotations"] {
+        let given = binding
+            .get("metadata")
+            .and_then(|metadata| metadata.get(member));
+        let Some(Value::Object(given)) = given else {
+            continue;
+        };
+        let present = metadata_mut(pod).entry(member).or_insert_with(|| json!({}));
+        if let Value::Object(present) = present {
+            present.extend(given.clone());
+        }
+    }
+    let status = pod.entry("status").or_insert_with(|| json!({}));
+    let known = status["conditions"].as_array().cloned().unwrap_or_default();
+    let mut conditions: Vec<Value> = known
+        .into_iter()
+        .filter(|condition| condition["type"] != "PodScheduled")
+        .collect();
+    conditions.push(
+        json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null,
+        "lastTransitionTime": now}),
+    );
+    status["conditions"] = conditions.into();
+}

@@ -1,0 +1,119 @@
+//! `pods/eviction`: a deletion that disruption budgets may refuse.
+//!
+//! Source: `EvictionREST` in `k8s.io/kubernetes/pkg/registry/core/pod/storage`.
+
+use std::sync::Arc;
+
+use lariat_core::LabelSelector;
+use serde_json::{Value, json};
+
+use super::success;
+use crate::api::reply::Reply;
+use crate::api::status::ApiError;
+use crate::kinds::Resource;
+use crate::store::{Range, Stored};
+use crate::verbs::admit::{self, Part, metadata_text};
+use crate::verbs::decode::Expected;
+use crate::verbs::delete_rules::Deletion;
+use crate::verbs::{Call, delete, update};
+
+pub(super) fn evict(call: &Call) -> Result<Reply, ApiError> {
+    call.query.check_write("CreateOptions", false)?;
+    let mut dry_run = call.query.dry_run("CreateOptions")?;
+    let (eviction, _) = call.decode_as(Expected {
+        kind: "Eviction",
+        api_version: "policy/v1",
+        custom: false,
+    })?;
+    let name = metadata_text(&eviction, "name");
+    if !name.is_empty() && name != call.name() {
+        return Err(ApiError::bad_request(
+            "name in URL does not match name in Eviction object",
+        ));
+    }
+    let options = eviction.get("deleteOptions").unwrap_or(&Value::Null);
+    dry_run |= options["dryRun"] == json!(["All"]);
+    let deletion = Deletion {
+        grace: options["gracePeriodSeconds"].as_u64(),
+        ..Deletion::default()
+    };
+    let key = call.resource.key(call.namespace(), call.name());
+    loop {
+        let current = call.server.store.get(call.resource.table, &key);
+        let current = current.ok_or_else(|| call.not_found())?;
+        if counts(&current) && !use_budget(call, &current, dry_run)? {
+            continue;
+        }
+        if dry_run || delete::delete_once(&call.server, &call.resource, &current, deletion) {
+            return Ok(success());
+        }
+    }
+}
+
+/// Returns whether a Pod counts for its budget: it runs, and is not on its way out.
+fn counts(pod: &Stored) -> bool {
+    let object = pod.object();
+    let phase = object
+        .get("status")
+        .and_then(|status| status.get("phase")?.as_str());
+    let runs = !matches!(phase, Some("Pending" | "Succeeded" | "Failed"));
+    runs && !pod.is_deleting()
+}
+
+/// Takes one disruption from the budget of a Pod; false if the budget changed meanwhile.
+fn use_budget(call: &Call, pod: &Stored, dry_run: bool) -> Result<bool, ApiError> {
+    let catalog = call.server.kinds.catalog();
+    let Some(budgets) = catalog.resource("policy", "v1", "poddisruptionbudgets") else {
+        return Ok(true);
+    };
+    let matching = budgets_of(call, budgets, pod);
+    let budget = match &matching[..] {
+        [] => return Ok(true),
+        [one] => one,
+        _ => {
+            return Err(ApiError::internal(
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource does \
+                 not support.",
+            ));
+        }
+    };
+    let mut old = budget.object();
+    budgets.set_type(&mut old);
+    let allowed = old
+        .get("status")
+        .and_then(|status| status.get("disruptionsAllowed")?.as_i64());
+    let Some(rest) = allowed
+        .filter(|allowed| *allowed > 0)
+        .map(|allowed| allowed - 1)
+    else {
+        return Err(ApiError::budget_exhausted(budget.key().name()));
+    };
+    if dry_run {
+        return Ok(true);
+    }
+    let mut new = old.clone();
+    let now = call.server.clock.now();
+    if let Some(status) = new.get_mut("status") {
+        status["disruptionsAllowed"] = rest.into();
+        status["disruptedPods"][call.name()] = now.into();
+    }
+    let replacement = admit::replacement(budgets, Part::Status, &old, new)?;
+    Ok(update::replace(&call.server, budgets, budget, &replacement).is_some())
+}
+
+fn budgets_of(call: &Call, budgets: &Resource, pod: &Stored) -> Vec<Arc<Stored>> {
+    let range = Range {
+        namespace: call.namespace(),
+        ..Range::default()
+    };
+    let page = call.server.store.range(budgets.table, &range);
+    let objects = page.map(|page| page.objects).unwrap_or_default();
+    let selects = |budget: &Arc<Stored>| {
+        let object = budget.object();
+        let selector = object.get("spec").and_then(|spec| spec.get("selector"));
+        let selector = selector.and_then(super::scale::selector_text);
+        let selector = selector.and_then(|text| text.parse::<LabelSelector>().ok());
+        selector.is_some_and(|selector| selector.matches(pod.labels()))
+    };
+    objects.into_iter().filter(selects).collect()
+}

@@ -1,0 +1,313 @@
+//! `scale`: the replicas of an object, whatever its kind.
+//!
+//! Source: `ScaleREST` in `k8s.io/kubernetes/pkg/registry/apps` and in
+//! `k8s.io/apiextensions-apiserver/pkg/registry/customresource`.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+
+use crate::api::reply::Reply;
+use crate::api::status::{ApiError, Cause};
+use crate::kinds::Resource;
+use crate::managed::Scaled;
+use crate::schema;
+use crate::store::{Object, Stored};
+use crate::verbs::admit::{self, Part, metadata_text};
+use crate::verbs::decode::Expected;
+use crate::verbs::ownership::{self, Writer};
+use crate::verbs::patch::{self, Change};
+use crate::verbs::{Call, Verb, update};
+
+const KIND: Expected<'static> = Expected {
+    kind: "Scale",
+    api_version: "autoscaling/v1",
+    custom: false,
+};
+
+/// The path of the replicas in built-in kinds.
+const SPEC_REPLICAS: [&str; 2] = ["spec", "replicas"];
+
+/// Returns whether a kind has the subresource.
+pub(super) fn is_served(resource: &Resource) -> bool {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("apps", "deployments" | "replicasets" | "statefulsets")
+        | ("", "replicationcontrollers") => true,
+        _ => resource.rules.scale.is_some(),
+    }
+}
+
+pub(super) fn answer(call: &Call, verb: Verb) -> Result<Reply, ApiError> {
+    match verb {
+        Verb::Get => {
+            let current = current(call)?;
+            reply(call, &current.object(), &current)
+        }
+        Verb::Update => put(call),
+        _ => change(call),
+    }
+}
+
+fn current(call: &Call) -> Result<Arc<Stored>, ApiError> {
+    let key = call.resource.key(call.namespace(), call.name());
+    let current = call.server.store.get(call.resource.table, &key);
+    current.ok_or_else(|| call.not_found())
+}
+
+fn put(call: &Call) -> Result<Reply, ApiError> {
+    call.query.check_write("UpdateOptions", false)?;
+    ownership::check_manager(call, "UpdateOptions")?;
+    let dry_run = call.query.dry_run("UpdateOptions")?;
+    let (mut scale, _) = call.decode_as(KIND)?;
+    read(&mut scale).map_err(|why| {
+        ApiError::bad_request(format!(
+            "Scale in version \"v1\" cannot be handled as a Scale: {why}"
+        ))
+    })?;
+    let name = metadata_text(&scale, "name");
+    if name != call.name() {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            call.name()
+        )));
+    }
+    loop {
+        let current = current(call)?;
+        if let Some(reply) = store(call, &current, &scale, dry_run)? {
+            return Ok(reply);
+        }
+    }
+}
+
+fn change(call: &Call) -> Result<Reply, ApiError> {
+    let applies = call.media_type() == patch::APPLY;
+    call.query.check_write("PatchOptions", !applies)?;
+    ownership::check_manager(call, "PatchOptions")?;
+    let dry_run = call.query.dry_run("PatchOptions")?;
+    if applies {
+        return apply(call, dry_run);
+    }
+    let change = Change::parse(call)?;
+    let types = schema::builtin(KIND.api_version, KIND.kind);
+    let types = types.unwrap_or_else(|| schema::custom(None));
+    loop {
+        let current = current(call)?;
+        let scale = scale_of(call, &current.object(), &current)?;
+        let mut scale = change.apply_as(types.root(), scale)?;
+        read(&mut scale).map_err(|why| patch::invalid(call, &why))?;
+        if let Some(reply) = store(call, &current, &scale, dry_run)? {
+            return Ok(reply);
+        }
+    }
+}
+
+/// Applies the replicas as an object that has nothing else.
+fn apply(call: &Call, dry_run: bool) -> Result<Reply, ApiError> {
+    let sent = patch::read_applied(call, KIND.api_version, KIND.kind)?;
+    let replicas = sent.get("spec").and_then(|spec| spec.get("replicas"));
+    let path = path(call);
+    let scaled = Scaled { path: &path };
+    let writer = Writer::of(call);
+    let force = call.query.flag("force").unwrap_or(false);
+    loop {
+        let current = current(call)?;
+        let mut live = current.object();
+        call.resource.set_type(&mut live);
+        let applied = scaled.applied(replicas.unwrap_or(&Value::Null), &live);
+        let merged = writer
+            .write(&call.resource)
+            .apply(Some(&live), &applied, force);
+        let merged = merged.map_err(|refused| ownership::refusal(call, &applied, refused))?;
+        if let Some(reply) = finish(call, &current, &live, merged, dry_run)? {
+            return Ok(reply);
+        }
+    }
+}
+
+/// Puts a scale into the form of its type.
+fn read(scale: &mut Object) -> Result<(), String> {
+    match schema::builtin(KIND.api_version, KIND.kind) {
+        Some(types) => schema::decode(types.root(), scale).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// Stores what a scale says about its object; `None` if somebody else was faster.
+fn store(
+    call: &Call,
+    current: &Arc<Stored>,
+    scale: &Object,
+    dry_run: bool,
+) -> Result<Option<Reply>, ApiError> {
+    let version = metadata_text(scale, "resourceVersion");
+    if !version.is_empty() && version != current.revision().to_string() {
+        return Err(ApiError::conflict(&call.resource, call.name()));
+    }
+    let replicas = scale.get("spec").and_then(|spec| spec.get("replicas"));
+    let replicas = replicas.and_then(Value::as_i64).unwrap_or(0);
+    check(call, replicas)?;
+    let mut live = current.object();
+    call.resource.set_type(&mut live);
+    let mut new = live.clone();
+    let path = path(call);
+    set(&mut new, &path, replicas);
+    let writer = Writer::of(call);
+    let scaled = Scaled { path: &path };
+    scaled.update(&writer.write(&call.resource), &live, &mut new);
+    finish(call, current, &live, new, dry_run)
+}
+
+fn finish(
+    call: &Call,
+    current: &Arc<Stored>,
+    live: &Object,
+    new: Object,
+    dry_run: bool,
+) -> Result<Option<Reply>, ApiError> {
+    let replacement = admit::replacement(&call.resource, Part::Main, live, new)?;
+    if dry_run {
+        let object = match &replacement {
+            admit::Replacement::Unchanged => live,
+            admit::Replacement::Changed(new) | admit::Replacement::Deleted(new) => new,
+        };
+        return reply(call, object, current).map(Some);
+    }
+    match update::replace(&call.server, &call.resource, current, &replacement) {
+        Some(stored) => reply(call, &stored.object(), &stored).map(Some),
+        None => Ok(None),
+    }
+}
+
+fn check(call: &Call, replicas: i64) -> Result<(), ApiError> {
+    if replicas >= 0 {
+        return Ok(());
+    }
+    let message = "must be greater than or equal to 0";
+    let value = Value::from(replicas);
+    if call.resource.rules.custom {
+        let field = format!(".{}", path(call).join("."));
+        let cause = Cause::invalid(&field, &value, "should be a non-negative integer");
+        return Err(ApiError::invalid(&call.resource, call.name(), &[cause]));
+    }
+    let cause = Cause::invalid("spec.replicas", &value, message);
+    Err(ApiError::invalid_as(
+        "Scale",
+        "autoscaling",
+        call.name(),
+        &[cause],
+    ))
+}
+
+/// Returns where the replicas are.
+fn path(call: &Call) -> Vec<&str> {
+    let custom = call.resource.rules.scale.as_ref();
+    let custom = custom.and_then(|scale| scale.spec_path.members());
+    custom.unwrap_or_else(|| SPEC_REPLICAS.to_vec())
+}
+
+fn set(object: &mut Object, path: &[&str], replicas: i64) {
+    let Some((first, rest)) = path.split_first() else {
+        return;
+    };
+    if rest.is_empty() {
+        object.insert((*first).to_owned(), replicas.into());
+        return;
+    }
+    let inner = object.entry(*first).or_insert_with(|| json!({}));
+    if let Value::Object(inner) = inner {
+        set(inner, rest, replicas);
+    }
+}
+
+fn reply(call: &Call, object: &Object, stored: &Stored) -> Result<Reply, ApiError> {
+    let scale = Value::Object(scale_of(call, object, stored)?);
+    Ok(Reply::json(StatusCode::OK, scale.to_string()))
+}
+
+/// Makes the scale of an object.
+fn scale_of(call: &Call, object: &Object, stored: &Stored) -> Result<Object, ApiError> {
+    let whole = Value::Object(object.clone());
+    let (replicas, present, selector) = match &call.resource.rules.scale {
+        Some(paths) => {
+            let number = |path: &crate::structural::json_path::JsonPath| {
+                path.find(&whole).first().and_then(|value| value.as_i64())
+            };
+            let selector = paths.selector_path.as_ref();
+            let selector =
+                selector.and_then(|path| path.find(&whole).first()?.as_str().map(str::to_owned));
+            let Some(replicas) = number(&paths.spec_path) else {
+                let path = path(call).join(".");
+                return Err(ApiError::internal(format!(
+                    "the spec replicas field \".{path}\" does not exist"
+                )));
+            };
+            (replicas, number(&paths.status_path), selector)
+        }
+        None => {
+            let number = |pointer: &str| whole.pointer(pointer).and_then(Value::as_i64);
+            let selector = whole.pointer("/spec/selector").and_then(selector_text);
+            (
+                number("/spec/replicas").unwrap_or(0),
+                number("/status/replicas"),
+                selector,
+            )
+        }
+    };
+    let mut metadata = Map::new();
+    for member in ["name", "namespace", "uid", "creationTimestamp"] {
+        let value = object
+            .get("metadata")
+            .and_then(|metadata| metadata.get(member));
+        if let Some(value) = value {
+            metadata.insert(member.to_owned(), value.clone());
+        }
+    }
+    metadata.insert(
+        "resourceVersion".into(),
+        stored.revision().to_string().into(),
+    );
+    let mut status = json!({"replicas": present.unwrap_or(0)});
+    if let Some(selector) = selector.filter(|selector| !selector.is_empty()) {
+        status["selector"] = selector.into();
+    }
+    let mut scale = Object::new();
+    scale.insert("kind".into(), KIND.kind.into());
+    scale.insert("apiVersion".into(), KIND.api_version.into());
+    scale.insert("metadata".into(), metadata.into());
+    scale.insert("spec".into(), json!({ "replicas": replicas }));
+    scale.insert("status".into(), status);
+    Ok(scale)
+}
+
+/// Writes a `LabelSelector`, or a plain map of labels, as the text of a selector.
+pub(in crate::verbs) fn selector_text(selector: &Value) -> Option<String> {
+    let selector = selector.as_object()?;
+    let is_plain = selector.values().all(Value::is_string);
+    let labels = match is_plain {
+        true => Some(selector),
+        false => selector.get("matchLabels").and_then(Value::as_object),
+    };
+    let mut parts: Vec<String> = Vec::new();
+    for (key, value) in labels.into_iter().flatten() {
+        parts.push(format!("{key}={}", value.as_str().unwrap_or_default()));
+    }
+    let expressions = selector.get("matchExpressions").and_then(Value::as_array);
+    for expression in expressions.into_iter().flatten() {
+        let key = expression["key"].as_str()?;
+        let values: Vec<&str> = expression["values"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
+        parts.push(match expression["operator"].as_str()? {
+            "In" => format!("{key} in ({})", values.join(",")),
+            "NotIn" => format!("{key} notin ({})", values.join(",")),
+            "Exists" => key.to_owned(),
+            "DoesNotExist" => format!("!{key}"),
+            _ => return None,
+        });
+    }
+    Some(parts.join(","))
+}
