@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use anyhow::{Context, Result, bail};
-use lariat_cluster::{Cluster, ClusterBuilder};
+use anyhow::{Context, Result, anyhow, bail};
+use lariat_cluster::{Cluster, ClusterBuilder, Workloads};
 
 use crate::arguments::Options;
 use crate::{kubeconfig, seed, signal};
@@ -25,20 +25,30 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 async fn start(options: &Options) -> Result<Cluster> {
-    let builder = builder(options)?;
-    let started = builder.start().await;
-    started.with_context(|| format!("cannot serve on {}", options.listen))
+    let started = builder(options)?.start().await;
+    started.map_err(|error| {
+        let reason = lariat_core::describe(&error);
+        match reason.contains("data file") {
+            true => anyhow!("{reason}"),
+            false => anyhow!("cannot serve on {}: {reason}", options.listen),
+        }
+    })
 }
 
 /// Hands the options to the cluster.
 fn builder(options: &Options) -> Result<ClusterBuilder> {
-    let builder = Cluster::builder().listen_on(options.listen);
+    let mut builder = Cluster::builder()
+        .listen_on(options.listen)
+        .admin(options.switches.admin);
+    if let Some(path) = &options.data {
+        builder = builder.data(path);
+    }
+    if options.switches.simulate_workloads {
+        builder = builder.simulate_workloads(Workloads::default());
+    }
     for (option, given) in [
-        ("--data", options.data.is_some()),
         ("--token", options.token.is_some()),
-        ("--simulate-workloads", options.switches.simulate_workloads),
         ("--tls", options.switches.tls),
-        ("--admin", options.switches.admin),
     ] {
         if given {
             bail!("this build of lariat does not know {option} yet");
@@ -52,7 +62,7 @@ async fn serve(cluster: &Cluster, options: &Options, seeds: Vec<seed::Document>)
     seed::apply(&cluster.client(), seeds).await?;
     if let Some(load) = options.load.clone() {
         let loaded = cluster.load(load).await;
-        eprintln!("loaded {} objects", loaded.created());
+        eprintln!("objects loaded: {}", loaded.created());
     }
     if let Some(path) = &options.kubeconfig {
         let content = cluster.kubeconfig().unwrap_or_default();

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
@@ -91,20 +92,32 @@ impl Served {
 
     /// Asks for a path over a connection of its own.
     async fn get(&self, path: &str) -> String {
+        let mut answer = String::new();
+        let mut stream = self.ask(path).await;
+        let read = timeout(PATIENCE, stream.read_to_string(&mut answer)).await;
+        read.expect("it ends").expect("it answers");
+        answer
+    }
+
+    /// Watches a path until a text comes.
+    async fn watch(&self, path: &str, text: &str) {
+        let mut stream = self.ask(path).await;
+        let mut answer = Vec::new();
+        while !String::from_utf8_lossy(&answer).contains(text) {
+            let read = timeout(PATIENCE, stream.read_buf(&mut answer)).await;
+            let read = read.expect("it comes").expect("it can be read");
+            assert_ne!(read, 0, "the watch goes on");
+        }
+    }
+
+    async fn ask(&self, path: &str) -> TcpStream {
         let address = self.url.strip_prefix("http://").expect("it is HTTP");
-        let mut stream = tokio::net::TcpStream::connect(address)
-            .await
-            .expect("it listens");
+        let mut stream = TcpStream::connect(address).await.expect("it listens");
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-        let sent = tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes()).await;
+        let sent = stream.write_all(request.as_bytes()).await;
         sent.expect("it reads");
-        let mut answer = String::new();
         stream
-            .read_to_string(&mut answer)
-            .await
-            .expect("it answers");
-        answer
     }
 
     async fn signal(&self, signal: &str) {
@@ -161,12 +174,7 @@ async fn a_cluster_serves_until_it_is_asked_to_end() {
 #[tokio::test]
 async fn an_open_watch_does_not_keep_it() {
     let served = Served::start(&[]).await;
-    let address = served.url.strip_prefix("http://").unwrap();
-    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
-    let request = format!("GET /api/v1/pods?watch=true HTTP/1.1\r\nHost: {address}\r\n\r\n");
-    tokio::io::AsyncWriteExt::write_all(&mut stream, request.as_bytes())
-        .await
-        .unwrap();
+    let mut stream = served.ask("/api/v1/pods?watch=true").await;
     let mut answer = [0; 12];
     stream.read_exact(&mut answer).await.unwrap();
     assert_eq!(&answer, b"HTTP/1.1 200");
@@ -270,6 +278,47 @@ async fn what_cannot_be_is_said_in_one_line() {
     ] {
         assert_eq!(run(arguments).await, (Some(code), String::new(), expected));
     }
+}
+
+#[tokio::test]
+async fn a_data_file_outlives_the_process() {
+    let folder = Folder::new();
+    let data = folder.0.join("data");
+    let data = data.to_str().unwrap();
+    let nodes = "/api/v1/nodes?labelSelector=kubernetes.io/os";
+    let first = Served::start(&["--data", data, "--load", "nodes=2"]).await;
+    let stored = first.get(nodes).await;
+    first.signal("TERM").await;
+    assert_eq!(first.ended().await.0, Some(0));
+    let second = Served::start(&["--data", data, "--load", "nodes=3"]).await;
+    let restored = second.get(nodes).await;
+    assert_eq!(stored.matches("\"bootID\"").count(), 2);
+    assert_eq!(restored.matches("\"bootID\"").count(), 3);
+}
+
+#[tokio::test]
+async fn the_switches_reach_the_cluster() {
+    let switched = Served::start(&["--admin", "--simulate-workloads"]).await;
+    assert!(
+        switched
+            .get("/lariat/status")
+            .await
+            .starts_with("HTTP/1.1 200")
+    );
+    switched.watch("/api/v1/nodes?watch=true", "node-1").await;
+    let plain = Served::start(&[]).await;
+    assert!(
+        plain
+            .get("/lariat/status")
+            .await
+            .starts_with("HTTP/1.1 404")
+    );
+    assert!(
+        plain
+            .get("/api/v1/nodes/node-1")
+            .await
+            .starts_with("HTTP/1.1 404")
+    );
 }
 
 #[tokio::test]

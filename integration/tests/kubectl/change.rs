@@ -16,7 +16,7 @@ async fn patches_of_three_types_are_merged() {
         for (patch, outcome) in [
             (r#"--type=merge -p {"metadata":{"labels":{"a":"1"}}}"#, "patched"),
             (r#"--type=merge -p {"metadata":{"labels":{"a":"1"}}}"#, "patched (no change)"),
-            (r#"--type=json -p [{"op":"replace","path":"/spec/paused","value":true}]"#, ""),
+            (r#"--type=json -p [{"op":"test","path":"/spec/replicas","value":7}]"#, ""),
             (r#"--type=json -p [{"op":"add","path":"/spec/paused","value":true}]"#, "patched"),
             (
                 r#"--type=strategic -p {"spec":{"template":{"spec":{"containers":[{"name":"log","image":"log:v2"}]}}}}"#,
@@ -32,7 +32,7 @@ async fn patches_of_three_types_are_merged() {
             }
         }
         let images = kubectl.run("get deployment web -o jsonpath={..image}").await?;
-        assert_eq!(images, "log:v2 registry.example.com/app:v1");
+        assert_eq!(images, "registry.example.com/app:v1 log:v2");
         let status = r#"patch deployment web --subresource=status --type=merge -p {"status":{"replicas":0}}"#;
         ensure!(kubectl.run(status).await?.starts_with("deployment.apps/web patched"));
         Ok(())
@@ -46,16 +46,20 @@ async fn an_edit_sends_what_the_editor_changed() {
         let kubectl = env.kubectl()?;
         kubectl.run_with("create -f -", SETTINGS).await?;
         let editor = kubectl.folder().join("editor");
-        for (script, expected) in [
+        for (script, stdout, stderr) in [
             (
                 "sed -i 's/a: \"1\"/a: \"2\"/' \"$1\"",
                 "configmap/settings edited\n",
+                "",
             ),
-            ("true", "Edit cancelled, no changes made.\n"),
+            ("true", "", "Edit cancelled, no changes made.\n"),
         ] {
             std::fs::write(&editor, format!("#!/bin/sh\n{script}\n"))?;
             std::fs::set_permissions(&editor, PermissionsExt::from_mode(0o755))?;
-            assert_eq!(kubectl.run("edit configmap settings").await?, expected);
+            let edited = kubectl
+                .ended(&["edit", "configmap", "settings"], "")
+                .await?;
+            assert_eq!((&*edited.stdout, &*edited.stderr), (stdout, stderr));
         }
         let data = kubectl
             .run("get configmap settings -o jsonpath={.data.a}")

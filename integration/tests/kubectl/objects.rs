@@ -26,72 +26,81 @@ async fn objects_are_created_once() {
     .await;
 }
 
+/// Commands that send typed objects, and what they say was made.
+const TYPED: [(&str, &str); 9] = [
+    (
+        "create configmap settings --from-literal=a=1",
+        "configmap/settings created\n",
+    ),
+    (
+        "create secret generic hidden --from-literal=a=1",
+        "secret/hidden created\n",
+    ),
+    (
+        "create serviceaccount robot",
+        "serviceaccount/robot created\n",
+    ),
+    (
+        "create service clusterip web --tcp=80",
+        "service/web created\n",
+    ),
+    (
+        "create role reader --verb=get --resource=pods",
+        "role.rbac.authorization.k8s.io/reader created\n",
+    ),
+    (
+        "create deployment web --image=registry.example.com/app:v1 --replicas=0",
+        "deployment.apps/web created\n",
+    ),
+    (
+        "create job once --image=registry.example.com/app:v1",
+        "job.batch/once created\n",
+    ),
+    (
+        "run alone --image=registry.example.com/app:v1",
+        "pod/alone created\n",
+    ),
+    (
+        "expose deployment web --name=again --port=80",
+        "service/again exposed\n",
+    ),
+];
+
 #[tokio::test]
 async fn typed_commands_create_objects() {
     in_namespace("kubectl-typed", async |env| {
         let kubectl = env.kubectl()?;
-        let (group, namespace) = (env.group(), format!("{}-b", env.namespace));
-        for (command, expected) in [
-            (
-                "create configmap settings --from-literal=a=1",
-                "configmap/settings created\n".to_owned(),
-            ),
-            (
-                "create secret generic hidden --from-literal=a=1",
-                "secret/hidden created\n".to_owned(),
-            ),
-            (
-                "create serviceaccount robot",
-                "serviceaccount/robot created\n".to_owned(),
-            ),
-            (
-                "create service clusterip web --tcp=80",
-                "service/web created\n".to_owned(),
-            ),
-            (
-                "create role reader --verb=get --resource=pods",
-                "role.rbac.authorization.k8s.io/reader created\n".to_owned(),
-            ),
-            (
-                "create deployment web --image=registry.example.com/app:v1 --replicas=0",
-                "deployment.apps/web created\n".to_owned(),
-            ),
-            (
-                &*format!("create namespace {namespace}"),
-                format!("namespace/{namespace} created\n"),
-            ),
-            (
-                &*format!("delete namespace {namespace} --wait=false"),
-                format!("namespace \"{namespace}\" deleted\n"),
-            ),
-            (
-                "create job once --image=registry.example.com/app:v1",
-                "job.batch/once created\n".to_owned(),
-            ),
-            (
-                "run alone --image=registry.example.com/app:v1",
-                "pod/alone created\n".to_owned(),
-            ),
-            (
-                "expose deployment web --name=again --port=80",
-                "service/again exposed\n".to_owned(),
-            ),
-        ] {
-            assert_eq!(
-                kubectl.run(command).await?,
-                expected,
-                "{command} in {group}"
-            );
+        for (command, expected) in TYPED {
+            assert_eq!(kubectl.run(command).await?, expected, "{command}");
         }
         let taken = kubectl.refused("create configmap settings", "").await?;
-        assert_eq!(
-            taken,
-            "error: failed to create configmap: configmaps \"settings\" already exists\n"
-        );
+        let expected =
+            "error: failed to create configmap: configmaps \"settings\" already exists\n";
+        assert_eq!(taken, expected);
         let data = kubectl
             .run("get configmap settings -o jsonpath={.data.a}")
             .await?;
         assert_eq!(data, "1");
+        Ok(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn namespaces_come_and_go() {
+    in_namespace("kubectl-namespace", async |env| {
+        let (kubectl, name) = (env.kubectl()?, format!("{}-b", env.namespace));
+        let created = kubectl.run(&format!("create namespace {name}")).await?;
+        assert_eq!(created, format!("namespace/{name} created\n"));
+        let deleted = kubectl.run(&format!("delete namespace {name}")).await?;
+        assert_eq!(deleted, format!("namespace \"{name}\" deleted\n"));
+        let gone = kubectl
+            .refused(&format!("get namespace {name}"), "")
+            .await?;
+        assert_eq!(
+            gone,
+            format!("Error from server (NotFound): namespaces \"{name}\" not found\n")
+        );
         Ok(())
     })
     .await;

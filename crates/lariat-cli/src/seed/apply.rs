@@ -47,10 +47,7 @@ pub(crate) async fn apply(client: &Client, mut documents: Vec<Document>) -> Resu
             .await
             .with_context(|| document.title())?;
     }
-    eprintln!(
-        "created {} objects from files",
-        documents.len() + rest.len()
-    );
+    eprintln!("objects from files: {}", documents.len() + rest.len());
     Ok(())
 }
 
