@@ -21,6 +21,11 @@ async fn main() -> ExitCode {
     let mut builder = Cluster::builder().listen_on(address);
     if let Some(token) = std::env::args().nth(2) {
         builder = builder.token(token).rbac();
+        // kubectl shows its token over HTTPS only.
+        #[cfg(feature = "tls")]
+        {
+            builder = builder.tls_generated();
+        }
     }
     let cluster = match builder.start().await {
         Ok(cluster) => cluster,

@@ -36,6 +36,8 @@ impl Clock {
         let later = Duration::from_secs(seconds);
         let since = self.started.elapsed().saturating_add(later);
         let then = self.started_at.checked_add(since).unwrap_or(Timestamp::MAX);
-        format!("{:.0}", then.round(jiff::Unit::Second).unwrap_or(then))
+        // Go drops what is less than a second when it writes a time.
+        let whole = Timestamp::from_second(then.as_second()).unwrap_or(then);
+        whole.to_string()
     }
 }

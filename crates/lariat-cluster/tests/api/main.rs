@@ -3,8 +3,10 @@
 mod bench;
 
 mod abuse;
+mod access;
 
 mod compression;
+mod discovery;
 mod fault_reads;
 mod fault_rules;
 mod fault_watches;
@@ -13,5 +15,6 @@ mod kinds;
 mod metadata;
 mod reads;
 mod sockets;
+mod tables;
 mod watches;
 mod writes;
