@@ -104,9 +104,22 @@ impl ClusterBuilder {
         }
     }
 
+    /// Serves HTTPS with a certificate made for the occasion.
+    ///
+    /// The certificate is good for `127.0.0.1`, `::1` and `localhost`, and comes from an authority that
+    /// is made along with it; the [kubeconfig](Cluster::kubeconfig) names that as the one to trust.
+    #[cfg(feature = "tls")]
+    pub fn tls_generated(self) -> Self {
+        Self {
+            security: Security::generated(),
+            ..self
+        }
+    }
+
     /// Takes a bearer token for that of an administrator, who may do everything.
     ///
-    /// The [kubeconfig](Cluster::kubeconfig) has the first token. A request with a token the cluster
+    /// The [kubeconfig](Cluster::kubeconfig) has the first token; mind that kubectl sends it over HTTPS
+    /// only. A request with a token the cluster
     /// does not know is answered 401; one without any is an administrator's too, unless the cluster
     /// [requires authentication](Self::require_authentication).
     pub fn token(self, token: impl Into<String>) -> Self {
@@ -271,9 +284,10 @@ impl ClusterBuilder {
     ///
     /// Dropping the future leaves nothing behind.
     pub async fn start(self) -> io::Result<Cluster> {
+        let security = self.security.ready()?;
         let listener = match self.address {
             Some(address) => {
-                let acceptor = self.security.acceptor()?;
+                let acceptor = security.acceptor()?;
                 Some((TcpListener::bind(address).await?, acceptor))
             }
             None => None,
@@ -299,7 +313,7 @@ impl ClusterBuilder {
         if self.mode == Mode::Rbac {
             access::create_roles(&server);
         }
-        let mut cluster = Cluster::spawn(Arc::clone(&server), self.security, listener, keeper)?;
+        let mut cluster = Cluster::spawn(Arc::clone(&server), security, listener, keeper)?;
         cluster.identity = identity;
         if !begins_empty {
             server.reconciled().await.map_err(io::Error::other)?;

@@ -40,7 +40,7 @@ impl Clock {
 
     /// Returns a time some seconds before another; what is no time is taken for the present.
     pub(crate) fn earlier(&self, time: &str, seconds: u64) -> String {
-        let then = time.parse().unwrap_or_else(|_| self.present());
+        let then = time.parse().unwrap_or_else(|_| self.timestamp());
         let by = Duration::from_secs(seconds);
         text(then.checked_sub(by).unwrap_or(Timestamp::MIN))
     }
@@ -48,16 +48,13 @@ impl Clock {
     /// Returns whether a time is still to come.
     pub(crate) fn is_later(&self, time: &str) -> bool {
         time.parse::<Timestamp>()
-            .is_ok_and(|time| time > self.present())
-    }
-
-    pub(crate) fn present(&self) -> Timestamp {
-        let since = self.started.elapsed();
-        self.started_at.checked_add(since).unwrap_or(Timestamp::MAX)
+            .is_ok_and(|time| time > self.timestamp())
     }
 }
 
 /// Writes a time as Kubernetes writes a `Time`.
 fn text(time: Timestamp) -> String {
-    format!("{:.0}", time.round(jiff::Unit::Second).unwrap_or(time))
+    // Go drops what is less than a second when it writes a time.
+    let whole = Timestamp::from_second(time.as_second()).unwrap_or(time);
+    whole.to_string()
 }

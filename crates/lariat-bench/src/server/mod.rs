@@ -79,7 +79,7 @@ async fn obey(
         ("pace", rate) => {
             front.set(Flow::Paced {
                 since: Instant::now(),
-                every: Duration::from_secs(1) / rate.parse()?,
+                every: Duration::from_secs(1) / rate.parse::<u32>()?,
             });
             Ok("released".to_owned())
         }

@@ -17,6 +17,10 @@ impl Security {
         Self
     }
 
+    pub(crate) fn ready(self) -> io::Result<Self> {
+        Ok(self)
+    }
+
     pub(crate) fn scheme(&self) -> &'static str {
         "http"
     }

@@ -3,11 +3,13 @@
 mod bench;
 
 mod abuse;
+mod access;
 mod admin;
 
 mod compression;
 mod customs;
 mod deletion;
+mod discovery;
 mod fault_bodies;
 mod fault_clients;
 mod fault_reads;
@@ -25,6 +27,7 @@ mod persistence;
 mod reads;
 mod snapshots;
 mod sockets;
+mod tables;
 mod watches;
 mod workloads;
 mod writes;

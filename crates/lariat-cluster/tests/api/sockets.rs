@@ -276,6 +276,27 @@ mod secure {
     }
 
     #[tokio::test]
+    async fn a_generated_certificate_is_trusted_by_who_has_the_kubeconfig() {
+        let builder = Cluster::builder().tls_generated().require_authentication();
+        let cluster = builder.listen().start().await.expect("it can be made");
+        let stream = connect_secure(&cluster, b"h2").await.expect("it trusts");
+        let mut client = Http2::over(stream).await;
+        let answer = client.get("/api/v1/namespaces").await;
+        assert_eq!(answer.status(), StatusCode::FORBIDDEN);
+
+        let config = cluster.kubeconfig().expect("it listens");
+        let config: serde_json::Value = serde_json::from_str(&config).expect("it is JSON");
+        let token = config["users"][0]["user"]["token"].as_str();
+        let mut request = request("/api/v1/namespaces");
+        let value = format!("Bearer {}", token.expect("it has one"));
+        let value = value.parse().expect("a token fits a header");
+        request.headers_mut().insert("authorization", value);
+        let answer = timeout(PATIENCE, client.requests.send_request(request)).await;
+        let answer = answer.expect("it answers").expect("it answers");
+        assert_eq!(answer.status(), StatusCode::OK);
+    }
+
+    #[tokio::test]
     async fn https_speaks_http1_too() {
         let cluster = secured().await;
         let stream = connect_secure(&cluster, b"http/1.1").await;

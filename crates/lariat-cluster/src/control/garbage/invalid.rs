@@ -28,7 +28,7 @@ pub(super) fn report(plane: &Plane, catalog: &Catalog, node: &Node, reference: &
     let (name, own) = (node.key.name(), node.key.namespace());
     let namespace = own.unwrap_or("default");
     let now = plane.server.clock.now();
-    let nanoseconds = plane.server.clock.present().as_nanosecond();
+    let nanoseconds = plane.server.clock.timestamp().as_nanosecond();
     let message = format!(
         "ownerRef [{}/{}, namespace: {}, name: {}, uid: {}] does not exist in namespace {:?}",
         reference.api_version,

@@ -118,7 +118,7 @@ impl<'a> Look<'a> {
     pub(super) fn until(&self, time: &str, after: Duration) -> Option<Instant> {
         let then: jiff::Timestamp = time.parse().ok()?;
         let end = then.checked_add(after).unwrap_or(jiff::Timestamp::MAX);
-        let left = end.duration_since(self.plane.server.clock.present());
+        let left = end.duration_since(self.plane.server.clock.timestamp());
         let left = Duration::try_from(left).ok()?;
         (!left.is_zero()).then(|| Instant::now() + left)
     }

@@ -18,7 +18,7 @@ mod workloads;
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Call;
 use crate::api::negotiate::MetaVersion;
@@ -26,7 +26,7 @@ use crate::api::query::Query;
 use crate::api::status::{ApiError, Cause};
 use crate::clock::Clock;
 use crate::kinds::Resource;
-use crate::store::Stored;
+use crate::store::{Draft, EventType, Object, Stored};
 use column::Printer;
 use row::{Cells, Row};
 
@@ -139,6 +139,18 @@ impl Table {
         json.extend_from_slice(&self.row(stored));
         json.extend_from_slice(b"]}");
         json
+    }
+
+    /// Makes the object that stands for a revision in a bookmark.
+    pub(super) fn bookmark(&self, revision: u64, ends_state: bool) -> Stored {
+        let mut metadata = json!({"creationTimestamp": null});
+        if ends_state {
+            metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
+        }
+        let mut object = Object::new();
+        object.insert("metadata".into(), metadata);
+        self.resource.set_type(&mut object);
+        Draft::new(&object).stamp(revision, EventType::Modified)
     }
 
     fn definitions(&self) -> Vec<Value> {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use serde_json::json;
 
 use crate::api::negotiate::Shape;
 use crate::api::status::ApiError;
@@ -84,12 +83,7 @@ impl Framer {
 
     fn bookmark_with(&self, revision: u64, ends_state: bool) -> Bytes {
         if let Some(table) = &self.table {
-            let mut metadata = json!({"creationTimestamp": null});
-            if ends_state {
-                metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
-            }
-            let object = [("metadata".to_owned(), metadata)].into_iter().collect();
-            let stored = Draft::new(&object).stamp(revision, EventType::Modified);
+            let stored = table.bookmark(revision, ends_state);
             return self.table_event(table, &stored, "BOOKMARK");
         }
         let more = match ends_state {

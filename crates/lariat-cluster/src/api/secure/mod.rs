@@ -1,5 +1,7 @@
 //! TLS in front of HTTP.
 
+mod generate;
+
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -24,11 +26,21 @@ pub(crate) struct Security {
     identity: Option<Identity>,
 }
 
-/// Both in PEM.
+/// What the server shows its clients.
 #[derive(Clone)]
-struct Identity {
+enum Identity {
+    /// It is still to be made.
+    Generated,
+    Given(Given),
+}
+
+/// All in PEM.
+#[derive(Clone)]
+struct Given {
     certificates: String,
     key: String,
+    /// What clients have to trust.
+    authority: String,
 }
 
 /// Takes connections, and does the server's part of the handshake where they are encrypted.
@@ -44,7 +56,28 @@ impl Security {
 
     pub(crate) fn new(certificates: String, key: String) -> Self {
         Self {
-            identity: Some(Identity { certificates, key }),
+            identity: Some(Identity::Given(Given {
+                authority: certificates.clone(),
+                certificates,
+                key,
+            })),
+        }
+    }
+
+    /// Makes an authority, and a certificate of it for this machine, when the cluster starts.
+    pub(crate) fn generated() -> Self {
+        Self {
+            identity: Some(Identity::Generated),
+        }
+    }
+
+    /// Returns the same with its certificate at hand.
+    pub(crate) fn ready(self) -> io::Result<Self> {
+        match self.identity {
+            Some(Identity::Generated) => Ok(Self {
+                identity: Some(generate::identity().map_err(|error| invalid(&error))?),
+            }),
+            _ => Ok(self),
         }
     }
 
@@ -57,17 +90,22 @@ impl Security {
 
     /// Returns the certificates a client has to trust, in PEM.
     pub(crate) fn authority(&self) -> Option<&str> {
-        let identity = self.identity.as_ref()?;
-        Some(&identity.certificates)
+        match self.identity.as_ref()? {
+            Identity::Given(given) => Some(&given.authority),
+            Identity::Generated => None,
+        }
     }
 
     pub(crate) fn acceptor(&self) -> io::Result<Acceptor> {
-        let tls = self.identity.as_ref().map(Identity::acceptor).transpose()?;
+        let tls = match &self.identity {
+            Some(Identity::Given(given)) => Some(given.acceptor()?),
+            Some(Identity::Generated) | None => None,
+        };
         Ok(Acceptor { tls })
     }
 }
 
-impl Identity {
+impl Given {
     fn acceptor(&self) -> io::Result<TlsAcceptor> {
         let unreadable = |error: pem::Error| invalid(&error);
         let certificates = CertificateDer::pem_slice_iter(self.certificates.as_bytes())

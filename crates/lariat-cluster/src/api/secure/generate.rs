@@ -1,0 +1,44 @@
+//! An authority and a certificate for a server on this machine.
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
+    KeyPair, KeyUsagePurpose,
+};
+
+use super::{Given, Identity};
+
+/// The names under which a server on this machine is reached.
+const NAMES: [&str; 7] = [
+    "127.0.0.1",
+    "::1",
+    "localhost",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+];
+
+/// Makes both.
+pub(super) fn identity() -> Result<Identity, rcgen::Error> {
+    let mut authority = CertificateParams::default();
+    authority
+        .distinguished_name
+        .push(DnType::CommonName, "lariat authority");
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
+
+    let mut server = CertificateParams::new(NAMES.map(str::to_owned))?;
+    server
+        .distinguished_name
+        .push(DnType::CommonName, "lariat cluster");
+    server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let key = KeyPair::generate()?;
+    let certificate = server.signed_by(&key, &authority)?;
+    Ok(Identity::Given(Given {
+        certificates: certificate.pem(),
+        key: key.serialize_pem(),
+        authority: authority.pem(),
+    }))
+}

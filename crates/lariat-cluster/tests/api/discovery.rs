@@ -1,0 +1,159 @@
+//! Discovery and OpenAPI.
+
+use crate::bench::{Bench, CONFIG_MAPS, text};
+use crate::kinds::definition;
+use http::{Method, StatusCode};
+use serde_json::{Value, json};
+
+const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
+    application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
+
+fn member<'a>(list: &'a Value, key: &str, value: &str) -> &'a Value {
+    let mut elements = list.as_array().into_iter().flatten();
+    let found = elements.find(|each| each.pointer(key) == Some(&value.into()));
+    found.unwrap_or_else(|| panic!("no {value} in {list:#}"))
+}
+
+#[tokio::test(start_paused = true)]
+async fn subresources_are_listed_with_kinds_and_verbs_of_their_own() {
+    let bench = Bench::new().await;
+    let core = bench.get("/api/v1").await.json();
+    let resource = |name: &str| member(&core["resources"], "/name", name).clone();
+    assert_eq!(resource("pods/eviction")["group"], "policy");
+    assert_eq!(resource("serviceaccounts/token")["kind"], "TokenRequest");
+    assert_eq!(resource("namespaces/finalize")["verbs"], json!(["update"]));
+    assert_eq!(resource("bindings")["verbs"], json!(["create"]));
+    assert_eq!(resource("pods/log")["verbs"], json!(["get"]));
+    let apps = bench.get("/apis/apps/v1").await.json();
+    let scale = member(&apps["resources"], "/name", "deployments/scale");
+    assert_eq!(
+        (text(scale, "/group"), text(scale, "/version")),
+        ("autoscaling", "v1")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn groups_come_in_the_order_in_which_clients_prefer_them() {
+    let bench = Bench::new().await;
+    bench
+        .define(&definition("widgets", "Widget", "Namespaced"))
+        .await;
+    let groups = bench.get("/apis").await.json();
+    let names: Vec<&str> = groups["groups"]
+        .as_array()
+        .expect("there are groups")
+        .iter()
+        .map(|group| text(group, "/name"))
+        .collect();
+    assert_eq!(
+        names[..3],
+        ["apiregistration.k8s.io", "apps", "events.k8s.io"]
+    );
+    assert_eq!(names.last(), Some(&"demo.dev"));
+    let autoscaling = member(&groups["groups"], "/name", "autoscaling");
+    assert_eq!(text(autoscaling, "/preferredVersion/version"), "v2");
+}
+
+#[tokio::test(start_paused = true)]
+async fn aggregated_discovery_has_a_tag_that_changes_with_the_definitions() {
+    let bench = Bench::new().await;
+    let accept = ("accept", AGGREGATED);
+    let first = bench.ask(Method::GET, "/apis", &[accept], "").await;
+    let content_type = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+    assert_eq!(first.headers["content-type"], content_type);
+    assert_eq!(first.headers["vary"], "Accept");
+    let tag = first.headers["etag"]
+        .to_str()
+        .expect("a tag is a text")
+        .to_owned();
+    let known = [accept, ("if-none-match", tag.as_str())];
+    let again = bench.ask(Method::GET, "/apis", &known, "").await;
+    assert_eq!(
+        (again.code, again.text.as_str()),
+        (StatusCode::NOT_MODIFIED, "")
+    );
+
+    bench
+        .define(&definition("widgets", "Widget", "Namespaced"))
+        .await;
+    let changed = bench.ask(Method::GET, "/apis", &known, "").await.json();
+    let group = member(&changed["items"], "/metadata/name", "demo.dev");
+    assert_eq!(text(group, "/versions/0/version"), "v2");
+    let kind = json!({"group": "demo.dev", "version": "v2", "kind": "Widget"});
+    assert_eq!(group["versions"][0]["resources"][0]["responseKind"], kind);
+
+    let older = AGGREGATED.replace("v=v2;", "v=v9;");
+    let older = bench
+        .ask(Method::GET, "/api", &[("accept", &older)], "")
+        .await;
+    assert_eq!(older.json()["apiVersion"], "apidiscovery.k8s.io/v2beta1");
+    assert_eq!(bench.get("/api").await.json()["kind"], "APIVersions");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_custom_kind_is_explained_by_its_schema() {
+    let bench = Bench::new().await;
+    let before = bench.get("/openapi/v3").await;
+    let mut definition = definition("widgets", "Widget", "Namespaced");
+    let size = json!({"type": "integer", "description": "How big."});
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"] =
+        json!({"spec": {"type": "object", "properties": {"size": size}}});
+    bench.define(&definition).await;
+    let index = bench.get("/openapi/v3").await;
+    assert_ne!(before.headers["etag"], index.headers["etag"]);
+    let index = index.json();
+    let url = text(&index, "/paths/apis~1demo.dev~1v1/serverRelativeURL");
+    let document = bench.get(url).await.json();
+    let schema = &document["components"]["schemas"]["dev.demo.v1.Widget"];
+    assert_eq!(schema["properties"]["spec"]["properties"]["size"], size);
+    let kind = json!([{"group": "demo.dev", "version": "v1", "kind": "Widget"}]);
+    assert_eq!(schema["x-kubernetes-group-version-kind"], kind);
+    let list = &document["components"]["schemas"]["dev.demo.v1.WidgetList"];
+    assert_eq!(list["required"], json!(["items"]));
+    let path = "/apis/demo.dev/v1/namespaces/{namespace}/widgets/{name}";
+    let patch = &document["paths"][path]["patch"];
+    member(&patch["parameters"], "/name", "fieldValidation");
+    assert_eq!(
+        bench.get("/openapi/v3/apis/none/v1").await.code,
+        StatusCode::NOT_FOUND
+    );
+    assert_eq!(bench.get("/openapi/v2").await.code, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn health_tells_its_checks_if_asked() {
+    let bench = Bench::new().await;
+    assert_eq!(bench.get("/livez").await.text, "ok");
+    let verbose = bench.get("/readyz?verbose").await.text;
+    assert!(verbose.starts_with("[+]ping ok\n"), "{verbose}");
+    assert!(verbose.ends_with("readyz check passed\n"), "{verbose}");
+    assert_eq!(bench.get("/healthz/ping").await.text, "ok");
+    assert_eq!(bench.get("/healthz/none").await.code, StatusCode::NOT_FOUND);
+    let paths = bench.get("/").await.json();
+    assert!(
+        paths["paths"]
+            .as_array()
+            .is_some_and(|all| all.contains(&json!("/apis/apps/v1")))
+    );
+    bench.config_map("a", json!({})).await;
+    let metrics = bench.get("/metrics").await.text;
+    let line = "apiserver_storage_objects{resource=\"configmaps\"} 1\n";
+    assert!(metrics.contains(line), "{metrics}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_can_be_asked_for_by_path() {
+    let bench = Bench::new().await;
+    bench.config_map("a", json!({})).await;
+    bench.config_map("b", json!({})).await;
+    let path = CONFIG_MAPS.replace("/api/v1", "/api/v1/watch");
+    assert_eq!(
+        bench.watch(&path).await.shorts(2).await,
+        ["ADDED a", "ADDED b"]
+    );
+    assert_eq!(
+        bench.watch(&format!("{path}/b")).await.short().await,
+        "ADDED b"
+    );
+    assert_eq!(bench.cluster.journal().count("watch", "configmaps"), 2);
+}
