@@ -6,10 +6,10 @@ mod abuse;
 mod admin;
 
 mod compression;
+mod customs;
 mod deletion;
 mod fault_bodies;
 mod fault_clients;
-mod customs;
 mod fault_reads;
 mod fault_rules;
 mod fault_watches;
