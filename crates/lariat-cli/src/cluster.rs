@@ -46,13 +46,11 @@ fn builder(options: &Options) -> Result<ClusterBuilder> {
     if options.switches.simulate_workloads {
         builder = builder.simulate_workloads(Workloads::default());
     }
-    for (option, given) in [
-        ("--token", options.token.is_some()),
-        ("--tls", options.switches.tls),
-    ] {
-        if given {
-            bail!("this build of lariat does not know {option} yet");
-        }
+    if let Some(token) = &options.token {
+        builder = builder.token(token).require_authentication();
+    }
+    if options.switches.tls {
+        bail!("this build of lariat does not know --tls yet");
     }
     Ok(builder)
 }

@@ -322,6 +322,17 @@ async fn the_switches_reach_the_cluster() {
 }
 
 #[tokio::test]
+async fn without_the_token_nobody_gets_in() {
+    let folder = Folder::new();
+    let path = folder.0.join("kubeconfig");
+    let served =
+        Served::start(&["--token", "sesame", "--kubeconfig", path.to_str().unwrap()]).await;
+    assert!(served.get("/api/v1/pods").await.starts_with("HTTP/1.1 403"));
+    let kubeconfig = fs::read_to_string(&path).unwrap();
+    assert!(kubeconfig.contains("\"sesame\""), "{kubeconfig}");
+}
+
+#[tokio::test]
 async fn help_and_version_go_to_stdout() {
     for (arguments, expected) in [
         (&["--help"][..], "Usage: lariat COMMAND"),
