@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use lariat_cluster::{Cluster, ClusterBuilder, Workloads};
 
 use crate::arguments::Options;
@@ -25,7 +25,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 }
 
 async fn start(options: &Options) -> Result<Cluster> {
-    let started = builder(options)?.start().await;
+    let started = builder(options).start().await;
     started.map_err(|error| {
         let reason = lariat_core::describe(&error);
         match reason.contains("data file") {
@@ -36,7 +36,7 @@ async fn start(options: &Options) -> Result<Cluster> {
 }
 
 /// Hands the options to the cluster.
-fn builder(options: &Options) -> Result<ClusterBuilder> {
+fn builder(options: &Options) -> ClusterBuilder {
     let mut builder = Cluster::builder()
         .listen_on(options.listen)
         .admin(options.switches.admin);
@@ -50,9 +50,9 @@ fn builder(options: &Options) -> Result<ClusterBuilder> {
         builder = builder.token(token).require_authentication();
     }
     if options.switches.tls {
-        bail!("this build of lariat does not know --tls yet");
+        builder = builder.tls_generated();
     }
-    Ok(builder)
+    builder
 }
 
 /// Fills the cluster, says that it is ready, and then only returns with an error.

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, CONFIG_MAPS, DEFINITIONS, text};
 use crate::kinds::{WIDGETS, definition, widget};
 use http::StatusCode;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::{Duration, sleep};
 
 const PODS: &str = "/api/v1/namespaces/default/pods";

@@ -41,7 +41,7 @@ impl Difference {
     }
 
     fn put(&mut self, step: &Step, own: Own, below: Self) {
-        let mut put = |set: &mut Set, is: Own, below: Set| {
+        let put = |set: &mut Set, is: Own, below: Set| {
             if own == is || !below.is_empty() {
                 set.add(step.clone(), own == is, below);
             }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::api::negotiate::Shape;
 use crate::api::status::ApiError;
 use crate::kinds::Resource;
-use crate::store::{Draft, EventType, METADATA_HEAD, Stored};
+use crate::store::{EventType, METADATA_HEAD, Stored};
 use crate::verbs::table::Table;
 use crate::verbs::{Call, view};
 
