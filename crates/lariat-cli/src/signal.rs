@@ -10,8 +10,10 @@ const INTERRUPTED: i32 = 130;
 /// Either way the next such signal ends the process at once.
 pub(crate) async fn until_asked<T>(work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
-        done = work => Some(done),
+        biased;
+        // First, so that there is a handler before the work tells anybody that it goes on.
         () = asked() => None,
+        done = work => Some(done),
     }
 }
 

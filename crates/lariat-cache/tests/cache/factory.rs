@@ -7,6 +7,7 @@ use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
 use lariat_cache::{MissingKind, Phase, SharedCacheFactory};
+use lariat_cluster::faults::{Action, Rule};
 use lariat_core::{Gvk, ResourceKind, Scope};
 use serde_json::json;
 use tokio::time::{self, Instant};
@@ -150,7 +151,19 @@ async fn a_kind_that_is_waited_for_is_picked_up_when_it_is_defined() {
 
 #[tokio::test(start_paused = true)]
 async fn a_resource_is_mapped_to_its_kind() {
+    a_resource_is_mapped_with(false, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resource_is_mapped_to_its_kind_by_an_old_server() {
+    a_resource_is_mapped_with(true, 2).await;
+}
+
+async fn a_resource_is_mapped_with(legacy: bool, requests: usize) {
     let cluster = cluster().await;
+    if legacy {
+        cluster.faults().add(Rule::new(Action::LegacyDiscovery));
+    }
     let clients = lariat_cache::SharedClientFactory::new(cluster.client());
     let deployments = clients
         .mapper()
@@ -166,8 +179,8 @@ async fn a_resource_is_mapped_to_its_kind() {
     assert_eq!(again.plural(), "statefulsets");
     assert_eq!(
         cluster.journal().requests().len(),
-        2,
-        "one request for all groups, which this server does not answer, and one for this one"
+        requests,
+        "one request for all groups, and one for this one if the server does not tell of all at once"
     );
     let error = clients
         .mapper()

@@ -10,7 +10,7 @@ use super::negotiate::{Form, accepts_gzip};
 use super::query::Query;
 use super::route::Route;
 use super::status::ApiError;
-use crate::faults::{Asked, Met};
+use crate::faults::{Action, Asked, Met};
 use crate::journal::{self, Mark};
 use crate::server::Server;
 use crate::verbs::Verb;
@@ -25,6 +25,8 @@ pub(crate) struct Arrival {
     pub(crate) mark: Option<Mark>,
     /// It came by no connection, from a client in this process.
     pub(crate) in_process: bool,
+    /// It is answered as if it did not ask for the newer form of discovery.
+    legacy: bool,
 }
 
 impl Arrival {
@@ -36,6 +38,7 @@ impl Arrival {
             query: Query::parse(parts.uri.query().unwrap_or_default()),
             parts,
             in_process,
+            legacy: false,
         };
         if let Route::Objects(target) = &mut arrival.route
             && target.watches
@@ -55,6 +58,7 @@ impl Arrival {
                 kinds: &server.kinds,
             });
             request.faults.clone_from(&met.actions);
+            arrival.legacy = met.actions.contains(&Action::LegacyDiscovery);
         }
         arrival.mark = Some(server.journal.record(request));
         (arrival, met)
@@ -78,6 +82,9 @@ impl Arrival {
     }
 
     pub(crate) fn accept(&self) -> &str {
+        if self.legacy {
+            return "application/json";
+        }
         self.header(&ACCEPT)
     }
 

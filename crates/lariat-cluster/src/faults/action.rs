@@ -57,6 +57,8 @@ pub enum Action {
     ReplayEvents(usize),
     /// Refuses watches that ask for initial events with 422, as old servers do. Legal.
     RefuseWatchList,
+    /// Answers discovery group by group only, as servers before Kubernetes 1.26 do. Legal.
+    LegacyDiscovery,
     /// Leaves out the bookmark that marks the end of the initial events. **Illegal.**
     OmitInitialEnd,
     /// Sends the body of an answer with no more than so many bytes a second. Legal.
@@ -133,6 +135,7 @@ impl Action {
             | Self::CutWatch(_)
             | Self::HangWatch(_)
             | Self::RefuseWatchList
+            | Self::LegacyDiscovery
             | Self::Bandwidth(_)
             | Self::SkipStates
             | Self::Recreate(_)

@@ -81,6 +81,7 @@ impl Action {
             Self::Recreate(_) => !asked.request.resource.is_empty(),
             Self::Reject(_) => asked.is(&["create", "update", "patch", "delete"]),
             Self::ExceedQuota(_) => asked.is(&["create"]),
+            Self::LegacyDiscovery => matches!(&*asked.request.path, "/api" | "/apis"),
             Self::RefuseWatchList => asked.asks_for_initial_events(),
             Self::OmitInitialEnd => {
                 let from_state = asked.asks_for_initial_events() || !asked.names_version();

@@ -234,7 +234,9 @@ mod tests {
 
     fn paths(set: &Set) -> std::collections::BTreeSet<String> {
         let mut paths = std::collections::BTreeSet::new();
-        set.each(&mut |path| drop(paths.insert(path.to_owned())));
+        set.each(&mut |path| {
+            paths.insert(path.to_owned());
+        });
         paths
     }
 

@@ -93,7 +93,7 @@ fn walk(
             }),
             other => wrong(other, &go_type(typed)),
         },
-        Resolved::Map(_) | Resolved::Struct(_) => match value {
+        Resolved::Map | Resolved::Struct => match value {
             Value::Object(object) => members(typed, object, path, unknown),
             other => wrong(other, &go_type(typed)),
         },
@@ -143,11 +143,14 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
         | (Scalar::Number, Value::Number(_))
         | (Scalar::IntOrString, Value::String(_)) => Fit::Fits,
         (Scalar::Int32, Value::Number(number)) => {
-            let fits = number.as_i64().is_some_and(|n| i32::try_from(n).is_ok());
-            if fits { Fit::Fits } else { Fit::Wrong }
+            if is_int32(number) {
+                Fit::Fits
+            } else {
+                Fit::Wrong
+            }
         }
         (Scalar::Int64, Value::Number(number)) if number.is_i64() => Fit::Fits,
-        (Scalar::IntOrString, Value::Number(number)) if number.is_i64() => Fit::Fits,
+        (Scalar::IntOrString, Value::Number(number)) if is_int32(number) => Fit::Fits,
         (Scalar::Bytes, Value::String(text)) => match BASE64.decode(text) {
             Ok(_) => Fit::Fits,
             Err(error) => Fit::Unreadable(format!("illegal base64 data: {error}")),
@@ -158,6 +161,11 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
         (Scalar::Quantity, Value::Number(number)) => quantity(&number.to_string(), value),
         _ => Fit::Wrong,
     }
+}
+
+fn is_int32(number: &serde_json::Number) -> bool {
+    let number = number.as_i64();
+    number.is_some_and(|number| i32::try_from(number).is_ok())
 }
 
 /// Times are kept in whole seconds, UTC.

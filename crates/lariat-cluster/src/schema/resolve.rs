@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Field, List, Map, Patch, Scalar, Struct, Type, TypeId, Types};
+use super::{Field, List, Patch, Scalar, Type, TypeId, Types};
 
 /// A type among those it refers to.
 #[derive(Debug, Clone, Copy)]
@@ -18,8 +18,8 @@ pub(crate) enum Resolved<'a> {
     /// Some scalar; `None` is any.
     Scalar(Option<Scalar>),
     List(&'a List),
-    Map(&'a Map),
-    Struct(&'a Struct),
+    Map,
+    Struct,
     /// A list of which nothing is known: one value.
     AnyList,
     /// A map of which nothing is known: its members are on their own.
@@ -56,8 +56,8 @@ impl<'a> TypeRef<'a> {
         match self.get() {
             Some(Type::Scalar(scalar)) => Resolved::Scalar(Some(*scalar)),
             Some(Type::List(list)) => Resolved::List(list),
-            Some(Type::Map(map)) => Resolved::Map(map),
-            Some(Type::Struct(fields)) => Resolved::Struct(fields),
+            Some(Type::Map(_)) => Resolved::Map,
+            Some(Type::Struct(_)) => Resolved::Struct,
             Some(Type::Any) | None => match value {
                 Value::Array(_) => Resolved::AnyList,
                 Value::Object(_) => Resolved::AnyMap,

@@ -69,7 +69,8 @@ async fn fields_of_a_kind_select_where_the_kind_says_so() {
     let bench = Bench::new().await;
     let pods = "/api/v1/namespaces/default/pods";
     for (name, node) in [("a", "n1"), ("b", "n2")] {
-        let pod = json!({"metadata": {"name": name}, "spec": {"nodeName": node}});
+        let pod = json!({"metadata": {"name": name}, "spec": {"nodeName": node,
+            "containers": [{"name": "c", "image": "i"}]}});
         bench.post(pods, &pod).await;
     }
     assert_eq!(

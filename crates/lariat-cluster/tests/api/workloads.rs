@@ -544,15 +544,20 @@ async fn nothing_moves_when_everything_is_as_it_should_be() {
 async fn numbers_beyond_all_measure_do_not_end_the_simulation() {
     let slow = Duration::from_secs(3600);
     let bench = bench(Workloads::default().scheduling(slow)).await;
-    let huge = i64::MAX;
+    let huge = i32::MAX;
     let rolling = json!({"maxSurge": huge, "maxUnavailable": huge});
     let spec = json!({
         "replicas": huge, "strategy": {"rollingUpdate": rolling}, "minReadySeconds": huge,
         "podManagementPolicy": "Parallel", "ordinals": {"start": huge - 300},
-        "parallelism": huge, "completions": huge, "activeDeadlineSeconds": huge,
+        "parallelism": huge, "completions": huge, "activeDeadlineSeconds": i64::MAX,
     });
     for path in [DEPLOYMENTS, STATEFUL_SETS, JOBS] {
-        bench.make(path, &workload("w", &spec)).await;
+        let mut object = workload("w", &spec);
+        if path == JOBS {
+            object["spec"]["template"] = template("w", "i:1", "Never");
+            object["spec"]["selector"] = Value::Null;
+        }
+        bench.make(path, &object).await;
         for _ in 0..5 {
             tokio::task::yield_now().await;
         }

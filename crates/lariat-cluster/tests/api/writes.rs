@@ -174,6 +174,10 @@ async fn merge_patches_change_what_they_name() {
     let answer = bench
         .call(Method::PATCH, ONE, "application/apply-patch+yaml", "{}")
         .await;
+    answer.fails(422, "Invalid");
+    let answer = bench
+        .call(Method::PATCH, ONE, "application/x-patch", "{}")
+        .await;
     answer.fails(415, "UnsupportedMediaType");
 }
 
@@ -213,11 +217,16 @@ async fn status_and_spec_are_written_apart_and_only_spec_counts() {
     let bench = Bench::new().await;
     let deployments = "/apis/apps/v1/namespaces/default/deployments";
     let path = format!("{deployments}/d");
-    let sent =
-        json!({"metadata": {"name": "d"}, "spec": {"replicas": 1}, "status": {"replicas": 9}});
+    let sent = json!({
+        "metadata": {"name": "d"}, "status": {"replicas": 9},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "d"}}, "template": {
+            "metadata": {"labels": {"app": "d"}},
+            "spec": {"containers": [{"name": "c", "image": "i"}]},
+        }},
+    });
     let created = bench.post(deployments, &sent).await.json();
     assert_eq!(created["metadata"]["generation"], 1);
-    assert!(created["status"].is_null());
+    assert_eq!(created["status"], json!({}));
 
     let both = json!({"spec": {"replicas": 2}, "status": {"replicas": 2}});
     let main = bench.merge(&path, both.clone()).await.json();
@@ -225,7 +234,7 @@ async fn status_and_spec_are_written_apart_and_only_spec_counts() {
         (&main["spec"]["replicas"], &main["metadata"]["generation"]),
         (&json!(2), &json!(2))
     );
-    assert!(main["status"].is_null());
+    assert_eq!(main["status"], json!({}));
 
     let sent = json!({
         "spec": {"replicas": 5}, "status": {"replicas": 2}, "metadata": {"labels": {"x": "y"}},
@@ -233,8 +242,11 @@ async fn status_and_spec_are_written_apart_and_only_spec_counts() {
     let status = bench.merge(&format!("{path}/status"), sent).await.json();
     assert_eq!(status["status"], json!({"replicas": 2}));
     assert_eq!(
-        (&status["spec"], &status["metadata"]["generation"]),
-        (&json!({"replicas": 2}), &json!(2))
+        (
+            &status["spec"]["replicas"],
+            &status["metadata"]["generation"]
+        ),
+        (&json!(2), &json!(2))
     );
     assert!(status["metadata"]["labels"].is_null());
 
@@ -317,7 +329,8 @@ async fn a_scheduled_pod_has_time_to_end_and_an_unscheduled_one_goes_at_once() {
     let bench = Bench::new().await;
     let pods = "/api/v1/namespaces/default/pods";
     for (name, node) in [("free", json!(null)), ("bound", json!("node-1"))] {
-        let pod = json!({"metadata": {"name": name}, "spec": {"nodeName": node, "containers": []}});
+        let pod = json!({"metadata": {"name": name}, "spec": {"nodeName": node,
+            "containers": [{"name": "c", "image": "i"}]}});
         let created = bench.post(pods, &pod).await.json();
         assert_eq!(created["status"]["phase"], "Pending");
     }

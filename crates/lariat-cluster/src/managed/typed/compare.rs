@@ -75,7 +75,7 @@ fn walk(typed: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> (Own, D
             ..
         }) => return (leaf(old, new), Difference::default()),
         Resolved::List(list) => items(typed, list, old, new),
-        Resolved::Map(_) | Resolved::Struct(_) | Resolved::AnyMap => members(typed, old, new),
+        Resolved::Map | Resolved::Struct | Resolved::AnyMap => members(typed, old, new),
     };
     let own = match (old, new) {
         (None, _) => Own::Added,

@@ -22,8 +22,8 @@ fn walk(typed: TypeRef<'_>, value: &Value) -> (bool, Set) {
             ..
         }) => (true, Set::default()),
         Resolved::List(list) => (false, items(typed, list, value)),
-        Resolved::Map(_) | Resolved::Struct(_) if typed.is_atomic() => (true, Set::default()),
-        Resolved::Map(_) | Resolved::Struct(_) | Resolved::AnyMap => (false, members(typed, value)),
+        Resolved::Map | Resolved::Struct if typed.is_atomic() => (true, Set::default()),
+        Resolved::Map | Resolved::Struct | Resolved::AnyMap => (false, members(typed, value)),
     }
 }
 

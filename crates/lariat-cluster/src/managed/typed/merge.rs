@@ -24,7 +24,7 @@ fn walk(typed: TypeRef<'_>, live: Option<&Value>, applied: Option<&Value>) -> Op
             ..
         }) => return applied.cloned(),
         Resolved::List(list) => Value::Array(items(typed, list, live, applied)),
-        Resolved::Map(_) | Resolved::Struct(_) | Resolved::AnyMap => {
+        Resolved::Map | Resolved::Struct | Resolved::AnyMap => {
             Value::Object(members(typed, live, applied))
         }
     };

@@ -24,7 +24,7 @@ fn walk(typed: TypeRef<'_>, value: &Value, fields: &Set) -> Option<Value> {
             ..
         }) => return Some(value.clone()),
         Resolved::List(list) => items(typed, list, value, fields),
-        Resolved::Map(_) | Resolved::Struct(_) | Resolved::AnyMap => members(typed, value, fields),
+        Resolved::Map | Resolved::Struct | Resolved::AnyMap => members(typed, value, fields),
     };
     (!is_void(Some(&rest))).then_some(rest)
 }

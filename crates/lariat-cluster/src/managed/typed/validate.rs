@@ -33,7 +33,7 @@ fn walk(typed: TypeRef<'_>, value: &Value, path: &str, errors: &mut Vec<String>)
             Value::Array(values) => items(typed, list, values, path, errors),
             other => refuse(format!("expected list, got {}", shown(other))),
         },
-        Resolved::Map(_) | Resolved::Struct(_) | Resolved::AnyMap => match value {
+        Resolved::Map | Resolved::Struct | Resolved::AnyMap => match value {
             Value::Object(_) => members(typed, value, path, errors),
             other => refuse(format!("expected map, got {}", shown(other))),
         },
