@@ -95,8 +95,9 @@ fn pod(old: &Object, new: &Object) -> Vec<Cause> {
             }
         }
         // Missing lists were made by looking at them.
-        spec.as_object_mut()
-            .map(|spec| spec.retain(|_, value| !value.is_null()));
+        if let Some(spec) = spec.as_object_mut() {
+            spec.retain(|_, value| !value.is_null());
+        }
         // While nobody looks at a gated Pod, its selection of nodes may be narrowed.
         let gated = at(object, &["spec", "schedulingGates"]).is_some();
         if gated {
@@ -157,8 +158,9 @@ fn stateful_set(old: &Object, new: &Object) -> Vec<Cause> {
     ];
     let fixed = |object: &Object| {
         let mut spec = object.get("spec").cloned().unwrap_or_default();
-        spec.as_object_mut()
-            .map(|spec| spec.retain(|member, _| !free.contains(&member.as_str())));
+        if let Some(spec) = spec.as_object_mut() {
+            spec.retain(|member, _| !free.contains(&member.as_str()));
+        }
         spec
     };
     let message = "updates to statefulset spec for fields other than 'replicas', 'ordinals', \
