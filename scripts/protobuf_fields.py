@@ -1,7 +1,7 @@
 """The numbers of the fields of Kubernetes' types in protobuf, for schema-table.py.
 
-They are in the tags of Go's structs, which kubectl (Apache-2.0) keeps for reflection, and so is which fields are
-pointers. kubectl lacks two groups, whose numbers come from the crate k8s-pb (Apache-2.0).
+They are in the tags of Go's structs, which kubectl (Apache-2.0) keeps for reflection, and so is which fields are left
+out when they are zero: those that are no pointers and are tagged so. kubectl lacks two groups, whose numbers come from the crate k8s-pb (Apache-2.0).
 """
 
 import json
@@ -25,7 +25,7 @@ FOLDERS = {
     "apiregistration.v1": "kube_aggregator/pkg/apis/apiregistration/v1",
 }
 
-# The scalars of those groups that are pointers. The limits of a JSONSchemaProps are all, its flags but one are not.
+# The optional scalars of those groups that are pointers.
 POINTERS = {
     "apiextensions.v1.CustomResourceDefinitionVersion": {"deprecationWarning"},
     "apiextensions.v1.CustomResourceSubresourceScale": {"labelSelectorPath"},
@@ -46,7 +46,7 @@ SPELLED = {"$ref": "ref", "$schema": "schema", "JSONSchemas": "jSONSchemas"}
 @dataclass
 class Wire:
     numbers: tuple
-    pointer: bool
+    keeps_zero: bool
 
 
 def of_program(data):
@@ -79,9 +79,10 @@ def members(type_):
         name, *options = tags["json"].split(",")
         if "inline" in options:
             for below, wire in members(field.type):
-                yield below, Wire((number, *wire.numbers), wire.pointer)
+                yield below, Wire((number, *wire.numbers), wire.keeps_zero)
         elif name != "-":
-            yield name, Wire((number,), field.type.kind == go_types.POINTER)
+            omits = {"omitempty", "omitzero"}.intersection(options)
+            yield name, Wire((number,), field.type.kind == go_types.POINTER or not omits)
 
 
 def of_crate():
