@@ -79,6 +79,12 @@ impl Builtin {
     }
 }
 
+/// Returns the version and name of each kind.
+#[cfg(test)]
+pub(super) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+    BUILTIN.kinds.keys().copied()
+}
+
 #[derive(Default)]
 struct Reader {
     types: Types,
@@ -208,6 +214,29 @@ mod tests {
     fn every_type_a_field_refers_to_is_in_the_table() {
         for (name, id) in &BUILTIN.by_name {
             assert!(matches!(BUILTIN.types.get(*id), Type::Struct(_)), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_field_of_a_kind_has_a_number() {
+        let mut pending: Vec<TypeId> = BUILTIN.kinds.values().copied().collect();
+        let mut seen = std::collections::HashSet::new();
+        while let Some(id) = pending.pop() {
+            if !seen.insert(id.0) {
+                continue;
+            }
+            match BUILTIN.types.get(id) {
+                Type::List(list) => pending.push(list.item),
+                Type::Map(map) => pending.push(map.value),
+                Type::Struct(fields) => {
+                    for field in fields.fields() {
+                        let of_envelope = matches!(&*field.name, "kind" | "apiVersion");
+                        assert!(field.wire.is_some() || of_envelope, "{field:?}");
+                        pending.push(field.type_id);
+                    }
+                }
+                Type::Scalar(_) | Type::Any => {}
+            }
         }
     }
 

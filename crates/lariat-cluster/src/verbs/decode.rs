@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::form::{self, Origin};
 use super::Call;
+use super::form::{self, Origin};
 use crate::api::document::Document;
 use crate::api::status::{ApiError, Cause};
 use crate::schema::protobuf::Envelope;

@@ -149,7 +149,10 @@ mod tests {
             "[(3, Fixed32), (4, Fixed64(1))]",
         );
         check(&[0x12, 3, b'h', b'i'], "unexpected EOF");
-        check(&[0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f], "unexpected EOF");
+        check(
+            &[0x12, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
+            "unexpected EOF",
+        );
         check(&[0x21, 1, 0], "unexpected EOF");
         check(&[0x08], "unexpected EOF");
         check(&[0x00, 1], "proto: illegal tag 0 (wire type 0)");
