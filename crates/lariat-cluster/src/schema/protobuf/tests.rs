@@ -30,6 +30,33 @@ fn make(api_version: &str, kind: &str, seed: u64) -> Value {
     object
 }
 
+/// The body is what `kubectl create deployment d --image=nginx --port=80 --namespace=n` sends.
+#[test]
+fn what_kubectl_sends_is_what_it_means() {
+    let sent = b"k8s\0\n\x15\n\x07apps/v1\x12\nDeployment\x12\xb1\x01\n\x1c\n\x01d\x12\0\x1a\x01n\"\0*\0\
+        2\x008\0B\0Z\x08\n\x03app\x12\x01d\x12\x82\x01\x08\x01\x12\n\n\x08\n\x03app\x12\x01d\x1aj\n\x1a\
+        \n\0\x12\0\x1a\0\"\0*\x002\x008\0B\0Z\x08\n\x03app\x12\x01d\x12L\x12.\n\x05nginx\x12\x05nginx*\0\
+        2\n\n\0\x10\0\x18P\"\0*\0B\0j\0r\0\x80\x01\0\x88\x01\0\x90\x01\0\xa2\x01\0\x1a\x002\0B\0J\0R\0X\0`\0\
+        h\0\x82\x01\0\x8a\x01\0\x9a\x01\0\xc2\x01\0\"\x02\n\0(\x008\0\x1a\x0c\x08\0\x10\0\x18\0 \0(\x008\0\
+        \x1a\0\"\0";
+    let labels = json!({"app": "d"});
+    let meant = json!({
+        "apiVersion": "apps/v1", "kind": "Deployment",
+        "metadata": {"name": "d", "namespace": "n", "labels": labels},
+        "spec": {
+            "replicas": 1, "selector": {"matchLabels": labels}, "strategy": {},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{
+                    "name": "nginx", "image": "nginx", "ports": [{"containerPort": 80}], "resources": {},
+                }]},
+            },
+        },
+        "status": {},
+    });
+    check(sent, &meant);
+}
+
 #[test]
 fn zeros_count_where_clients_tell_them_from_nothing() {
     let object = json!({
