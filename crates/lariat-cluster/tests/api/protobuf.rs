@@ -4,11 +4,10 @@ use http::Method;
 use serde_json::json;
 
 use crate::bench::{Answer, Bench, text};
-use crate::kinds::{definition, widget};
+use crate::kinds::{WIDGETS, definition, widget};
 
 const MEDIA: &str = "application/vnd.kubernetes.protobuf";
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
-const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
 /// Writes a field that is a text or a message.
 fn field(number: u8, payload: &[u8]) -> Vec<u8> {
@@ -84,10 +83,10 @@ async fn custom_resources_are_not_sent_in_it_but_options_are() {
     let widgets = definition("widgets", "Widget", "Namespaced");
     bench.define(&widgets).await;
     bench.post(WIDGETS, &widget("a")).await;
-    let object = body("example.com/v1", "Widget", &field(1, &field(1, b"b")));
+    let object = body("demo.dev/v1", "Widget", &field(1, &field(1, b"b")));
     let answer = send(&bench, Method::POST, WIDGETS, object).await;
     answer.fails(415, "UnsupportedMediaType");
     let path = format!("{WIDGETS}/a");
-    let answer = send(&bench, Method::DELETE, &path, options("example.com/v1")).await;
+    let answer = send(&bench, Method::DELETE, &path, options("demo.dev/v1")).await;
     answer.fails(409, "Conflict");
 }

@@ -188,7 +188,8 @@ impl Maker {
                 (0..count).map(|_| item()).collect()
             }
             Some(Type::Map(of)) => {
-                json!({"": self.value(typed.at(of.value), depth + 1), "a": self.value(typed.at(of.value), depth + 1)})
+                let mut below = || self.value(typed.at(of.value), depth + 1);
+                json!({"": below(), "a": below()})
             }
             Some(Type::Struct(_)) => self.object(typed, depth + 1),
             Some(Type::Scalar(scalar)) => self.scalar(*scalar),
