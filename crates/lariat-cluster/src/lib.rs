@@ -24,10 +24,10 @@
 //! and gzip for large answers.
 //!
 //! Not served yet: server-side apply, strategic merge patch, schema validation,
-//! OpenAPI, protobuf bodies, and tables of a kind's own columns. So kubectl gets, describes, labels,
-//! patches (`--type=merge`) and deletes, and creates with `--validate=false`; its commands that send
-//! protobuf, such as `create configmap`, are refused. Without simulation there is no kubelet: a deleted
-//! Pod that is not scheduled goes at once, one that is stays until it is deleted without grace period.
+//! OpenAPI, and tables of a kind's own columns. So kubectl gets, describes, labels, patches
+//! (`--type=merge`) and deletes, and creates with `--validate=false`. Requests may be in protobuf, as
+//! typed clients send them; answers never are. Without simulation there is no kubelet: a deleted Pod
+//! that is not scheduled goes at once, one that is stays until it is deleted without grace period.
 //!
 //! | feature | adds |
 //! |---|---|

@@ -218,6 +218,18 @@ mod tests {
         let as_protobuf = partial.replace("application/json", protobuf);
         check(&format!("{as_protobuf},{partial}"), Some(Shape::Metadata));
         check(&format!("{table},application/json"), Some(Shape::Table));
+        check(&format!("{protobuf},application/json"), Some(Shape::Whole));
+        let stream = format!("{protobuf};stream=watch,application/json;stream=watch");
+        check(&stream, Some(Shape::Whole));
+        let as_protobuf = table.replace("application/json", protobuf);
+        check(
+            &format!("{as_protobuf},{table},{protobuf}"),
+            Some(Shape::Table),
+        );
+        check(
+            &format!("{as_protobuf},application/json"),
+            Some(Shape::Whole),
+        );
         check(&table.replace("v=v1", "v=v1beta1"), Some(Shape::Table));
         check(&table.replace("Table", "Bogus"), None);
         check(&partial.replace("v=v1", "v=v9"), None);

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use super::{Field, List, ListKind, Map, Patch, Scalar, Schema, Struct, Type, TypeId, Types};
+use super::{
+    Field, List, ListKind, Map, Or, Patch, Scalar, Schema, Struct, Type, TypeId, Types, Wire,
+};
 
 /// Made by `scripts/schema-table.py`, which describes the format.
 const TABLE: &str = include_str!("types.txt");
@@ -22,6 +24,15 @@ struct Builtin {
 /// Returns the type of a built-in kind, if the table has it.
 pub(crate) fn builtin(api_version: &str, kind: &str) -> Option<Schema> {
     let root = *BUILTIN.kinds.get(&(api_version, kind))?;
+    Some(Schema {
+        types: Arc::clone(&BUILTIN.types),
+        root,
+    })
+}
+
+/// Returns a type that belongs to all groups, such as `DeleteOptions`.
+pub(super) fn of_every_group(kind: &str) -> Option<Schema> {
+    let root = *BUILTIN.by_name.get(format!("meta.v1.{kind}").as_str())?;
     Some(Schema {
         types: Arc::clone(&BUILTIN.types),
         root,
@@ -68,6 +79,12 @@ impl Builtin {
     }
 }
 
+/// Returns the version and name of each kind.
+#[cfg(test)]
+pub(super) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
+    BUILTIN.kinds.keys().copied()
+}
+
 #[derive(Default)]
 struct Reader {
     types: Types,
@@ -101,6 +118,7 @@ impl Reader {
             required: flags.split(' ').any(|flag| flag == "!"),
             default: (!default.is_empty()).then(|| default.into()),
             patch: patch_of(flag("patch=")),
+            wire: wire_of(flags),
         }
     }
 
@@ -170,6 +188,24 @@ fn patch_of(written: &'static str) -> Patch {
     }
 }
 
+fn wire_of(flags: &str) -> Option<Wire> {
+    let flags = flags.split(' ');
+    let numbers = flags.clone().find_map(|flag| flag.strip_prefix('#'))?;
+    let numbers: Result<_, _> = numbers.split('.').map(str::parse).collect();
+    Some(Wire {
+        numbers: numbers.ok()?,
+        keeps_zero: flags.clone().any(|flag| flag == "*"),
+        or: flags
+            .filter_map(|flag| flag.strip_prefix("or="))
+            .find_map(|or| match or {
+                "bool" => Some(Or::Bool),
+                "list" => Some(Or::List),
+                "strings" => Some(Or::Strings),
+                _ => None,
+            }),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,6 +214,29 @@ mod tests {
     fn every_type_a_field_refers_to_is_in_the_table() {
         for (name, id) in &BUILTIN.by_name {
             assert!(matches!(BUILTIN.types.get(*id), Type::Struct(_)), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_field_of_a_kind_has_a_number() {
+        let mut pending: Vec<TypeId> = BUILTIN.kinds.values().copied().collect();
+        let mut seen = std::collections::HashSet::new();
+        while let Some(id) = pending.pop() {
+            if !seen.insert(id.0) {
+                continue;
+            }
+            match BUILTIN.types.get(id) {
+                Type::List(list) => pending.push(list.item),
+                Type::Map(map) => pending.push(map.value),
+                Type::Struct(fields) => {
+                    for field in fields.fields() {
+                        let of_envelope = matches!(&*field.name, "kind" | "apiVersion");
+                        assert!(field.wire.is_some() || of_envelope, "{field:?}");
+                        pending.push(field.type_id);
+                    }
+                }
+                Type::Scalar(_) | Type::Any => {}
+            }
         }
     }
 

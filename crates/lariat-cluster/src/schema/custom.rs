@@ -85,6 +85,7 @@ impl Reader {
                 required: required.is_some_and(|names| names.iter().any(|each| each == name)),
                 default: property.get("default").cloned(),
                 patch: Patch::default(),
+                wire: None,
             });
         }
         if is_resource {
@@ -109,6 +110,7 @@ impl Reader {
                 required: false,
                 default: None,
                 patch: Patch::default(),
+                wire: None,
             })
             .collect()
     }

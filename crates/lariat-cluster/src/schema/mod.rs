@@ -6,6 +6,7 @@
 mod builtin;
 mod custom;
 mod decode;
+pub(crate) mod protobuf;
 mod quantity;
 mod resolve;
 
@@ -105,6 +106,29 @@ pub(crate) struct Field {
     pub(crate) required: bool,
     pub(crate) default: Option<Value>,
     pub(crate) patch: Patch,
+    /// How it is written in protobuf, if it can be.
+    wire: Option<Wire>,
+}
+
+/// How a field is written in protobuf.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Wire {
+    /// The number of the field, behind those of the messages around it that JSON does not have.
+    numbers: Box<[u32]>,
+    /// Whether an optional zero is a value; others are left out.
+    keeps_zero: bool,
+    /// What may be there instead of a schema.
+    or: Option<Or>,
+}
+
+/// What the schemas of definitions have in some places instead of a schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Or {
+    Bool,
+    /// A list of schemas.
+    List,
+    /// A list of texts.
+    Strings,
 }
 
 /// How strategic merge patch treats a field.

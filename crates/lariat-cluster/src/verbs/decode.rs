@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
+use super::Call;
 use super::form::{self, Origin};
-use super::{Call, protobuf};
 use crate::api::document::Document;
 use crate::api::status::{ApiError, Cause};
+use crate::schema::protobuf::Envelope;
 use crate::store::Object;
 
 const JSON: &str = "application/json";
@@ -61,7 +62,8 @@ impl Call {
         Ok((object, document.duplicates))
     }
 
-    fn document(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
+    /// Reads the body as it is, except that protobuf is read as the type it says it is of.
+    pub(super) fn document(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
         let unreadable = |error: String| {
             let kind = wanted.kind;
             ApiError::bad_request(format!(
@@ -74,13 +76,7 @@ impl Call {
                 .map_err(|error| unreadable(format!("json parse error: {error}"))),
             YAML => Document::yaml(&self.body)
                 .map_err(|error| unreadable(format!("yaml parse error: {error}"))),
-            PROTOBUF if !wanted.custom => {
-                let value = protobuf::decode(&self.body).map_err(unreadable)?;
-                Ok(Document {
-                    value,
-                    duplicates: Vec::new(),
-                })
-            }
+            PROTOBUF if !wanted.custom => self.protobuf(wanted),
             _ => {
                 let accepted = match wanted.custom {
                     true => format!("{JSON}, {YAML}"),
@@ -89,6 +85,32 @@ impl Call {
                 Err(ApiError::unsupported_media_type(&accepted))
             }
         }
+    }
+
+    fn protobuf(&self, wanted: Expected<'_>) -> Result<Document, ApiError> {
+        let mut envelope = Envelope::open(&self.body).map_err(|error| {
+            let kind = wanted.kind;
+            ApiError::bad_request(format!(
+                "the object provided is unrecognized (must be of type {kind}): {error}"
+            ))
+        })?;
+        if envelope.kind.is_empty() {
+            envelope.kind = wanted.kind.into();
+        }
+        if envelope.api_version.is_empty() {
+            envelope.api_version = wanted.api_version.into();
+        }
+        let object = envelope.object().map_err(|error| {
+            let version = envelope.api_version.rsplit('/').next().unwrap_or_default();
+            ApiError::bad_request(format!(
+                "{} in version {version:?} cannot be handled as a {}: {error}",
+                envelope.kind, wanted.kind
+            ))
+        })?;
+        Ok(Document {
+            value: Value::Object(object),
+            duplicates: Vec::new(),
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::Call;
+use super::decode::Expected;
 use super::delete_rules::{Deletion, Propagation};
 use crate::api::status::{ApiError, Cause};
 use crate::store::{Object, Stored};
@@ -43,8 +44,13 @@ impl DeleteOptions {
     }
 
     fn of_body(call: &Call) -> Result<Self, ApiError> {
+        let document = call.document(Expected {
+            kind: "DeleteOptions",
+            api_version: "meta.k8s.io/v1",
+            custom: false,
+        })?;
         // A list is no form of options, though serde would take one.
-        let object: serde_json::Result<Object> = serde_json::from_slice(&call.body);
+        let object = serde_json::from_value::<Object>(document.value);
         let options = object.and_then(|object| serde_json::from_value(object.into()));
         let options: Self = options.map_err(|error| {
             ApiError::bad_request(format!("the body is not a DeleteOptions: {error}"))

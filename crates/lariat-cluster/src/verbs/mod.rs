@@ -17,7 +17,6 @@ mod list;
 mod owners;
 mod ownership;
 mod patch;
-mod protobuf;
 mod read;
 mod recreate;
 mod reject;

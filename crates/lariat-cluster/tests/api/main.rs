@@ -24,6 +24,7 @@ mod metadata;
 mod namespaces;
 #[cfg(feature = "sqlite")]
 mod persistence;
+mod protobuf;
 mod reads;
 mod snapshots;
 mod sockets;

@@ -11,6 +11,7 @@ use crate::api::reply::Reply;
 use crate::api::status::{ApiError, Cause};
 use crate::store::Object;
 use crate::verbs::Call;
+use crate::verbs::decode::Expected;
 
 /// How long a token is good unless the request says otherwise, and at least.
 const DEFAULT_SECONDS: i64 = 60 * 60;
@@ -62,26 +63,11 @@ pub(super) fn request(call: &Call) -> Result<Reply, ApiError> {
 
 /// Reads a `TokenRequest`, which is of another kind than the resource it is posted to.
 fn read_request(call: &Call) -> Result<Object, ApiError> {
-    const KIND: &str = "TokenRequest";
-    const API_VERSION: &str = "authentication.k8s.io/v1";
-    let refuse = |why: &str| {
-        Err(ApiError::bad_request(format!(
-            "the object provided is unrecognized (must be of type {KIND}): {why}"
-        )))
-    };
-    let mut object: Object = match serde_json::from_slice(&call.body) {
-        Ok(object) => object,
-        Err(error) => return refuse(&format!("couldn't get version/kind; {error}")),
-    };
-    for (member, expected) in [("kind", KIND), ("apiVersion", API_VERSION)] {
-        match object.get(member).and_then(Value::as_str) {
-            None | Some("") => {
-                object.insert(member.into(), expected.into());
-            }
-            Some(given) if given == expected => {}
-            Some(given) => return refuse(&format!("{member} is {given}")),
-        }
-    }
+    let (object, _) = call.decode_as(Expected {
+        kind: "TokenRequest",
+        api_version: "authentication.k8s.io/v1",
+        custom: false,
+    })?;
     Ok(object)
 }
 
