@@ -6,6 +6,7 @@
 mod builtin;
 mod custom;
 mod decode;
+pub(crate) mod describe;
 mod quantity;
 mod resolve;
 
@@ -33,7 +34,7 @@ pub(crate) struct Types {
 }
 
 /// The place of a type among others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TypeId(u32);
 
 /// One type.
