@@ -123,7 +123,7 @@ async fn send(bench: &Bench, ask: &Ask) -> Result<Option<String>, String> {
         request = request.header(*name, value);
     }
     // What is no URI does not get as far as the cluster.
-    let Ok(request) = request.body(Full::from(ask.body.clone())) else {
+    let Ok(request) = request.body(Full::<bytes::Bytes>::from(ask.body.clone())) else {
         return Ok(None);
     };
     let response = bench.cluster.service().call(request).await;

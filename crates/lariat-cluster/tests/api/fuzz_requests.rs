@@ -267,7 +267,7 @@ fn patch(rng: &mut Rng, resource: &Served, name: &str) -> (&'static str, Vec<u8>
     match content_type {
         "application/json-patch+json" => object = operations(rng, &object),
         "application/strategic-merge-patch+json" => direct(rng, &mut object),
-        "application/apply-patch+yaml" => {
+        "application/apply-patch+yaml" if object.is_object() => {
             let group_version = resource.version.trim_start_matches("/apis/");
             object["apiVersion"] = group_version.trim_start_matches("/api/").into();
             let kinds = [
