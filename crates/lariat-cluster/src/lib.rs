@@ -15,19 +15,19 @@
 //! # Ok(()) }
 //! ```
 //!
-//! What it serves today: the built-in kinds and CustomResourceDefinitions with get, list (selectors,
-//! paging, versions), watch (bookmarks, initial events, expiry), create, update, merge and JSON patch,
-//! delete with finalizers and propagation, status subresources, namespaces with their lifecycle, garbage
-//! collection, Events that expire, legacy discovery. If wanted, nodes and workloads are
-//! [simulated](Workloads): Deployments roll out, Pods become ready, Jobs complete.
-//! Objects, lists and watches of only the metadata. HTTP/1.1 and HTTP/2 on one port, with TLS if wanted,
-//! and gzip for large answers.
+//! It serves what clients of Kubernetes 1.36 rely on, with the answers of kube-apiserver: the built-in
+//! kinds and CustomResourceDefinitions (structural schemas, defaults, CEL, versions); lists and watches
+//! with their versions, pages, bookmarks and expiries; JSON, merge and strategic merge patches and
+//! server-side apply; subresources; tables, aggregated discovery and OpenAPI for kubectl; JSON, YAML and
+//! protobuf bodies; garbage collection and the lifecycle of namespaces. `docs/conformance.md` in the
+//! repository tells how that is checked, and what differs.
 //!
-//! Not served yet: server-side apply, strategic merge patch, schema validation,
-//! OpenAPI, and tables of a kind's own columns. So kubectl gets, describes, labels, patches
-//! (`--type=merge`) and deletes, and creates with `--validate=false`. Requests may be in protobuf, as
-//! typed clients send them; answers never are. Without simulation there is no kubelet: a deleted Pod
-//! that is not scheduled goes at once, one that is stays until it is deleted without grace period.
+//! On request it does more: nodes and workloads are [simulated](Workloads), so that Deployments roll out,
+//! Pods become ready and Jobs complete; it demands tokens, or judges by RBAC; it is filled with
+//! [realistic objects](Load); it [outlives its process](ClusterBuilder::data); and its [journal] and its
+//! [`Snapshot`]s serve tests. Nothing runs in its Pods: there are no logs and no `exec`. Without
+//! simulation there is no kubelet either: a deleted Pod that is scheduled stays until its deletion is
+//! forced.
 //!
 //! | feature | adds |
 //! |---|---|

@@ -31,7 +31,8 @@ pub(crate) fn answer(server: &Server, arrival: &Arrival) -> Result<Reply, ApiErr
         Route::OpenApi { group, version } => {
             let document =
                 openapi::document(&catalog, group, version).ok_or_else(ApiError::page_not_found)?;
-            return Ok(etag::tagged(document.into(), JSON, known));
+            let text = document.text.clone();
+            return Ok(etag::tagged_as(&document.digest, text, JSON, known));
         }
         Route::Version => return Ok(discovery::version()),
         Route::Health { endpoint, check } => {

@@ -21,7 +21,18 @@ pub(crate) fn digest(document: &[u8]) -> String {
 
 /// Answers a document with its tag, or that it has not changed if `known` lists the tag.
 pub(crate) fn tagged(document: bytes::Bytes, content_type: HeaderValue, known: &str) -> Reply {
-    let tag = format!("\"{}\"", digest(&document));
+    let digest = digest(&document);
+    tagged_as(&digest, document, content_type, known)
+}
+
+/// Answers a document of which the digest is known.
+pub(crate) fn tagged_as(
+    digest: &str,
+    document: bytes::Bytes,
+    content_type: HeaderValue,
+    known: &str,
+) -> Reply {
+    let tag = format!("\"{digest}\"");
     let is_known = known
         .split(',')
         .map(str::trim)

@@ -9,6 +9,7 @@ mod endpoints;
 mod etag;
 mod gzip;
 mod health;
+mod list_options;
 pub(crate) mod listener;
 pub(crate) mod negotiate;
 mod openapi;

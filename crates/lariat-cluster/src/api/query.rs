@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use lariat_core::{FieldSelector, LabelSelector};
 
+use super::list_options;
 use super::status::{ApiError, Cause};
 
 /// The parameters of a request, the first of each name.
@@ -30,7 +31,6 @@ pub(crate) struct ListQuery {
     /// As text, because what a malformed one answers differs between list and watch.
     pub(crate) version: Option<String>,
     pub(crate) version_match: Option<VersionMatch>,
-    pub(crate) watch: bool,
     pub(crate) bookmarks: bool,
     pub(crate) initial_events: Option<bool>,
     /// `None` if the server chooses, as for 0.
@@ -86,12 +86,13 @@ impl Query {
         let Some(text) = self.text(name) else {
             return Ok(None);
         };
-        let number = text.parse().map_err(|_| {
+        let number: i128 = text.parse().map_err(|_| {
             ApiError::bad_request(format!(
                 "strconv.ParseInt: parsing {text:?}: invalid syntax"
             ))
         })?;
-        Ok(Some(number))
+        // Less than nothing means the same as nothing.
+        Ok(Some(u64::try_from(number.max(0)).unwrap_or(u64::MAX)))
     }
 
     /// Returns whether a collection is to be watched rather than listed.
@@ -124,8 +125,7 @@ impl Query {
                 .map(|limit| limit as usize),
             continue_token: self.text("continue").map(str::to_owned),
             version: self.text("resourceVersion").map(str::to_owned),
-            version_match: self.version_match()?,
-            watch: self.watches(),
+            version_match: self.version_match(),
             bookmarks: self.flag("allowWatchBookmarks").unwrap_or(false),
             initial_events: self.initial_events(),
             timeout: self
@@ -133,20 +133,18 @@ impl Query {
                 .filter(|seconds| *seconds > 0)
                 .map(|seconds| Duration::from_secs(seconds).min(LONGEST_TIMEOUT)),
         };
-        query.check()?;
-        Ok(query)
+        let causes = list_options::causes(self);
+        match causes.is_empty() {
+            true => Ok(query),
+            false => Err(list_options(&causes)),
+        }
     }
 
-    fn version_match(&self) -> Result<Option<VersionMatch>, ApiError> {
-        match self.text("resourceVersionMatch") {
-            None => Ok(None),
-            Some("Exact") => Ok(Some(VersionMatch::Exact)),
-            Some("NotOlderThan") => Ok(Some(VersionMatch::NotOlderThan)),
-            Some(other) => Err(list_options(Cause::unsupported(
-                "resourceVersionMatch",
-                other,
-                r#""Exact", "NotOlderThan""#,
-            ))),
+    /// Returns how the version is meant; what no version matches by was refused before.
+    fn version_match(&self) -> Option<VersionMatch> {
+        match self.text("resourceVersionMatch")? {
+            "Exact" => Some(VersionMatch::Exact),
+            _ => Some(VersionMatch::NotOlderThan),
         }
     }
 
@@ -184,53 +182,12 @@ pub(crate) fn bad_dry_run(options: &str, value: &str) -> ApiError {
 pub(crate) fn initial_events_unknown() -> ApiError {
     let why =
         "sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled";
-    list_options(Cause::forbidden("sendInitialEvents", why))
+    list_options(&[Cause::forbidden("sendInitialEvents", why)])
 }
 
-fn list_options(cause: Cause) -> ApiError {
-    ApiError::invalid_options("ListOptions", cause)
+fn list_options(causes: &[Cause]) -> ApiError {
+    ApiError::invalid_as("ListOptions", "meta.k8s.io", "", causes)
 }
 
 /// A year: longer than any connection lives, and no clock overflows by it.
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(365 * 24 * 60 * 60);
-
-impl ListQuery {
-    /// Checks what must not be combined.
-    ///
-    /// Source: `ValidateListOptions` in `k8s.io/apimachinery/pkg/apis/meta/internalversion/validation`.
-    fn check(&self) -> Result<(), ApiError> {
-        let forbidden = |field: &str, why: &str| Err(list_options(Cause::forbidden(field, why)));
-        if self.initial_events.is_some() {
-            if !self.watch {
-                let why = "sendInitialEvents is forbidden for list";
-                return forbidden("sendInitialEvents", why);
-            }
-            if self.version_match != Some(VersionMatch::NotOlderThan) {
-                let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-                return forbidden("resourceVersionMatch", why);
-            }
-            return Ok(());
-        }
-        let Some(version_match) = self.version_match else {
-            return Ok(());
-        };
-        if self.watch {
-            let why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is \
-                provided";
-            return forbidden("resourceVersionMatch", why);
-        }
-        if self.version.is_none() {
-            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-            return forbidden("resourceVersionMatch", why);
-        }
-        if self.continue_token.is_some() {
-            let why = "resourceVersionMatch is forbidden when continue is provided";
-            return forbidden("resourceVersionMatch", why);
-        }
-        if version_match == VersionMatch::Exact && self.version.as_deref() == Some("0") {
-            let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
-            return forbidden("resourceVersionMatch", why);
-        }
-        Ok(())
-    }
-}

@@ -8,6 +8,7 @@ mod resource;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use bytes::Bytes;
 use parking_lot::RwLock;
 
 use crate::store::{Store, TableId};
@@ -30,8 +31,24 @@ pub(crate) struct Kinds {
 /// The resources served at one moment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Catalog {
-    /// By group and version, the core group first, in the order of registration inside a version.
-    versions: BTreeMap<GroupVersion, Vec<Arc<Resource>>>,
+    /// By group and version, the core group first.
+    versions: BTreeMap<GroupVersion, Version>,
+}
+
+/// What is served in one version.
+#[derive(Debug, Clone, Default)]
+struct Version {
+    /// In the order of registration.
+    resources: Vec<Arc<Resource>>,
+    /// The document about these very resources, made when it is first asked for.
+    document: Arc<OnceLock<Written>>,
+}
+
+/// A document, and the digest that tells it from others.
+#[derive(Debug)]
+pub(crate) struct Written {
+    pub(crate) text: Bytes,
+    pub(crate) digest: String,
 }
 
 impl Kinds {
@@ -73,14 +90,21 @@ impl Kinds {
 impl Catalog {
     fn add(&mut self, resource: Arc<Resource>) {
         let version = (resource.group.clone(), resource.version.clone());
-        self.versions.entry(version).or_default().push(resource);
+        let version = self.versions.entry(version).or_default();
+        version.resources.push(resource);
+        version.document = Arc::default();
     }
 
     fn remove(&mut self, table: TableId) {
-        for resources in self.versions.values_mut() {
-            resources.retain(|resource| resource.table != table);
+        for version in self.versions.values_mut() {
+            let before = version.resources.len();
+            version.resources.retain(|resource| resource.table != table);
+            if version.resources.len() != before {
+                version.document = Arc::default();
+            }
         }
-        self.versions.retain(|_, resources| !resources.is_empty());
+        self.versions
+            .retain(|_, version| !version.resources.is_empty());
     }
 
     pub(crate) fn has_group(&self, group: &str) -> bool {
@@ -116,10 +140,14 @@ impl Catalog {
         group: &str,
         version: &str,
     ) -> impl Iterator<Item = &Arc<Resource>> {
-        self.versions
-            .get(&(group.to_owned(), version.to_owned()))
-            .into_iter()
-            .flatten()
+        let version = self.versions.get(&(group.to_owned(), version.to_owned()));
+        version.into_iter().flat_map(|version| &version.resources)
+    }
+
+    /// Returns the place of the document about a version, if that is served.
+    pub(crate) fn document(&self, group: &str, version: &str) -> Option<&OnceLock<Written>> {
+        let version = self.versions.get(&(group.to_owned(), version.to_owned()))?;
+        Some(&version.document)
     }
 
     pub(crate) fn resource(
@@ -134,19 +162,20 @@ impl Catalog {
 
     /// Iterates over every resource in every version.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
-        self.versions.values().flatten()
+        self.versions
+            .values()
+            .flat_map(|version| &version.resources)
     }
 
     /// Returns the resource whose objects a table has, in one of its versions.
     pub(crate) fn of_table(&self, table: TableId) -> Option<&Arc<Resource>> {
-        let mut resources = self.versions.values().flatten();
-        resources.find(|resource| resource.table == table)
+        self.all().find(|resource| resource.table == table)
     }
 
     /// Iterates over every resource, one version each.
     pub(crate) fn each_table(&self) -> impl Iterator<Item = &Arc<Resource>> {
         let mut seen = Vec::new();
-        self.versions.values().flatten().filter(move |resource| {
+        self.all().filter(move |resource| {
             let is_new = !seen.contains(&resource.table);
             seen.push(resource.table);
             is_new

@@ -14,11 +14,11 @@ const TABLE: &str = include_str!("types.txt");
 static BUILTIN: LazyLock<Builtin> = LazyLock::new(|| Builtin::read(TABLE));
 
 #[derive(Debug)]
-struct Builtin {
-    types: Arc<Types>,
-    by_name: HashMap<&'static str, TypeId>,
+pub(super) struct Builtin {
+    pub(super) types: Arc<Types>,
+    pub(super) by_name: HashMap<&'static str, TypeId>,
     /// By group with version, and kind.
-    kinds: HashMap<(&'static str, &'static str), TypeId>,
+    pub(super) kinds: HashMap<(&'static str, &'static str), TypeId>,
 }
 
 /// Returns the type of a built-in kind, if the table has it.
@@ -37,6 +37,11 @@ pub(super) fn of_every_group(kind: &str) -> Option<Schema> {
         types: Arc::clone(&BUILTIN.types),
         root,
     })
+}
+
+/// Returns all built-in types.
+pub(super) fn all() -> &'static Builtin {
+    &BUILTIN
 }
 
 /// Returns all built-in types and the place of the one every object has metadata of.

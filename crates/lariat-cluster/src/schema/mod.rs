@@ -6,6 +6,7 @@
 mod builtin;
 mod custom;
 mod decode;
+pub(crate) mod describe;
 pub(crate) mod protobuf;
 mod quantity;
 mod resolve;
@@ -34,7 +35,7 @@ pub(crate) struct Types {
 }
 
 /// The place of a type among others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct TypeId(u32);
 
 /// One type.

@@ -1,8 +1,6 @@
 //! A stored state as a client of some version sees it.
 
-use serde_json::{Map, Value};
-
-use super::custom;
+use super::{autoscalers, custom};
 use crate::kinds::Resource;
 use crate::store::{Draft, EventType, Object, Stored};
 
@@ -32,11 +30,31 @@ const EVENT_MEMBERS: [(&str, &str); 7] = [
     ("count", "deprecatedCount"),
 ];
 
-/// Converts an Event that was written in the other of the two groups.
+/// Converts an object that was written in another built-in version.
 fn converted(resource: &Resource, stored: &Stored) -> Option<Object> {
-    if resource.plural != "events" || stored.head() == resource.head().as_bytes() {
+    let convert = match (resource.group.as_str(), resource.plural.as_str()) {
+        ("" | "events.k8s.io", "events") => event,
+        ("autoscaling", "horizontalpodautoscalers") => autoscaler,
+        _ => return None,
+    };
+    if stored.head() == resource.head().as_bytes() {
         return None;
     }
+    let mut object = convert(resource, stored.object());
+    resource.set_type(&mut object);
+    Some(object)
+}
+
+fn autoscaler(resource: &Resource, mut object: Object) -> Object {
+    match resource.version.as_str() {
+        "v1" => autoscalers::to_first(&mut object),
+        _ => autoscalers::to_second(&mut object),
+    }
+    object
+}
+
+/// Converts an Event of the other of the two groups.
+fn event(resource: &Resource, object: Object) -> Object {
     let to_core = resource.group.is_empty();
     let name = |member: String| {
         let pair = EVENT_MEMBERS.iter().find(|(core, own)| {
@@ -48,10 +66,8 @@ fn converted(resource: &Resource, stored: &Stored) -> Option<Object> {
             None => member,
         }
     };
-    let members = stored.object().into_iter();
-    let mut object: Map<String, Value> = members
+    object
+        .into_iter()
         .map(|(member, value)| (name(member), value))
-        .collect();
-    resource.set_type(&mut object);
-    Some(object)
+        .collect()
 }

@@ -121,6 +121,34 @@ async fn a_custom_kind_is_explained_by_its_schema() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_built_in_kind_is_explained_by_its_type() {
+    let bench = Bench::new().await;
+    let document = bench.get("/openapi/v3/api/v1").await;
+    let tag = document.headers["etag"].to_str().unwrap();
+    let index = bench.get("/openapi/v3").await.json();
+    let url = text(&index, "/paths/api~1v1/serverRelativeURL");
+    assert_eq!(
+        url,
+        format!("/openapi/v3/api/v1?hash={}", tag.trim_matches('"'))
+    );
+    let document = document.json();
+    let schemas = &document["components"]["schemas"];
+    let containers = &schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"];
+    assert_eq!(containers["x-kubernetes-list-map-keys"], json!(["name"]));
+    assert_eq!(containers["x-kubernetes-patch-merge-key"], "name");
+    let path = "/api/v1/namespaces/{namespace}/pods/{name}";
+    let patch = &document["paths"][path]["patch"];
+    let strategic = "application/strategic-merge-patch+json";
+    assert!(patch["requestBody"]["content"][strategic].is_object());
+    let answered = &document["paths"][path]["get"]["responses"]["200"];
+    let reference = "#/components/schemas/io.k8s.api.core.v1.Pod";
+    assert_eq!(
+        answered["content"]["application/json"]["schema"]["$ref"],
+        reference
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn health_tells_its_checks_if_asked() {
     let bench = Bench::new().await;
     assert_eq!(bench.get("/livez").await.text, "ok");

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{kind_json, schema_name};
 use crate::kinds::Resource;
+use crate::schema;
 
 /// Where the schemas every custom kind refers to are.
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1";
@@ -34,9 +35,7 @@ pub(super) fn describe(resource: &Resource, schemas: &mut Map<String, Value>) {
     complete(&mut list, "ListMeta", LIST_DOC);
     schemas.insert(name, schema);
     schemas.insert(schema_name(resource, &resource.list_kind), list);
-    for (name, schema) in meta_schemas() {
-        schemas.insert(format!("{META}.{name}"), schema);
-    }
+    schemas.extend(schema::describe::metadata());
 }
 
 /// Returns the schema a definition has for a version; an object of which nothing is known without one.
@@ -64,60 +63,6 @@ fn complete(schema: &mut Value, metadata: &str, description: &str) {
 
 fn reference(name: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{name}")})
-}
-
-/// Returns the schemas of metadata.
-fn meta_schemas() -> [(&'static str, Value); 6] {
-    let text = || json!({"type": "string"});
-    let number = || json!({"type": "integer", "format": "int64"});
-    let flag = || json!({"type": "boolean"});
-    let texts = || json!({"type": "object", "additionalProperties": {"type": "string"}});
-    let time = || reference(&format!("{META}.Time"));
-    let list_of = |name: &str, key: &str| {
-        json!({
-            "type": "array", "items": reference(&format!("{META}.{name}")),
-            "x-kubernetes-patch-merge-key": key, "x-kubernetes-patch-strategy": "merge",
-        })
-    };
-    let managed = json!({
-        "type": "array", "items": reference(&format!("{META}.ManagedFieldsEntry")),
-        "x-kubernetes-list-type": "atomic",
-    });
-    let finalizers = json!({
-        "type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set",
-        "x-kubernetes-patch-strategy": "merge",
-    });
-    let object = |properties: Value| json!({"type": "object", "properties": properties});
-    let metadata = json!({
-        "annotations": texts(), "creationTimestamp": time(),
-        "deletionGracePeriodSeconds": number(), "deletionTimestamp": time(),
-        "finalizers": finalizers, "generateName": text(), "generation": number(),
-        "labels": texts(), "managedFields": managed, "name": text(), "namespace": text(),
-        "ownerReferences": list_of("OwnerReference", "uid"), "resourceVersion": text(),
-        "selfLink": text(), "uid": text(),
-    });
-    let mut owner = object(json!({
-        "apiVersion": text(), "blockOwnerDeletion": flag(), "controller": flag(),
-        "kind": text(), "name": text(), "uid": text(),
-    }));
-    owner["required"] = json!(["apiVersion", "kind", "name", "uid"]);
-    owner["x-kubernetes-map-type"] = "atomic".into();
-    let entry = json!({
-        "apiVersion": text(), "fieldsType": text(), "fieldsV1": {"type": "object"},
-        "manager": text(), "operation": text(), "subresource": text(), "time": time(),
-    });
-    let list = json!({
-        "continue": text(), "remainingItemCount": number(), "resourceVersion": text(),
-        "selfLink": text(),
-    });
-    [
-        ("ObjectMeta", object(metadata)),
-        ("OwnerReference", owner),
-        ("ManagedFieldsEntry", object(entry)),
-        ("ListMeta", object(list)),
-        ("Time", json!({"type": "string", "format": "date-time"})),
-        ("FieldsV1", json!({"type": "object"})),
-    ]
 }
 
 const API_VERSION_DOC: &str = "APIVersion defines the versioned schema of this representation of an \

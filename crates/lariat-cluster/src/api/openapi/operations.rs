@@ -74,19 +74,16 @@ fn operation(resource: &Resource, method: &str, named: bool) -> Value {
         "x-kubernetes-group-version-kind": kind_json(resource),
         "responses": {"200": {"description": "OK"}, "401": {"description": "Unauthorized"}},
     });
-    if resource.rules.custom {
-        let schema = json!({
-            "$ref": format!("#/components/schemas/{}", schema_name(resource, kind)),
-        });
-        operation["responses"]["200"]["content"] = json!({"application/json": {"schema": schema}});
-        match method {
-            "post" | "put" => {
-                operation["requestBody"] =
-                    json!({"content": {"application/json": {"schema": schema}}});
-            }
-            "patch" => operation["requestBody"] = json!({"content": patches()}),
-            _ => {}
+    let schema = json!({
+        "$ref": format!("#/components/schemas/{}", schema_name(resource, kind)),
+    });
+    operation["responses"]["200"]["content"] = json!({"application/json": {"schema": schema}});
+    match method {
+        "post" | "put" => {
+            operation["requestBody"] = json!({"content": {"application/json": {"schema": schema}}});
         }
+        "patch" => operation["requestBody"] = json!({"content": patches(resource)}),
+        _ => {}
     }
     if matches!(method, "post" | "put" | "patch") {
         operation["parameters"] = write_parameters(method).into();
@@ -94,13 +91,17 @@ fn operation(resource: &Resource, method: &str, named: bool) -> Value {
     operation
 }
 
-/// Describes the patches that custom resources take.
-fn patches() -> Value {
+/// Describes the patches that objects take.
+fn patches(resource: &Resource) -> Value {
     let schema = json!({"schema": {"type": "object"}});
-    json!({
+    let mut patches = json!({
         "application/apply-patch+yaml": schema, "application/json-patch+json": schema,
         "application/merge-patch+json": schema,
-    })
+    });
+    if !resource.rules.custom {
+        patches["application/strategic-merge-patch+json"] = schema;
+    }
+    patches
 }
 
 fn write_parameters(method: &str) -> Vec<Value> {

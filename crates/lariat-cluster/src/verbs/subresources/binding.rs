@@ -1,6 +1,6 @@
-//! `pods/binding`: a scheduler gives a Pod to a node.
+//! `pods/binding`, and `bindings` before there were subresources: a scheduler gives a Pod to a node.
 //!
-//! Source: `BindingREST` in `k8s.io/kubernetes/pkg/registry/core/pod/storage`.
+//! Source: `BindingREST` and `LegacyBindingREST` in `k8s.io/kubernetes/pkg/registry/core/pod/storage`.
 
 use serde_json::{Value, json};
 
@@ -20,25 +20,32 @@ pub(super) fn bind(call: &Call) -> Result<Reply, ApiError> {
         api_version: "v1",
         custom: false,
     })?;
-    let name = metadata_text(&binding, "name");
-    if !name.is_empty() && name != call.name() {
+    let named = metadata_text(&binding, "name");
+    let name = call.target.name.as_deref().unwrap_or(named);
+    if name.is_empty() {
+        return Err(ApiError::bad_request("Name parameter required."));
+    }
+    if !named.is_empty() && named != name {
         return Err(ApiError::bad_request(
             "name in URL does not match name in Binding object",
         ));
     }
     let node = target(&binding)?;
-    let key = call.resource.key(call.namespace(), call.name());
+    let catalog = call.server.kinds.catalog();
+    let pods = catalog.resource("", "v1", "pods");
+    let pods = pods.ok_or_else(|| call.not_found())?;
+    let key = pods.key(call.namespace(), name);
     loop {
-        let current = call.server.store.get(call.resource.table, &key);
-        let current = current.ok_or_else(|| call.not_found())?;
+        let current = call.server.store.get(pods.table, &key);
+        let current = current.ok_or_else(|| ApiError::not_found(pods, name))?;
         let mut pod = current.object();
-        check(call, &pod)?;
+        check(name, &pod)?;
         assign(&mut pod, &binding, node, &call.server.clock.now());
         if dry_run {
             return Ok(success());
         }
         let replacement = Replacement::Changed(pod);
-        if update::replace(&call.server, &call.resource, &current, &replacement).is_some() {
+        if update::replace(&call.server, pods, &current, &replacement).is_some() {
             return Ok(success());
         }
     }
@@ -76,8 +83,7 @@ fn target(binding: &Object) -> Result<&str, ApiError> {
 }
 
 /// Refuses to bind what is bound, or going.
-fn check(call: &Call, pod: &Object) -> Result<(), ApiError> {
-    let name = call.name();
+fn check(name: &str, pod: &Object) -> Result<(), ApiError> {
     let refuse = |why: String| Err(ApiError::conflict_about("pods/binding", name, &why));
     if !metadata_text(pod, "deletionTimestamp").is_empty() {
         return refuse(format!(

@@ -65,6 +65,10 @@ pub(super) fn check(call: &Call, verb: Verb) -> Result<(), ApiError> {
 
 /// Answers a subresource that is not a part of its object; `None` for all others.
 pub(super) fn answer(call: &Call, verb: Verb) -> Option<Result<Reply, ApiError>> {
+    // What was a resource of its own before there were subresources.
+    if call.resource.group.is_empty() && call.resource.plural == "bindings" {
+        return Some(binding::bind(call));
+    }
     match call.target.subresource.as_deref()? {
         "scale" => Some(scale::answer(call, verb)),
         "binding" => Some(binding::bind(call)),

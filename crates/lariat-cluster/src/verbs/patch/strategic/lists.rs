@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::print::go;
 use super::{
     DELETE_FROM, DIRECTIVE, Error, Object, Outcome, SET_ORDER, malformed, merge_map, taken,
 };
@@ -45,7 +46,8 @@ pub(super) fn merge(
         };
         let Some(id) = new.get(&*key) else {
             return Err(Error::Internal(format!(
-                "map: {value} does not contain declared merge key: {key}"
+                "map: {} does not contain declared merge key: {key}",
+                go(value)
             )));
         };
         match merged.iter_mut().find(|each| each.get(&*key) == Some(id)) {

@@ -3,6 +3,7 @@
 //! Source: `k8s.io/apimachinery/pkg/util/strategicpatch`.
 
 mod lists;
+mod print;
 
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,73 @@
+//! What must not be combined in the parameters of a list or a watch.
+//!
+//! Source: `ValidateListOptions` in `k8s.io/apimachinery/pkg/apis/meta/internalversion/validation`.
+
+use super::query::Query;
+use super::status::Cause;
+
+const MATCH: &str = "resourceVersionMatch";
+
+/// Returns all that is wrong, in the order of the real server.
+pub(super) fn causes(query: &Query) -> Vec<Cause> {
+    match query.watches() {
+        true => of_watch(query),
+        false => of_list(query),
+    }
+}
+
+fn of_list(query: &Query) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    if let Some(version_match) = query.text(MATCH) {
+        if query.text("resourceVersion").is_none() {
+            let why = "resourceVersionMatch is forbidden unless resourceVersion is provided";
+            causes.push(Cause::forbidden(MATCH, why));
+        }
+        causes.extend(with_continue(query));
+        if !matches!(version_match, "Exact" | "NotOlderThan") {
+            let supported = r#""Exact", "NotOlderThan", """#;
+            causes.push(Cause::unsupported(MATCH, version_match, supported));
+        }
+        if version_match == "Exact" && query.text("resourceVersion") == Some("0") {
+            let why = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
+            causes.push(Cause::forbidden(MATCH, why));
+        }
+    }
+    if query.initial_events().is_some() {
+        let why = "sendInitialEvents is forbidden for list";
+        causes.push(Cause::forbidden("sendInitialEvents", why));
+    }
+    causes
+}
+
+fn of_watch(query: &Query) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let version_match = query.text(MATCH);
+    let sends_initial = query.initial_events().is_some();
+    if sends_initial && version_match != Some("NotOlderThan") {
+        let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        causes.push(Cause::forbidden(MATCH, why));
+    }
+    let Some(version_match) = version_match else {
+        return causes;
+    };
+    if !sends_initial {
+        let why =
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
+        causes.push(Cause::forbidden(MATCH, why));
+    }
+    if version_match != "NotOlderThan" {
+        causes.push(Cause::unsupported(
+            MATCH,
+            version_match,
+            r#""NotOlderThan""#,
+        ));
+    }
+    causes.extend(with_continue(query));
+    causes
+}
+
+fn with_continue(query: &Query) -> Option<Cause> {
+    query.text("continue")?;
+    let why = "resourceVersionMatch is forbidden when continue is provided";
+    Some(Cause::forbidden(MATCH, why))
+}
