@@ -150,20 +150,24 @@ async fn a_kind_that_is_waited_for_is_picked_up_when_it_is_defined() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resource_is_mapped_to_its_kind() {
-    a_resource_is_mapped_with(false, 1).await;
+async fn an_old_server_is_asked_for_the_group_of_a_resource() {
+    let cluster = cluster().await;
+    cluster.faults().add(Rule::new(Action::LegacyDiscovery));
+    let clients = lariat_cache::SharedClientFactory::new(cluster.client());
+    for kind in ["Deployment", "StatefulSet"] {
+        let gvk = Gvk::new("apps", "v1", kind);
+        assert_eq!(clients.mapper().kind(&gvk).await.unwrap().gvk(), &gvk);
+    }
+    assert_eq!(
+        cluster.journal().requests().len(),
+        2,
+        "one request for all groups, which this server does not answer, and one for this one"
+    );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resource_is_mapped_to_its_kind_by_an_old_server() {
-    a_resource_is_mapped_with(true, 2).await;
-}
-
-async fn a_resource_is_mapped_with(legacy: bool, requests: usize) {
+async fn a_resource_is_mapped_to_its_kind() {
     let cluster = cluster().await;
-    if legacy {
-        cluster.faults().add(Rule::new(Action::LegacyDiscovery));
-    }
     let clients = lariat_cache::SharedClientFactory::new(cluster.client());
     let deployments = clients
         .mapper()
@@ -179,8 +183,8 @@ async fn a_resource_is_mapped_with(legacy: bool, requests: usize) {
     assert_eq!(again.plural(), "statefulsets");
     assert_eq!(
         cluster.journal().requests().len(),
-        requests,
-        "one request for all groups, and one for this one if the server does not tell of all at once"
+        1,
+        "one request tells of all groups"
     );
     let error = clients
         .mapper()

@@ -55,6 +55,12 @@ async fn what_no_client_could_read_is_refused_by_field() {
             .await;
         assert_eq!(put.code, StatusCode::BAD_REQUEST, "{}", put.text);
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn parts_that_are_no_objects_are_refused() {
+    let bench = Bench::new().await;
+    bench.config_map("a", json!({})).await;
     for (part, value) in [
         ("spec", json!(1)),
         ("status", json!("x")),

@@ -8,7 +8,7 @@ use crate::bench::Bench;
 const FIRST: &str = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers";
 const SECOND: &str = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
 
-fn scaler(spec: Value) -> Value {
+fn scaler(spec: &Value) -> Value {
     let mut object = json!({"metadata": {"name": "a"}, "spec": spec});
     object["spec"]["maxReplicas"] = json!(3);
     object["spec"]["scaleTargetRef"] = json!({"kind": "Deployment", "name": "d"});
@@ -18,7 +18,7 @@ fn scaler(spec: Value) -> Value {
 #[tokio::test(start_paused = true)]
 async fn a_percentage_of_version_1_is_a_metric_of_version_2() {
     let bench = Bench::new().await;
-    let first = scaler(json!({"targetCPUUtilizationPercentage": 60}));
+    let first = scaler(&json!({"targetCPUUtilizationPercentage": 60}));
     let created = bench.post(FIRST, &first).await;
     assert_eq!(created.code, StatusCode::CREATED, "{}", created.text);
     let mut second = bench.get(&format!("{SECOND}/a")).await.json();
@@ -41,7 +41,7 @@ async fn an_update_in_version_1_keeps_what_only_version_2_can_say() {
     let target = json!({"type": "AverageValue", "averageValue": "1Gi"});
     let metrics = json!([{"type": "Resource", "resource": {"name": "memory", "target": target}}]);
     let created = bench
-        .post(SECOND, &scaler(json!({"metrics": metrics})))
+        .post(SECOND, &scaler(&json!({"metrics": metrics})))
         .await;
     assert_eq!(created.code, StatusCode::CREATED, "{}", created.text);
     let mut first = bench.get(&format!("{FIRST}/a")).await.json();
