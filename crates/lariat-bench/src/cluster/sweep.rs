@@ -16,8 +16,8 @@ use crate::bench::Run;
 use crate::meter::Meter;
 use crate::report::Row;
 
-/// How often it is looked whether they are gone.
-const PAUSE: Duration = Duration::from_millis(2);
+/// How often it is looked whether they are gone: the look counts all of them.
+const PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) async fn measure(run: &Run) -> Result<Row> {
     let (_, n) = sizes(run);

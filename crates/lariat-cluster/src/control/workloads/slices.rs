@@ -59,7 +59,7 @@ pub(super) fn reconcile(service: &Look<'_>) -> Next {
                 });
                 next = next.or(Next::from(written));
             }
-            None => create(service, &labels, content),
+            None => create(service, &labels, &content),
         }
     }
     known.iter().fold(next, |next, slice| {
@@ -80,7 +80,7 @@ fn labels(service: &Look<'_>) -> Value {
     labels
 }
 
-fn create(service: &Look<'_>, labels: &Value, content: Content) {
+fn create(service: &Look<'_>, labels: &Value, content: &Content) {
     let slice = json!({
         "kind": "EndpointSlice", "apiVersion": "discovery.k8s.io/v1",
         "metadata": {
