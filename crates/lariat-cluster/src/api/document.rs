@@ -6,6 +6,19 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::options::DuplicateKeyPolicy;
 
+/// How deep a document may nest, which bounds every walk through it; JSON is read no deeper either.
+pub(crate) const DEEPEST: usize = 120;
+
+/// Returns whether a value nests deeper than some number of levels.
+pub(crate) fn is_deeper(value: &Value, levels: usize) -> bool {
+    let inner = |value: &Value| levels == 0 || is_deeper(value, levels - 1);
+    match value {
+        Value::Array(items) => items.iter().any(inner),
+        Value::Object(members) => members.values().any(inner),
+        _ => false,
+    }
+}
+
 /// A document, and the paths of members that were there more than once.
 #[derive(Debug)]
 pub(crate) struct Document {
@@ -27,6 +40,9 @@ impl Document {
             .deserialize(&mut reader)
             .map_err(|error| error.to_string())?;
         reader.end().map_err(|error| error.to_string())?;
+        if is_deeper(&value, DEEPEST) {
+            return Err("exceeded max depth".to_owned());
+        }
         Ok(Self { value, duplicates })
     }
 
@@ -37,8 +53,14 @@ impl Document {
             return Ok(document);
         }
         let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
+        if may_overflow(text) {
+            return Err("exceeded max depth".to_owned());
+        }
         let mut options = serde_saphyr::Options::default();
         options.duplicate_keys = DuplicateKeyPolicy::LastWins;
+        if let Some(budget) = &mut options.budget {
+            budget.max_depth = DEEPEST;
+        }
         let value = serde_saphyr::from_str_with_options(text, options);
         let value = value.map_err(|error| first_line(&error.to_string()))?;
         Ok(Self {
@@ -46,6 +68,26 @@ impl Document {
             duplicates: Vec::new(),
         })
     }
+}
+
+/// Returns whether YAML may nest so deep that the parser, which is recursive, would run out of stack.
+///
+/// Brackets inside of texts count too; texts with so many that stay open are rare.
+fn may_overflow(text: &str) -> bool {
+    let mut open = 0_usize;
+    let in_flow = text.bytes().any(|byte| {
+        match byte {
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        open > DEEPEST
+    });
+    let indentation = |line: &str| {
+        let is_indicator = |c: char| matches!(c, ' ' | '-' | '?' | ':');
+        line.len() - line.trim_start_matches(is_indicator).len()
+    };
+    in_flow || text.lines().any(|line| indentation(line) > 8 * DEEPEST)
 }
 
 /// The first line of an error says what is wrong; those that follow show the document.
@@ -160,6 +202,23 @@ mod tests {
             Document::yaml(b"{\"a\": 1}").unwrap().value,
             json!({"a": 1})
         );
+    }
+
+    #[test]
+    fn what_nests_too_deep_is_refused() {
+        for depth in [DEEPEST, DEEPEST + 1, 10_000] {
+            let json = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+            assert_eq!(
+                Document::json(json.as_bytes()).is_ok(),
+                depth <= DEEPEST,
+                "{depth}"
+            );
+            let yaml = format!("a: {json}");
+            assert!(
+                depth < DEEPEST || Document::yaml(yaml.as_bytes()).is_err(),
+                "{depth}"
+            );
+        }
     }
 
     proptest! {

@@ -6,6 +6,11 @@
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::api::document::{DEEPEST, is_deeper};
+
+/// How much a patch may copy, in bytes: as much as a body may have.
+const MOST_COPIED: usize = 3 * 1024 * 1024;
+
 /// How many operations a patch may have.
 pub(super) const MOST_OPERATIONS: usize = 10_000;
 
@@ -23,16 +28,17 @@ pub(in crate::verbs) struct Operation {
 
 /// Changes a document, or says which operation cannot be carried out.
 pub(super) fn apply(document: &mut Value, operations: &[Operation]) -> Result<(), String> {
+    let mut copied = 0;
     for (at, operation) in operations.iter().enumerate() {
         let Operation { op, path, .. } = operation;
         let failed = |why| format!("operation {at} ({op} {path:?}): {why}");
-        operation.apply(document).map_err(failed)?;
+        operation.apply(document, &mut copied).map_err(failed)?;
     }
     Ok(())
 }
 
 impl Operation {
-    fn apply(&self, document: &mut Value) -> Result<(), &'static str> {
+    fn apply(&self, document: &mut Value, copied: &mut usize) -> Result<(), &'static str> {
         match self.op.as_str() {
             "add" => add(document, &self.path, self.value.clone()),
             "remove" => remove(document, &self.path).map(drop),
@@ -42,8 +48,12 @@ impl Operation {
                 add(document, &self.path, moved)
             }
             "copy" => {
-                let copied = document.pointer(self.from()?).ok_or(MISSING)?.clone();
-                add(document, &self.path, copied)
+                let copy = document.pointer(self.from()?).ok_or(MISSING)?.clone();
+                *copied += copy.to_string().len();
+                if *copied > MOST_COPIED {
+                    return Err("the patch copies too much");
+                }
+                add(document, &self.path, copy)
             }
             "test" => match document.pointer(&self.path) {
                 Some(found) if *found == self.value => Ok(()),
@@ -89,7 +99,17 @@ fn index(text: &str, length: usize) -> Result<usize, &'static str> {
     at.ok_or("the index is out of bounds")
 }
 
+/// Refuses what would nest the document too deep: copies into themselves double its depth each time.
+fn check_depth(path: &str, value: &Value) -> Result<(), &'static str> {
+    let levels = DEEPEST.checked_sub(path.matches('/').count());
+    match levels.is_none_or(|levels| is_deeper(value, levels)) {
+        true => Err("exceeded max depth"),
+        false => Ok(()),
+    }
+}
+
 fn add(document: &mut Value, path: &str, value: Value) -> Result<(), &'static str> {
+    check_depth(path, &value)?;
     if path.is_empty() {
         *document = value;
         return Ok(());
@@ -124,6 +144,7 @@ fn remove(document: &mut Value, path: &str) -> Result<Value, &'static str> {
 }
 
 fn replace(document: &mut Value, path: &str, value: Value) -> Result<(), &'static str> {
+    check_depth(path, &value)?;
     if path.is_empty() {
         *document = value;
         return Ok(());
@@ -218,6 +239,20 @@ mod tests {
         ] {
             check(&document, &operation, None);
         }
+    }
+
+    #[test]
+    fn copies_cannot_nest_or_grow_without_end() {
+        let into_itself = json!([{"op": "copy", "from": "", "path": "/a"}]);
+        let one: Vec<Operation> = serde_json::from_value(into_itself).unwrap();
+        let many: Vec<Operation> = one.iter().cycle().take(1000).cloned().collect();
+        assert!(apply(&mut json!({}), &many).is_err());
+        let twice: Vec<Operation> = serde_json::from_value(json!([
+            {"op": "copy", "from": "/a", "path": "/a/-"},
+        ]))
+        .unwrap();
+        let many: Vec<Operation> = twice.iter().cycle().take(100).cloned().collect();
+        assert!(apply(&mut json!({"a": [1, 2]}), &many).is_err());
     }
 
     proptest! {
