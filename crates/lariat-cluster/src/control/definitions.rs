@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
+use tokio::time::Instant;
 
 use super::names::{Accepted, Decision};
 use crate::kinds::{Definition, Resource, resources_of};
@@ -19,6 +20,8 @@ use crate::verbs::{self, CLEANUP, Part, Replacement, finalizers, metadata_mut};
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
     served: HashMap<String, Served>,
+    /// When each definition that waits for it is established, by its uid.
+    establishing: HashMap<Arc<str>, Instant>,
 }
 
 /// A kind that is served.
@@ -53,6 +56,8 @@ impl Definitions {
             return;
         };
         self.retire_missing(server, &page.objects);
+        let waits = |uid: &Arc<str>| page.objects.iter().any(|each| each.uid() == &**uid);
+        self.establishing.retain(|uid, _| waits(uid));
         let mut accepted = Accepted::of(&page.objects);
         for stored in &page.objects {
             let object = stored.object();
@@ -75,6 +80,29 @@ impl Definitions {
         }
     }
 
+    /// Returns whether a definition that goes waits for objects of a table to be gone.
+    pub(super) fn waits_for(&self, table: TableId) -> bool {
+        let mut served = self.served.values();
+        served.any(|each| each.table == table && each.terminating.load(Ordering::Relaxed))
+    }
+
+    /// Returns when the next definition is established.
+    pub(super) fn due(&self) -> Option<Instant> {
+        self.establishing.values().min().copied()
+    }
+
+    /// Returns whether a definition whose names are accepted is established only later.
+    fn is_too_early(&mut self, look: &Look<'_>) -> bool {
+        let now = Instant::now();
+        let uid = look.stored.shared_uid();
+        let due = self.establishing.entry(Arc::clone(&uid));
+        let is_early = *due.or_insert(now + look.server.time.establishing) > now;
+        if !is_early {
+            self.establishing.remove(&uid);
+        }
+        is_early
+    }
+
     fn step(&mut self, look: &Look<'_>, accepted: &mut Accepted) {
         if look.stored.is_deleting() {
             self.take_away(look);
@@ -92,6 +120,9 @@ impl Definitions {
         let is_current = accepted == Some(&decision.names_json());
         let next = match (&decision.conflict, is_established) {
             (None, false) if is_accepted && is_current => {
+                if self.is_too_early(look) {
+                    return;
+                }
                 self.serve(look);
                 established(
                     "True",
@@ -149,7 +180,9 @@ impl Definitions {
         if !finalizers(&look.object).contains(&CLEANUP) {
             return;
         }
-        if look.condition("Terminating") != Some("True") {
+        self.establishing.remove(look.stored.uid());
+        // The deletion itself has said that it is pending.
+        if look.reason("Terminating") != Some("InstanceDeletionInProgress") {
             let message = "CustomResource deletion is in progress";
             look.write_condition("Terminating", "True", "InstanceDeletionInProgress", message);
             return;
@@ -216,15 +249,6 @@ fn remove_instances(look: &Look<'_>, served: &Served) -> bool {
     page.objects.is_empty()
 }
 
-/// Returns the status of an object as an object, whatever a client made of it.
-fn status_mut(object: &mut Object) -> &mut Value {
-    let status = object.entry("status").or_insert_with(|| json!({}));
-    if !status.is_object() {
-        *status = json!({});
-    }
-    status
-}
-
 fn established(status: &str, reason: &str, message: &str) -> Value {
     json!({"type": "Established", "status": status, "reason": reason, "message": message})
 }
@@ -235,16 +259,22 @@ impl Look<'_> {
     }
 
     fn condition(&self, kind: &str) -> Option<&str> {
-        let conditions = self.status().get("conditions")?.as_array()?;
-        conditions
-            .iter()
-            .find(|condition| condition["type"] == kind)?["status"]
-            .as_str()
+        self.of_condition(kind, "status")
+    }
+
+    fn reason(&self, kind: &str) -> Option<&str> {
+        self.of_condition(kind, "reason")
+    }
+
+    fn of_condition(&self, kind: &str, member: &str) -> Option<&str> {
+        let mut conditions = self.status().get("conditions")?.as_array()?.iter();
+        let condition = conditions.find(|condition| condition["type"] == kind)?;
+        condition[member].as_str()
     }
 
     fn write_status(&self, decision: &Decision, established: &Value) {
         let mut object = self.object.clone();
-        status_mut(&mut object)["acceptedNames"] = decision.names_json();
+        verbs::status_mut(&mut object)["acceptedNames"] = decision.names_json();
         self.set_condition(&mut object, decision.condition());
         self.set_condition(&mut object, established.clone());
         self.write(Part::Status, object);
@@ -258,27 +288,8 @@ impl Look<'_> {
         self.write(Part::Status, object);
     }
 
-    /// Puts a condition into a status; its transition time moves only with its status.
-    fn set_condition(&self, object: &mut Object, mut condition: Value) {
-        let conditions = &mut status_mut(object)["conditions"];
-        if !conditions.is_array() {
-            *conditions = json!([]);
-        }
-        let known = conditions
-            .as_array_mut()
-            .expect("it was just made an array");
-        let place = known
-            .iter()
-            .position(|each| each["type"] == condition["type"]);
-        let unmoved = place.filter(|at| known[*at]["status"] == condition["status"]);
-        condition["lastTransitionTime"] = match unmoved {
-            Some(at) => known[at]["lastTransitionTime"].clone(),
-            None => self.server.clock.now().into(),
-        };
-        match place {
-            Some(at) => known[at] = condition,
-            None => known.push(condition),
-        }
+    fn set_condition(&self, object: &mut Object, condition: Value) {
+        verbs::set_condition(object, condition, &self.server.clock.now());
     }
 
     /// Takes away the finalizer that held the definition.

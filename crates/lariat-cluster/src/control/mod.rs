@@ -152,13 +152,20 @@ impl Controller for Definitions {
     fn observe(&mut self, plane: &Plane, change: &Change) {
         // A definition that goes waits for its instances to be gone.
         self.is_due |= change.table == plane.server.kinds.definitions
-            || change.event.event == EventType::Deleted;
+            || (change.event.event == EventType::Deleted
+                && self.definitions.waits_for(change.table));
     }
 
     fn work(&mut self, plane: &Plane) -> bool {
-        if std::mem::take(&mut self.is_due) {
+        let now = Instant::now();
+        let is_time = self.definitions.due().is_some_and(|at| at <= now);
+        if std::mem::take(&mut self.is_due) || is_time {
             self.definitions.reconcile(&plane.server);
         }
         false
+    }
+
+    fn due(&self, _plane: &Plane) -> Option<Instant> {
+        self.definitions.due()
     }
 }

@@ -6,6 +6,7 @@
 use serde_json::{Value, json};
 
 use super::admit::{finalizers, metadata_mut, metadata_text, raise_generation};
+use super::conditions;
 use super::definition::CLEANUP;
 use crate::clock::Clock;
 use crate::kinds::Resource;
@@ -91,7 +92,7 @@ pub(super) fn removal(
     let mut object = old.clone();
     let way = way(resource);
     if way == Way::Emptied && !current.is_deleting() {
-        begin_emptying(resource, &mut object, deletion.propagation);
+        begin_emptying(resource, &mut object, clock, deletion.propagation);
         metadata_mut(&mut object).insert("deletionTimestamp".into(), clock.now().into());
         return Removal::Mark(object);
     }
@@ -123,7 +124,12 @@ pub(super) fn removal(
 }
 
 /// Marks an object whose kind the control plane empties first.
-fn begin_emptying(resource: &Resource, object: &mut Object, propagation: Option<Propagation>) {
+fn begin_emptying(
+    resource: &Resource,
+    object: &mut Object,
+    clock: &Clock,
+    propagation: Option<Propagation>,
+) {
     if resource.plural == "namespaces" {
         let status = object.entry("status").or_insert_with(|| json!({}));
         if let Some(status) = status.as_object_mut() {
@@ -137,6 +143,11 @@ fn begin_emptying(resource: &Resource, object: &mut Object, propagation: Option<
         all.push(CLEANUP.to_owned());
     }
     metadata_mut(object).insert("finalizers".into(), all.into());
+    let pending = json!({
+        "type": "Terminating", "status": "True", "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    });
+    conditions::set_condition(object, pending, &clock.now());
 }
 
 /// Returns the finalizers in the spec, which namespaces have.

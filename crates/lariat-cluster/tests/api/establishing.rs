@@ -1,0 +1,92 @@
+//! When definitions are established, and what is said of one that goes, on paused time.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use lariat_cluster::{Cluster, Time};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use crate::bench::{Bench, DEFINITIONS, text};
+use crate::kinds::{WIDGETS, definition, widget};
+
+async fn bench() -> Bench {
+    let time = Time::fast().establishing(Duration::from_secs(3));
+    let cluster = Cluster::builder().seed(1).time(time).start().await;
+    Bench {
+        cluster: cluster.expect("a cluster without a socket starts"),
+    }
+}
+
+async fn condition(bench: &Bench, kind: &str) -> Value {
+    let path = format!("{DEFINITIONS}/widgets.demo.dev");
+    let definition = bench.get(&path).await.json();
+    let conditions = definition["status"]["conditions"].as_array();
+    let mut conditions = conditions.into_iter().flatten();
+    let found = conditions.find(|each| each["type"] == kind);
+    found.cloned().unwrap_or_default()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_is_established_after_its_delay() {
+    let bench = bench().await;
+    let widgets = definition("widgets", "Widget", "Namespaced");
+    bench.post(DEFINITIONS, &widgets).await;
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(condition(&bench, "NamesAccepted").await["status"], "True");
+    assert_eq!(
+        condition(&bench, "Established").await["reason"],
+        "Installing"
+    );
+    assert_eq!(bench.get(WIDGETS).await.code, StatusCode::NOT_FOUND);
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(condition(&bench, "Established").await["status"], "True");
+    assert_eq!(bench.get(WIDGETS).await.code, StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_definition_that_goes_before_its_time_is_never_established() {
+    let bench = bench().await;
+    let widgets = definition("widgets", "Widget", "Namespaced");
+    bench.post(DEFINITIONS, &widgets).await;
+    sleep(Duration::from_secs(2)).await;
+    let path = format!("{DEFINITIONS}/widgets.demo.dev");
+    bench.delete(&path).await;
+    sleep(Duration::from_secs(1)).await;
+    bench.get(&path).await.fails(404, "NotFound");
+    // The next of the same name waits for its own time.
+    bench.post(DEFINITIONS, &widgets).await;
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(bench.get(WIDGETS).await.code, StatusCode::NOT_FOUND);
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(bench.get(WIDGETS).await.code, StatusCode::OK);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deleted_definition_says_at_once_that_it_goes() {
+    let bench = bench().await;
+    bench
+        .define(&definition("widgets", "Widget", "Namespaced"))
+        .await;
+    let mut held = widget("held");
+    held["metadata"]["finalizers"] = serde_json::json!(["demo.dev/hold"]);
+    bench.post(WIDGETS, &held).await;
+    let path = format!("{DEFINITIONS}/widgets.demo.dev");
+    let marked = bench.delete(&path).await.json();
+    let conditions = marked["status"]["conditions"].as_array();
+    let last = conditions.and_then(|all| all.last()).cloned();
+    let pending = last.expect("there are conditions");
+    assert_eq!(text(&pending, "/type"), "Terminating");
+    assert_eq!(text(&pending, "/reason"), "InstanceDeletionPending");
+    sleep(Duration::from_secs(1)).await;
+    let progress = condition(&bench, "Terminating").await;
+    assert_eq!(text(&progress, "/reason"), "InstanceDeletionInProgress");
+    assert_eq!(
+        progress["lastTransitionTime"],
+        pending["lastTransitionTime"]
+    );
+    let release = serde_json::json!({"metadata": {"finalizers": null}});
+    bench.merge(&format!("{WIDGETS}/held"), release).await;
+    sleep(Duration::from_secs(1)).await;
+    bench.get(&path).await.fails(404, "NotFound");
+}
