@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use futures::FutureExt;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use lariat::cluster::Cluster;
+use lariat::cluster::{Cluster, Workloads};
 use lariat::kube::api::{Api, DeleteParams, PostParams};
 use lariat::kube::client::ClientBuilder;
 use lariat::kube::config::{KubeConfigOptions, Kubeconfig};
@@ -42,7 +42,9 @@ impl Env {
         let (config, embedded) = match given {
             Some(_) => (Config::infer().await.context("KUBECONFIG")?, None),
             None => {
-                let cluster = Cluster::builder().listen().start().await?;
+                // A real one runs what it is given too.
+                let cluster = Cluster::builder().simulate_workloads(Workloads::default());
+                let cluster = cluster.listen().start().await?;
                 let kubeconfig = cluster.kubeconfig().context("the cluster listens")?;
                 let kubeconfig = Kubeconfig::from_yaml(&kubeconfig)?;
                 let options = KubeConfigOptions::default();

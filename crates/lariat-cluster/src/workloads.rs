@@ -6,8 +6,9 @@ use std::time::Duration;
 ///
 /// With it the cluster has nodes, a scheduler that binds Pods to them, kubelets that run Pods (in name
 /// only: no process is started), and the controllers of ReplicaSets, Deployments, StatefulSets,
-/// DaemonSets and Jobs. They follow the real ones in what they write, in simplified form in when they do
-/// it. All delays are measured by tokio's clock.
+/// DaemonSets, Jobs and CronJobs (in UTC). Services have Endpoints and EndpointSlices, and claims are
+/// bound to volumes at once. They follow the real ones in what they write, in simplified form in when
+/// they do it. All delays are measured by tokio's clock.
 ///
 /// What a Pod does is up to its annotations:
 ///

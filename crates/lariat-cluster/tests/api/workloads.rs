@@ -16,7 +16,7 @@ const STATEFUL_SETS: &str = "/apis/apps/v1/namespaces/default/statefulsets";
 const DAEMON_SETS: &str = "/apis/apps/v1/namespaces/default/daemonsets";
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 
-async fn bench(workloads: Workloads) -> Bench {
+pub(crate) async fn bench(workloads: Workloads) -> Bench {
     let cluster = Cluster::builder().seed(1).simulate_workloads(workloads);
     let cluster = cluster
         .start()

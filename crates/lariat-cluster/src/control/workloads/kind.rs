@@ -17,9 +17,15 @@ pub(super) enum Kind {
     StatefulSet,
     DaemonSet,
     Job,
+    CronJob,
+    Service,
+    Endpoints,
+    EndpointSlice,
+    Claim,
+    Volume,
 }
 
-const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 13] = [
     Kind::Node,
     Kind::Pod,
     Kind::ReplicaSet,
@@ -27,6 +33,12 @@ const KINDS: [Kind; 7] = [
     Kind::StatefulSet,
     Kind::DaemonSet,
     Kind::Job,
+    Kind::CronJob,
+    Kind::Service,
+    Kind::Endpoints,
+    Kind::EndpointSlice,
+    Kind::Claim,
+    Kind::Volume,
 ];
 
 impl Kind {
@@ -39,6 +51,12 @@ impl Kind {
             Self::StatefulSet => ("apps", "statefulsets"),
             Self::DaemonSet => ("apps", "daemonsets"),
             Self::Job => ("batch", "jobs"),
+            Self::CronJob => ("batch", "cronjobs"),
+            Self::Service => ("", "services"),
+            Self::Endpoints => ("", "endpoints"),
+            Self::EndpointSlice => ("discovery.k8s.io", "endpointslices"),
+            Self::Claim => ("", "persistentvolumeclaims"),
+            Self::Volume => ("", "persistentvolumes"),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_core::ObjectKey;
+use lariat_core::{LabelSelector, ObjectKey};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -12,7 +12,7 @@ use super::kind::Kind;
 use crate::control::Plane;
 use crate::control::write::{Writer, Written};
 use crate::kinds::{Catalog, Resource};
-use crate::store::Stored;
+use crate::store::{Range, Stored};
 use crate::verbs::{Deletion, Part, Propagation};
 use crate::workloads::Workloads;
 
@@ -145,6 +145,53 @@ impl<'a> Look<'a> {
         children
             .filter(|child| child.is_controlled_by(uid))
             .collect()
+    }
+
+    /// Returns the Pods of this object's namespace that a selector admits, by name.
+    pub(super) fn selected(&self, selector: &LabelSelector) -> Vec<Child> {
+        let Some(resource) = Kind::Pod.resource(&self.catalog) else {
+            return Vec::new();
+        };
+        let range = Range {
+            namespace: self.stored.key().namespace(),
+            ..Range::default()
+        };
+        let page = self.plane.server.store.range(resource.table, &range);
+        let pods = page.map(|page| page.objects).unwrap_or_default();
+        let selected = pods.into_iter();
+        let selected = selected.filter(|stored| selector.matches(stored.labels()));
+        selected
+            .filter_map(|stored| Child::new(resource, stored))
+            .collect()
+    }
+
+    /// Returns the object of a kind with a name, in this one's namespace if the kind has any.
+    pub(super) fn find(&self, kind: Kind, name: &str) -> Option<Child> {
+        let resource = kind.resource(&self.catalog)?;
+        let key = resource.key(self.stored.key().namespace(), name);
+        let stored = self.plane.server.store.get(resource.table, &key)?;
+        Child::new(resource, stored)
+    }
+
+    /// Changes another object, its status aside.
+    pub(super) fn edit(&self, child: &Child, edit: impl FnOnce(&mut Value)) -> Written {
+        self.edit_part(child, Part::Main, edit)
+    }
+
+    /// Changes the status of another object.
+    pub(super) fn edit_status(&self, child: &Child, edit: impl FnOnce(&mut Value)) -> Written {
+        self.edit_part(child, Part::Status, edit)
+    }
+
+    fn edit_part(&self, child: &Child, part: Part, edit: impl FnOnce(&mut Value)) -> Written {
+        let writer = self.writer();
+        writer.update(&child.resource, part, &child.stored, |object| {
+            let mut value = Value::Object(std::mem::take(object));
+            edit(&mut value);
+            if let Value::Object(edited) = value {
+                *object = edited;
+            }
+        })
     }
 
     /// Returns the reference by which this object controls others.

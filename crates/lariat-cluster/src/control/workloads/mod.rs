@@ -3,10 +3,15 @@
 //! Each object is looked at when it or something it owns changed, or when its time has come. A look
 //! reads the store itself, does at most what is to be done now, and says when it wants to be made again.
 
+mod adoption;
 mod child;
+mod claims;
 mod conditions;
+mod cron;
+mod cron_job;
 mod daemon_set;
 mod deployment;
+mod endpoints;
 mod job;
 mod kind;
 mod kubelet;
@@ -16,6 +21,8 @@ mod pod_status;
 mod replica_set;
 mod rollout;
 mod scheduler;
+mod selectors;
+mod slices;
 mod stateful_set;
 mod template;
 
@@ -33,6 +40,7 @@ use kind::{Kind, Tables};
 use kubelet::Kubelet;
 use look::{Look, Next};
 use nodes::Nodes;
+use selectors::Selectors;
 
 /// How many objects are looked at before others get their turn.
 const BATCH: usize = 128;
@@ -55,6 +63,7 @@ pub(super) struct Simulation {
     queued: HashMap<Item, Instant>,
     nodes: Nodes,
     kubelet: Kubelet,
+    selectors: Selectors,
     /// Pods for which there was no node.
     unscheduled: HashSet<ObjectKey>,
 }
@@ -68,6 +77,7 @@ impl Simulation {
             queued: HashMap::new(),
             nodes: Nodes::default(),
             kubelet: Kubelet::default(),
+            selectors: Selectors::default(),
             unscheduled: HashSet::new(),
         }
     }
@@ -108,6 +118,31 @@ impl Simulation {
         }
     }
 
+    /// Looks at those that select a Pod, or did, and at those that may adopt it.
+    fn observe_pod(&mut self, change: &Change) {
+        self.nodes.observe_pod(&change.event);
+        for (kind, key) in self.selectors.observe_pod(&change.event) {
+            self.enqueue_now(kind, &key);
+        }
+    }
+
+    /// Looks at what something that is gone leaves behind.
+    fn observe_end(&mut self, plane: &Plane, kind: Kind, stored: &Stored) {
+        self.enqueue_above(plane, stored);
+        match kind {
+            Kind::Pod => {
+                self.kubelet.forget(stored.uid());
+                self.unscheduled.remove(stored.key());
+            }
+            Kind::Service => self.enqueue_now(kind, stored.key()),
+            Kind::Claim => {
+                let volume = ObjectKey::cluster(&claims::volume_name(stored.uid()));
+                self.enqueue_now(Kind::Volume, &volume);
+            }
+            _ => {}
+        }
+    }
+
     /// Looks again at all that depends on which nodes there are.
     fn observe_node(&mut self, plane: &Plane, change: &Change) {
         if !self.nodes.observe_node(&change.event) {
@@ -123,6 +158,9 @@ impl Simulation {
 
     fn look_at(&mut self, plane: &Plane, item: &Item) -> Next {
         let Some(look) = Look::new(plane, &self.settings, item.kind, &item.key) else {
+            if item.kind == Kind::Service {
+                endpoints::clean_up(plane, &item.key);
+            }
             return Next::Change;
         };
         match item.kind {
@@ -134,12 +172,16 @@ impl Simulation {
                 next
             }
             Kind::Pod => self.kubelet.run(&look, &self.nodes),
-            Kind::ReplicaSet => replica_set::reconcile(&look),
+            Kind::ReplicaSet => replica_set::reconcile(&look, &self.selectors),
             Kind::Deployment => deployment::reconcile(&look),
             Kind::StatefulSet => stateful_set::reconcile(&look),
             Kind::DaemonSet => daemon_set::reconcile(&look, &self.nodes),
             Kind::Job => job::reconcile(&look),
-            Kind::Node => Next::Change,
+            Kind::CronJob => cron_job::reconcile(&look),
+            Kind::Service => endpoints::reconcile(&look).or(slices::reconcile(&look)),
+            Kind::Claim => claims::bind(&look),
+            Kind::Volume => claims::reclaim(&look),
+            Kind::Node | Kind::Endpoints | Kind::EndpointSlice => Next::Change,
         }
     }
 }
@@ -154,13 +196,16 @@ impl Controller for Simulation {
         if kind == Kind::Node {
             return self.observe_node(plane, change);
         }
-        if kind == Kind::Pod {
-            self.nodes.observe_pod(&change.event);
+        match kind {
+            Kind::Pod => self.observe_pod(change),
+            Kind::Service | Kind::ReplicaSet => self.selectors.observe(kind, &change.event),
+            // They follow their Service.
+            Kind::Endpoints => return self.enqueue_now(Kind::Service, stored.key()),
+            Kind::EndpointSlice => return drop(self.enqueue_owner(plane, stored)),
+            _ => {}
         }
         if change.event.event == EventType::Deleted {
-            self.enqueue_above(plane, stored);
-            self.kubelet.forget(stored.uid());
-            self.unscheduled.remove(stored.key());
+            self.observe_end(plane, kind, stored);
         } else {
             self.enqueue_owner(plane, stored);
             self.enqueue_now(kind, stored.key());

@@ -1,24 +1,30 @@
 //! The controller of ReplicaSets: as many Pods as the spec says.
 //!
-//! Source: `k8s.io/kubernetes/pkg/controller/replicaset`. It does not adopt Pods, nor release them.
+//! Source: `k8s.io/kubernetes/pkg/controller/replicaset`, and `controller_ref_manager.go` beside it.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::adoption;
 use super::child::Child;
 use super::kind::Kind;
 use super::look::{Look, Next};
+use super::selectors::Selectors;
 use super::template;
 
 /// How many Pods are created or deleted before the others get their turn.
 const BURST: i64 = 100;
 
-pub(super) fn reconcile(set: &Look<'_>) -> Next {
-    let pods = set.children(Kind::Pod);
+pub(super) fn reconcile(set: &Look<'_>, selectors: &Selectors) -> Next {
+    if let Some(next) = adoption::adopt(set, selectors) {
+        return next;
+    }
+    let mut pods = set.children(Kind::Pod);
+    let released = adoption::release(set, selectors, &mut pods);
     let mut active: Vec<&Child> = pods.iter().filter(|pod| pod.is_active()).collect();
     let wanted = set.replicas();
-    let mut next = Next::Change;
+    let mut next = released;
     if !set.stored.is_deleting() {
         let count = i64::try_from(active.len()).unwrap_or(i64::MAX);
         for _ in 0..(wanted - count).clamp(0, BURST) {

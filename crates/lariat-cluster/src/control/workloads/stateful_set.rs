@@ -1,11 +1,12 @@
 //! The controller of StatefulSets: Pods with names that stay, in their order.
 //!
-//! Source: `k8s.io/kubernetes/pkg/controller/statefulset`. It writes no ControllerRevisions and claims
-//! no volumes.
+//! Source: `k8s.io/kubernetes/pkg/controller/statefulset`. It writes no ControllerRevisions, and
+//! leaves the claims of Pods it deletes where they are.
 
 use serde_json::{Value, json};
 
 use super::child::Child;
+use super::claims;
 use super::kind::Kind;
 use super::look::{Look, Next};
 use super::replica_set::{Available, is_available};
@@ -162,6 +163,7 @@ impl<'a> Set<'a> {
         if !subdomain.is_empty() {
             pod["spec"]["subdomain"] = subdomain.into();
         }
+        claims::claim(self.look, &mut pod, ordinal);
         self.look.create(Kind::Pod, &pod)
     }
 

@@ -1,0 +1,129 @@
+//! Claims for volumes: those of StatefulSets, and the volumes that all of them get.
+//!
+//! Source: `k8s.io/kubernetes/pkg/controller/volume/persistentvolume`, with one provisioner for all
+//! storage classes. It has no volumes that were there before, and protects nothing that is in use.
+
+use serde_json::{Value, json};
+
+use super::kind::Kind;
+use super::look::{Look, Next};
+use crate::control::write::Written;
+
+const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
+const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
+const BOUND: &str = "pv.kubernetes.io/bound-by-controller";
+const PROVISIONER: &str = "lariat.dev/volumes";
+
+/// Makes the claims that a StatefulSet has for one of its Pods, and gives them to the Pod.
+pub(super) fn claim(set: &Look<'_>, pod: &mut Value, ordinal: i64) {
+    let templates = set.at("/spec/volumeClaimTemplates").as_array();
+    for template in templates.into_iter().flatten() {
+        let volume = template["metadata"]["name"].as_str().unwrap_or_default();
+        let name = format!("{volume}-{}-{ordinal}", set.name());
+        if set.find(Kind::Claim, &name).is_none() {
+            let mut claim = json!({
+                "kind": "PersistentVolumeClaim", "apiVersion": "v1",
+                "metadata": {"name": name, "labels": set.at("/spec/selector/matchLabels")},
+                "spec": template["spec"],
+            });
+            let labels = template["metadata"]["labels"].as_object();
+            for (label, value) in labels.into_iter().flatten() {
+                claim["metadata"]["labels"][label] = value.clone();
+            }
+            if !template["metadata"]["annotations"].is_null() {
+                claim["metadata"]["annotations"] = template["metadata"]["annotations"].clone();
+            }
+            set.create(Kind::Claim, &claim);
+        }
+        let mount = json!({"name": volume, "persistentVolumeClaim": {"claimName": name}});
+        match pod["spec"]["volumes"].as_array_mut() {
+            Some(volumes) => {
+                volumes.retain(|each| each["name"] != volume);
+                volumes.push(mount);
+            }
+            None => pod["spec"]["volumes"] = json!([mount]),
+        }
+    }
+}
+
+/// Returns the name of the volume that a claim gets.
+pub(super) fn volume_name(uid: &str) -> String {
+    format!("pvc-{uid}")
+}
+
+/// Makes a volume for a claim, and binds the two.
+pub(super) fn bind(claim: &Look<'_>) -> Next {
+    let name = volume_name(claim.stored.uid());
+    let chosen = claim.text("/spec/volumeName");
+    let waits = claim.at("/spec/storageClassName") == "" || !(chosen.is_empty() || chosen == name);
+    // A claim without a class waits for a volume that somebody makes.
+    if claim.stored.is_deleting() || claim.text("/status/phase") == "Bound" || waits {
+        return Next::Change;
+    }
+    let Some(volume) = claim.find(Kind::Volume, &name) else {
+        return match claim.create(Kind::Volume, &volume(claim, &name)) {
+            true => Next::Again,
+            false => Next::Change,
+        };
+    };
+    if volume.text("/status/phase") != "Bound" {
+        let written =
+            claim.edit_status(&volume, |volume| volume["status"]["phase"] = "Bound".into());
+        if written != Written::Done {
+            return Next::from(written);
+        }
+    }
+    if chosen.is_empty() {
+        let part = crate::verbs::Part::Main;
+        let writer = claim.writer();
+        return Next::from(
+            writer.update(&claim.resource, part, &claim.stored, |object| {
+                let mut bound = Value::Object(std::mem::take(object));
+                bound["spec"]["volumeName"] = name.into();
+                super::template::annotate(&mut bound, BIND_COMPLETED, "yes");
+                super::template::annotate(&mut bound, BOUND, "yes");
+                if let Value::Object(bound) = bound {
+                    *object = bound;
+                }
+            }),
+        );
+    }
+    Next::from(claim.write_status(json!({
+        "phase": "Bound", "accessModes": claim.at("/spec/accessModes"),
+        "capacity": claim.at("/spec/resources/requests"),
+    })))
+}
+
+fn volume(claim: &Look<'_>, name: &str) -> Value {
+    let mut spec = json!({
+        "capacity": claim.at("/spec/resources/requests"),
+        "accessModes": claim.at("/spec/accessModes"),
+        "persistentVolumeReclaimPolicy": "Delete",
+        "volumeMode": claim.at("/spec/volumeMode"),
+        "csi": {"driver": PROVISIONER, "volumeHandle": name},
+        "claimRef": {
+            "kind": "PersistentVolumeClaim", "apiVersion": "v1", "name": claim.name(),
+            "namespace": claim.stored.key().namespace(), "uid": claim.stored.uid(),
+            "resourceVersion": claim.stored.revision().to_string(),
+        },
+    });
+    if let Some(class) = claim.at("/spec/storageClassName").as_str() {
+        spec["storageClassName"] = class.into();
+    }
+    json!({
+        "kind": "PersistentVolume", "apiVersion": "v1",
+        "metadata": {"name": name, "annotations": {PROVISIONED_BY: PROVISIONER}},
+        "spec": spec,
+    })
+}
+
+/// Deletes a volume whose claim is gone.
+pub(super) fn reclaim(volume: &Look<'_>) -> Next {
+    let uid = volume.text("/spec/claimRef/uid");
+    let is_ours = volume.name() == volume_name(uid) && !volume.stored.is_deleting();
+    let is_claimed = volume.plane.graph.node(uid).is_some();
+    match is_ours && !is_claimed {
+        true => Next::from(volume.delete_self()),
+        false => Next::Change,
+    }
+}

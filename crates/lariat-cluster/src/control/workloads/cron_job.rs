@@ -1,0 +1,180 @@
+//! The controller of CronJobs: a Job at every time of a schedule.
+//!
+//! Source: `k8s.io/kubernetes/pkg/controller/cronjob`. All schedules are in UTC, whatever `timeZone` says.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use super::child::Child;
+use super::conditions::is_true;
+use super::cron::Schedule;
+use super::kind::Kind;
+use super::look::{Look, Next};
+use super::template;
+
+const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
+
+pub(super) fn reconcile(cron: &Look<'_>) -> Next {
+    if cron.stored.is_deleting() {
+        return Next::Change;
+    }
+    let jobs = cron.children(Kind::Job);
+    let mut status = status(cron, &jobs);
+    let next = clean_up(cron, &jobs);
+    let due = match cron.at("/spec/suspend") == true {
+        true => Next::Change,
+        false => run(cron, &jobs, &mut status),
+    };
+    next.or(due).or(Next::from(cron.write_status(status)))
+}
+
+fn is_complete(job: &Child) -> bool {
+    is_true(job.at("/status/conditions"), "Complete")
+}
+
+fn is_finished(job: &Child) -> bool {
+    is_complete(job) || is_true(job.at("/status/conditions"), "Failed")
+}
+
+/// Returns the status that follows from the Jobs there are.
+fn status(cron: &Look<'_>, jobs: &[Child]) -> Value {
+    let mut status = cron.at("/status").clone();
+    if !status.is_object() {
+        status = json!({});
+    }
+    let completed = jobs.iter().filter(|job| is_complete(job));
+    let last = completed
+        .map(|job| job.text("/status/completionTime"))
+        .max();
+    // Times of the same form are in the order of their texts.
+    if let Some(last) = last.filter(|last| Some(*last) > status["lastSuccessfulTime"].as_str()) {
+        status["lastSuccessfulTime"] = last.into();
+    }
+    let known = status["active"].as_array().cloned().unwrap_or_default();
+    let active = jobs.iter().filter(|job| !is_finished(job)).map(|job| {
+        // A reference stays as it was made.
+        let same = known.iter().find(|each| each["uid"] == job.stored.uid());
+        same.cloned().unwrap_or_else(|| reference(job))
+    });
+    set_active(&mut status, active.collect());
+    status
+}
+
+fn set_active(status: &mut Value, active: Vec<Value>) {
+    match active.is_empty() {
+        true => drop(status.as_object_mut().map(|status| status.remove("active"))),
+        false => status["active"] = active.into(),
+    }
+}
+
+fn reference(job: &Child) -> Value {
+    json!({
+        "kind": "Job", "apiVersion": "batch/v1", "namespace": job.stored.key().namespace(),
+        "name": job.name(), "uid": job.stored.uid(),
+        "resourceVersion": job.stored.revision().to_string(),
+    })
+}
+
+/// Deletes the oldest of the Jobs that are over, beyond the limits of the history.
+fn clean_up(cron: &Look<'_>, jobs: &[Child]) -> Next {
+    let limits = [
+        ("/spec/successfulJobsHistoryLimit", 3, true),
+        ("/spec/failedJobsHistoryLimit", 1, false),
+    ];
+    let mut next = Next::Change;
+    for (pointer, default, succeeded) in limits {
+        let limit = cron.number(pointer).unwrap_or(default);
+        let limit = usize::try_from(limit).unwrap_or(0);
+        let is_meant =
+            |job: &&Child| is_finished(job) && is_complete(job) == succeeded && !job.is_going();
+        let mut over: Vec<&Child> = jobs.iter().filter(is_meant).collect();
+        over.sort_by_key(|job| {
+            (
+                job.text("/status/startTime").to_owned(),
+                job.name().to_owned(),
+            )
+        });
+        let surplus = over.len().saturating_sub(limit);
+        for job in &over[..surplus] {
+            next = next.or(Next::from(cron.delete(job, None)));
+        }
+    }
+    next
+}
+
+/// Creates the Job that is due, if one is; returns when the next is.
+fn run(cron: &Look<'_>, jobs: &[Child], status: &mut Value) -> Next {
+    let Some(schedule) = Schedule::parse(cron.text("/spec/schedule")) else {
+        return Next::Change;
+    };
+    let now = cron.plane.server.clock.timestamp();
+    let following = schedule.next(now).map(|at| Next::At(instant(at, now)));
+    let following = following.unwrap_or(Next::Change);
+    let Some(due) = due(cron, &schedule, now) else {
+        return following;
+    };
+    let name = format!("{}-{}", cron.name(), due.as_second() / 60);
+    let is_known = jobs.iter().any(|job| job.name() == name);
+    let active: Vec<&Child> = jobs.iter().filter(|job| !is_finished(job)).collect();
+    let policy = cron.text("/spec/concurrencyPolicy");
+    if is_known || (policy == "Forbid" && !active.is_empty()) {
+        return following;
+    }
+    let mut next = following;
+    if policy == "Replace" {
+        for job in active {
+            next = next.or(Next::from(cron.delete(job, None)));
+        }
+        set_active(status, Vec::new());
+    }
+    if cron.create(Kind::Job, &job(cron, &name, due)) {
+        status["lastScheduleTime"] = due.to_string().into();
+        if let Some(job) = cron.find(Kind::Job, &name) {
+            let active = status["active"].as_array().cloned();
+            let mut active = active.unwrap_or_default();
+            active.push(reference(&job));
+            set_active(status, active);
+        }
+    }
+    next
+}
+
+/// Returns the last time that was missed, unless it is too late for it.
+fn due(cron: &Look<'_>, schedule: &Schedule, now: Timestamp) -> Option<Timestamp> {
+    let time = |pointer: &str| cron.text(pointer).parse::<Timestamp>().ok();
+    let since = time("/status/lastScheduleTime").or_else(|| time("/metadata/creationTimestamp"));
+    let deadline = cron.at("/spec/startingDeadlineSeconds").as_u64();
+    let oldest = deadline.map(|seconds| {
+        let seconds = Duration::from_secs(seconds);
+        now.checked_sub(seconds).unwrap_or(Timestamp::MIN)
+    });
+    let since = since?.max(oldest.unwrap_or(Timestamp::MIN));
+    schedule.last(since, now)
+}
+
+fn instant(at: Timestamp, now: Timestamp) -> Instant {
+    let left = Duration::try_from(at.duration_since(now)).unwrap_or_default();
+    // A time beyond every clock is a day, after which it is looked at again.
+    let begun = Instant::now();
+    begun
+        .checked_add(left)
+        .unwrap_or(begun + Duration::from_secs(86_400))
+}
+
+fn job(cron: &Look<'_>, name: &str, due: Timestamp) -> Value {
+    let template = cron.at("/spec/jobTemplate");
+    let mut metadata = json!({"name": name, "ownerReferences": [cron.controller_reference()]});
+    for member in ["labels", "annotations"] {
+        if !template["metadata"][member].is_null() {
+            metadata[member] = template["metadata"][member].clone();
+        }
+    }
+    let mut job = json!({
+        "kind": "Job", "apiVersion": "batch/v1", "metadata": metadata, "spec": template["spec"],
+    });
+    template::annotate(&mut job, SCHEDULED, &due.to_string());
+    job
+}
