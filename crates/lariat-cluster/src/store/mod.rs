@@ -149,6 +149,8 @@ pub(crate) struct Range<'a> {
     /// Reads the oldest state there is if that of the revision is no longer known.
     pub(crate) or_oldest: bool,
     pub(crate) limit: Option<usize>,
+    /// Does not count what lies behind the limit, which costs as much as there is.
+    pub(crate) uncounted: bool,
 }
 
 /// Objects in key order as they were at one revision.
@@ -233,22 +235,15 @@ impl Store {
         };
         let bounds = bounds(range);
         let now = table.objects.range::<str, _>(bounds_of(&bounds));
+        if then.is_empty() {
+            return Ok(page_of(now.map(|(_, stored)| stored), range, revision));
+        }
         let gone = then.range::<str, _>(bounds_of(&bounds));
         let unchanged = now.filter(|(key, _)| !then.contains_key(*key));
         let mut objects: Vec<&Arc<Stored>> = unchanged.map(|(_, stored)| stored).collect();
-        if !then.is_empty() {
-            objects.extend(gone.filter_map(|(_, stored)| stored.as_ref()));
-            objects.sort_unstable_by(|a, b| a.key().cmp(b.key()));
-        }
-        let limit = range.limit.unwrap_or(objects.len()).min(objects.len());
-        Ok(Page {
-            remaining: objects.len() - limit,
-            objects: objects[..limit]
-                .iter()
-                .map(|stored| Arc::clone(stored))
-                .collect(),
-            revision,
-        })
+        objects.extend(gone.filter_map(|(_, stored)| stored.as_ref()));
+        objects.sort_unstable_by(|a, b| a.key().cmp(b.key()));
+        Ok(page_of(objects.into_iter(), range, revision))
     }
 
     /// Returns up to `limit` events after a revision, and the revision up to which nothing is missing
@@ -362,6 +357,24 @@ impl Store {
             }
             self.commits.send_modify(|commits| *commits += 1);
         }
+    }
+}
+
+/// Takes the objects up to the limit, and counts the others.
+fn page_of<'a>(
+    mut objects: impl Iterator<Item = &'a Arc<Stored>>,
+    range: &Range<'_>,
+    revision: u64,
+) -> Page {
+    let limit = range.limit.unwrap_or(usize::MAX);
+    let page = objects.by_ref().take(limit).map(Arc::clone).collect();
+    Page {
+        objects: page,
+        revision,
+        remaining: match range.uncounted {
+            true => 0,
+            false => objects.count(),
+        },
     }
 }
 

@@ -14,6 +14,9 @@ use crate::verbs::{Deletion, Propagation};
 /// How many objects are deleted before others get their turn.
 const BATCH: usize = 512;
 
+/// How many objects are read at a time.
+const PAGE: usize = BATCH;
+
 /// What is left in a namespace after everything was deleted that nothing holds.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
@@ -51,14 +54,21 @@ impl Contents {
     }
 
     fn delete_all(&mut self, plane: &Plane, resource: &Resource, namespace: &str) {
-        for stored in everything(plane, resource, namespace) {
-            if !stored.is_deleting() {
+        let mut start = String::new();
+        loop {
+            let some = page(plane, resource, namespace, &start);
+            for stored in some.iter().filter(|stored| !stored.is_deleting()) {
                 if self.deleted == BATCH {
                     self.is_cut_short = true;
                     return;
                 }
                 self.deleted += 1;
-                delete(plane, resource, &stored);
+                delete(plane, resource, stored);
+            }
+            match some.last().filter(|_| some.len() == PAGE) {
+                // The first key behind the last.
+                Some(last) => start = format!("{}\0", last.key().as_str()),
+                None => break,
             }
         }
         let left = everything(plane, resource, namespace);
@@ -77,6 +87,19 @@ impl Contents {
             }
         }
     }
+}
+
+/// Reads some of what is in a namespace: a look at all of it for each batch would be one too many.
+fn page(plane: &Plane, resource: &Resource, namespace: &str, start: &str) -> Vec<Arc<Stored>> {
+    let range = Range {
+        namespace: Some(namespace),
+        start: Some(start),
+        limit: Some(PAGE),
+        uncounted: true,
+        ..Range::default()
+    };
+    let page = plane.server.store.range(resource.table, &range);
+    page.map_or_else(|_| Vec::new(), |page| page.objects)
 }
 
 fn everything(plane: &Plane, resource: &Resource, namespace: &str) -> Vec<Arc<Stored>> {

@@ -174,6 +174,7 @@ fn select(call: &Call, plan: &Plan, filter: &Filter) -> Result<Selection, ApiErr
         or_oldest: plan.or_oldest,
         // With a selector the limit counts what is selected, which the store does not know.
         limit: plan.limit.filter(|_| filter.is_empty()),
+        uncounted: false,
     };
     let page = call
         .server
