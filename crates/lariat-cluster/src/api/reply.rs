@@ -27,7 +27,17 @@ impl Reply {
 
     /// Answers one JSON document; a line feed follows it, as Go's encoder has it.
     pub(crate) fn json(code: StatusCode, document: impl AsRef<[u8]>) -> Self {
-        let document = [document.as_ref(), b"\n"].concat();
+        Self::json_of(code, &[document.as_ref()])
+    }
+
+    /// Answers one JSON document that is in parts.
+    pub(crate) fn json_of(code: StatusCode, parts: &[&[u8]]) -> Self {
+        let length = parts.iter().map(|part| part.len()).sum::<usize>() + 1;
+        let mut document = Vec::with_capacity(length);
+        for part in parts {
+            document.extend_from_slice(part);
+        }
+        document.push(b'\n');
         Self::new(code, JSON, ResponseBody::whole(document))
     }
 

@@ -231,7 +231,7 @@ pub(crate) fn replacement(
     keep_metadata(old, metadata_mut(&mut new));
     strategy::prepare_update(resource, part, old, &mut new);
     custom::complete(resource, &mut new);
-    if !managed::differ(&without_version(old), &new) {
+    if !managed::differ(old, &new) {
         return Ok(Replacement::Unchanged);
     }
     check_finalizers(resource, old, &new)?;
@@ -323,12 +323,6 @@ fn keep_metadata(old: &Object, metadata: &mut Object) {
     tidy(metadata);
 }
 
-fn without_version(object: &Object) -> Object {
-    let mut object = object.clone();
-    metadata_mut(&mut object).remove("resourceVersion");
-    object
-}
-
 /// Refuses a time of deletion that a client made up.
 fn check_deletion_time(resource: &Resource, old: &Object, sent: &Object) -> Result<(), ApiError> {
     let field = "deletionTimestamp";
@@ -370,22 +364,17 @@ fn check_finalizers(resource: &Resource, old: &Object, new: &Object) -> Result<(
 }
 
 fn raises_generation(rule: Generation, old: &Object, new: &Object) -> bool {
-    let counted = |object: &Object| -> Object {
-        let outside = |member: &str| match rule {
-            Generation::ContentAndStatus => member == "metadata",
-            _ => matches!(member, "metadata" | "status"),
-        };
-        object
-            .iter()
-            .filter(|(m, _)| !outside(m))
-            .map(|(m, v)| (m.clone(), v.clone()))
-            .collect()
+    fn annotations(object: &Object) -> Option<&Value> {
+        object.get("metadata")?.get("annotations")
+    }
+    let outside: &[&str] = match rule {
+        Generation::ContentAndStatus => &["metadata"],
+        _ => &["metadata", "status"],
     };
-    let annotations = |object: &Object| object.get("metadata")?.get("annotations").cloned();
     match rule {
         Generation::None => false,
         Generation::ContentAndAnnotations if annotations(old) != annotations(new) => true,
-        _ => counted(old) != counted(new),
+        _ => managed::differ_outside(old, new, outside),
     }
 }
 

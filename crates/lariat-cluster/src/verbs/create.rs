@@ -22,20 +22,24 @@ pub(crate) fn create(call: &Call) -> Result<Reply, ApiError> {
 /// Creates an object somebody sent, for which that somebody accounts.
 pub(super) fn store_new(call: &Call, mut sent: Object, dry_run: bool) -> Result<Reply, ApiError> {
     ownership::account(call, None, &mut sent);
-    store_accounted(call, &sent, dry_run)
+    store_accounted(call, sent, dry_run)
 }
 
 /// Creates an object whose fields have their owners, under a generated name if it has none.
 pub(super) fn store_accounted(
     call: &Call,
-    sent: &Object,
+    mut sent: Object,
     dry_run: bool,
 ) -> Result<Reply, ApiError> {
-    let generated = admit::metadata_text(sent, "name").is_empty();
+    let generated = admit::metadata_text(&sent, "name").is_empty();
     let attempts = if generated { NAME_ATTEMPTS } else { 1 };
     for attempt in 1..=attempts {
-        check_admission(call, admit::metadata_text(sent, "name"))?;
-        let object = admit::create(call, sent.clone())?;
+        check_admission(call, admit::metadata_text(&sent, "name"))?;
+        let object = match attempt < attempts {
+            true => sent.clone(),
+            false => std::mem::take(&mut sent),
+        };
+        let object = admit::create(call, object)?;
         let key = call
             .resource
             .key(call.namespace(), admit::metadata_text(&object, "name"));

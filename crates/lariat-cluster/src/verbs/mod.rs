@@ -2,6 +2,7 @@
 
 mod admit;
 mod builtin;
+mod conditions;
 mod continuation;
 mod create;
 mod custom;
@@ -48,6 +49,7 @@ use crate::store::{Draft, EventType, Object, Stored};
 use std::sync::Arc;
 
 pub(crate) use admit::{Part, Replacement, finalizers, metadata_mut, replacement};
+pub(crate) use conditions::{set_condition, status_mut};
 pub(crate) use create::create;
 pub(crate) use definition::CLEANUP;
 pub(crate) use delete::{delete_as, delete_once, remove};
@@ -219,17 +221,16 @@ impl Call {
     pub(crate) fn answer_stored(&self, code: StatusCode, stored: &Stored) -> Reply {
         let reread = view::reread(&self.resource, stored);
         let stored = reread.as_ref().unwrap_or(stored);
-        let document = match self.shape {
+        match self.shape {
             Shape::Whole => {
                 let head = self.resource.head();
-                [b"{", head.as_bytes(), stored.content()].concat()
+                Reply::json_of(code, &[b"{", head.as_bytes(), stored.content()])
             }
             Shape::Metadata | Shape::MetadataList => {
                 let head = self.metadata_head();
-                [b"{", head.as_bytes(), stored.metadata(), b"}"].concat()
+                Reply::json_of(code, &[b"{", head.as_bytes(), stored.metadata(), b"}"])
             }
-            Shape::Table => table::Table::of(self).single(stored, true),
-        };
-        Reply::json(code, document)
+            Shape::Table => Reply::json(code, table::Table::of(self).single(stored, true)),
+        }
     }
 }

@@ -90,23 +90,23 @@ pub(super) fn finish(
     let mut old = view::present(&call.resource, current);
     call.resource.set_type(&mut old);
     ownership::account(call, Some(&old), &mut sent);
-    store_changed(call, current, sent, dry_run)
+    store_changed(call, (current, &old), sent, dry_run)
 }
 
 /// Stores a new state whose fields have their owners; `None` if somebody else was faster.
+///
+/// The present state comes with what it is as an object.
 pub(super) fn store_changed(
     call: &Call,
-    current: &Arc<Stored>,
+    (current, old): (&Arc<Stored>, &Object),
     sent: Object,
     dry_run: bool,
 ) -> Result<Option<Reply>, ApiError> {
-    let mut old = view::present(&call.resource, current);
-    call.resource.set_type(&mut old);
     let part = Part::of(call);
-    let replacement = admit::replacement(&call.resource, part, &old, sent)?;
+    let replacement = admit::replacement(&call.resource, part, old, sent)?;
     if dry_run {
         let object = match &replacement {
-            Replacement::Unchanged => &old,
+            Replacement::Unchanged => old,
             Replacement::Changed(object) | Replacement::Deleted(object) => object,
         };
         return Ok(Some(call.answer(

@@ -36,11 +36,11 @@ pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
         merged.insert("kind".into(), call.resource.kind.clone().into());
         merged.insert("apiVersion".into(), call.resource.api_version().into());
         form::normalize(call, &mut merged, Origin::Patch, Vec::new())?;
-        let Some(current) = current else {
-            return create_applied(call, &merged, dry_run);
+        let (Some(current), Some(live)) = (current, live) else {
+            return create_applied(call, merged, dry_run);
         };
         super::check_identity(call, &merged, &current)?;
-        if let Some(reply) = update::store_changed(call, &current, merged, dry_run)? {
+        if let Some(reply) = update::store_changed(call, (&current, &live), merged, dry_run)? {
             return Ok(reply);
         }
     }
@@ -125,12 +125,11 @@ fn check_type(applied: &Object, wanted: &str, wanted_kind: &str) -> Result<(), A
 }
 
 /// Stores an applied object that was not there.
-fn create_applied(call: &Call, merged: &Object, dry_run: bool) -> Result<Reply, ApiError> {
-    if !admit::metadata_text(merged, "uid").is_empty() {
+fn create_applied(call: &Call, mut merged: Object, dry_run: bool) -> Result<Reply, ApiError> {
+    if !admit::metadata_text(&merged, "uid").is_empty() {
         // It was meant for an object that is gone.
         return Err(ApiError::precondition_uid(&call.resource, call.name()));
     }
-    let mut new = merged.clone();
-    metadata_mut(&mut new).remove("resourceVersion");
-    create::store_accounted(call, &new, dry_run)
+    metadata_mut(&mut merged).remove("resourceVersion");
+    create::store_accounted(call, merged, dry_run)
 }
