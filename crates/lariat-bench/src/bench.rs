@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::options::Options;
 use crate::report::{self as column, Column, Row};
-use crate::{live, queue, subjects};
+use crate::{cluster, live, queue, subjects};
 
 /// One benchmark.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ const STORM_COLUMNS: [Column; 8] = [
     column::HANDLER_RUNS,
 ];
 
-pub(crate) const BENCHES: [Bench; 7] = [
+pub(crate) const BENCHES: [Bench; 8] = [
     Bench {
         name: "queue",
         about: "the work queue alone",
@@ -155,6 +155,27 @@ pub(crate) const BENCHES: [Bench; 7] = [
         ],
         plan: live::plan_reads,
         rank: |row| row.ops_per_s,
+    },
+    Bench {
+        name: "cluster",
+        about: "the embedded cluster, as `lariat cluster` beside this program: start, memory, requests, watches",
+        cases: &cluster::CASES,
+        subjects: &cluster::SUBJECTS,
+        n_means: "starts, objects or requests; each case has its own number; handlers are connections or watchers",
+        columns: &[
+            column::WALL,
+            column::CPU,
+            column::CPU_PER_OP,
+            column::OPS,
+            column::P50,
+            column::P99,
+            column::SYNC_CPU,
+            column::BEFORE,
+            column::STEADY,
+            column::PEAK,
+        ],
+        plan: cluster::plan,
+        rank: |row| row.wall_s,
     },
 ];
 

@@ -10,6 +10,7 @@ mod plot;
 mod process;
 mod report;
 
+mod cluster;
 mod live;
 mod pods;
 mod queue;
@@ -79,6 +80,7 @@ fn run(options: &Options) -> Result<()> {
 
 fn child(run: &Run, url: &str) -> Result<()> {
     let row: Row = match run.bench.as_str() {
+        "cluster" => cluster::run(run)?,
         "queue" => queue::run(&run.case, &run.subject, run.n)?,
         _ => live::run(run, url)?,
     };

@@ -40,7 +40,9 @@ const SPARE_HISTORY: usize = 10_000;
 pub(crate) fn serve(pods: usize, modifications: usize) -> Result<()> {
     tokio::runtime::Runtime::new()?.block_on(async {
         let history = modifications + SPARE_HISTORY;
-        let cluster = Cluster::builder().history(history).seed(1).start().await?;
+        // The owners of its pods are not there.
+        let cluster = Cluster::builder().garbage_collection(false);
+        let cluster = cluster.history(history).seed(1).start().await?;
         let filler = Filler::fill(cluster.service(), pods).await?;
         // Nobody reads how the pods came to be.
         cluster.compact();

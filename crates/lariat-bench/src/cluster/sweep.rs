@@ -1,0 +1,60 @@
+//! Many objects that go because of one: the dependents of an owner, or all there is in a namespace.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use http::Method;
+use serde_json::Value;
+use tokio::time;
+
+use super::objects::{self, NAMESPACE};
+use super::wire::{Ask, Wire};
+use super::writes::{HANDS, send};
+use super::{Program, sizes};
+use crate::bench::Run;
+use crate::meter::Meter;
+use crate::report::Row;
+
+/// How often it is looked whether they are gone: the look counts all of them.
+const PAUSE: Duration = Duration::from_millis(20);
+
+pub(super) async fn measure(run: &Run) -> Result<Row> {
+    let (_, n) = sizes(run);
+    let server = Program::start(run, &[])?;
+    let mut wire = Wire::connect(server.address).await?;
+    for ask in objects::namespaces() {
+        wire.ask(ask).await?;
+    }
+    let owner = objects::creation(&objects::config_map(n, 0));
+    let owner: Arc<Value> = Arc::new(serde_json::from_slice(&wire.ask(owner).await?)?);
+    let cpu = server.cpu_seconds();
+    let made = Arc::clone(&owner);
+    let make = Arc::new(move |number| objects::creation(&objects::owned(number, &made)));
+    send(server.address, HANDS, n, make).await?;
+    let mut row = run.row();
+    row.sync_cpu_s = Some(server.cpu_seconds() - cpu);
+    row.before_rss_mb = Some(server.memory_mb().0);
+    let doomed = match run.case.as_str() {
+        "empty" => format!("/api/v1/namespaces/{NAMESPACE}"),
+        _ => objects::path(n),
+    };
+    let (meter, cpu) = (Meter::begin(), server.cpu_seconds());
+    wire.ask(Ask::new(Method::DELETE, doomed, String::new()))
+        .await?;
+    while !is_empty(&mut wire).await? {
+        time::sleep(PAUSE).await;
+    }
+    (row.wall_s, _) = meter.seconds();
+    row.cpu_s = server.cpu_seconds() - cpu;
+    row.ops_per_s = n as f64 / row.wall_s;
+    let (held, peak) = server.memory_mb();
+    (row.steady_rss_mb, row.peak_rss_mb) = (Some(held), Some(peak));
+    Ok(row)
+}
+
+async fn is_empty(wire: &mut Wire) -> Result<bool> {
+    let list = Ask::get(&format!("{}?limit=1", objects::config_maps()));
+    let list: Value = serde_json::from_slice(&wire.ask(list).await?)?;
+    Ok(list["items"].as_array().is_none_or(Vec::is_empty))
+}
