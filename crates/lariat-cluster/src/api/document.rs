@@ -53,41 +53,69 @@ impl Document {
             return Ok(document);
         }
         let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-        if may_overflow(text) {
-            return Err("exceeded max depth".to_owned());
-        }
-        let mut options = serde_saphyr::Options::default();
-        options.duplicate_keys = DuplicateKeyPolicy::LastWins;
-        if let Some(budget) = &mut options.budget {
-            budget.max_depth = DEEPEST;
-        }
-        let value = serde_saphyr::from_str_with_options(text, options);
-        let value = value.map_err(|error| first_line(&error.to_string()))?;
+        let value = match nesting(text) {
+            ..=SHALLOW => read_yaml(text),
+            ..=OVERESTIMATE => with_stack(|| read_yaml(text)),
+            _ => Err("exceeded max depth".to_owned()),
+        };
         Ok(Self {
-            value,
+            value: value?,
             duplicates: Vec::new(),
         })
     }
 }
 
-/// Returns whether YAML may nest so deep that the parser, which is recursive, would run out of stack.
+/// YAML that nests no deeper is read on the stack there is; the reader takes some kilobytes a level.
+const SHALLOW: usize = 20;
+
+/// Beyond this nobody tries: texts inside of a document may look deep, but not as deep as this.
+const OVERESTIMATE: usize = 2000;
+
+/// The stack for deeper documents, in bytes.
+///
+/// The reader itself refuses what is really deeper than [`DEEPEST`]; its parser has to get there.
+const STACK: usize = 32 * 1024 * 1024;
+
+fn with_stack<T: Send>(work: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        let thread = thread.spawn_scoped(scope, work);
+        let thread = thread.map_err(|error| error.to_string())?;
+        thread
+            .join()
+            .map_err(|_| "the document cannot be read".to_owned())?
+    })
+}
+
+fn read_yaml(text: &str) -> Result<Value, String> {
+    let mut options = serde_saphyr::Options::default();
+    options.duplicate_keys = DuplicateKeyPolicy::LastWins;
+    if let Some(budget) = &mut options.budget {
+        budget.max_depth = DEEPEST;
+    }
+    let value = serde_saphyr::from_str_with_options(text, options);
+    value.map_err(|error| first_line(&error.to_string()))
+}
+
+/// Estimates from above how deep YAML nests.
 ///
 /// Brackets inside of texts count too; texts with so many that stay open are rare.
-fn may_overflow(text: &str) -> bool {
-    let mut open = 0_usize;
-    let in_flow = text.bytes().any(|byte| {
+fn nesting(text: &str) -> usize {
+    let (mut open, mut deepest) = (0_usize, 0);
+    for byte in text.bytes() {
         match byte {
             b'[' | b'{' => open += 1,
             b']' | b'}' => open = open.saturating_sub(1),
             _ => {}
         }
-        open > DEEPEST
-    });
+        deepest = deepest.max(open);
+    }
     let indentation = |line: &str| {
         let is_indicator = |c: char| matches!(c, ' ' | '-' | '?' | ':');
-        line.len() - line.trim_start_matches(is_indicator).len()
+        let indented = line.len() - line.trim_start_matches(is_indicator).len();
+        indented.div_ceil(2)
     };
-    in_flow || text.lines().any(|line| indentation(line) > 8 * DEEPEST)
+    deepest + text.lines().map(indentation).max().unwrap_or(0)
 }
 
 /// The first line of an error says what is wrong; those that follow show the document.
@@ -206,18 +234,16 @@ mod tests {
 
     #[test]
     fn what_nests_too_deep_is_refused() {
-        for depth in [DEEPEST, DEEPEST + 1, 10_000] {
+        for depth in [DEEPEST, DEEPEST + 1, 500, 10_000] {
             let json = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
             assert_eq!(
                 Document::json(json.as_bytes()).is_ok(),
                 depth <= DEEPEST,
                 "{depth}"
             );
-            let yaml = format!("a: {json}");
-            assert!(
-                depth < DEEPEST || Document::yaml(yaml.as_bytes()).is_err(),
-                "{depth}"
-            );
+            for yaml in [format!("a: {json}"), format!("{}a", "- ".repeat(depth + 1))] {
+                assert!(Document::yaml(yaml.as_bytes()).is_err(), "{depth}");
+            }
         }
     }
 
