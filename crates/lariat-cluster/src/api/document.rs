@@ -7,14 +7,16 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::options::DuplicateKeyPolicy;
 
 /// How deep a document may nest, which bounds every walk through it; JSON is read no deeper either.
-pub(crate) const DEEPEST: usize = 120;
+pub(crate) const DEEPEST: usize = 110;
 
 /// Returns whether a value nests deeper than some number of levels.
 pub(crate) fn is_deeper(value: &Value, levels: usize) -> bool {
-    let inner = |value: &Value| levels == 0 || is_deeper(value, levels - 1);
+    let Some(rest) = levels.checked_sub(1) else {
+        return value.is_array() || value.is_object();
+    };
     match value {
-        Value::Array(items) => items.iter().any(inner),
-        Value::Object(members) => members.values().any(inner),
+        Value::Array(items) => items.iter().any(|item| is_deeper(item, rest)),
+        Value::Object(members) => members.values().any(|member| is_deeper(member, rest)),
         _ => false,
     }
 }
