@@ -6,6 +6,8 @@ use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 use serde_saphyr::options::DuplicateKeyPolicy;
 
+use super::status::ApiError;
+
 /// How deep a document may nest, which bounds every walk through it; JSON is read no deeper either.
 pub(crate) const DEEPEST: usize = 110;
 
@@ -57,7 +59,9 @@ impl Document {
         let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
         let value = match nesting(text) {
             ..=SHALLOW => read_yaml(text),
-            ..=OVERESTIMATE => with_stack(|| read_yaml(text)),
+            ..=OVERESTIMATE => with_stack(|| Ok(read_yaml(text))).unwrap_or_else(|_| {
+                Err("there is no memory to read so deep a document".to_owned())
+            }),
             _ => Err("exceeded max depth".to_owned()),
         };
         Ok(Self {
@@ -78,14 +82,32 @@ const OVERESTIMATE: usize = 2000;
 /// The reader itself refuses what is really deeper than [`DEEPEST`]; its parser has to get there.
 const STACK: usize = 32 * 1024 * 1024;
 
-fn with_stack<T: Send>(work: impl FnOnce() -> Result<T, String> + Send) -> Result<T, String> {
+/// Returns whether a body nests so deep that it is better worked on with a stack of its own.
+pub(crate) fn is_deep(body: &[u8]) -> bool {
+    brackets(body) > SHALLOW
+}
+
+/// Works with a stack that is large enough for the deepest document.
+///
+/// # Panics
+///
+/// If the work does.
+pub(crate) fn with_stack<T: Send>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send,
+) -> Result<T, ApiError> {
+    // Time is that of the runtime, which the other thread must know for it.
+    let runtime = tokio::runtime::Handle::try_current().ok();
+    let work = move || {
+        let _entered = runtime.as_ref().map(tokio::runtime::Handle::enter);
+        work()
+    };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().stack_size(STACK);
         let thread = thread.spawn_scoped(scope, work);
-        let thread = thread.map_err(|error| error.to_string())?;
+        let thread = thread.map_err(|error| ApiError::internal(error.to_string()))?;
         thread
             .join()
-            .map_err(|_| "the document cannot be read".to_owned())?
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
@@ -103,26 +125,46 @@ fn read_yaml(text: &str) -> Result<Value, String> {
 ///
 /// Brackets inside of texts count too; texts with so many that stay open are rare.
 fn nesting(text: &str) -> usize {
-    let (mut open, mut deepest) = (0_usize, 0);
-    for byte in text.bytes() {
-        match byte {
-            b'[' | b'{' => open += 1,
-            b']' | b'}' => open = open.saturating_sub(1),
-            _ => {}
-        }
-        deepest = deepest.max(open);
-    }
     let indentation = |line: &str| {
         let is_indicator = |c: char| matches!(c, ' ' | '-' | '?' | ':');
         let indented = line.len() - line.trim_start_matches(is_indicator).len();
         indented.div_ceil(2)
     };
-    deepest + text.lines().map(indentation).max().unwrap_or(0)
+    brackets(text.as_bytes()) + text.lines().map(indentation).max().unwrap_or(0)
+}
+
+/// Counts the brackets that are open at once.
+fn brackets(text: &[u8]) -> usize {
+    let (mut open, mut most) = (0_usize, 0);
+    for byte in text {
+        match byte {
+            b'[' | b'{' => open += 1,
+            b']' | b'}' => open = open.saturating_sub(1),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
 }
 
 /// The first line of an error says what is wrong; those that follow show the document.
 fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
+}
+
+/// How long the path of a member gets, so that long names are not copied for everything below them.
+const LONGEST_PATH: usize = 1024;
+
+fn longer(path: &str, step: fmt::Arguments<'_>) -> String {
+    match path.len() {
+        ..LONGEST_PATH => {
+            let mut longer = format!("{path}{step}");
+            let end = longer.floor_char_boundary(LONGEST_PATH);
+            longer.truncate(end);
+            longer
+        }
+        _ => path.to_owned(),
+    }
 }
 
 struct Reader<'a> {
@@ -176,7 +218,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut read = Vec::new();
         loop {
-            let path = format!("{}[{}]", self.path, read.len());
+            let path = longer(self.path, format_args!("[{}]", read.len()));
             let seed = Reader {
                 path: &path,
                 duplicates: self.duplicates,
@@ -192,8 +234,8 @@ impl<'de> Visitor<'de> for Reader<'_> {
         let mut read = Map::new();
         while let Some(name) = members.next_key::<String>()? {
             let path = match self.path {
-                "" => name.clone(),
-                path => format!("{path}.{name}"),
+                "" => longer("", format_args!("{name}")),
+                path => longer(path, format_args!(".{name}")),
             };
             let seed = Reader {
                 path: &path,

@@ -2,6 +2,8 @@
 //!
 //! Source: `lastAppliedManager` and `lastAppliedUpdater` in `k8s.io/apimachinery/pkg/util/managedfields`.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::set::Set;
@@ -19,38 +21,46 @@ fn annotation(object: &Object) -> Option<&str> {
     annotations.get(ANNOTATION)?.as_str()
 }
 
-/// Returns the conflicts about fields that client-side apply did not set.
+/// Returns the conflicts about fields that client-side apply did not set, or that somebody changed since.
 pub(super) fn unexpected(
     schema: &Schema,
+    api_version: &str,
     live: Option<&Object>,
     conflicts: &[Conflict],
 ) -> Vec<Conflict> {
-    let last = live.and_then(annotation);
-    let last: Option<Value> = last.and_then(|last| serde_json::from_str(last).ok());
-    let allowed = last.map_or_else(Set::default, |last| typed::fields(schema.root(), &last));
-    let mut paths = Vec::new();
-    allowed.each(&mut |path| paths.push(path.to_owned()));
+    let allowed = live.and_then(|live| allowed(schema, api_version, live));
+    let mut paths = HashSet::new();
+    allowed.unwrap_or_default().each(&mut |path| {
+        paths.insert(path.to_owned());
+    });
     let is_unexpected = |conflict: &&Conflict| !paths.contains(&conflict.path);
     conflicts.iter().filter(is_unexpected).cloned().collect()
 }
 
-/// Brings the annotation of an object that has one up to date.
-pub(super) fn renew(live: Option<&Object>, new: &mut Object) {
-    if live.and_then(annotation).is_none() {
+/// Returns the fields that still are as client-side apply left them.
+fn allowed(schema: &Schema, api_version: &str, live: &Object) -> Option<Set> {
+    let last: Value = serde_json::from_str(annotation(live)?).ok()?;
+    if last.get("apiVersion").and_then(Value::as_str) != Some(api_version) {
+        return None;
+    }
+    let typed = schema.root();
+    let changed = typed::compare(typed, &last, &Value::Object(live.clone()));
+    let fields = typed::fields(typed, &last).difference(&changed.modified);
+    Some(
+        fields
+            .difference(&changed.added)
+            .difference(&changed.removed),
+    )
+}
+
+/// Brings the annotation of an object that has one up to date: it holds what was applied, and nothing
+/// that others set.
+pub(super) fn renew(live: Option<&Object>, applied: &Object, new: &mut Object) {
+    if live.and_then(annotation).is_none_or(str::is_empty) {
         return;
     }
-    let mut applied = new.clone();
-    applied.remove("status");
+    let mut applied = applied.clone();
     let metadata = metadata_mut(&mut applied);
-    for member in [
-        "managedFields",
-        "uid",
-        "resourceVersion",
-        "creationTimestamp",
-        "generation",
-    ] {
-        metadata.remove(member);
-    }
     if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
         annotations.remove(ANNOTATION);
     }

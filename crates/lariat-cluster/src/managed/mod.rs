@@ -194,7 +194,8 @@ impl Write<'_> {
         };
         let merged = match attempt(&mut managed, force) {
             Err(conflicts) if self.name == KUBECTL => {
-                let left = last_applied::unexpected(self.schema, live, &conflicts);
+                let left =
+                    last_applied::unexpected(self.schema, self.api_version, live, &conflicts);
                 if !left.is_empty() {
                     return Err(Refused::Conflicts(left));
                 }
@@ -204,29 +205,23 @@ impl Write<'_> {
             outcome => outcome,
         };
         let merged = merged.map_err(Refused::Conflicts)?;
-        Ok(self.finish_apply(&mut managed, &manager, live, merged))
+        let mut object = self.finish_apply(&mut managed, &manager, merged);
+        if self.name == KUBECTL {
+            last_applied::renew(live, applied, &mut object);
+        }
+        managed.write(metadata_mut(&mut object));
+        Ok(object)
     }
 
-    fn finish_apply(
-        &self,
-        managed: &mut Managed,
-        manager: &Manager,
-        live: Option<&Object>,
-        merged: Value,
-    ) -> Object {
+    fn finish_apply(&self, managed: &mut Managed, manager: &Manager, merged: Value) -> Object {
         strip(managed, manager);
         if let Some(owned) = managed.owners.get_mut(manager) {
             owned.time = Some(self.now.to_owned());
         }
-        let mut object = match merged {
+        match merged {
             Value::Object(object) => object,
             _ => Object::new(),
-        };
-        if self.name == KUBECTL {
-            last_applied::renew(live, &mut object);
         }
-        managed.write(metadata_mut(&mut object));
-        object
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 /// `i:0` the item at this place.
 ///
 /// Source: `sigs.k8s.io/structured-merge-diff/v6/fieldpath`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Step(Box<str>);
 
 impl Step {

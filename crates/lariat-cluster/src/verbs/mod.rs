@@ -37,6 +37,7 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 
 use crate::access::User;
+use crate::api::document;
 use crate::api::negotiate::{Encoding, Form, Shape};
 use crate::api::query::{self, Query};
 use crate::api::reply::Reply;
@@ -167,11 +168,20 @@ impl Call {
             Verb::Get => read::get(&self).await,
             Verb::List => list::list(&self).await,
             Verb::Watch => watch::watch(self).await,
-            Verb::Create => create::create(&self),
-            Verb::Update => update::update(&self),
-            Verb::Patch => patch::patch(&self),
+            Verb::Create | Verb::Update | Verb::Patch if document::is_deep(&self.body) => {
+                document::with_stack(|| self.write(verb))
+            }
+            Verb::Create | Verb::Update | Verb::Patch => self.write(verb),
             Verb::Delete => delete::delete(&self),
             Verb::DeleteCollection => delete::delete_collection(&self).await,
+        }
+    }
+
+    fn write(&self, verb: Verb) -> Result<Reply, ApiError> {
+        match verb {
+            Verb::Create => create::create(self),
+            Verb::Update => update::update(self),
+            _ => patch::patch(self),
         }
     }
 

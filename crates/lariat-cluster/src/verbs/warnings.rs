@@ -4,6 +4,15 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+/// How many warnings a client gets; hyper's clients take no more than a hundred headers.
+const MOST: usize = 80;
+
+/// How much they may take together before they are cut, and then at most.
+///
+/// Source: `recorder` in `k8s.io/apiserver/pkg/endpoints/filters/warning.go`.
+const CUT_FROM: usize = 4 * 1024;
+const CUT_TO: usize = 256;
+
 /// The warnings of one request; a clone adds to the same.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Warnings {
@@ -11,11 +20,18 @@ pub(crate) struct Warnings {
 }
 
 impl Warnings {
-    /// Adds a warning, unless it was given already.
+    /// Adds a warning, unless it was given already or there are too many.
     pub(crate) fn add(&self, text: impl Into<String>) {
-        let text = text.into();
+        let mut text = text.into();
         let mut texts = self.texts.lock();
-        if !texts.contains(&text) {
+        if texts.len() >= MOST || texts.contains(&text) {
+            return;
+        }
+        let given: usize = texts.iter().map(String::len).sum();
+        if given + text.len() > CUT_FROM {
+            text = text.chars().take(CUT_TO).collect();
+        }
+        if given + text.len() <= 2 * CUT_FROM {
             texts.push(text);
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::items::by_step;
+use super::items::Items;
 use super::{is_void, items_of, names};
 use crate::managed::path::Step;
 use crate::managed::set::Set;
@@ -119,20 +119,13 @@ fn members(typed: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> Diff
 
 fn items(typed: TypeRef<'_>, list: &List, old: Option<&Value>, new: Option<&Value>) -> Difference {
     let item = typed.item();
-    let before = by_step(&list.kind, item, items_of(old));
-    let after = by_step(&list.kind, item, items_of(new));
+    let before = Items::of(&list.kind, item, items_of(old));
+    let after = Items::of(&list.kind, item, items_of(new));
     let mut difference = Difference::default();
-    let none = Vec::new();
-    let gone = before
-        .iter()
-        .filter(|(step, _)| after.iter().all(|(each, _)| each != step));
-    let steps = after.iter().chain(gone).map(|(step, _)| step);
-    for step in steps {
-        let find =
-            |list: &'_ [(Step, Vec<&'_ Value>)]| list.iter().position(|(each, _)| each == step);
-        let old = find(&before).map_or(&none, |at| &before[at].1);
-        let new = find(&after).map_or(&none, |at| &after[at].1);
-        let (own, inner) = match (&old[..], &new[..]) {
+    let gone = before.list().iter().filter(|(step, _)| !after.has(step));
+    for (step, _) in after.list().iter().chain(gone) {
+        let (old, new) = (before.get(step), after.get(step));
+        let (own, inner) = match (old, new) {
             (old @ ([] | [_]), new @ ([] | [_])) => {
                 walk(item, old.first().copied(), new.first().copied())
             }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::is_void;
-use super::items::by_step;
+use super::items::Items;
 use crate::managed::path::Step;
 use crate::managed::set::Set;
 use crate::schema::{List, ListKind, Resolved, TypeRef};
@@ -29,13 +29,14 @@ fn walk(typed: TypeRef<'_>, value: &Value) -> (bool, Set) {
 
 fn items(typed: TypeRef<'_>, list: &List, value: &Value) -> Set {
     let mut set = Set::default();
-    for (step, values) in by_step(&list.kind, typed.item(), super::items_of(Some(value))) {
+    let items = Items::of(&list.kind, typed.item(), super::items_of(Some(value)));
+    for (step, values) in items.list() {
         let below = match values[..] {
             [one] => walk(typed.item(), one).1,
             // Items that cannot be told apart are owned together.
             _ => Set::default(),
         };
-        set.add(step, true, below);
+        set.add(step.clone(), true, below);
     }
     set
 }

@@ -1,6 +1,7 @@
 //! What identifies the items of a list.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
@@ -42,21 +43,66 @@ fn keyed(keys: &[Cow<'static, str>], item: TypeRef<'_>, value: &Value) -> Result
     Ok(Step::keys(found))
 }
 
-/// Gathers the items of a list by the steps to them, in order; what cannot be identified is left out.
-pub(super) fn by_step<'a>(
-    kind: &ListKind,
-    item: TypeRef<'_>,
-    values: &'a [Value],
-) -> Vec<(Step, Vec<&'a Value>)> {
-    let mut gathered: Vec<(Step, Vec<&Value>)> = Vec::with_capacity(values.len());
-    for value in values {
-        let Ok(step) = step_to(kind, item, value) else {
-            continue;
+/// The items of a list by the steps to them, in order; what cannot be identified is left out.
+#[derive(Debug, Default)]
+pub(super) struct Items<'a> {
+    list: Vec<(Step, Vec<&'a Value>)>,
+    /// The places of the steps, for lists that are too long to be searched.
+    places: HashMap<Step, usize>,
+}
+
+/// Shorter lists are searched from the front.
+const SHORT: usize = 16;
+
+impl<'a> Items<'a> {
+    pub(super) fn of(kind: &ListKind, item: TypeRef<'_>, values: &'a [Value]) -> Self {
+        let mut items = Self {
+            list: Vec::with_capacity(values.len()),
+            places: HashMap::new(),
         };
-        match gathered.iter_mut().find(|(known, _)| *known == step) {
-            Some((_, values)) => values.push(value),
-            None => gathered.push((step, vec![value])),
+        for value in values {
+            let Ok(step) = step_to(kind, item, value) else {
+                continue;
+            };
+            match items.place(&step) {
+                Some(at) => items.list[at].1.push(value),
+                None => items.push(step, value),
+            }
+        }
+        items
+    }
+
+    fn push(&mut self, step: Step, value: &'a Value) {
+        self.list.push((step, vec![value]));
+        match self.list.len() {
+            ..SHORT => {}
+            SHORT => {
+                let places = self.list.iter().enumerate();
+                self.places = places.map(|(at, (step, _))| (step.clone(), at)).collect();
+            }
+            length => drop(
+                self.places
+                    .insert(self.list[length - 1].0.clone(), length - 1),
+            ),
         }
     }
-    gathered
+
+    fn place(&self, step: &Step) -> Option<usize> {
+        match self.list.len() {
+            ..SHORT => self.list.iter().position(|(each, _)| each == step),
+            _ => self.places.get(step).copied(),
+        }
+    }
+
+    pub(super) fn get(&self, step: &Step) -> &[&'a Value] {
+        self.place(step).map_or(&[], |at| &self.list[at].1)
+    }
+
+    pub(super) fn has(&self, step: &Step) -> bool {
+        self.place(step).is_some()
+    }
+
+    pub(super) fn list(&self) -> &[(Step, Vec<&'a Value>)] {
+        &self.list
+    }
 }

@@ -1,8 +1,10 @@
 //! Merging what is applied into what is there.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
-use super::items::by_step;
+use super::items::Items;
 use super::{is_void, items_of, names};
 use crate::managed::path::Step;
 use crate::schema::{List, ListKind, Resolved, TypeRef};
@@ -58,30 +60,32 @@ fn items(
     applied: Option<&Value>,
 ) -> Vec<Value> {
     let item = typed.item();
-    let left = by_step(&list.kind, item, items_of(live));
-    let right = by_step(&list.kind, item, items_of(applied));
-    let in_left = |step: &Step| left.iter().find(|(each, _)| each == step);
-    let in_right = |step: &Step| right.iter().any(|(each, _)| each == step);
+    let (before, wanted) = (
+        Items::of(&list.kind, item, items_of(live)),
+        Items::of(&list.kind, item, items_of(applied)),
+    );
+    let (left, right) = (before.list(), wanted.list());
+    let in_right = |step: &Step| wanted.has(step);
     let both = |step: &Step, value: &Value| {
         // Items that cannot be told apart are not merged with, but replaced.
-        let live = in_left(step).and_then(|(_, values)| match values[..] {
-            [one] => Some(one),
+        let live = match before.get(step) {
+            [one] => Some(*one),
             _ => None,
-        });
+        };
         walk(item, live, Some(value))
     };
     let mut shared = right
         .iter()
         .map(|(step, _)| step)
-        .filter(|step| in_left(step).is_some());
+        .filter(|step| before.has(step));
     let mut next_shared = shared.next();
-    let mut merged = Vec::with_capacity(left.len().max(right.len()));
+    let mut merged = HashSet::new();
     let mut out = Vec::with_capacity(left.len().max(right.len()));
     let (mut l, mut r) = (0, 0);
     while l < left.len() || r < right.len() {
         if let (Some((step, _)), Some((other, values))) = (left.get(l), right.get(r)) {
             if step == other {
-                merged.push(step);
+                merged.insert(step);
                 out.extend(both(step, values[0]));
                 (l, r) = (l + 1, r + 1);
                 next_shared = shared.next();
@@ -98,13 +102,13 @@ fn items(
                 l += 1;
                 continue;
             }
-            if merged.contains(&step) {
+            if merged.contains(step) {
                 l += 1;
                 continue;
             }
         }
         if let Some((step, values)) = right.get(r) {
-            merged.push(step);
+            merged.insert(step);
             out.extend(both(step, values[0]));
             r += 1;
             if next_shared == Some(step) {

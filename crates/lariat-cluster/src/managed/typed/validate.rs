@@ -1,5 +1,7 @@
 //! Whether a value has its type.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::items::step_to;
@@ -80,7 +82,7 @@ fn shown(value: &Value) -> String {
 }
 
 fn items(typed: TypeRef<'_>, list: &List, values: &[Value], path: &str, errors: &mut Vec<String>) {
-    let mut seen = Vec::with_capacity(values.len());
+    let mut seen = HashSet::new();
     for (at, value) in values.iter().enumerate() {
         if list.kind == ListKind::Atomic {
             walk(typed.item(), value, &format!("{path}[{at}]"), errors);
@@ -93,7 +95,7 @@ fn items(typed: TypeRef<'_>, list: &List, values: &[Value], path: &str, errors: 
                     errors.push(format!("{path}: duplicate entries for key {step}"));
                 }
                 walk(typed.item(), value, &format!("{path}{step}"), errors);
-                seen.push(step);
+                seen.insert(step);
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Merging lists.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
 use super::print::go;
@@ -26,11 +28,9 @@ pub(super) fn merge(
     let are_maps = original.iter().chain(&patch).any(Value::is_object);
     if !are_maps {
         let mut merged = original.clone();
-        for value in &patch {
-            if !merged.contains(value) {
-                merged.push(value.clone());
-            }
-        }
+        let mut known: HashSet<String> = merged.iter().map(Value::to_string).collect();
+        let new = patch.iter().filter(|value| known.insert(value.to_string()));
+        merged.extend(new.cloned());
         return Ok(ordered(merged, &patch, &original, None));
     }
     let Some(key) = strategy.key else {
@@ -40,6 +40,7 @@ pub(super) fn merge(
     };
     let (original, patch) = special(original, patch, &key)?;
     let mut merged = original.clone();
+    let mut places = Places::of(&merged, Some(&key)).places;
     for value in &patch {
         let Value::Object(new) = value else {
             return malformed(format!("{name} has items that are maps and others"));
@@ -50,11 +51,16 @@ pub(super) fn merge(
                 go(value)
             )));
         };
-        match merged.iter_mut().find(|each| each.get(&*key) == Some(id)) {
+        match places.get(&id.to_string()).map(|at| &mut merged[*at]) {
             Some(Value::Object(old)) => {
                 *old = merge_map(item, std::mem::take(old), new.clone())?;
             }
-            _ => merged.extend(taken(value.clone())?),
+            _ => {
+                if let Some(taken) = taken(value.clone())? {
+                    places.entry(id.to_string()).or_insert(merged.len());
+                    merged.push(taken);
+                }
+            }
         }
     }
     Ok(ordered(merged, &patch, &original, Some(&key)))
@@ -68,6 +74,7 @@ fn special(
 ) -> Outcome<(Vec<Value>, Vec<Value>)> {
     let mut plain = Vec::with_capacity(patch.len());
     let mut replaces = false;
+    let mut deleted = HashSet::new();
     for mut item in patch {
         let directive = item.as_object_mut().and_then(|item| item.remove(DIRECTIVE));
         match directive.as_ref().map(Value::as_str) {
@@ -76,7 +83,7 @@ fn special(
                 let Some(id) = item.get(key) else {
                     return malformed(format!("an item to delete has no merge key {key}"));
                 };
-                original.retain(|each| each.get(key) != Some(id));
+                deleted.insert(id.to_string());
             }
             Some(Some("replace")) => {
                 replaces = true;
@@ -87,6 +94,12 @@ fn special(
             Some(Some("merge")) => return malformed("merging lists cannot yet be done explicitly"),
             Some(_) => return malformed(format!("unknown {DIRECTIVE} in an item")),
         }
+    }
+    if !deleted.is_empty() {
+        original.retain(|each| {
+            each.get(key)
+                .is_none_or(|id| !deleted.contains(&id.to_string()))
+        });
     }
     Ok(match replaces {
         true => (plain, Vec::new()),
@@ -100,7 +113,8 @@ pub(super) fn delete_from(original: &mut Object, name: &str, gone: &Value) -> Ou
         return malformed(format!("{DELETE_FROM}{name} must be a list"));
     };
     if let Some(Value::Array(items)) = original.get_mut(name) {
-        items.retain(|item| !gone.contains(item));
+        let gone: HashSet<String> = gone.iter().map(Value::to_string).collect();
+        items.retain(|item| !gone.contains(&item.to_string()));
     }
     Ok(())
 }
@@ -169,32 +183,57 @@ fn check_order(
 ) -> Outcome<()> {
     let items = patch.and_then(Value::as_array).into_iter().flatten();
     let is_special = |item: &&Value| item.get(DIRECTIVE).is_some();
-    let missing = |item: &&Value| position(order, item, key).is_none();
+    let places = Places::of(order, key);
+    let missing = |item: &&Value| places.get(item).is_none();
     match items.filter(|item| !is_special(item)).find(missing) {
         Some(_) => malformed(format!("an item of {name} is not in {SET_ORDER}{name}")),
         None => Ok(()),
     }
 }
 
-fn position(list: &[Value], item: &Value, key: Option<&str>) -> Option<usize> {
-    list.iter().position(|each| match key {
-        Some(key) if each.is_object() => each.get(key).is_some() && each.get(key) == item.get(key),
-        _ => each == item,
-    })
+/// What identifies an item: the value of its key, or itself.
+fn id(item: &Value, key: Option<&str>) -> Option<String> {
+    match key {
+        Some(key) if item.is_object() => Some(item.get(key)?.to_string()),
+        _ => Some(item.to_string()),
+    }
+}
+
+/// The places of items by what identifies them, the first of each.
+struct Places<'a> {
+    places: HashMap<String, usize>,
+    key: Option<&'a str>,
+}
+
+impl<'a> Places<'a> {
+    fn of(list: &[Value], key: Option<&'a str>) -> Self {
+        let mut places = HashMap::with_capacity(list.len());
+        for (at, item) in list.iter().enumerate() {
+            if let Some(id) = id(item, key) {
+                places.entry(id).or_insert(at);
+            }
+        }
+        Self { places, key }
+    }
+
+    fn get(&self, item: &Value) -> Option<usize> {
+        self.places.get(&id(item, self.key)?).copied()
+    }
 }
 
 /// Orders a merged list: what the patch names as the patch has it, the rest as the server had it, and
 /// the two by the server's order where it knows both.
 fn ordered(merged: Vec<Value>, patch: &[Value], server: &[Value], key: Option<&str>) -> Vec<Value> {
+    let (patched, served) = (Places::of(patch, key), Places::of(server, key));
     let (mut named, mut rest): (Vec<Value>, Vec<Value>) = merged
         .into_iter()
-        .partition(|item| position(patch, item, key).is_some());
-    named.sort_by_key(|item| position(patch, item, key));
-    rest.sort_by_key(|item| position(server, item, key));
+        .partition(|item| patched.get(item).is_some());
+    named.sort_by_cached_key(|item| patched.get(item));
+    rest.sort_by_cached_key(|item| served.get(item));
     let mut out = Vec::with_capacity(named.len() + rest.len());
     let (mut named, mut rest) = (named.into_iter().peekable(), rest.into_iter().peekable());
     while let (Some(left), Some(right)) = (rest.peek(), named.peek()) {
-        let places = (position(server, left, key), position(server, right, key));
+        let places = (served.get(left), served.get(right));
         let rest_first = matches!(places, (Some(left), Some(right)) if left < right);
         out.extend(if rest_first {
             rest.next()
