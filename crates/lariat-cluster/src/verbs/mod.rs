@@ -168,13 +168,21 @@ impl Call {
             Verb::Get => read::get(&self).await,
             Verb::List => list::list(&self).await,
             Verb::Watch => watch::watch(self).await,
-            Verb::Create | Verb::Update | Verb::Patch if document::is_deep(&self.body) => {
+            Verb::Create | Verb::Update | Verb::Patch if self.is_deep() => {
                 document::with_stack(|| self.write(verb))
             }
             Verb::Create | Verb::Update | Verb::Patch => self.write(verb),
             Verb::Delete => delete::delete(&self),
             Verb::DeleteCollection => delete::delete_collection(&self).await,
         }
+    }
+
+    /// Returns whether what is sent, or what it changes, nests deep.
+    fn is_deep(&self) -> bool {
+        let key = self.resource.key(self.namespace(), self.name());
+        let present = || self.server.store.get(self.resource.table, &key);
+        document::is_deep(&self.body)
+            || present().is_some_and(|stored| document::is_deep(stored.content()))
     }
 
     fn write(&self, verb: Verb) -> Result<Reply, ApiError> {

@@ -219,7 +219,7 @@ fn change(rng: &mut Rng, value: &mut Value) {
 
 /// Puts a value deep into others.
 fn nested(rng: &mut Rng, mut value: Value) -> Value {
-    let depth = [1, 2, 60, 118, 125, 140, 1000][rng.usize(..7)];
+    let depth = [1, 2, 60, 108, 125, 140, 180][rng.usize(..7)];
     let name = pick(rng, &NAMES);
     for _ in 0..depth {
         value = match rng.bool() {
