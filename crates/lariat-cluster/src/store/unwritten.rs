@@ -244,6 +244,8 @@ impl State {
     }
 
     pub(super) fn note_reset(&mut self, snapshot: &Snapshot) {
+        // Of what comes after it nothing is on disk, whatever was before.
+        self.unwritten.visible = self.unwritten.visible.min(self.revision);
         self.note(|| Record::Reset(snapshot.clone()));
     }
 

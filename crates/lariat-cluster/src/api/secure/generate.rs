@@ -1,5 +1,7 @@
 //! An authority and a certificate for a server on this machine.
 
+use std::net::IpAddr;
+
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair, KeyUsagePurpose,
@@ -18,8 +20,8 @@ const NAMES: [&str; 7] = [
     "kubernetes.default.svc.cluster.local",
 ];
 
-/// Makes both.
-pub(super) fn identity() -> Result<Identity, rcgen::Error> {
+/// Makes both, for an address too if it is one at which the server is reached.
+pub(super) fn identity(address: Option<IpAddr>) -> Result<Identity, rcgen::Error> {
     let mut authority = CertificateParams::default();
     authority
         .distinguished_name
@@ -28,7 +30,10 @@ pub(super) fn identity() -> Result<Identity, rcgen::Error> {
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
 
-    let mut server = CertificateParams::new(NAMES.map(str::to_owned))?;
+    let mut names = NAMES.map(str::to_owned).to_vec();
+    let address = address.filter(|address| !address.is_unspecified());
+    names.extend(address.map(|address| address.to_string()));
+    let mut server = CertificateParams::new(names)?;
     server
         .distinguished_name
         .push(DnType::CommonName, "lariat cluster");
