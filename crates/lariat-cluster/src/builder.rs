@@ -284,7 +284,9 @@ impl ClusterBuilder {
     ///
     /// Dropping the future leaves nothing behind.
     pub async fn start(self) -> io::Result<Cluster> {
-        let security = self.security.ready()?;
+        let security = self
+            .security
+            .ready(self.address.map(|address| address.ip()))?;
         let listener = match self.address {
             Some(address) => {
                 let acceptor = security.acceptor()?;

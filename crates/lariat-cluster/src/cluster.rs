@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -97,11 +97,20 @@ impl Cluster {
         &self.server
     }
 
-    /// Returns the URL it listens on, if it does.
+    /// Returns the URL it listens on, if it does; one of this machine if it listens on all addresses.
     #[must_use]
     pub fn url(&self) -> Option<String> {
         let scheme = self.security.scheme();
-        self.address.map(|address| format!("{scheme}://{address}"))
+        let reached = |mut address: SocketAddr| {
+            match address.ip() {
+                IpAddr::V4(Ipv4Addr::UNSPECIFIED) => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+                IpAddr::V6(Ipv6Addr::UNSPECIFIED) => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+                _ => {}
+            }
+            address
+        };
+        let address = self.address.map(reached);
+        address.map(|address| format!("{scheme}://{address}"))
     }
 
     /// Returns a kubeconfig for the URL, if it listens: kubectl and every client library read it.
@@ -222,6 +231,7 @@ impl Cluster {
     /// The objects are restored as soon as the future is polled; only the wait is lost.
     pub async fn restore(&self, snapshot: &Snapshot) -> io::Result<()> {
         self.server.store.restore(snapshot);
+        self.server.vary_names();
         self.server.reconciled().await.map_err(io::Error::other)
     }
 
@@ -241,6 +251,7 @@ impl Cluster {
     /// As [`restore`](Self::restore).
     pub async fn rewind_to(&self, snapshot: &Snapshot) -> io::Result<()> {
         self.server.store.rewind_to(snapshot);
+        self.server.vary_names();
         self.server.reconciled().await.map_err(io::Error::other)
     }
 

@@ -25,6 +25,12 @@ impl Names {
         }
     }
 
+    /// Goes on with other names than those that would have followed, as many seeds lead to them.
+    pub(crate) fn vary(&self, salt: u64) {
+        let mut random = self.random.lock();
+        *random = fastrand::Rng::with_seed(random.u64(..) ^ salt);
+    }
+
     /// Makes a version 4 UUID.
     pub(crate) fn uid(&self) -> String {
         uuid(self.random.lock().u128(..))

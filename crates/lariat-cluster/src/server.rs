@@ -79,6 +79,11 @@ impl Server {
         }
     }
 
+    /// Goes on with other uids, now that a snapshot may have brought those that would follow.
+    pub(crate) fn vary_names(&self) {
+        self.names.vary(self.store.revision());
+    }
+
     /// Waits until the control plane has seen everything that is stored now.
     pub(crate) async fn reconciled(&self) -> Result<(), Unsaved> {
         let wanted = self.store.sequence();

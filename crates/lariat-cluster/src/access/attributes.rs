@@ -37,15 +37,16 @@ impl Attributes {
             };
         };
         let mut target = target.clone();
-        if target.name.is_none() {
+        let verb = arrival.verb().map(Verb::as_str);
+        let verb = verb.or_else(|| verb_of(arrival.method().as_str(), target.name.is_some()));
+        let selects = matches!(verb, Some("list" | "watch" | "deletecollection"));
+        if target.name.is_none() && selects {
             target.name = selected_name(&arrival.query);
         }
         // A namespace is asked for as if it lay within itself.
         if target.plural == "namespaces" && target.group.is_empty() {
             target.namespace.clone_from(&target.name);
         }
-        let verb = arrival.verb().map(Verb::as_str);
-        let verb = verb.or_else(|| verb_of(arrival.method().as_str(), target.name.is_some()));
         Self {
             verb: verb.unwrap_or_default().to_owned(),
             subject: Subject::Resource(target),

@@ -1,7 +1,7 @@
 //! Finding out who asks.
 
 use super::policy::{Decision, decide};
-use super::tokens::look_up;
+use super::tokens::{AUDIENCE, look_up};
 use super::{Attributes, Mode, Subject, User};
 use crate::api::arrival::Arrival;
 use crate::api::route::Target;
@@ -32,7 +32,9 @@ fn authenticate(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
         });
     }
     match look_up(server, token.trim()) {
-        Some(token) => Ok(token.user),
+        Some(token) if token.audiences.iter().any(|each| each == AUDIENCE) => Ok(token.user),
+        // It is meant for somebody else.
+        Some(_) => Err(ApiError::unauthorized()),
         // A cluster that knows no tokens takes any.
         None if is_open && !access.tokens.has_fixed() => Ok(User::admin().authenticated()),
         None => Err(ApiError::unauthorized()),
@@ -43,7 +45,12 @@ fn authenticate(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
 fn impersonated(server: &Server, arrival: &Arrival, user: User) -> Result<User, ApiError> {
     let name = arrival.header_text("impersonate-user");
     if name.is_empty() {
-        return Ok(user);
+        return match arrival.impersonates_parts() {
+            true => Err(ApiError::bad_request(
+                "requested uid, groups or user-extra without impersonating a user",
+            )),
+            false => Ok(user),
+        };
     }
     let groups: Vec<&str> = arrival.header_texts("impersonate-group").collect();
     let account = name

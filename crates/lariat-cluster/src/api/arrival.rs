@@ -115,6 +115,15 @@ impl Arrival {
         values.filter_map(|value| value.to_str().ok())
     }
 
+    /// Returns whether a user's uid, groups or extras are given.
+    pub(crate) fn impersonates_parts(&self) -> bool {
+        let mut names = self.parts.headers.keys().map(HeaderName::as_str);
+        names.any(|name| {
+            matches!(name, "impersonate-uid" | "impersonate-group")
+                || name.starts_with("impersonate-extra-")
+        })
+    }
+
     /// Returns the tags of what the client has already.
     pub(crate) fn known_tags(&self) -> &str {
         self.header(&IF_NONE_MATCH)

@@ -1,6 +1,7 @@
 //! The twin of the TLS module for builds without it.
 
 use std::io;
+use std::net::IpAddr;
 
 use tokio::net::TcpStream;
 
@@ -17,7 +18,7 @@ impl Security {
         Self
     }
 
-    pub(crate) fn ready(self) -> io::Result<Self> {
+    pub(crate) fn ready(self, _address: Option<IpAddr>) -> io::Result<Self> {
         Ok(self)
     }
 

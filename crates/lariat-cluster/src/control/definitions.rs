@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::names::{Accepted, Decision};
-use crate::kinds::{Definition, Resource, resources_of};
+use crate::kinds::{Definition, Names, Resource, qualified, resources_of};
 use crate::server::Server;
 use crate::store::{Ending, Object, Range, Stored, TableId, Write};
 use crate::verbs::{self, CLEANUP, Part, Replacement, finalizers, metadata_mut};
@@ -30,6 +30,8 @@ struct Served {
     table: TableId,
     /// The specification that is served.
     spec: Value,
+    /// The names under which it is served, which may not be those it asks for.
+    names: Names,
     terminating: Arc<AtomicBool>,
 }
 
@@ -123,7 +125,7 @@ impl Definitions {
                 if self.is_too_early(look) {
                     return;
                 }
-                self.serve(look);
+                self.serve(look, &decision.names);
                 established(
                     "True",
                     "InitialNamesAccepted",
@@ -137,22 +139,27 @@ impl Definitions {
             ),
             (Some(_), false) => established("False", "NotAccepted", "not all names are accepted"),
             (_, true) => {
-                self.serve(look);
+                let reason = look.reason("NamesAccepted");
+                if !is_current || reason != decision.condition()["reason"].as_str() {
+                    look.write_names(&decision);
+                }
+                self.serve(look, &decision.names);
                 return;
             }
         };
         look.write_status(&decision, &next);
     }
 
-    /// Serves a definition as it is at present.
-    fn serve(&mut self, look: &Look<'_>) {
+    /// Serves a definition as it is at present, under the names it holds.
+    fn serve(&mut self, look: &Look<'_>, names: &Names) {
         let name = look.stored.key().name();
         let spec = look.object.get("spec").unwrap_or(&Value::Null);
         // A definition that was going may be back, with a snapshot that was restored.
         let known = self.served.get(name);
         let returns = known.is_some_and(|served| served.terminating.load(Ordering::Relaxed));
         // Generations do not tell specifications apart: a snapshot may take them back.
-        if !returns && known.is_some_and(|served| served.spec == *spec) {
+        let is_same = |served: &Served| served.spec == *spec && served.names == *names;
+        if !returns && known.is_some_and(is_same) {
             return;
         }
         let table = look.server.store.table(name);
@@ -161,7 +168,9 @@ impl Definitions {
             .map(|served| Arc::clone(&served.terminating))
             .unwrap_or_default();
         let changed_at = known.map_or(0, |_| look.server.store.revision());
-        let resources = resources_of(&look.definition, table, &terminating, changed_at);
+        let mut definition = look.definition.clone();
+        definition.spec.names = names.clone();
+        let resources = resources_of(&definition, table, &terminating, changed_at);
         look.server.kinds.serve(table, resources);
         if known.is_some() {
             // What watchers are told depends on the definition, so they have to come again.
@@ -170,6 +179,7 @@ impl Definitions {
         let served = Served {
             table,
             spec: spec.clone(),
+            names: names.clone(),
             terminating,
         };
         self.served.insert(name.to_owned(), served);
@@ -190,7 +200,7 @@ impl Definitions {
         let name = look.stored.key().name();
         // A cluster that starts with a definition that is going has to serve what it still holds.
         if look.condition("Established") == Some("True") && !self.served.contains_key(name) {
-            self.serve(look);
+            self.serve(look, &look.accepted_names());
         }
         if let Some(served) = self.served.get(name)
             && !remove_instances(look, served)
@@ -208,16 +218,29 @@ impl Definitions {
         for name in missing {
             self.retire(server, &name);
         }
+        // A controller that begins anew knows nothing of what its predecessor served.
+        let catalog = server.kinds.catalog();
+        let custom = catalog.each_table().filter(|each| each.rules.custom);
+        for resource in custom {
+            let name = qualified(&resource.plural, &resource.group);
+            if present.iter().all(|each| each.key().name() != name) {
+                withdraw(server, resource.table);
+            }
+        }
     }
 
     fn retire(&mut self, server: &Server, name: &str) {
         if let Some(served) = self.served.remove(name) {
-            server.kinds.serve(served.table, Vec::new());
-            server
-                .store
-                .end_watches(Some(served.table), Ending::Drained);
+            withdraw(server, served.table);
         }
     }
+}
+
+/// Stops serving a table, and lets nobody come back to what happened in it.
+fn withdraw(server: &Server, table: TableId) {
+    server.kinds.serve(table, Vec::new());
+    server.store.expire(table);
+    server.store.end_watches(Some(table), Ending::Drained);
 }
 
 /// Deletes all instances of a kind; tells whether none is left.
@@ -272,12 +295,28 @@ impl Look<'_> {
         condition[member].as_str()
     }
 
+    /// Returns the names it was given, or those it asks for if it was given none.
+    fn accepted_names(&self) -> Names {
+        let accepted = self.status().get("acceptedNames").cloned();
+        let accepted = accepted.and_then(|names| serde_json::from_value(names).ok());
+        accepted.unwrap_or_else(|| self.definition.spec.names.clone())
+    }
+
     fn write_status(&self, decision: &Decision, established: &Value) {
+        let mut object = self.with_names(decision);
+        self.set_condition(&mut object, established.clone());
+        self.write(Part::Status, object);
+    }
+
+    fn write_names(&self, decision: &Decision) {
+        self.write(Part::Status, self.with_names(decision));
+    }
+
+    fn with_names(&self, decision: &Decision) -> Object {
         let mut object = self.object.clone();
         verbs::status_mut(&mut object)["acceptedNames"] = decision.names_json();
         self.set_condition(&mut object, decision.condition());
-        self.set_condition(&mut object, established.clone());
-        self.write(Part::Status, object);
+        object
     }
 
     fn write_condition(&self, kind: &str, status: &str, reason: &str, message: &str) {

@@ -64,6 +64,10 @@ impl Graph {
             *dependents.entry(node.clone()).or_default() |= reference.blocks();
         }
         if event.previous.is_none() {
+            // A restored snapshot brings back what was seen to go.
+            if let Some(owner) = self.owners.get_mut(&node.uid) {
+                owner.is_gone = false;
+            }
             self.nodes.insert(Arc::clone(&node.uid), node);
         }
     }

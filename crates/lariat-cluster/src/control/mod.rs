@@ -94,7 +94,7 @@ pub(crate) async fn run(server: Arc<Server>) {
 
 fn all_controllers(plane: &Plane) -> Vec<Box<dyn Controller>> {
     let mut all: Vec<Box<dyn Controller>> = vec![
-        Box::new(Definitions::default()),
+        Box::new(Definitions::new()),
         Box::new(namespaces::Namespaces::default()),
         Box::new(garbage::Collector::new(&plane.server)),
         Box::new(expiry::Expiry::new(&plane.server)),
@@ -142,10 +142,20 @@ fn turn(plane: &mut Plane, controllers: &mut Vec<Box<dyn Controller>>) -> bool {
 }
 
 /// The lifecycle of definitions, looked at when it may have moved.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Definitions {
     definitions: definitions::Definitions,
     is_due: bool,
+}
+
+impl Definitions {
+    fn new() -> Self {
+        Self {
+            definitions: definitions::Definitions::default(),
+            // What was served before a rewind may have no definition any more.
+            is_due: true,
+        }
+    }
 }
 
 impl Controller for Definitions {

@@ -18,7 +18,7 @@ pub(super) struct Accepted {
 #[derive(Debug)]
 pub(super) struct Decision {
     /// The names it holds from now on.
-    names: Names,
+    pub(super) names: Names,
     /// The reason and the message of the last name that is taken.
     pub(super) conflict: Option<(&'static str, String)>,
 }

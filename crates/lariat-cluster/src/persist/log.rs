@@ -179,7 +179,9 @@ fn set_meta(
 
 fn compact(transaction: &Transaction<'_>, revision: u64) -> rusqlite::Result<()> {
     transaction.execute(COMPACT, [signed(revision)])?;
-    set_meta(transaction, "compacted", revision)
+    // The history in memory may have been forgotten beyond what the file has to keep.
+    let sql = "UPDATE meta SET compacted = max(compacted, ?1)";
+    transaction.execute(sql, [signed(revision)]).map(|_| ())
 }
 
 /// Replaces everything by a snapshot.

@@ -165,6 +165,47 @@ fn the_log_does_not_grow_beyond_its_history_for_ever() {
 }
 
 #[tokio::test]
+async fn what_was_forgotten_stays_forgotten_when_the_file_is_tidied() {
+    let mut kept = Kept::new();
+    for round in 0..100 {
+        kept.commit(round % 7, true);
+    }
+    kept.store.compact();
+    kept.flush();
+    kept.log.tidy().unwrap();
+    let compacted = "SELECT compacted FROM meta";
+    let compacted = kept
+        .log
+        .connection
+        .query_row(compacted, [], |row| row.get(0));
+    let compacted: i64 = compacted.unwrap();
+    assert_eq!(compacted.unsigned_abs(), kept.store.revision());
+}
+
+#[tokio::test]
+async fn revisions_that_are_used_again_after_a_rewind_are_not_taken_for_those_on_disk() {
+    let mut kept = Kept::new();
+    kept.flush();
+    let snapshot = kept.store.snapshot();
+    for number in 0..3 {
+        kept.commit(number, true);
+    }
+    kept.flush();
+    kept.commit(3, true);
+    let late = kept.store.take_batch().unwrap();
+    kept.store.rewind_to(&snapshot);
+    kept.commit(4, true);
+    let from = snapshot.revision();
+    let visible = |kept: &Kept| kept.store.events(kept.table, from, 10).unwrap().0.len();
+    assert_eq!(visible(&kept), 0);
+    kept.log.write(&late).unwrap();
+    kept.store.written(&late);
+    assert_eq!(visible(&kept), 0);
+    kept.flush();
+    assert_eq!(visible(&kept), 1);
+}
+
+#[tokio::test]
 async fn nothing_is_told_before_it_is_on_disk_and_what_comes_together_is_written_together() {
     let mut kept = Kept::new();
     kept.flush();

@@ -21,9 +21,12 @@ pub(crate) struct Event {
 /// A ring of events in the order of their revisions.
 #[derive(Debug)]
 pub(super) struct History {
-    /// Every event after `floor`, and no other.
+    /// Every event after `floor`, and after `dropped`.
     events: VecDeque<Arc<Event>>,
+    /// Nobody comes back to a revision before this one.
     floor: u64,
+    /// The revision of the last event that was forgotten; what was read up to there goes on.
+    dropped: u64,
     capacity: usize,
 }
 
@@ -32,6 +35,7 @@ impl History {
         Self {
             events: VecDeque::new(),
             floor,
+            dropped: floor,
             capacity,
         }
     }
@@ -41,7 +45,8 @@ impl History {
         if self.events.len() > self.capacity
             && let Some(oldest) = self.events.pop_front()
         {
-            self.floor = oldest.revision;
+            self.dropped = oldest.revision;
+            self.floor = self.floor.max(oldest.revision);
         }
     }
 
@@ -50,7 +55,14 @@ impl History {
         let kept = self
             .events
             .partition_point(|event| event.revision <= revision);
-        self.events.drain(..kept);
+        if let Some(last) = self.events.drain(..kept).next_back() {
+            self.dropped = last.revision;
+        }
+        self.expire(revision);
+    }
+
+    /// Lets nobody come back to a revision before this one; who reads on is not concerned.
+    pub(super) fn expire(&mut self, revision: u64) {
         self.floor = self.floor.max(revision);
     }
 
@@ -58,7 +70,12 @@ impl History {
         self.floor
     }
 
-    /// Returns whether every event after `revision` is still here.
+    /// Returns whether every event after `revision` is still here, though nobody may come back to it.
+    pub(super) fn continues(&self, revision: u64) -> bool {
+        revision >= self.dropped
+    }
+
+    /// Returns whether one may come back to `revision`.
     pub(super) fn reaches(&self, revision: u64) -> bool {
         revision >= self.floor
     }

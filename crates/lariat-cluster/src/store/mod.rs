@@ -246,8 +246,13 @@ impl Store {
         Ok(page_of(objects.into_iter(), range, revision))
     }
 
+    /// Returns whether one may come back to a revision, to read on from there.
+    pub(crate) fn reaches(&self, table: TableId, revision: u64) -> bool {
+        self.state.lock().tables[table.0].history.reaches(revision)
+    }
+
     /// Returns up to `limit` events after a revision, and the revision up to which nothing is missing
-    /// when there are fewer.
+    /// when there are fewer. Who has read up to the revision misses nothing, even if it has expired.
     pub(crate) fn events(
         &self,
         table: TableId,
@@ -256,7 +261,7 @@ impl Store {
     ) -> Result<(Vec<Arc<Event>>, u64), Expired> {
         let state = self.state.lock();
         let history = &state.tables[table.0].history;
-        if !history.reaches(after) {
+        if !history.continues(after) {
             return Err(Expired);
         }
         let visible = state.visible();
@@ -321,6 +326,13 @@ impl Store {
         state.note_compaction();
         drop(state);
         self.wake();
+    }
+
+    /// Lets nobody come back to what happened in a table; who reads on is not concerned.
+    pub(crate) fn expire(&self, table: TableId) {
+        let mut state = self.state.lock();
+        let revision = state.revision;
+        state.tables[table.0].history.expire(revision);
     }
 
     /// Leaves out some revisions, as if other resources had used them.

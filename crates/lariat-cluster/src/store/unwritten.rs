@@ -24,6 +24,8 @@ pub(super) struct Unwritten {
     tables: Vec<TableId>,
     /// The revision up to which everything is on disk.
     visible: u64,
+    /// How often everything was replaced by a snapshot.
+    resets: u64,
 }
 
 /// How far the disk is.
@@ -65,6 +67,7 @@ pub(crate) struct Batch {
     tables: Vec<TableId>,
     sequence: u64,
     revision: u64,
+    resets: u64,
 }
 
 /// A change that is read back.
@@ -170,13 +173,17 @@ impl Store {
             tables: std::mem::take(&mut state.unwritten.tables),
             sequence: state.sequence,
             revision: state.revision,
+            resets: state.unwritten.resets,
         })
     }
 
     /// Announces and answers a batch that is on disk.
     pub(crate) fn written(&self, batch: &Batch) {
         let mut state = self.state.lock();
-        state.unwritten.visible = batch.revision;
+        // What was written before a rewind says nothing of the revisions that are used again.
+        if batch.resets == state.unwritten.resets {
+            state.unwritten.visible = batch.revision;
+        }
         for table in &batch.tables {
             state.announce(*table);
         }
@@ -244,6 +251,9 @@ impl State {
     }
 
     pub(super) fn note_reset(&mut self, snapshot: &Snapshot) {
+        // Of what comes after it nothing is on disk, whatever was before.
+        self.unwritten.visible = self.unwritten.visible.min(self.revision);
+        self.unwritten.resets += 1;
         self.note(|| Record::Reset(snapshot.clone()));
     }
 

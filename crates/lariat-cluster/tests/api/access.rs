@@ -258,3 +258,63 @@ async fn an_administrator_can_act_as_somebody_else() {
         \"users\" in API group \"\" at the cluster scope";
     assert_eq!(text(&status, "/message"), expected);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_token_for_somebody_else_is_none_for_the_server() {
+    let bench = bench(builder().rbac()).await;
+    bench
+        .post(ACCOUNTS, &json!({"metadata": {"name": "bot"}}))
+        .await;
+    let path = format!("{ACCOUNTS}/bot/token");
+    let request = json!({"spec": {"audiences": ["vault"]}});
+    let answer = bench.post(&path, &request).await.json();
+    let token = text(&answer, "/status/token");
+    get_as(&bench, token, "/version")
+        .await
+        .fails(401, "Unauthorized");
+}
+
+#[tokio::test(start_paused = true)]
+async fn groups_without_a_user_cannot_be_impersonated() {
+    let bench = bench(builder().rbac()).await;
+    for header in [
+        "impersonate-group",
+        "impersonate-uid",
+        "impersonate-extra-scopes",
+    ] {
+        let answer = bench.ask(Method::GET, "/apis", &[(header, "x")], "").await;
+        let status = answer.fails(400, "BadRequest");
+        assert!(text(&status, "/message").contains("without impersonating a user"));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_selected_name_counts_for_lists_only() {
+    let bench = bench(builder().rbac()).await;
+    let rules = json!([{
+        "apiGroups": [""], "resources": ["configmaps"], "resourceNames": ["a"],
+        "verbs": ["get", "list", "create"],
+    }]);
+    let role = json!({"metadata": {"name": "a"}, "rules": rules});
+    bench
+        .post(&format!("{RBAC}/namespaces/default/roles"), &role)
+        .await;
+    let group = "rbac.authorization.k8s.io";
+    let binding = json!({
+        "metadata": {"name": "a"},
+        "roleRef": {"apiGroup": group, "kind": "Role", "name": "a"},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": "jane"}],
+    });
+    bench
+        .post(&format!("{RBAC}/namespaces/default/rolebindings"), &binding)
+        .await;
+    let selected = format!("{CONFIG_MAPS}?fieldSelector=metadata.name=a");
+    assert_eq!(
+        get_as(&bench, "janes", &selected).await.code,
+        StatusCode::OK
+    );
+    let object = json!({"metadata": {"name": "b"}});
+    post_as(&bench, "janes", &selected, object)
+        .await
+        .fails(403, "Forbidden");
+}

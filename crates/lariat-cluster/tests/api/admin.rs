@@ -191,3 +191,26 @@ async fn snapshots_are_kept_by_name() {
         .await;
     assert_eq!(gone.code, StatusCode::NOT_FOUND);
 }
+
+#[tokio::test(start_paused = true)]
+async fn controllers_are_paused_and_resumed() {
+    let bench = bench().await;
+    let control = "/lariat/control/namespace-deletion";
+    let path = "/api/v1/namespaces/shop";
+    let shop = json!({"metadata": {"name": "shop"}});
+    post(&bench, "/api/v1/namespaces", &shop).await;
+    post(&bench, &format!("{control}/pause"), &json!({})).await;
+    bench.delete(path).await;
+    tokio::time::sleep(tokio::time::Duration::from_secs(60)).await;
+    let stuck = bench.get(path).await.json();
+    assert_eq!(text(&stuck, "/status/phase"), "Terminating");
+    post(&bench, &format!("{control}/resume"), &json!({})).await;
+    tokio::time::sleep(tokio::time::Duration::from_secs(60)).await;
+    assert_eq!(bench.get(path).await.code, StatusCode::NOT_FOUND);
+    let collector = "/lariat/control/garbage-collection";
+    post(&bench, &format!("{collector}/pause"), &json!({})).await;
+    let answer = bench.get(&format!("{collector}/pause")).await;
+    assert_eq!(answer.code, StatusCode::METHOD_NOT_ALLOWED);
+    let answer = bench.get(&format!("{collector}/stop")).await;
+    assert_eq!(answer.code, StatusCode::NOT_FOUND);
+}

@@ -90,3 +90,42 @@ async fn a_deleted_definition_says_at_once_that_it_goes() {
     sleep(Duration::from_secs(1)).await;
     bench.get(&path).await.fails(404, "NotFound");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_established_definition_is_served_under_the_names_it_gets() {
+    let bench = Bench::new().await;
+    bench
+        .define(&definition("widgets", "Widget", "Namespaced"))
+        .await;
+    bench
+        .define(&definition("gadgets", "Gadget", "Namespaced"))
+        .await;
+    let path = format!("{DEFINITIONS}/widgets.demo.dev");
+    let served = async || {
+        let document = bench.get("/apis/demo.dev/v1").await.json();
+        let resources = document["resources"].as_array().cloned();
+        let mut resources = resources.unwrap_or_default().into_iter();
+        let widgets = resources.find(|each| each["name"] == "widgets");
+        widgets.unwrap_or_default()
+    };
+    let rename = async |short: &str| {
+        let names = serde_json::json!({"spec": {"names": {"shortNames": [short]}}});
+        assert_eq!(bench.merge(&path, names).await.code, StatusCode::OK);
+        sleep(Duration::from_secs(1)).await;
+        bench.get(&path).await.json()["status"].clone()
+    };
+    let status = rename("wd").await;
+    assert_eq!(status["acceptedNames"]["shortNames"][0], "wd");
+    assert_eq!(served().await["shortNames"][0], "wd");
+    let status = rename("gadgets").await;
+    assert_eq!(status["acceptedNames"]["shortNames"][0], "wd");
+    let accepted = condition(&bench, "NamesAccepted").await;
+    assert_eq!(accepted["reason"], "ShortNamesConflict");
+    assert_eq!(condition(&bench, "Established").await["status"], "True");
+    assert_eq!(served().await["shortNames"][0], "wd");
+    rename("w").await;
+    assert_eq!(
+        condition(&bench, "NamesAccepted").await["reason"],
+        "NoConflicts"
+    );
+}

@@ -471,3 +471,29 @@ async fn observed(bench: &Bench, to: u64) -> Vec<BTreeMap<String, Value>> {
     }
     states
 }
+
+#[tokio::test(start_paused = true)]
+async fn roles_and_nodes_of_the_start_are_there_once_after_a_restart() {
+    use lariat_cluster::Workloads;
+    let directory = Directory::new("again");
+    let mut addresses = Vec::new();
+    for name in ["first", "second"] {
+        let builder = Cluster::builder().seed(1).token("t").rbac();
+        let builder = builder.simulate_workloads(Workloads::default());
+        let cluster = builder.data(directory.file()).start().await;
+        let bench = Bench {
+            cluster: cluster.expect("it starts with what it has"),
+        };
+        let pods = "/api/v1/namespaces/default/pods";
+        let spec = json!({"containers": [{"name": "c", "image": "i"}]});
+        let pod = json!({"metadata": {"name": name}, "spec": spec});
+        let answer = bench.post(pods, &pod).await;
+        assert_eq!(answer.code, StatusCode::CREATED, "{}", answer.text);
+        sleep(Duration::from_secs(5)).await;
+        let pod = bench.get(&format!("{pods}/{name}")).await.json();
+        addresses.push(text(&pod, "/status/podIP").to_owned());
+        assert_eq!(bench.names("/api/v1/nodes").await, ["node-1"]);
+        bench.cluster.shutdown().await;
+    }
+    assert_ne!(addresses[0], addresses[1]);
+}

@@ -286,3 +286,19 @@ async fn the_journal_tells_verbs_and_resources() {
     assert_eq!(journal.count("watch", "configmaps"), 1);
     assert_eq!(journal.requests()[1].name.as_deref(), Some("a"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_list_is_continued_at_any_version_but_no_other() {
+    let bench = Bench::new().await;
+    for name in ["a", "b"] {
+        bench.config_map(name, json!({})).await;
+    }
+    let page = bench.get(&format!("{CONFIG_MAPS}?limit=1")).await.json();
+    let token = text(&page, "/metadata/continue");
+    let next = format!("{CONFIG_MAPS}?continue={token}&resourceVersion=");
+    assert_eq!(bench.names(&format!("{next}0")).await, ["b"]);
+    bench
+        .get(&format!("{next}501"))
+        .await
+        .fails(400, "BadRequest");
+}

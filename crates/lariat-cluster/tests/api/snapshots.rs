@@ -241,3 +241,73 @@ pub(crate) fn paused(test: impl Future<Output = ()>) {
     let runtime = runtime.enable_all().start_paused(true).build();
     runtime.expect("a runtime starts").block_on(test);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_restored_backup_serves_the_kinds_it_defines_and_no_others() {
+    let bench = Bench::new().await;
+    let empty = bench.cluster.snapshot();
+    bench
+        .define(&definition("widgets", "Widget", "Namespaced"))
+        .await;
+    bench.cluster.rewind_to(&empty).await.unwrap();
+    assert_eq!(bench.get(WIDGETS).await.code, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_that_was_restored_keeps_its_dependents() {
+    let bench = Bench::new().await;
+    let owner = bench.config_map("owner", json!({})).await;
+    let reference = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "name": "owner",
+        "uid": owner["metadata"]["uid"],
+    });
+    let metadata = json!({"name": "dependent", "ownerReferences": [reference]});
+    let dependent = json!({"metadata": metadata});
+    bench.post(CONFIG_MAPS, &dependent).await;
+    let snapshot = bench.cluster.snapshot();
+    let control = bench.cluster.control();
+    control.pause_garbage_collection();
+    bench.delete(&format!("{CONFIG_MAPS}/owner")).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    bench.cluster.restore(&snapshot).await.unwrap();
+    control.resume_garbage_collection();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    // Whatever looks at it next finds its owner.
+    let label = json!({"metadata": {"labels": {"a": "b"}}});
+    bench
+        .merge(&format!("{CONFIG_MAPS}/dependent"), label)
+        .await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(bench.names(CONFIG_MAPS).await, ["dependent", "owner"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_namespace_that_was_restored_is_active_and_keeps_what_it_has() {
+    let bench = Bench::new().await;
+    let path = "/api/v1/namespaces";
+    bench
+        .post(path, &json!({"metadata": {"name": "shop"}}))
+        .await;
+    let control = bench.cluster.control();
+    control.pause_namespace_deletion();
+    let snapshot = bench.cluster.snapshot();
+    bench.delete(&format!("{path}/shop")).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    bench.cluster.restore(&snapshot).await.unwrap();
+    control.resume_namespace_deletion();
+    let maps = format!("{path}/shop/configmaps");
+    bench.post(&maps, &json!({"metadata": {"name": "a"}})).await;
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(bench.names(&maps).await, ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_seed_that_is_used_again_does_not_lead_to_restored_uids() {
+    let bench = Bench::new().await;
+    let before = bench.config_map("a", json!({})).await;
+    let snapshot = bench.cluster.snapshot();
+    let other = Bench::new().await;
+    other.cluster.restore(&snapshot).await.unwrap();
+    let after = other.config_map("b", json!({})).await;
+    assert_ne!(before["metadata"]["uid"], after["metadata"]["uid"]);
+}

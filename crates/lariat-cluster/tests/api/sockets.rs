@@ -297,6 +297,18 @@ mod secure {
     }
 
     #[tokio::test]
+    async fn a_cluster_on_all_addresses_says_how_it_is_reached() {
+        let builder = Cluster::builder().tls_generated();
+        let address = ([0, 0, 0, 0], 0).into();
+        let cluster = builder.listen_on(address).start().await.expect("it starts");
+        let url = cluster.url().expect("it listens");
+        assert!(url.starts_with("https://127.0.0.1:"), "{url}");
+        let stream = connect_secure(&cluster, b"h2").await.expect("it trusts");
+        let mut client = Http2::over(stream).await;
+        assert_eq!(client.get("/version").await.status(), StatusCode::OK);
+    }
+
+    #[tokio::test]
     async fn https_speaks_http1_too() {
         let cluster = secured().await;
         let stream = connect_secure(&cluster, b"http/1.1").await;

@@ -148,3 +148,26 @@ async fn answers_and_errors_come_in_yaml_if_wanted() {
     let answer = bench.ask(Method::GET, &watch, &yaml, "").await;
     assert_eq!(answer.code, StatusCode::NOT_ACCEPTABLE);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_event_of_its_own_group_fills_the_rows_of_the_core_group() {
+    let bench = Bench::new().await;
+    let event = json!({
+        "metadata": {"name": "e"}, "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "demo.dev/c", "reportingInstance": "i", "action": "Act",
+        "reason": "Because", "type": "Normal", "note": "what happened",
+        "regarding": {"kind": "ConfigMap", "name": "a", "namespace": "default"},
+    });
+    let own = "/apis/events.k8s.io/v1/namespaces/default/events";
+    let answer = bench.post(own, &event).await;
+    assert_eq!(answer.code, StatusCode::CREATED, "{}", answer.text);
+    let core = "/api/v1/namespaces/default/events";
+    let rows = table(&bench, core).await["rows"].to_string();
+    for part in ["configmap/a", "what happened"] {
+        assert!(rows.contains(part), "{rows}");
+    }
+    let accept = [("accept", TABLE)];
+    let mut watch = bench.watch_with(&format!("{core}?watch=1"), &accept).await;
+    let (_, seen) = watch.event().await;
+    assert!(seen.to_string().contains("what happened"), "{seen}");
+}

@@ -270,3 +270,52 @@ async fn a_stopped_cluster_ends_its_watches() {
     bench.cluster.shutdown().await;
     assert_eq!(watch.line().await.unwrap(), None);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_watch_that_has_seen_everything_outlives_a_compaction() {
+    let bench = Bench::new().await;
+    let before = version(&bench.config_map("a", json!({})).await);
+    let secrets = "/api/v1/namespaces/default/secrets";
+    let query = format!("{secrets}?watch=1&resourceVersion={before}");
+    let mut watch = bench.watch(&query).await;
+    bench.config_map("b", json!({})).await;
+    bench.cluster.compact();
+    bench
+        .post(secrets, &json!({"metadata": {"name": "s"}}))
+        .await;
+    assert_eq!(watch.short().await, "ADDED s");
+    // Whoever comes only now has to list.
+    let mut late = bench.watch(&query).await;
+    assert_eq!(late.event().await.1["code"], 410);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_defined_again_has_no_history_from_before() {
+    use crate::bench::DEFINITIONS;
+    use crate::kinds::{WIDGETS, definition, widget};
+    let bench = Bench::new().await;
+    let widgets = definition("widgets", "Widget", "Namespaced");
+    bench.define(&widgets).await;
+    let old = version(&bench.post(WIDGETS, &widget("a")).await.json());
+    let query = format!("{WIDGETS}?watch=1&resourceVersion={old}");
+    let mut open = bench.watch(&query).await;
+    bench
+        .delete(&format!("{DEFINITIONS}/widgets.demo.dev"))
+        .await;
+    assert_eq!(open.short().await, "DELETED a");
+    sleep(Duration::from_secs(5)).await;
+    bench.define(&widgets).await;
+    let mut watch = bench.watch(&query).await;
+    assert_eq!(watch.event().await.1["code"], 410);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_with_much_to_tell_ends_in_time() {
+    let bench = Bench::new().await;
+    let mut watch = bench
+        .watch(&format!("{CONFIG_MAPS}?watch=1&timeoutSeconds=1"))
+        .await;
+    sleep(Duration::from_secs(2)).await;
+    bench.config_map("late", json!({})).await;
+    assert_eq!(watch.line().await.unwrap(), None);
+}

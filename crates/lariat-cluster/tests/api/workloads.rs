@@ -567,3 +567,38 @@ async fn numbers_beyond_all_measure_do_not_end_the_simulation() {
         assert!(bench.items(PODS).await.is_empty(), "{path}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_whose_node_is_gone_can_be_deleted() {
+    let bench = bench(Workloads::default()).await;
+    let spec = template("p", "i:1", "Always")["spec"].clone();
+    let pod = json!({"metadata": {"name": "p"}, "spec": spec});
+    bench.make(PODS, &pod).await;
+    settle().await;
+    bench.delete("/api/v1/nodes/node-1").await;
+    settle().await;
+    bench.delete(&format!("{PODS}/p")).await;
+    sleep(Duration::from_secs(60)).await;
+    assert!(bench.items(PODS).await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_daemon_set_deletes_the_second_pod_of_a_node() {
+    let bench = bench(Workloads::default()).await;
+    bench
+        .make(DAEMON_SETS, &workload("agent", &json!({})))
+        .await;
+    settle().await;
+    let first = bench.items(PODS).await[0].clone();
+    let mut second = json!({"metadata": first["metadata"], "spec": first["spec"]});
+    second["metadata"] = json!({
+        "name": "zz", "labels": first["metadata"]["labels"],
+        "ownerReferences": first["metadata"]["ownerReferences"],
+    });
+    sleep(Duration::from_secs(2)).await;
+    bench.make(PODS, &second).await;
+    sleep(Duration::from_secs(60)).await;
+    let names: Vec<Value> = bench.items(PODS).await;
+    assert_eq!(names.len(), 1);
+    assert_eq!(names[0]["metadata"]["name"], first["metadata"]["name"]);
+}

@@ -20,6 +20,7 @@ use serde_json::json;
 use super::query::Query;
 use super::reply::Reply;
 use super::status::ApiError;
+use crate::control::Control;
 use crate::server::Server;
 use crate::store::{Ending, Unsaved};
 
@@ -61,8 +62,30 @@ pub(crate) async fn answer(server: &Arc<Server>, asked: &Asked) -> Result<Reply,
                 .map_err(|error| unsaved(&error))?;
             Ok(done())
         }
+        [
+            "control",
+            what @ ("garbage-collection" | "namespace-deletion"),
+            how @ ("pause" | "resume"),
+        ] => {
+            asked.only(&Method::POST)?;
+            switch(server, what, how);
+            Ok(done())
+        }
         ["snapshots", ref rest @ ..] => snapshots::answer(server, asked, rest).await,
         _ => Err(ApiError::page_not_found()),
+    }
+}
+
+/// Stops or resumes a controller.
+fn switch(server: &Arc<Server>, what: &str, how: &str) {
+    let control = Control {
+        server: Arc::clone(server),
+    };
+    match (what, how) {
+        ("garbage-collection", "pause") => control.pause_garbage_collection(),
+        ("garbage-collection", _) => control.resume_garbage_collection(),
+        (_, "pause") => control.pause_namespace_deletion(),
+        _ => control.resume_namespace_deletion(),
     }
 }
 

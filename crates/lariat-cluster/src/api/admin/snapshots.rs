@@ -45,6 +45,7 @@ pub(super) async fn answer(
                 "restore" => server.store.restore(&snapshot),
                 _ => server.store.rewind_to(&snapshot),
             }
+            server.vary_names();
             server.reconciled().await.map_err(|error| unsaved(&error))?;
             Ok(reply(StatusCode::OK, &form(name, &snapshot)))
         }

@@ -1,5 +1,7 @@
 //! An authority and a certificate for a server on this machine.
 
+use std::net::IpAddr;
+
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair, KeyUsagePurpose,
@@ -18,8 +20,8 @@ const NAMES: [&str; 7] = [
     "kubernetes.default.svc.cluster.local",
 ];
 
-/// Makes both.
-pub(super) fn identity() -> Result<Identity, rcgen::Error> {
+/// Makes both, for an address too if it is one at which the server is reached.
+pub(super) fn identity(address: Option<IpAddr>) -> Result<Identity, rcgen::Error> {
     let mut authority = CertificateParams::default();
     authority
         .distinguished_name
@@ -28,7 +30,7 @@ pub(super) fn identity() -> Result<Identity, rcgen::Error> {
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let authority = CertifiedIssuer::self_signed(authority, KeyPair::generate()?)?;
 
-    let mut server = CertificateParams::new(NAMES.map(str::to_owned))?;
+    let mut server = CertificateParams::new(names(address))?;
     server
         .distinguished_name
         .push(DnType::CommonName, "lariat cluster");
@@ -41,4 +43,32 @@ pub(super) fn identity() -> Result<Identity, rcgen::Error> {
         key: key.serialize_pem(),
         authority: authority.pem(),
     }))
+}
+
+/// Returns all names of a server that listens on an address.
+fn names(address: Option<IpAddr>) -> Vec<String> {
+    let mut names = NAMES.map(str::to_owned).to_vec();
+    let address = address.filter(|address| !address.is_unspecified());
+    let address = address.map(|address| address.to_string());
+    names.extend(address.filter(|address| !NAMES.contains(&address.as_str())));
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_others_reach_is_among_the_names() {
+        let check = |address: &str, more: usize| {
+            let names = names(address.parse().ok());
+            assert_eq!(names.len(), NAMES.len() + more, "{names:?}");
+            assert!(more == 0 || names.iter().any(|name| name == address));
+        };
+        check("10.0.0.7", 1);
+        check("fd00::7", 1);
+        check("127.0.0.1", 0);
+        check("0.0.0.0", 0);
+        check("::", 0);
+    }
 }

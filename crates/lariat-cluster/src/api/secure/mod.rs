@@ -4,6 +4,7 @@ mod generate;
 
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -71,11 +72,11 @@ impl Security {
         }
     }
 
-    /// Returns the same with its certificate at hand.
-    pub(crate) fn ready(self) -> io::Result<Self> {
+    /// Returns the same with its certificate at hand, which is good for the address too.
+    pub(crate) fn ready(self, address: Option<IpAddr>) -> io::Result<Self> {
         match self.identity {
             Some(Identity::Generated) => Ok(Self {
-                identity: Some(generate::identity().map_err(|error| invalid(&error))?),
+                identity: Some(generate::identity(address).map_err(|error| invalid(&error))?),
             }),
             _ => Ok(self),
         }

@@ -75,6 +75,9 @@ impl Namespaces {
                     self.terminating.insert(name.to_owned(), first);
                 }
             }
+        } else {
+            // A restored snapshot takes the deletion back.
+            self.terminating.remove(name);
         }
     }
 

@@ -28,8 +28,10 @@ pub(super) fn reconcile(set: &Look<'_>, nodes: &Nodes) -> Next {
                 set.create(Kind::Pod, &pod(set, node, &hash));
             }
         }
-        let is_surplus =
-            |pod: &&Child| !pod.is_going() && (pod.is_over() || !wanted.contains(&node_of(pod)));
+        let is_surplus = |pod: &&Child| {
+            !pod.is_going()
+                && (pod.is_over() || !wanted.contains(&node_of(pod)) || is_duplicate(pod, &pods))
+        };
         for pod in pods.iter().filter(is_surplus) {
             next = next.or(Next::from(set.delete(pod, None)));
         }
@@ -43,6 +45,19 @@ pub(super) fn reconcile(set: &Look<'_>, nodes: &Nodes) -> Next {
     let status = status(set, &placed, (wanted.len(), pods.len()), &available, &hash);
     next.or(available.next)
         .or(Next::from(set.write_status(status)))
+}
+
+/// Returns whether an older Pod has the same node; the name tells those of one second apart.
+fn is_duplicate(pod: &Child, pods: &[Child]) -> bool {
+    let mut others = pods.iter().filter(|other| other.is_active());
+    others.any(|other| node_of(other) == node_of(pod) && age(other) < age(pod))
+}
+
+/// Returns what puts Pods in the order in which they stay: those with a node, then the oldest.
+fn age(pod: &Child) -> (bool, &str, &str) {
+    let is_waiting = pod.text("/spec/nodeName").is_empty();
+    let created = pod.text("/metadata/creationTimestamp");
+    (is_waiting, created, pod.name())
 }
 
 /// Returns the node that a Pod is on, or is meant for.

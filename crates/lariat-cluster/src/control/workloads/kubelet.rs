@@ -1,6 +1,7 @@
 //! The kubelets: let Pods start, become ready, come to their end.
 
 use std::collections::HashMap;
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,10 +56,10 @@ impl Kubelet {
     /// Takes the next step of a Pod, if it is time for it.
     pub(super) fn run(&mut self, pod: &Look<'_>, nodes: &Nodes) -> Next {
         let node = pod.text("/spec/nodeName");
-        let Some(state) = nodes.get(node) else {
-            return Next::Change;
-        };
-        let Some((step, delay)) = next_step(pod) else {
+        let state = nodes.get(node);
+        // A Pod whose node is gone can only be deleted.
+        let next = next_step(pod).filter(|(step, _)| *step == Step::Terminate || state.is_some());
+        let Some((step, delay)) = next else {
             return Next::Change;
         };
         if let Some(at) = self.wait(pod, step, delay) {
@@ -68,7 +69,7 @@ impl Kubelet {
             Step::Bind => Written::Done,
             Step::Start => {
                 let address = self.address();
-                let host = &state.address;
+                let host = state.map_or("", |state| &state.address);
                 pod.write_status(pod_status::running(
                     pod,
                     &Address {
@@ -85,10 +86,19 @@ impl Kubelet {
         Next::from(written)
     }
 
+    /// Gives no address up to one that a Pod has already.
+    pub(super) fn note_address(&mut self, address: &str) {
+        let address = address.parse::<Ipv4Addr>().map(|each| each.octets());
+        if let Ok([10, second @ 64..128, third, fourth]) = address {
+            let number = u32::from_be_bytes([0, second - 64, third, fourth]);
+            self.addresses = self.addresses.max(number);
+        }
+    }
+
     fn address(&mut self) -> String {
         self.addresses += 1;
         let [_, second, third, fourth] = self.addresses.to_be_bytes();
-        format!("10.{}.{third}.{fourth}", 64 + second % 64)
+        Ipv4Addr::new(10, 64 + second % 64, third, fourth).to_string()
     }
 }
 

@@ -99,6 +99,18 @@ impl Simulation {
         self.enqueue(Item { kind, key }, Instant::now());
     }
 
+    /// Takes the next object it is time to look at.
+    fn take_due(&mut self) -> Option<Item> {
+        let now = Instant::now();
+        let (at, _) = self.queue.first()?;
+        if *at > now {
+            return None;
+        }
+        let (_, item) = self.queue.pop_first()?;
+        self.queued.remove(&item);
+        Some(item)
+    }
+
     /// Looks at the controller of an object, and returns where it is.
     fn enqueue_owner(&mut self, plane: &Plane, stored: &Stored) -> Option<Node> {
         let owners = Metadata::owners_of(stored);
@@ -120,7 +132,9 @@ impl Simulation {
 
     /// Looks at those that select a Pod, or did, and at those that may adopt it.
     fn observe_pod(&mut self, change: &Change) {
-        self.nodes.observe_pod(&change.event);
+        if let Some(address) = self.nodes.observe_pod(&change.event) {
+            self.kubelet.note_address(&address);
+        }
         for (kind, key) in self.selectors.observe_pod(&change.event) {
             self.enqueue_now(kind, &key);
         }
@@ -149,6 +163,12 @@ impl Simulation {
             return;
         }
         for key in std::mem::take(&mut self.unscheduled) {
+            self.enqueue_now(Kind::Pod, &key);
+        }
+        let bound = self.nodes.bound_to(change.event.object.key().name());
+        let pods = bound.filter_map(|uid| plane.graph.node(uid));
+        let pods: Vec<ObjectKey> = pods.map(|node| node.key.clone()).collect();
+        for key in pods {
             self.enqueue_now(Kind::Pod, &key);
         }
         for key in kind::keys(plane, Kind::DaemonSet) {
@@ -223,22 +243,23 @@ impl Controller for Simulation {
                 plane.server.switches.fail(key);
             }
         }
+        // What a look has created is known only to the next turn, so it is made again only then.
+        let mut again = Vec::new();
         for _ in 0..BATCH {
-            let now = Instant::now();
-            if self.queue.first().is_none_or(|(at, _)| *at > now) {
-                return false;
-            }
-            let Some((_, item)) = self.queue.pop_first() else {
-                return false;
+            let Some(item) = self.take_due() else {
+                break;
             };
-            self.queued.remove(&item);
             match self.look_at(plane, &item) {
                 Next::Change | Next::Nodes => {}
-                Next::Again => self.enqueue(item, now),
+                Next::Again => again.push(item),
                 Next::At(at) => self.enqueue(item, at),
             }
         }
-        true
+        let now = Instant::now();
+        for item in again {
+            self.enqueue(item, now);
+        }
+        self.queue.first().is_some_and(|(at, _)| *at <= now)
     }
 
     fn due(&self, _plane: &Plane) -> Option<Instant> {

@@ -62,8 +62,8 @@ impl Nodes {
         true
     }
 
-    /// Notes to which node a Pod is bound.
-    pub(super) fn observe_pod(&mut self, event: &Event) {
+    /// Notes to which node a Pod is bound; returns the address of one that has come with it.
+    pub(super) fn observe_pod(&mut self, event: &Event) -> Option<String> {
         let uid = event.object.shared_uid();
         if event.event == EventType::Deleted {
             if let Some(node) = self.bound.remove(&uid)
@@ -71,17 +71,23 @@ impl Nodes {
             {
                 *count = count.saturating_sub(1);
             }
-            return;
+            return None;
         }
         if self.bound.contains_key(&uid) {
-            return;
+            return None;
         }
-        let object = event.object.object();
-        let node = object.get("spec").and_then(|spec| spec.get("nodeName"));
-        if let Some(node) = node.and_then(Value::as_str).filter(|name| !name.is_empty()) {
-            *self.pods.entry(node.to_owned()).or_default() += 1;
-            self.bound.insert(uid, node.to_owned());
-        }
+        let object = Value::Object(event.object.object());
+        let node = object["spec"]["nodeName"].as_str();
+        let node = node.filter(|name| !name.is_empty())?;
+        *self.pods.entry(node.to_owned()).or_default() += 1;
+        self.bound.insert(uid, node.to_owned());
+        object["status"]["podIP"].as_str().map(str::to_owned)
+    }
+
+    /// Iterates over the uids of the Pods that are bound to a node.
+    pub(super) fn bound_to(&self, node: &str) -> impl Iterator<Item = &str> {
+        let bound = self.bound.iter().filter(move |(_, name)| *name == node);
+        bound.map(|(uid, _)| &**uid)
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&NodeState> {
@@ -117,7 +123,7 @@ impl Nodes {
     }
 }
 
-/// Creates the nodes of the start, ready.
+/// Creates the nodes of the start that are missing, ready.
 pub(super) fn create(plane: &Plane, count: usize) {
     let catalog = plane.server.kinds.catalog();
     let Some(resource) = Kind::Node.resource(&catalog) else {
@@ -129,6 +135,10 @@ pub(super) fn create(plane: &Plane, count: usize) {
     };
     for number in 1..=count {
         let name = format!("node-{number}");
+        let key = resource.key(None, &name);
+        if plane.server.store.get(resource.table, &key).is_some() {
+            continue;
+        }
         let node = json!({
             "kind": "Node", "apiVersion": "v1",
             "metadata": {"name": name, "labels": {
@@ -141,7 +151,6 @@ pub(super) fn create(plane: &Plane, count: usize) {
             tracing::warn!(name, ?error, "cannot create a node");
             continue;
         }
-        let key = resource.key(None, &name);
         if let Some(stored) = plane.server.store.get(resource.table, &key) {
             let status = status(&name, number, &plane.server.clock.now());
             let part = Part::Status;

@@ -101,7 +101,8 @@ impl Form {
             piece.push(b',');
         }
         if let Some(table) = &self.table {
-            piece.extend_from_slice(&table.row(stored));
+            let reread = view::reread(&self.resource, stored);
+            piece.extend_from_slice(&table.row(reread.as_ref().unwrap_or(stored)));
             return;
         }
         piece.push(b'{');

@@ -60,7 +60,11 @@ impl Plan {
     fn new(call: &Call, query: &ListQuery) -> Result<Self, ApiError> {
         let limit = query.limit;
         if let Some(token) = &query.continue_token {
-            if query.version.is_some() {
+            if query
+                .version
+                .as_deref()
+                .is_some_and(|version| version != "0")
+            {
                 let message = "specifying resource version is not allowed when using continue";
                 return Err(ApiError::bad_request(message));
             }

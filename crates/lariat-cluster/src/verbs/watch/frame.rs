@@ -46,6 +46,8 @@ impl Framer {
     /// Announces a state; the stored bytes as they are, unless another version is watched.
     pub(super) fn event(&self, stored: &Stored, event: EventType) -> Bytes {
         if let Some(table) = &self.table {
+            let reread = view::reread(&self.resource, stored);
+            let stored = reread.as_ref().unwrap_or(stored);
             return self.table_event(table, stored, event.as_str());
         }
         if self.only_metadata && self.head == METADATA_HEAD {

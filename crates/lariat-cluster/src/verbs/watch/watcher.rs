@@ -117,7 +117,7 @@ impl Watcher {
     /// Sends what happened after a revision, if that is still known.
     pub(super) fn begin_at(&mut self, revision: u64) {
         self.cursor = revision;
-        if self.server.store.events(self.table, revision, 0).is_err() {
+        if !self.server.store.reaches(self.table, revision) {
             self.expire(revision);
         }
     }
@@ -125,6 +125,9 @@ impl Watcher {
     /// Sends what happened after a revision without the states that came and went meanwhile.
     pub(super) fn begin_condensed(&mut self, revision: u64) {
         self.begin_at(revision);
+        if self.finished {
+            return;
+        }
         let events = self.server.store.events(self.table, revision, usize::MAX);
         let Ok((events, complete_to)) = events else {
             return;
@@ -182,6 +185,11 @@ impl Watcher {
             }
             if let Some(stored) = self.state.pop_front() {
                 self.send_state(&stored);
+                continue;
+            }
+            // A watch with much to tell ends in time all the same.
+            if self.server.stopped.is_cancelled() || self.deadline <= Instant::now() {
+                self.finish();
                 continue;
             }
             // Seen before reading, so that what is committed after the read wakes this watcher.
