@@ -2,12 +2,19 @@
 //! is dropped, and what Go writes differently is written as Go does.
 
 use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use base64::prelude::BASE64_STANDARD as BASE64;
 use jiff::{Timestamp, Unit};
 use serde_json::{Map, Value};
 
 use super::quantity::Quantity;
 use super::{Resolved, Scalar, TypeRef};
+
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
 
 /// Puts an object into the form of its type, and returns the paths of the members it has not.
 ///
@@ -40,12 +47,15 @@ fn members(
         };
         let optional = typed.field(name).is_some_and(|field| !field.required);
         walk(below, value, &path, unknown)?;
+        if typed.field(name).is_none() {
+            fill_null(below, value);
+        }
         // Go leaves out what is empty, except where there has to be something.
         let is_empty = match value {
             Value::Null => typed.field(name).is_some() || below.get().is_some(),
             Value::Array(items) => optional && items.is_empty(),
             Value::Object(map) => optional && map.is_empty() && is_map(below),
-            _ => false,
+            value => is_left_out(typed, name, below, value),
         };
         if is_empty {
             dropped.push(name.clone());
@@ -55,6 +65,24 @@ fn members(
         object.remove(&name);
     }
     Ok(())
+}
+
+/// Returns whether a field holds a zero that Go does not write.
+fn is_left_out(typed: TypeRef<'_>, name: &str, below: TypeRef<'_>, value: &Value) -> bool {
+    let field = typed.field(name);
+    let (Some(field), Some(super::Type::Scalar(scalar))) = (field, below.get()) else {
+        return false;
+    };
+    field.leaves_out(*scalar, value)
+}
+
+/// Puts an empty text where a map or a list of texts has a null.
+fn fill_null(typed: TypeRef<'_>, value: &mut Value) {
+    use super::Type::Scalar as Of;
+    let is_text = matches!(typed.get(), Some(Of(Scalar::String | Scalar::Bytes)));
+    if value.is_null() && is_text {
+        *value = "".into();
+    }
 }
 
 fn is_map(typed: TypeRef<'_>) -> bool {
@@ -89,6 +117,7 @@ fn walk(
         },
         Resolved::List(_) => match value {
             Value::Array(items) => items.iter_mut().enumerate().try_for_each(|(at, item)| {
+                fill_null(typed.item(), item);
                 walk(typed.item(), item, &format!("{path}[{at}]"), unknown)
             }),
             other => wrong(other, &go_type(typed)),
@@ -151,10 +180,7 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
         }
         (Scalar::Int64, Value::Number(number)) if number.is_i64() => Fit::Fits,
         (Scalar::IntOrString, Value::Number(number)) if is_int32(number) => Fit::Fits,
-        (Scalar::Bytes, Value::String(text)) => match BASE64.decode(text) {
-            Ok(_) => Fit::Fits,
-            Err(error) => Fit::Unreadable(format!("illegal base64 data: {error}")),
-        },
+        (Scalar::Bytes, Value::String(text)) => bytes(text),
         (Scalar::Time, Value::String(text)) => time(text),
         (Scalar::MicroTime, Value::String(text)) => micro_time(text),
         (Scalar::Quantity, Value::String(text)) => quantity(text, value),
@@ -166,6 +192,15 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
 fn is_int32(number: &serde_json::Number) -> bool {
     let number = number.as_i64();
     number.is_some_and(|number| i32::try_from(number).is_ok())
+}
+
+/// Reads base64 as Go does: over line ends, and without looking at what the last bits are.
+fn bytes(text: &str) -> Fit {
+    let on_one_line = text.replace(['\r', '\n'], "");
+    match LENIENT.decode(on_one_line) {
+        Ok(bytes) => written(text, BASE64.encode(bytes)),
+        Err(error) => Fit::Unreadable(format!("illegal base64 data: {error}")),
+    }
 }
 
 /// Times are kept in whole seconds, UTC.
@@ -288,6 +323,38 @@ mod tests {
                     "containers": [{"name": "a", "resources": {"limits": {"cpu": "1", "memory": "1Gi"}}}]}}),
                 &[],
             )),
+        );
+    }
+
+    #[test]
+    fn zeros_that_go_omits_are_dropped() {
+        check(
+            ("apps/v1", "StatefulSet"),
+            &json!({"spec": {"replicas": 0, "minReadySeconds": 0, "template": {"spec": {
+                "restartPolicy": "", "hostNetwork": false, "containers": [{"name": "a", "image": ""}]}}},
+                "status": {"availableReplicas": 0, "readyReplicas": 0, "replicas": 0}}),
+            Ok((
+                &json!({"spec": {"replicas": 0, "template": {"spec": {"containers": [{"name": "a"}]}}},
+                    "status": {"availableReplicas": 0, "replicas": 0}}),
+                &[],
+            )),
+        );
+    }
+
+    #[test]
+    fn nulls_among_texts_are_empty_and_bytes_are_written_on_one_line() {
+        check(
+            ("v1", "ConfigMap"),
+            &json!({"metadata": {"finalizers": [null]}, "data": {"a": null}}),
+            Ok((
+                &json!({"metadata": {"finalizers": [""]}, "data": {"a": ""}}),
+                &[],
+            )),
+        );
+        check(
+            ("v1", "Secret"),
+            &json!({"data": {"a": "YW\r\nJj\n", "b": "YR=="}}),
+            Ok((&json!({"data": {"a": "YWJj", "b": "YQ=="}}), &[])),
         );
     }
 

@@ -149,6 +149,14 @@ impl Schema {
     }
 }
 
+impl Field {
+    /// Returns whether Go leaves a scalar out because it is zero.
+    fn leaves_out(&self, scalar: Scalar, value: &Value) -> bool {
+        let keeps = self.wire.as_ref().is_none_or(|wire| wire.keeps_zero);
+        !keeps && !self.required && protobuf::is_zero(scalar, value)
+    }
+}
+
 impl Types {
     fn add(&mut self, added: Type) -> TypeId {
         let id = u32::try_from(self.list.len()).expect("there are far fewer types");

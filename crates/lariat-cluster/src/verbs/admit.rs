@@ -82,7 +82,8 @@ pub(super) fn create(call: &Call, mut object: Object) -> Result<Object, ApiError
         object.insert("status".into(), status);
     }
     strategy::prepare_create(resource, &mut object);
-    builtin::prepare_create(&call.server, resource, &mut object);
+    builtin::prepare_create(&call.server, resource, &mut object)
+        .map_err(|cause| ApiError::invalid(resource, metadata_text(&object, "name"), &[cause]))?;
     custom::complete(resource, &mut object);
     check(resource, &object, None)?;
     Ok(object)

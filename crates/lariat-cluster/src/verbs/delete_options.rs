@@ -1,6 +1,7 @@
 //! The options of a deletion, from its body or its query.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::Call;
 use super::decode::Expected;
@@ -36,11 +37,21 @@ impl DeleteOptions {
         } else {
             Self::of_body(call)?
         };
-        let causes = options.causes();
-        if causes.is_empty() {
-            return Ok(options);
+        options.checked()
+    }
+
+    /// Reads options that are a part of a body.
+    pub(super) fn of_value(value: Option<Value>) -> Result<Self, ApiError> {
+        let options = value.map(Self::read).transpose()?;
+        options.unwrap_or_default().checked()
+    }
+
+    fn checked(self) -> Result<Self, ApiError> {
+        let causes = self.causes();
+        match causes.is_empty() {
+            true => Ok(self),
+            false => Err(ApiError::invalid_delete_options(&causes)),
         }
-        Err(ApiError::invalid_delete_options(&causes))
     }
 
     fn of_body(call: &Call) -> Result<Self, ApiError> {
@@ -49,8 +60,12 @@ impl DeleteOptions {
             api_version: "meta.k8s.io/v1",
             custom: false,
         })?;
+        Self::read(document.value)
+    }
+
+    fn read(value: Value) -> Result<Self, ApiError> {
         // A list is no form of options, though serde would take one.
-        let object = serde_json::from_value::<Object>(document.value);
+        let object = serde_json::from_value::<Object>(value);
         let options = object.and_then(|object| serde_json::from_value(object.into()));
         let options: Self = options.map_err(|error| {
             ApiError::bad_request(format!("the body is not a DeleteOptions: {error}"))

@@ -127,6 +127,17 @@ pub(crate) fn account_as(
 
 /// Explains why an apply was refused.
 pub(super) fn refusal(call: &Call, applied: &Object, refused: Refused) -> ApiError {
+    let (version, kind) = (call.resource.api_version(), &call.resource.kind);
+    refusal_of(call, (&version, kind), applied, refused)
+}
+
+/// Explains why the apply of an object of some version and kind was refused.
+pub(super) fn refusal_of(
+    call: &Call,
+    (version, kind): (&str, &str),
+    applied: &Object,
+    refused: Refused,
+) -> ApiError {
     match refused {
         Refused::Untyped(errors) => {
             let text = match &errors[..] {
@@ -138,7 +149,6 @@ pub(super) fn refusal(call: &Call, applied: &Object, refused: Refused) -> ApiErr
                 Some(namespace) => format!("{namespace}/{name}"),
                 None => name.to_owned(),
             };
-            let (version, kind) = (call.resource.api_version(), &call.resource.kind);
             ApiError::internal(format!(
                 "failed to create typed patch object ({name}; {version}, Kind={kind}): {text}"
             ))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::StatusCode;
 
 use super::admit::{self, Part, Replacement};
-use super::{Call, create, ownership, shape, view};
+use super::{Call, builtin, create, ownership, shape, view};
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
 use crate::kinds::Resource;
@@ -99,10 +99,14 @@ pub(super) fn finish(
 pub(super) fn store_changed(
     call: &Call,
     (current, old): (&Arc<Stored>, &Object),
-    sent: Object,
+    mut sent: Object,
     dry_run: bool,
 ) -> Result<Option<Reply>, ApiError> {
     let part = Part::of(call);
+    if part == Part::Main {
+        builtin::prepare_update(&call.server, &call.resource, old, &mut sent)
+            .map_err(|cause| ApiError::invalid(&call.resource, call.name(), &[cause]))?;
+    }
     let replacement = admit::replacement(&call.resource, part, old, sent)?;
     if dry_run {
         let object = match &replacement {

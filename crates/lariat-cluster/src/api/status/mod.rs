@@ -228,6 +228,33 @@ impl ApiError {
         Self::new(code, "TooManyRequests", message).causes(&[cause])
     }
 
+    /// An eviction whose budget changed, and was not looked at since.
+    pub(crate) fn budget_unobserved(budget: &str) -> Self {
+        let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+        let cause =
+            format!("The disruption budget {budget} is still being processed by the server.");
+        let cause = Cause::new("DisruptionBudget", "", cause);
+        let code = StatusCode::TOO_MANY_REQUESTS;
+        let error = Self::new(code, "TooManyRequests", message).causes(&[cause]);
+        error.after(Some(10))
+    }
+
+    /// A scale that was meant for an object with another uid.
+    pub(crate) fn scale_uid_mismatch(
+        resource: &Resource,
+        name: &str,
+        sent: &str,
+        is: &str,
+    ) -> Self {
+        let part = format!("{}/scale", resource.plural);
+        let message = format!(
+            "Operation cannot be fulfilled on {} {name:?}: Precondition failed: UID in \
+             precondition: {sent}, UID in object meta: {is}",
+            qualified(&part, &resource.group)
+        );
+        Self::new(StatusCode::CONFLICT, "Conflict", message).about(&part, &resource.group, name)
+    }
+
     /// A precondition of an update or a deletion that does not hold; named by kind, not resource.
     pub(crate) fn precondition(resource: &Resource, name: &str, what: &str) -> Self {
         let kind = resource.qualified_kind();
@@ -241,11 +268,21 @@ impl ApiError {
 
     /// An update of an object that has another uid, as the storage of a real server words it.
     pub(crate) fn uid_mismatch(resource: &Resource, key: &ObjectKey, sent: &str, is: &str) -> Self {
+        Self::unmet(resource, key, "UID", (sent, is))
+    }
+
+    /// A precondition that does not hold, as the storage of a real server words it.
+    pub(crate) fn unmet(
+        resource: &Resource,
+        key: &ObjectKey,
+        what: &str,
+        (sent, is): (&str, &str),
+    ) -> Self {
         let name = key.name();
         let message = format!(
             "Operation cannot be fulfilled on {} {name:?}: StorageError: invalid object, Code: 4, \
              Key: /registry/{}/{key}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
-             UID in precondition: {sent}, UID in object meta: {is}",
+             {what} in precondition: {sent}, {what} in object meta: {is}",
             resource.qualified(),
             resource.plural,
         );

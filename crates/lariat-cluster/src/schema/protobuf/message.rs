@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::scalar::{is_zero, scalar, varint};
+use super::scalar::{scalar, varint};
 use super::wire::{Message, Payload};
 use super::{DEPTH, Envelope, PREFIX, Unreadable};
 use crate::schema::{Field, Or, Scalar, Type, TypeRef, Wire};
@@ -88,9 +88,7 @@ impl<'a> Reader<'a> {
         };
         let value = place.read(payload, object.remove(name))?;
         let is_left_out = match place.typed.get() {
-            Some(Type::Scalar(scalar)) => {
-                !wire.keeps_zero && !field.required && is_zero(*scalar, &value)
-            }
+            Some(Type::Scalar(scalar)) => field.leaves_out(*scalar, &value),
             _ => value.is_null(),
         };
         if !is_left_out {

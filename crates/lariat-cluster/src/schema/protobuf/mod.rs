@@ -16,6 +16,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 
 use self::message::Reader;
+pub(super) use self::scalar::is_zero;
 use self::wire::Message;
 use super::builtin;
 

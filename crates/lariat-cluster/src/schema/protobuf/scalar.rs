@@ -41,7 +41,7 @@ pub(super) fn varint(scalar: Scalar, value: u64) -> Value {
 }
 
 /// Whether a scalar is the zero of its type, which Go leaves out of JSON.
-pub(super) fn is_zero(scalar: Scalar, value: &Value) -> bool {
+pub(in crate::schema) fn is_zero(scalar: Scalar, value: &Value) -> bool {
     match scalar {
         Scalar::String | Scalar::Bytes => value == "",
         Scalar::Bool => value == false,

@@ -19,12 +19,30 @@ use crate::server::Server;
 use crate::store::Object;
 
 /// Fills in what the server decides about a new object.
-pub(super) fn prepare_create(server: &Server, resource: &Resource, object: &mut Object) {
+pub(super) fn prepare_create(
+    server: &Server,
+    resource: &Resource,
+    object: &mut Object,
+) -> Result<(), Cause> {
     match (resource.group.as_str(), resource.plural.as_str()) {
         ("", "pods") => pods::prepare_create(object),
-        ("", "services") => services::prepare_create(server, resource, object),
+        ("", "services") => services::prepare_create(server, resource, object)?,
         ("batch", "jobs") => workloads::prepare_job(object),
         _ => {}
+    }
+    Ok(())
+}
+
+/// Fills in what the server decides about an object somebody changed.
+pub(super) fn prepare_update(
+    server: &Server,
+    resource: &Resource,
+    old: &Object,
+    new: &mut Object,
+) -> Result<(), Cause> {
+    match (resource.group.as_str(), resource.plural.as_str()) {
+        ("", "services") => services::prepare_update(server, resource, old, new),
+        _ => Ok(()),
     }
 }
 

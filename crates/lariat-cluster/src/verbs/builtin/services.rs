@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::at;
+use super::{at, is_void};
 use crate::api::status::Cause;
 use crate::kinds::Resource;
 use crate::server::Server;
@@ -14,44 +14,238 @@ const ADDRESSES: usize = 1 << 20;
 const NODE_PORTS: std::ops::Range<u16> = 30000..32768;
 
 /// Gives a new Service an address, and ports of the nodes if it wants them.
-pub(super) fn prepare_create(server: &Server, resource: &Resource, object: &mut Object) {
-    let kind = at(object, &["spec", "type"])
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned();
-    let Some(spec) = object.get_mut("spec").filter(|_| kind != "ExternalName") else {
-        return;
-    };
-    let taken = taken(server, resource);
-    let address = match spec["clusterIP"].as_str().unwrap_or_default() {
-        "" => free(server, &taken),
-        given => given.to_owned(),
-    };
-    spec["clusterIP"] = address.clone().into();
-    spec["clusterIPs"] = json!([address]);
-    let wants_ports = matches!(kind.as_str(), "NodePort" | "LoadBalancer");
-    let ports = spec["ports"].as_array_mut().filter(|_| wants_ports);
-    for port in ports.into_iter().flatten() {
-        if port["nodePort"].as_u64().unwrap_or(0) == 0 {
-            let span = usize::from(NODE_PORTS.end - NODE_PORTS.start);
-            let chosen = usize::from(NODE_PORTS.start) + server.names.number(span);
-            port["nodePort"] = chosen.into();
+pub(super) fn prepare_create(
+    server: &Server,
+    resource: &Resource,
+    object: &mut Object,
+) -> Result<(), Cause> {
+    allocate(&Others::of(server, resource, ""), server, object)
+}
+
+/// Keeps what a Service was given, drops what its type has no more, and gives it what it has not yet.
+///
+/// Source: `patchAllocatedValues` and `dropTypeDependentFields` in
+/// `k8s.io/kubernetes/pkg/registry/core/service`.
+pub(super) fn prepare_update(
+    server: &Server,
+    resource: &Resource,
+    old: &Object,
+    new: &mut Object,
+) -> Result<(), Cause> {
+    let (was, is) = (Needs::of(old), Needs::of(new));
+    let inner = |object: &Object| object.get("spec").and_then(Value::as_object).cloned();
+    let old_spec = inner(old).unwrap_or_default();
+    if let Some(spec) = new.get_mut("spec").and_then(Value::as_object_mut) {
+        match is.address {
+            true if was.address => keep_address(&old_spec, spec),
+            false if was.address => drop_same(&old_spec, spec, &ADDRESS_MEMBERS),
+            _ => {}
+        }
+        match is.ports {
+            true if was.ports => keep_ports(&old_spec, spec),
+            false if was.ports => drop_ports(&old_spec, spec),
+            _ => {}
+        }
+        if was.ports && !is.ports {
+            drop_same(&old_spec, spec, &["externalTrafficPolicy"]);
+        }
+        if was.balancer && !is.balancer {
+            drop_same(&old_spec, spec, &BALANCER_MEMBERS);
+        }
+    }
+    let uid = at(old, &["metadata", "uid"]).and_then(Value::as_str);
+    let others = Others::of(server, resource, uid.unwrap_or_default());
+    allocate(&others, server, new)
+}
+
+/// What an address brings along.
+const ADDRESS_MEMBERS: [&str; 4] = ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"];
+/// What only balanced Services have.
+const BALANCER_MEMBERS: [&str; 2] = ["allocateLoadBalancerNodePorts", "loadBalancerClass"];
+
+/// What the type of a Service needs.
+#[derive(Debug, Clone, Copy)]
+struct Needs {
+    address: bool,
+    /// Whether it may have ports of the nodes.
+    ports: bool,
+    balancer: bool,
+}
+
+impl Needs {
+    fn of(object: &Object) -> Self {
+        let kind = at(object, &["spec", "type"]).and_then(Value::as_str);
+        let kind = kind.unwrap_or("ClusterIP");
+        Self {
+            address: kind != "ExternalName",
+            ports: matches!(kind, "NodePort" | "LoadBalancer"),
+            balancer: kind == "LoadBalancer",
         }
     }
 }
 
-/// The addresses Services have.
-fn taken(server: &Server, resource: &Resource) -> Vec<String> {
-    let page = server.store.range(resource.table, &Range::default());
-    let services = page.map(|page| page.objects).unwrap_or_default();
-    let address = |object: Object| {
-        let address = at(&object, &["spec", "clusterIP"])?.as_str()?;
-        Some(address.to_owned())
+fn keep_address(old: &Object, new: &mut Object) {
+    if is_void(new.get("clusterIP")) {
+        copy(old, new, "clusterIP");
+    }
+    if new.get("clusterIP") != old.get("clusterIP") {
+        return;
+    }
+    for member in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+        if is_void(new.get(member)) {
+            copy(old, new, member);
+        }
+    }
+}
+
+fn copy(from: &Object, to: &mut Object, member: &str) {
+    if let Some(value) = from.get(member) {
+        to.insert(member.to_owned(), value.clone());
+    }
+}
+
+/// Drops what the client did not change, and so did not mean.
+fn drop_same(old: &Object, new: &mut Object, members: &[&str]) {
+    for member in members {
+        if new.get(*member) == old.get(*member) {
+            new.remove(*member);
+        }
+    }
+}
+
+fn ports(spec: &Object) -> &[Value] {
+    let ports = spec.get("ports").and_then(Value::as_array);
+    ports.map_or(&[], Vec::as_slice)
+}
+
+fn ports_mut(spec: &mut Object) -> impl Iterator<Item = &mut Object> {
+    let ports = spec.get_mut("ports").and_then(Value::as_array_mut);
+    let ports = ports.into_iter().flatten();
+    ports.filter_map(Value::as_object_mut)
+}
+
+fn node_port(port: &Value) -> Option<u64> {
+    port.get("nodePort")?.as_u64().filter(|number| *number != 0)
+}
+
+/// Gives the ports of the nodes back to the ports that had them.
+fn keep_ports(old: &Object, new: &mut Object) {
+    let mut used: Vec<u64> = ports(new).iter().filter_map(node_port).collect();
+    for port in ports_mut(new) {
+        if port.get("nodePort").is_some_and(|number| *number != 0) {
+            continue;
+        }
+        let same = |other: &&Value| {
+            ["protocol", "port"]
+                .iter()
+                .all(|member| other.get(*member) == port.get(*member))
+        };
+        let kept = ports(old).iter().find(same).and_then(node_port);
+        if let Some(kept) = kept.filter(|kept| !used.contains(kept)) {
+            used.push(kept);
+            port.insert("nodePort".into(), kept.into());
+        }
+    }
+}
+
+fn drop_ports(old: &Object, new: &mut Object) {
+    let numbers =
+        |spec: &Object| -> Vec<Option<u64>> { ports(spec).iter().map(node_port).collect() };
+    if numbers(old) == numbers(new) {
+        for port in ports_mut(new) {
+            port.remove("nodePort");
+        }
+    }
+}
+
+/// What the other Services have.
+#[derive(Debug, Default)]
+struct Others {
+    addresses: Vec<String>,
+    node_ports: Vec<u64>,
+}
+
+impl Others {
+    /// Looks at all Services but the one with a uid.
+    fn of(server: &Server, resource: &Resource, uid: &str) -> Self {
+        let page = server.store.range(resource.table, &Range::default());
+        let services = page.map(|page| page.objects).unwrap_or_default();
+        let mut others = Self::default();
+        for stored in services.iter().filter(|stored| stored.uid() != uid) {
+            let object = stored.object();
+            let spec = object.get("spec").and_then(Value::as_object);
+            let address = spec.and_then(|spec| spec.get("clusterIP")?.as_str());
+            others.addresses.extend(address.map(str::to_owned));
+            let ports = spec.map_or(&[] as &[Value], ports);
+            others.node_ports.extend(ports.iter().filter_map(node_port));
+        }
+        others
+    }
+}
+
+/// Gives a Service what its type needs and it has not.
+fn allocate(others: &Others, server: &Server, object: &mut Object) -> Result<(), Cause> {
+    let needs = Needs::of(object);
+    let spec = object.get_mut("spec").and_then(Value::as_object_mut);
+    let Some(spec) = spec.filter(|_| needs.address) else {
+        return Ok(());
     };
-    services
-        .iter()
-        .filter_map(|stored| address(stored.object()))
-        .collect()
+    let address = spec.get("clusterIP").and_then(Value::as_str);
+    let address = match address.unwrap_or_default() {
+        "" => free(server, &others.addresses),
+        given => given.to_owned(),
+    };
+    if is_void(spec.get("clusterIPs")) {
+        spec.insert("clusterIPs".into(), json!([address]));
+    }
+    spec.insert("clusterIP".into(), address.into());
+    let declined = spec.get("allocateLoadBalancerNodePorts") == Some(&Value::Bool(false));
+    match needs.ports {
+        true => allocate_ports(others, server, spec, !(needs.balancer && declined)),
+        false => Ok(()),
+    }
+}
+
+/// Checks the ports of the nodes a Service asks for, and gives it the others.
+fn allocate_ports(
+    others: &Others,
+    server: &Server,
+    spec: &mut Object,
+    gives: bool,
+) -> Result<(), Cause> {
+    let mut taken = others.node_ports.clone();
+    for (index, port) in ports(spec).iter().enumerate() {
+        let Some(number) = node_port(port) else {
+            continue;
+        };
+        if others.node_ports.contains(&number) {
+            let field = format!("spec.ports[{index}].nodePort");
+            let why = "provided port is already allocated";
+            return Err(Cause::invalid(&field, &number.into(), why));
+        }
+        taken.push(number);
+    }
+    let missing = ports_mut(spec).filter(|port| !port.get("nodePort").is_some_and(|n| *n != 0));
+    for port in missing.take_while(|_| gives) {
+        let number = free_port(server, &taken).ok_or_else(|| {
+            let why = "failed to allocate a nodePort: range is full";
+            Cause::invalid("spec.ports", &Value::Null, why)
+        })?;
+        taken.push(number);
+        port.insert("nodePort".into(), number.into());
+    }
+    Ok(())
+}
+
+/// Chooses a port that nobody has, beginning anywhere.
+fn free_port(server: &Server, taken: &[u64]) -> Option<u64> {
+    let span = usize::from(NODE_PORTS.end - NODE_PORTS.start);
+    let first = server.names.number(span);
+    let candidates = (0..span).map(|step| {
+        let offset = (first + step) % span;
+        u64::from(NODE_PORTS.start) + offset as u64
+    });
+    candidates.into_iter().find(|port| !taken.contains(port))
 }
 
 fn free(server: &Server, taken: &[String]) -> String {

@@ -4,10 +4,11 @@
 
 use serde_json::{Value, json};
 
-use super::success;
+use super::{read_body, success};
 use crate::api::reply::Reply;
 use crate::api::status::{ApiError, Cause};
-use crate::store::Object;
+use crate::kinds::Resource;
+use crate::store::{Object, Stored};
 use crate::verbs::admit::{Replacement, metadata_mut, metadata_text};
 use crate::verbs::decode::Expected;
 use crate::verbs::{Call, update};
@@ -15,11 +16,14 @@ use crate::verbs::{Call, update};
 pub(super) fn bind(call: &Call) -> Result<Reply, ApiError> {
     call.query.check_write("CreateOptions", false)?;
     let dry_run = call.query.dry_run("CreateOptions")?;
-    let (binding, _) = call.decode_as(Expected {
-        kind: "Binding",
-        api_version: "v1",
-        custom: false,
-    })?;
+    let binding = read_body(
+        call,
+        Expected {
+            kind: "Binding",
+            api_version: "v1",
+            custom: false,
+        },
+    )?;
     let named = metadata_text(&binding, "name");
     let name = call.target.name.as_deref().unwrap_or(named);
     if name.is_empty() {
@@ -38,6 +42,7 @@ pub(super) fn bind(call: &Call) -> Result<Reply, ApiError> {
     loop {
         let current = call.server.store.get(pods.table, &key);
         let current = current.ok_or_else(|| ApiError::not_found(pods, name))?;
+        check_preconditions(pods, &binding, &current)?;
         let mut pod = current.object();
         check(name, &pod)?;
         assign(&mut pod, &binding, node, &call.server.clock.now());
@@ -82,6 +87,21 @@ fn target(binding: &Object) -> Result<&str, ApiError> {
     }
 }
 
+/// Checks that the Pod is the one the binding means.
+fn check_preconditions(pods: &Resource, binding: &Object, pod: &Stored) -> Result<(), ApiError> {
+    let version = pod.revision().to_string();
+    for (member, name, is) in [
+        ("uid", "UID", pod.uid()),
+        ("resourceVersion", "ResourceVersion", &version),
+    ] {
+        let sent = metadata_text(binding, member);
+        if !sent.is_empty() && sent != is {
+            return Err(ApiError::unmet(pods, pod.key(), name, (sent, is)));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses to bind what is bound, or going.
 fn check(name: &str, pod: &Object) -> Result<(), ApiError> {
     let refuse = |why: String| Err(ApiError::conflict_about("pods/binding", name, &why));
@@ -123,9 +143,6 @@ fn assign(pod: &mut Object, binding: &Object, node: &str, now: &str) {
         .into_iter()
         .filter(|condition| condition["type"] != "PodScheduled")
         .collect();
-    conditions.push(
-        json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null,
-        "lastTransitionTime": now}),
-    );
+    conditions.push(json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": now}));
     status["conditions"] = conditions.into();
 }

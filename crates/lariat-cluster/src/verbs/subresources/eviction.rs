@@ -5,45 +5,50 @@
 use std::sync::Arc;
 
 use lariat_core::LabelSelector;
-use serde_json::{Value, json};
 
-use super::success;
+use super::{read_body, success};
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
 use crate::kinds::Resource;
-use crate::store::{Range, Stored};
+use crate::store::{Object, Range, Stored};
 use crate::verbs::admit::{self, Part, metadata_text};
 use crate::verbs::decode::Expected;
-use crate::verbs::delete_rules::Deletion;
+use crate::verbs::delete_options::DeleteOptions;
 use crate::verbs::{Call, delete, update};
 
 pub(super) fn evict(call: &Call) -> Result<Reply, ApiError> {
     call.query.check_write("CreateOptions", false)?;
     let mut dry_run = call.query.dry_run("CreateOptions")?;
-    let (eviction, _) = call.decode_as(Expected {
-        kind: "Eviction",
-        api_version: "policy/v1",
-        custom: false,
-    })?;
+    let mut eviction = read_body(
+        call,
+        Expected {
+            kind: "Eviction",
+            api_version: "policy/v1",
+            custom: false,
+        },
+    )?;
     let name = metadata_text(&eviction, "name");
     if !name.is_empty() && name != call.name() {
         return Err(ApiError::bad_request(
             "name in URL does not match name in Eviction object",
         ));
     }
-    let options = eviction.get("deleteOptions").unwrap_or(&Value::Null);
-    dry_run |= options["dryRun"] == json!(["All"]);
-    let deletion = Deletion {
-        grace: options["gracePeriodSeconds"].as_u64(),
-        ..Deletion::default()
-    };
+    let options = DeleteOptions::of_value(eviction.remove("deleteOptions"))?;
+    dry_run |= options.is_dry_run();
     let key = call.resource.key(call.namespace(), call.name());
+    let mut is_allowed = false;
     loop {
         let current = call.server.store.get(call.resource.table, &key);
         let current = current.ok_or_else(|| call.not_found())?;
-        if counts(&current) && !use_budget(call, &current, dry_run)? {
-            continue;
+        options.check_preconditions(call, &current)?;
+        // What was taken from the budget stays taken if the Pod changes before it goes.
+        if !is_allowed && counts(&current) {
+            is_allowed = use_budget(call, &current, dry_run)?;
+            if !is_allowed {
+                continue;
+            }
         }
+        let deletion = options.deletion();
         if dry_run || delete::delete_once(&call.server, &call.resource, &current, deletion) {
             return Ok(success());
         }
@@ -79,6 +84,9 @@ fn use_budget(call: &Call, pod: &Stored, dry_run: bool) -> Result<bool, ApiError
     };
     let mut old = budget.object();
     budgets.set_type(&mut old);
+    if !is_observed(&old) {
+        return Err(ApiError::budget_unobserved(budget.key().name()));
+    }
     let allowed = old
         .get("status")
         .and_then(|status| status.get("disruptionsAllowed")?.as_i64());
@@ -99,6 +107,15 @@ fn use_budget(call: &Call, pod: &Stored, dry_run: bool) -> Result<bool, ApiError
     }
     let replacement = admit::replacement(budgets, Part::Status, &old, new)?;
     Ok(update::replace(&call.server, budgets, budget, &replacement).is_some())
+}
+
+/// Returns whether the status of a budget tells of its present spec.
+fn is_observed(budget: &Object) -> bool {
+    let number = |part: &str, member: &str| {
+        let number = budget.get(part).and_then(|part| part.get(member)?.as_i64());
+        number.unwrap_or(0)
+    };
+    number("status", "observedGeneration") >= number("metadata", "generation")
 }
 
 fn budgets_of(call: &Call, budgets: &Resource, pod: &Stored) -> Vec<Arc<Stored>> {

@@ -5,12 +5,15 @@ mod eviction;
 mod parts;
 mod scale;
 
+use http::StatusCode;
 use serde_json::{Value, json};
 
+use super::decode::Expected;
 use super::{Call, Verb};
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
-use http::StatusCode;
+use crate::schema;
+use crate::store::Object;
 
 pub(super) use parts::{check as check_part, restrict};
 pub(super) use scale::selector_text;
@@ -75,6 +78,21 @@ pub(super) fn answer(call: &Call, verb: Verb) -> Option<Result<Reply, ApiError>>
         "eviction" => Some(eviction::evict(call)),
         _ => None,
     }
+}
+
+/// Reads a body that is no object of its own, in the form of its type.
+fn read_body(call: &Call, wanted: Expected<'_>) -> Result<Object, ApiError> {
+    let (mut object, _) = call.decode_as(wanted)?;
+    let types = schema::builtin(wanted.api_version, wanted.kind);
+    let read = types.map(|types| schema::decode(types.root(), &mut object));
+    if let Some(Err(why)) = read {
+        let kind = wanted.kind;
+        let version = wanted.api_version.rsplit('/').next().unwrap_or_default();
+        return Err(ApiError::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
+        )));
+    }
+    Ok(object)
 }
 
 /// Answers that an action was carried out.

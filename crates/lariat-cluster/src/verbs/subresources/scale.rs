@@ -8,17 +8,18 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
+use super::read_body;
 use crate::api::reply::Reply;
 use crate::api::status::{ApiError, Cause};
 use crate::kinds::Resource;
-use crate::managed::Scaled;
+use crate::managed::{self, Scaled};
 use crate::schema;
 use crate::store::{Object, Stored};
 use crate::verbs::admit::{self, Part, metadata_text};
 use crate::verbs::decode::Expected;
 use crate::verbs::ownership::{self, Writer};
 use crate::verbs::patch::{self, Change};
-use crate::verbs::{Call, Verb, update};
+use crate::verbs::{Call, Verb, update, view};
 
 const KIND: Expected<'static> = Expected {
     kind: "Scale",
@@ -42,7 +43,7 @@ pub(super) fn answer(call: &Call, verb: Verb) -> Result<Reply, ApiError> {
     match verb {
         Verb::Get => {
             let current = current(call)?;
-            reply(call, &current.object(), &current)
+            reply(call, &view::present(&call.resource, &current), &current)
         }
         Verb::Update => put(call),
         _ => change(call),
@@ -59,12 +60,7 @@ fn put(call: &Call) -> Result<Reply, ApiError> {
     call.query.check_write("UpdateOptions", false)?;
     ownership::check_manager(call, "UpdateOptions")?;
     let dry_run = call.query.dry_run("UpdateOptions")?;
-    let (mut scale, _) = call.decode_as(KIND)?;
-    read(&mut scale).map_err(|why| {
-        ApiError::bad_request(format!(
-            "Scale in version \"v1\" cannot be handled as a Scale: {why}"
-        ))
-    })?;
+    let scale = read_body(call, KIND)?;
     let name = metadata_text(&scale, "name");
     if name != call.name() {
         return Err(ApiError::bad_request(format!(
@@ -93,7 +89,7 @@ fn change(call: &Call) -> Result<Reply, ApiError> {
     let types = types.unwrap_or_else(|| schema::custom(None));
     loop {
         let current = current(call)?;
-        let scale = scale_of(call, &current.object(), &current)?;
+        let scale = scale_of(call, &view::present(&call.resource, &current), &current)?;
         let mut scale = change.apply_as(types.root(), scale)?;
         read(&mut scale).map_err(|why| patch::invalid(call, &why))?;
         if let Some(reply) = store(call, &current, &scale, dry_run)? {
@@ -104,17 +100,27 @@ fn change(call: &Call) -> Result<Reply, ApiError> {
 
 /// Applies the replicas as an object that has nothing else.
 fn apply(call: &Call, dry_run: bool) -> Result<Reply, ApiError> {
-    let sent = patch::read_applied(call, KIND.api_version, KIND.kind)?;
-    let replicas = sent.get("spec").and_then(|spec| spec.get("replicas"));
-    let path = path(call);
-    let scaled = Scaled { path: &path };
+    let mut sent = patch::read_applied(call, KIND.api_version, KIND.kind)?;
     let writer = Writer::of(call);
     let force = call.query.flag("force").unwrap_or(false);
+    check_type(call, &writer, &sent)?;
+    let given = sent.get("spec").and_then(|spec| spec.get("replicas"));
+    let given = given.filter(|replicas| !replicas.is_null()).cloned();
+    read(&mut sent).map_err(|why| patch::invalid(call, &why))?;
+    if let Some(replicas) = given.as_ref().and_then(Value::as_i64) {
+        check(call, replicas)?;
+    }
+    let path = path(call);
+    let scaled = Scaled { path: &path };
     loop {
         let current = current(call)?;
-        let mut live = current.object();
+        check_preconditions(call, &sent, &current)?;
+        let mut live = view::present(&call.resource, &current);
         call.resource.set_type(&mut live);
-        let applied = scaled.applied(replicas.unwrap_or(&Value::Null), &live);
+        let Some(replicas) = &given else {
+            return reply(call, &live, &current);
+        };
+        let applied = scaled.applied(replicas, &live);
         let merged = writer
             .write(&call.resource)
             .apply(Some(&live), &applied, force);
@@ -123,6 +129,36 @@ fn apply(call: &Call, dry_run: bool) -> Result<Reply, ApiError> {
             return Ok(reply);
         }
     }
+}
+
+/// Checks that what is applied is a scale.
+fn check_type(call: &Call, writer: &Writer, sent: &Object) -> Result<(), ApiError> {
+    let Some(types) = schema::builtin(KIND.api_version, KIND.kind) else {
+        return Ok(());
+    };
+    let write = managed::Write {
+        schema: &types,
+        ..writer.write(&call.resource)
+    };
+    // Nothing is there that it could be in conflict with.
+    let typed = write.apply(None, sent, true);
+    typed.map(drop).map_err(|refused| {
+        ownership::refusal_of(call, (KIND.api_version, KIND.kind), sent, refused)
+    })
+}
+
+/// Checks the version and the uid that a scale names.
+fn check_preconditions(call: &Call, scale: &Object, current: &Stored) -> Result<(), ApiError> {
+    let (name, uid) = (call.name(), metadata_text(scale, "uid"));
+    if !uid.is_empty() && uid != current.uid() {
+        let is = current.uid();
+        return Err(ApiError::scale_uid_mismatch(&call.resource, name, uid, is));
+    }
+    let version = metadata_text(scale, "resourceVersion");
+    if !version.is_empty() && version != current.revision().to_string() {
+        return Err(ApiError::conflict(&call.resource, name));
+    }
+    Ok(())
 }
 
 /// Puts a scale into the form of its type.
@@ -140,14 +176,11 @@ fn store(
     scale: &Object,
     dry_run: bool,
 ) -> Result<Option<Reply>, ApiError> {
-    let version = metadata_text(scale, "resourceVersion");
-    if !version.is_empty() && version != current.revision().to_string() {
-        return Err(ApiError::conflict(&call.resource, call.name()));
-    }
+    check_preconditions(call, scale, current)?;
     let replicas = scale.get("spec").and_then(|spec| spec.get("replicas"));
     let replicas = replicas.and_then(Value::as_i64).unwrap_or(0);
     check(call, replicas)?;
-    let mut live = current.object();
+    let mut live = view::present(&call.resource, current);
     call.resource.set_type(&mut live);
     let mut new = live.clone();
     let path = path(call);
