@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures::Stream;
+use futures::{Stream, StreamExt};
 use futures::stream::BoxStream;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -51,7 +51,8 @@ impl ResponseBody {
 
     /// Streams pieces as they come; an error breaks the connection off.
     pub(crate) fn stream(pieces: impl Stream<Item = io::Result<Bytes>> + Send + 'static) -> Self {
-        Self(Kind::Stream(Box::pin(pieces)))
+        // A body may be asked again after its end.
+        Self(Kind::Stream(Box::pin(pieces.fuse())))
     }
 
     /// Returns the whole body, or the body itself if it comes piece by piece over time.
