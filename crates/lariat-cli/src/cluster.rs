@@ -47,7 +47,7 @@ fn builder(options: &Options) -> ClusterBuilder {
         builder = builder.simulate_workloads(Workloads::default());
     }
     if let Some(token) = &options.token {
-        builder = builder.token(token).require_authentication();
+        builder = builder.token(token).rbac();
     }
     if options.switches.tls {
         builder = builder.tls_generated();

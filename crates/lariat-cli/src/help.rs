@@ -35,7 +35,8 @@ Options:
                              pods=500,configmaps=100,nodes=20,namespaces=5,seed=7
       --simulate-workloads   run Deployments, Jobs and the like as if there were nodes
       --tls                  serve HTTPS, with a certificate made for it
-      --token TOKEN          demand this bearer token of clients
+      --token TOKEN          let clients with this bearer token do everything, and judge others by
+                             RBAC; kubectl shows its token only over HTTPS (--tls)
       --admin                serve what controls the cluster itself: faults, time, the journal
   -h, --help                 print this
 
