@@ -3,7 +3,9 @@
 use lariat_core::Labels;
 use serde_json::{Map, Value, json};
 
-use super::{Call, builtin, custom, finalizer_rules, owners, shape, strategy, subresources};
+use super::{
+    Call, annotations, builtin, custom, finalizer_rules, owners, shape, strategy, subresources,
+};
 use crate::api::status::{ApiError, Cause};
 use crate::defaults;
 use crate::kinds::{Generation, Resource};
@@ -168,6 +170,7 @@ fn check(
                 .map(|rule| invalid(text, rule)),
         );
     }
+    causes.extend(annotations::validate(object));
     causes.extend(owners::validate(object));
     causes.extend(finalizer_rules::validate(resource, object));
     causes.extend(strategy::validate(resource, object));
@@ -236,7 +239,7 @@ pub(crate) fn replacement(
         return Ok(Replacement::Unchanged);
     }
     check_finalizers(resource, old, &new)?;
-    if raises_generation(resource.rules.generation, old, &new) {
+    if raises_generation(resource.rules.generation, part, old, &new) {
         raise_generation(&mut new);
     }
     strategy::check_update(resource, old, &new)?;
@@ -272,6 +275,11 @@ fn restrict(resource: &Resource, part: Part, old: &Object, mut sent: Object) -> 
             match &*resource.plural {
                 "deployments" => copy_metadata(old, &mut sent, "labels"),
                 "pods" => copy_metadata(old, &mut sent, "ownerReferences"),
+                plural if keeps_metadata(&resource.group, plural) => {
+                    for member in COLLECTIONS {
+                        copy_metadata(old, &mut sent, member);
+                    }
+                }
                 _ => {}
             }
             sent
@@ -288,6 +296,21 @@ fn restrict(resource: &Resource, part: Part, old: &Object, mut sent: Object) -> 
             new
         }
     }
+}
+
+/// Returns whether a write of the status changes no metadata.
+///
+/// Source: the strategies that call `ResetObjectMetaForStatus`.
+fn keeps_metadata(group: &str, plural: &str) -> bool {
+    matches!(
+        (group, plural),
+        ("storage.k8s.io", "volumeattachments")
+            | ("resource.k8s.io", "resourceclaims")
+            | (
+                "admissionregistration.k8s.io",
+                "validatingadmissionpolicies"
+            )
+    )
 }
 
 fn copy_metadata(from: &Object, to: &mut Object, member: &str) {
@@ -364,7 +387,7 @@ fn check_finalizers(resource: &Resource, old: &Object, new: &Object) -> Result<(
     ))
 }
 
-fn raises_generation(rule: Generation, old: &Object, new: &Object) -> bool {
+fn raises_generation(rule: Generation, part: Part, old: &Object, new: &Object) -> bool {
     fn annotations(object: &Object) -> Option<&Value> {
         object.get("metadata")?.get("annotations")
     }
@@ -374,7 +397,11 @@ fn raises_generation(rule: Generation, old: &Object, new: &Object) -> bool {
     };
     match rule {
         Generation::None => false,
-        Generation::ContentAndAnnotations if annotations(old) != annotations(new) => true,
+        Generation::ContentAndAnnotations
+            if part != Part::Status && annotations(old) != annotations(new) =>
+        {
+            true
+        }
         _ => managed::differ_outside(old, new, outside),
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Call, custom};
+use super::{Call, custom, owners};
 use crate::api::status::{ApiError, Cause};
 use crate::defaults;
 use crate::kinds::Resource;
@@ -66,6 +66,15 @@ pub(super) fn normalize(
             .into_iter()
             .for_each(|text| call.warnings.add(text)),
         Validation::Strict | Validation::Ignore => {}
+    }
+    let repeated = owners::deduplicate(object);
+    if !repeated.is_empty() {
+        call.warnings.add(format!(
+            ".metadata.ownerReferences contains duplicate entries; API server dedups owner \
+             references in 1.20+, and may reject such requests as early as 1.24; please fix your \
+             requests; duplicate UID(s) observed: {}",
+            repeated.join(", ")
+        ));
     }
     Ok(())
 }

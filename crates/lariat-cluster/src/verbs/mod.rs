@@ -1,6 +1,7 @@
 //! The verbs: what happens to objects.
 
 mod admit;
+mod annotations;
 mod autoscalers;
 mod builtin;
 mod conditions;

@@ -29,6 +29,26 @@ pub(super) fn validate(object: &Object) -> Vec<Cause> {
     causes
 }
 
+/// Drops owner references that are there already, and returns their uids.
+///
+/// Source: `dedupOwnerReferences` in `k8s.io/apiserver/pkg/endpoints/handlers`.
+pub(super) fn deduplicate(object: &mut Object) -> Vec<String> {
+    let metadata = object.get_mut("metadata");
+    let references = metadata.and_then(|metadata| metadata.get_mut("ownerReferences"));
+    let Some(Value::Array(references)) = references else {
+        return Vec::new();
+    };
+    let (mut kept, mut repeated) = (Vec::new(), Vec::new());
+    for reference in std::mem::take(references) {
+        match kept.contains(&reference) {
+            true => repeated.push(text(&reference, "uid").to_owned()),
+            false => kept.push(reference),
+        }
+    }
+    *references = kept;
+    repeated
+}
+
 fn two_controllers(second: &Value, first: &Value) -> Cause {
     let why = format!(
         "Only one reference can have Controller set to true. Found \"true\" in references for \

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use http::StatusCode;
+use lariat_core::ObjectKey;
 
 use super::admit::{self, Part, Replacement};
 use super::{Call, builtin, create, ownership, shape, view};
@@ -26,7 +27,14 @@ pub(super) fn update(call: &Call) -> Result<Reply, ApiError> {
             if !creates {
                 return Err(call.not_found());
             }
-            return create::store_new(call, sent, dry_run);
+            check_absence(call, &key, &sent)?;
+            let mut new = sent.clone();
+            admit::metadata_mut(&mut new).remove("resourceVersion");
+            match create::store_new(call, new, dry_run) {
+                // Somebody else was faster, so there is something to update.
+                Err(error) if error.is_already_exists() => continue,
+                answer => return answer,
+            }
         };
         check_version(call, &sent, &current)?;
         if let Some(reply) = finish(call, &current, sent.clone(), dry_run)? {
@@ -53,6 +61,14 @@ fn check_name(call: &Call, sent: &mut Object) -> Result<(), ApiError> {
     }
     admit::metadata_mut(sent).insert("name".into(), call.name().into());
     Ok(())
+}
+
+/// Refuses to create what is meant to replace a certain object.
+fn check_absence(call: &Call, key: &ObjectKey, sent: &Object) -> Result<(), ApiError> {
+    match admit::metadata_text(sent, "uid") {
+        "" => Ok(()),
+        uid => Err(ApiError::uid_mismatch(&call.resource, key, uid, "")),
+    }
 }
 
 /// Checks the version and the uid the client thinks it replaces.

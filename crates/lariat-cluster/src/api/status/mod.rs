@@ -200,6 +200,10 @@ impl ApiError {
         )
     }
 
+    pub(crate) fn is_already_exists(&self) -> bool {
+        self.status.reason == "AlreadyExists"
+    }
+
     pub(crate) fn conflict(resource: &Resource, name: &str) -> Self {
         let message = format!(
             "Operation cannot be fulfilled on {} {name:?}: the object has been modified; please \

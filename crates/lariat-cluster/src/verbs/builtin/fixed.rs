@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::at;
+use super::{at, is_void};
 use crate::api::status::Cause;
 use crate::kinds::Resource;
 use crate::store::Object;
@@ -77,31 +77,29 @@ fn immutable(old: &Object, new: &Object, members: &[&str]) -> Vec<Cause> {
 
 /// Of a Pod only images, the deadline, tolerations and gates may change.
 fn pod(old: &Object, new: &Object) -> Vec<Cause> {
+    // While nobody looks at a gated Pod, its selection of nodes may be narrowed.
+    let gated = !is_void(at(old, &["spec", "schedulingGates"]));
+    let free = [
+        "activeDeadlineSeconds",
+        "tolerations",
+        "schedulingGates",
+        "terminationGracePeriodSeconds",
+    ];
     let fixed = |object: &Object| {
         let mut spec = object.get("spec").cloned().unwrap_or_default();
-        for member in [
-            "activeDeadlineSeconds",
-            "tolerations",
-            "schedulingGates",
-            "terminationGracePeriodSeconds",
-        ] {
-            spec.as_object_mut().map(|spec| spec.remove(member));
+        if let Some(spec) = spec.as_object_mut() {
+            spec.retain(|member, _| !free.contains(&member.as_str()));
+            if gated {
+                spec.remove("nodeSelector");
+            }
         }
         for list in ["containers", "initContainers"] {
-            for container in spec[list].as_array_mut().into_iter().flatten() {
+            let containers = spec.get_mut(list).and_then(Value::as_array_mut);
+            for container in containers.into_iter().flatten() {
                 container
                     .as_object_mut()
                     .map(|container| container.remove("image"));
             }
-        }
-        // Missing lists were made by looking at them.
-        if let Some(spec) = spec.as_object_mut() {
-            spec.retain(|_, value| !value.is_null());
-        }
-        // While nobody looks at a gated Pod, its selection of nodes may be narrowed.
-        let gated = at(object, &["spec", "schedulingGates"]).is_some();
-        if gated {
-            spec.as_object_mut().map(|spec| spec.remove("nodeSelector"));
         }
         spec
     };

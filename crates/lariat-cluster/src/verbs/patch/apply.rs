@@ -37,7 +37,11 @@ pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
         merged.insert("apiVersion".into(), call.resource.api_version().into());
         form::normalize(call, &mut merged, Origin::Patch, Vec::new())?;
         let (Some(current), Some(live)) = (current, live) else {
-            return create_applied(call, merged, dry_run);
+            match create_applied(call, merged, dry_run) {
+                // Somebody else was faster, so there is something to merge into.
+                Err(error) if error.is_already_exists() => continue,
+                answer => return answer,
+            }
         };
         super::check_identity(call, &merged, &current)?;
         if let Some(reply) = update::store_changed(call, (&current, &live), merged, dry_run)? {

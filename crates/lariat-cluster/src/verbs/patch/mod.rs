@@ -168,18 +168,26 @@ fn check_identity(call: &Call, patched: &Object, current: &Stored) -> Result<(),
             "the name of the object does not match the name on the URL",
         ));
     }
+    // What a patch removes is put back.
+    let differs = |member: &str, is: &str| {
+        let given = admit::metadata_text(patched, member);
+        !given.is_empty() && given != is
+    };
     if call
         .namespace()
-        .is_some_and(|namespace| admit::metadata_text(patched, "namespace") != namespace)
+        .is_some_and(|namespace| differs("namespace", namespace))
     {
         return Err(ApiError::namespace_mismatch());
     }
-    let uid = admit::metadata_text(patched, "uid");
-    if uid != current.uid() {
+    if differs("uid", current.uid()) {
+        let uid = admit::metadata_text(patched, "uid");
         let cause = Cause::invalid("metadata.uid", &uid.into(), "field is immutable");
         return Err(ApiError::invalid(&call.resource, call.name(), &[cause]));
     }
     match admit::metadata_text(patched, "resourceVersion") {
+        "" if call.resource.rules.version_required => {
+            Err(ApiError::version_required(&call.resource, call.name()))
+        }
         "" => Ok(()),
         version if version == current.revision().to_string() => Ok(()),
         _ => Err(ApiError::conflict(&call.resource, call.name())),
