@@ -57,9 +57,10 @@ impl Document {
             return Ok(document);
         }
         let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
-        let value = match nesting(text) {
-            ..=SHALLOW => read_yaml(text),
-            ..=OVERESTIMATE => with_stack(|| Ok(read_yaml(text))).unwrap_or_else(|_| {
+        let levels = nesting(text);
+        let value = match levels {
+            _ if levels <= SHALLOW => read_yaml(text),
+            _ if levels <= OVERESTIMATE => with_stack(|| Ok(read_yaml(text))).unwrap_or_else(|_| {
                 Err("there is no memory to read so deep a document".to_owned())
             }),
             _ => Err("exceeded max depth".to_owned()),
