@@ -1,5 +1,7 @@
 //! Finding out who asks.
 
+use std::collections::BTreeMap;
+
 use super::policy::{Decision, decide};
 use super::tokens::{AUDIENCE, look_up};
 use super::{Attributes, Mode, Subject, User};
@@ -45,12 +47,7 @@ fn authenticate(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
 fn impersonated(server: &Server, arrival: &Arrival, user: User) -> Result<User, ApiError> {
     let name = arrival.header_text("impersonate-user");
     if name.is_empty() {
-        return match arrival.impersonates_parts() {
-            true => Err(ApiError::bad_request(
-                "requested uid, groups or user-extra without impersonating a user",
-            )),
-            false => Ok(user),
-        };
+        return nobody(arrival).map(|()| user);
     }
     let groups: Vec<&str> = arrival.header_texts("impersonate-group").collect();
     let account = name
@@ -79,6 +76,42 @@ fn impersonated(server: &Server, arrival: &Arrival, user: User) -> Result<User, 
         "system:anonymous" => other.group("system:unauthenticated"),
         _ => other.authenticated(),
     })
+}
+
+/// Refuses parts of a user without the user.
+///
+/// Source: `k8s.io/apiserver/pkg/endpoints/filters/impersonation`, which writes them as Go does.
+fn nobody(arrival: &Arrival) -> Result<(), ApiError> {
+    let uid = arrival.header_text("impersonate-uid");
+    let groups: Vec<&str> = arrival.header_texts("impersonate-group").collect();
+    let mut extra: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (key, value) in arrival.headers_below("impersonate-extra-") {
+        extra.entry(key).or_default().push(value);
+    }
+    if uid.is_empty() && groups.is_empty() && extra.is_empty() {
+        return Ok(());
+    }
+    let list = |texts: &[&str]| match texts {
+        [] => "[]string(nil)".to_owned(),
+        texts => {
+            let texts: Vec<String> = texts.iter().map(|text| format!("{text:?}")).collect();
+            format!("[]string{{{}}}", texts.join(", "))
+        }
+    };
+    let extra: Vec<String> = extra
+        .iter()
+        .map(|(key, values)| format!("{key:?}:{}", list(values)))
+        .collect();
+    let extra = match &extra[..] {
+        [] => "map[string][]string(nil)".to_owned(),
+        entries => format!("map[string][]string{{{}}}", entries.join(", ")),
+    };
+    let groups = list(&groups);
+    let wanted =
+        format!("&user.DefaultInfo{{Name:\"\", UID:{uid:?}, Groups:{groups}, Extra:{extra}}}");
+    Err(ApiError::bad_request(format!(
+        "requested {wanted} without impersonating a user name"
+    )))
 }
 
 fn impersonate(resource: &str, namespace: Option<&str>, name: &str) -> Attributes {

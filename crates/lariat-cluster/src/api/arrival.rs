@@ -115,12 +115,11 @@ impl Arrival {
         values.filter_map(|value| value.to_str().ok())
     }
 
-    /// Returns whether a user's uid, groups or extras are given.
-    pub(crate) fn impersonates_parts(&self) -> bool {
-        let mut names = self.parts.headers.keys().map(HeaderName::as_str);
-        names.any(|name| {
-            matches!(name, "impersonate-uid" | "impersonate-group")
-                || name.starts_with("impersonate-extra-")
+    /// Iterates over the headers whose names begin with a text: the rest of the name, and the value.
+    pub(crate) fn headers_below(&self, prefix: &str) -> impl Iterator<Item = (&str, &str)> {
+        let headers = self.parts.headers.iter();
+        headers.filter_map(move |(name, value)| {
+            Some((name.as_str().strip_prefix(prefix)?, value.to_str().ok()?))
         })
     }
 

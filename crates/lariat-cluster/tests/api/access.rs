@@ -277,14 +277,25 @@ async fn a_token_for_somebody_else_is_none_for_the_server() {
 #[tokio::test(start_paused = true)]
 async fn groups_without_a_user_cannot_be_impersonated() {
     let bench = bench(builder().rbac()).await;
-    for header in [
-        "impersonate-group",
-        "impersonate-uid",
-        "impersonate-extra-scopes",
+    for (header, parts) in [
+        (
+            "impersonate-group",
+            r#"UID:"", Groups:[]string{"x"}, Extra:map[string][]string(nil)"#,
+        ),
+        (
+            "impersonate-uid",
+            r#"UID:"x", Groups:[]string(nil), Extra:map[string][]string(nil)"#,
+        ),
+        (
+            "impersonate-extra-scopes",
+            r#"UID:"", Groups:[]string(nil), Extra:map[string][]string{"scopes":[]string{"x"}}"#,
+        ),
     ] {
         let answer = bench.ask(Method::GET, "/apis", &[(header, "x")], "").await;
         let status = answer.fails(400, "BadRequest");
-        assert!(text(&status, "/message").contains("without impersonating a user"));
+        let wanted = format!(r#"&user.DefaultInfo{{Name:"", {parts}}}"#);
+        let expected = format!("requested {wanted} without impersonating a user name");
+        assert_eq!(text(&status, "/message"), expected);
     }
 }
 
