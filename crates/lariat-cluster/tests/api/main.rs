@@ -4,6 +4,7 @@ mod bench;
 
 mod abuse;
 mod access;
+mod actions;
 mod admin;
 mod autoscaling;
 mod bindings;
@@ -32,6 +33,7 @@ mod namespaces;
 mod persistence;
 mod protobuf;
 mod reads;
+mod services;
 mod snapshots;
 mod sockets;
 mod tables;

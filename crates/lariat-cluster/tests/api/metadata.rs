@@ -181,3 +181,37 @@ async fn the_shape_of_something_else_is_not_acceptable() {
     let unknown = format!("application/vnd.kubernetes.protobuf;as=PartialObjectMetadata,{ONE}");
     assert_eq!(name_of(&get(&bench, &path, &unknown).await.json()), "a");
 }
+
+#[tokio::test(start_paused = true)]
+async fn annotations_are_checked_and_owners_are_there_once() {
+    let bench = Bench::new().await;
+    let with = |metadata: Value| json!({"metadata": metadata});
+    let wrong = with(json!({"name": "a", "annotations": {"not a key": ""}}));
+    let status = bench.post(CONFIG_MAPS, &wrong).await.fails(422, "Invalid");
+    assert_eq!(
+        status["details"]["causes"][0]["field"],
+        "metadata.annotations"
+    );
+    let owner = json!({"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u-1"});
+    let twice = with(json!({"name": "a", "ownerReferences": [owner, owner]}));
+    let answer = bench.post(CONFIG_MAPS, &twice).await;
+    assert_eq!(answer.json()["metadata"]["ownerReferences"], json!([owner]));
+    let warning = answer.headers["warning"].to_str().unwrap();
+    assert!(
+        warning.contains("duplicate UID(s) observed: u-1"),
+        "{warning}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_patch_removes_is_put_back() {
+    let bench = Bench::new().await;
+    let created = bench.config_map("a", json!({})).await;
+    let patch = json!({"metadata": {"uid": null, "namespace": null, "resourceVersion": null}, "data": {"a": "2"}});
+    let patched = bench.merge(&format!("{CONFIG_MAPS}/a"), patch).await;
+    assert_eq!(patched.code, 200, "{}", patched.text);
+    assert_eq!(
+        patched.json()["metadata"]["uid"],
+        created["metadata"]["uid"]
+    );
+}
