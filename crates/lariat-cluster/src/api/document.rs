@@ -60,9 +60,11 @@ impl Document {
         let levels = nesting(text);
         let value = match levels {
             _ if levels <= SHALLOW => read_yaml(text),
-            _ if levels <= OVERESTIMATE => with_stack(|| Ok(read_yaml(text))).unwrap_or_else(|_| {
-                Err("there is no memory to read so deep a document".to_owned())
-            }),
+            _ if levels <= OVERESTIMATE => {
+                with_stack(|| Ok(read_yaml(text))).unwrap_or_else(|_| {
+                    Err("there is no memory to read so deep a document".to_owned())
+                })
+            }
             _ => Err("exceeded max depth".to_owned()),
         };
         Ok(Self {
