@@ -45,19 +45,11 @@ fn members(
             dropped.push(name.clone());
             continue;
         };
-        let optional = typed.field(name).is_some_and(|field| !field.required);
         walk(below, value, &path, unknown)?;
         if typed.field(name).is_none() {
             fill_null(below, value);
         }
-        // Go leaves out what is empty, except where there has to be something.
-        let is_empty = match value {
-            Value::Null => typed.field(name).is_some() || below.get().is_some(),
-            Value::Array(items) => optional && items.is_empty(),
-            Value::Object(map) => optional && map.is_empty() && is_map(below),
-            value => is_left_out(typed, name, below, value),
-        };
-        if is_empty {
+        if is_empty(typed, name, below, value) {
             dropped.push(name.clone());
         }
     }
@@ -65,6 +57,18 @@ fn members(
         object.remove(&name);
     }
     Ok(())
+}
+
+/// Returns whether Go leaves a member out: what is empty, except where there has to be something.
+// This is no part of `members`, whose frames are on the stack once a level.
+fn is_empty(typed: TypeRef<'_>, name: &str, below: TypeRef<'_>, value: &Value) -> bool {
+    let optional = typed.field(name).is_some_and(|field| !field.required);
+    match value {
+        Value::Null => typed.field(name).is_some() || below.get().is_some(),
+        Value::Array(items) => optional && items.is_empty(),
+        Value::Object(map) => optional && map.is_empty() && is_map(below),
+        value => is_left_out(typed, name, below, value),
+    }
 }
 
 /// Returns whether a field holds a zero that Go does not write.
