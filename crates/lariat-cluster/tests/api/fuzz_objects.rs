@@ -209,11 +209,21 @@ fn change(rng: &mut Rng, value: &mut Value) {
             items.extend(items.first().cloned());
         }
         (2, Value::Array(items)) => items.push(random(rng, 2)),
-        (3, _) => {
-            let inner = value.take();
+        (3, inner) if !is_deeper(inner, 20) => {
+            let inner = inner.take();
             *value = nested(rng, inner);
         }
         _ => *value = random(rng, 3),
+    }
+}
+
+/// Returns whether a value nests deeper than some levels.
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    let inner = |value: &Value| levels == 0 || is_deeper(value, levels - 1);
+    match value {
+        Value::Array(items) => items.iter().any(inner),
+        Value::Object(members) => members.values().any(inner),
+        _ => false,
     }
 }
 

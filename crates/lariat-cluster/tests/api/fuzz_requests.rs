@@ -266,7 +266,7 @@ fn patch(rng: &mut Rng, resource: &Served, name: &str) -> (&'static str, Vec<u8>
     let content_type = pick(rng, &CONTENT_TYPES[3..7]);
     match content_type {
         "application/json-patch+json" => object = operations(rng, &object),
-        "application/strategic-merge-patch+json" => direct(rng, &mut object),
+        "application/strategic-merge-patch+json" => direct(rng, &mut object, 40),
         "application/apply-patch+yaml" if object.is_object() => {
             let group_version = resource.version.trim_start_matches("/apis/");
             object["apiVersion"] = group_version.trim_start_matches("/api/").into();
@@ -341,11 +341,13 @@ fn collect(value: &Value, path: &str, places: &mut Vec<String>) {
 }
 
 /// Adds directives of strategic merge patches somewhere.
-fn direct(rng: &mut Rng, value: &mut Value) {
+fn direct(rng: &mut Rng, value: &mut Value, levels: usize) {
     match value {
+        // Deeper it would be the test that runs out of stack.
+        _ if levels == 0 => {}
         Value::Object(members) => {
             for value in members.values_mut() {
-                direct(rng, value);
+                direct(rng, value, levels - 1);
             }
             let names: Vec<String> = members.keys().cloned().collect();
             if rng.u8(..6) != 0 || names.is_empty() {
@@ -366,7 +368,9 @@ fn direct(rng: &mut Rng, value: &mut Value) {
             };
             members.insert(name, value);
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| direct(rng, item)),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| direct(rng, item, levels - 1)),
         _ => {}
     }
 }
