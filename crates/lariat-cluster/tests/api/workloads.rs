@@ -262,6 +262,41 @@ async fn a_rollout_keeps_within_its_limits_and_says_when_it_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_deployment_takes_over_the_set_it_left_and_goes_round_one_of_others() {
+    let bench = bench(Workloads::default()).await;
+    let web = workload("web", &json!({"replicas": 2}));
+    bench.make(DEPLOYMENTS, &web).await;
+    settle().await;
+    let left = bench.items(REPLICA_SETS).await;
+    let path = format!("{DEPLOYMENTS}/web");
+    bench
+        .delete(&format!("{path}?propagationPolicy=Orphan"))
+        .await;
+    settle().await;
+    bench.make(DEPLOYMENTS, &web).await;
+    settle().await;
+    let sets = bench.items(REPLICA_SETS).await;
+    assert_eq!(sets.len(), 1);
+    assert_eq!(sets[0]["metadata"]["uid"], left[0]["metadata"]["uid"]);
+    assert_eq!(bench.status(&path).await["availableReplicas"], 2);
+
+    bench
+        .delete(&format!("{path}?propagationPolicy=Orphan"))
+        .await;
+    settle().await;
+    let taken = text(&sets[0], "/metadata/name").to_owned();
+    let owner = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "controller": true,
+        "uid": text(&bench.config_map("c", json!({})).await, "/metadata/uid")});
+    let owned = json!({"metadata": {"ownerReferences": [owner]}});
+    bench.merge(&format!("{REPLICA_SETS}/{taken}"), owned).await;
+    bench.make(DEPLOYMENTS, &web).await;
+    settle().await;
+    let status = bench.status(&path).await;
+    assert_eq!(status["collisionCount"], 1, "{status}");
+    assert_eq!(bench.items(REPLICA_SETS).await.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
 async fn recreating_waits_until_the_old_pods_are_gone() {
     let bench = bench(Workloads::default().termination(Duration::from_secs(10))).await;
     let path = format!("{DEPLOYMENTS}/web");

@@ -1,6 +1,7 @@
 //! The controller of Deployments: a ReplicaSet for each template, and the way from one to the next.
 //!
-//! Source: `k8s.io/kubernetes/pkg/controller/deployment`. It does not adopt ReplicaSets.
+//! Source: `k8s.io/kubernetes/pkg/controller/deployment`. It adopts a ReplicaSet nobody controls only where
+//! that has the name of one it needs.
 
 use std::time::Duration;
 
@@ -30,9 +31,9 @@ pub(super) fn reconcile(deployment: &Look<'_>) -> Next {
         return sync_status(&rollout);
     }
     if rollout.new.is_none() && deployment.at("/spec/paused") != true {
-        // Its creation is a change after which this look is made again.
-        if create_set(&rollout) {
-            return sync_status(&rollout);
+        // It is a change after which this look is made again.
+        if let Some(next) = bring_set(&rollout) {
+            return next;
         }
     }
     if let Some(new) = rollout
@@ -65,18 +66,50 @@ fn revision(rollout: &Rollout<'_>) -> i64 {
     rollout.old.iter().map(number_of).max().unwrap_or(0) + 1
 }
 
-fn create_set(rollout: &Rollout<'_>) -> bool {
+/// Brings a set for the present template about; `None` if the server does not admit one.
+fn bring_set(rollout: &Rollout<'_>) -> Option<Next> {
     let deployment = rollout.deployment;
     let collisions = deployment.number("/status/collisionCount").unwrap_or(0);
     let hash = template::hash(deployment.at("/spec/template"), collisions);
+    let name = format!("{}-{hash}", deployment.name());
+    let Some(taken) = deployment.find(Kind::ReplicaSet, &name) else {
+        return create_set(rollout, &name, &hash).then(|| sync_status(rollout));
+    };
+    let written = if is_free(&taken) && is_of_template(&taken, deployment) {
+        let reference = deployment.controller_reference();
+        deployment.edit(&taken, |set| {
+            let references = &mut set["metadata"]["ownerReferences"];
+            match references.as_array_mut() {
+                Some(references) => references.push(reference),
+                None => *references = json!([reference]),
+            }
+        })
+    } else {
+        // Another set has the name, so the next look takes another one.
+        let mut status = deployment.at("/status").clone();
+        status["collisionCount"] = (collisions + 1).into();
+        deployment.write_status(status)
+    };
+    Some(Next::from(written))
+}
+
+/// Returns whether nobody controls a set, and it stays.
+fn is_free(set: &Child) -> bool {
+    let references = set.at("/metadata/ownerReferences").as_array();
+    let mut references = references.into_iter().flatten();
+    !set.is_going() && references.all(|reference| reference["controller"] != true)
+}
+
+fn create_set(rollout: &Rollout<'_>, name: &str, hash: &str) -> bool {
+    let deployment = rollout.deployment;
     let mut pods = deployment.at("/spec/template").clone();
-    template::label(&mut pods, HASH, &hash);
+    template::label(&mut pods, HASH, hash);
     let mut selector = deployment.at("/spec/selector").clone();
-    selector["matchLabels"][HASH] = hash.as_str().into();
+    selector["matchLabels"][HASH] = hash.into();
     let mut set = json!({
         "kind": "ReplicaSet", "apiVersion": "apps/v1",
         "metadata": {
-            "name": format!("{}-{hash}", deployment.name()), "labels": pods["metadata"]["labels"],
+            "name": name, "labels": pods["metadata"]["labels"],
             "ownerReferences": [deployment.controller_reference()],
         },
         "spec": {
