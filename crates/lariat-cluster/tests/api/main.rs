@@ -41,4 +41,5 @@ mod watches;
 mod workloads;
 mod workloads_cron;
 mod workloads_network;
+mod workloads_rollout;
 mod writes;
