@@ -11,8 +11,10 @@ mod status;
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
-/// The field under which `managedFields` are stored. The embedded cluster keeps none, as long as it has no
-/// server-side apply, so they travel under a name it does not know, which [`crate::server`] mends.
+/// The field under which `managedFields` travel, which [`crate::server`] mends in the answers.
+///
+/// The embedded cluster accounts for `managedFields` itself by now and drops what it does not know, so
+/// these no longer arrive.
 pub(crate) const STORED_FIELD: &str = "managedFieldz";
 
 /// How many pods a deployment has.

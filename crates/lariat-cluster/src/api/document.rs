@@ -7,6 +7,7 @@ use serde_json::{Map, Number, Value};
 use serde_saphyr::options::DuplicateKeyPolicy;
 
 use super::status::ApiError;
+use crate::schema::field_path;
 
 /// How deep a document may nest, which bounds every walk through it; JSON is read no deeper either.
 pub(crate) const DEEPEST: usize = 110;
@@ -58,14 +59,13 @@ impl Document {
         }
         let text = std::str::from_utf8(bytes).map_err(|error| error.to_string())?;
         let levels = nesting(text);
-        let value = match levels {
-            _ if levels <= SHALLOW => read_yaml(text),
-            _ if levels <= OVERESTIMATE => {
-                with_stack(|| Ok(read_yaml(text))).unwrap_or_else(|_| {
-                    Err("there is no memory to read so deep a document".to_owned())
-                })
-            }
-            _ => Err("exceeded max depth".to_owned()),
+        let value = if levels <= SHALLOW {
+            read_yaml(text)
+        } else if levels <= OVERESTIMATE {
+            with_stack(|| Ok(read_yaml(text)))
+                .unwrap_or_else(|_| Err("there is no memory to read so deep a document".to_owned()))
+        } else {
+            Err("exceeded max depth".to_owned())
         };
         Ok(Self {
             value: value?,
@@ -155,21 +155,6 @@ fn first_line(text: &str) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// How long the path of a member gets, so that long names are not copied for everything below them.
-const LONGEST_PATH: usize = 1024;
-
-fn longer(path: &str, step: fmt::Arguments<'_>) -> String {
-    match path.len() {
-        ..LONGEST_PATH => {
-            let mut longer = format!("{path}{step}");
-            let end = longer.floor_char_boundary(LONGEST_PATH);
-            longer.truncate(end);
-            longer
-        }
-        _ => path.to_owned(),
-    }
-}
-
 struct Reader<'a> {
     path: &'a str,
     duplicates: &'a mut Vec<String>,
@@ -221,7 +206,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut read = Vec::new();
         loop {
-            let path = longer(self.path, format_args!("[{}]", read.len()));
+            let path = field_path::longer(self.path, format_args!("[{}]", read.len()));
             let seed = Reader {
                 path: &path,
                 duplicates: self.duplicates,
@@ -236,10 +221,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
         let mut read = Map::new();
         while let Some(name) = members.next_key::<String>()? {
-            let path = match self.path {
-                "" => longer("", format_args!("{name}")),
-                path => longer(path, format_args!(".{name}")),
-            };
+            let path = field_path::member(self.path, &name);
             let seed = Reader {
                 path: &path,
                 duplicates: self.duplicates,

@@ -8,6 +8,7 @@ use base64::prelude::BASE64_STANDARD as BASE64;
 use jiff::{Timestamp, Unit};
 use serde_json::{Map, Value};
 
+use super::field_path;
 use super::quantity::Quantity;
 use super::{Resolved, Scalar, TypeRef};
 
@@ -36,10 +37,7 @@ fn members(
 ) -> Result<(), String> {
     let mut dropped = Vec::new();
     for (name, value) in object.iter_mut() {
-        let path = match path {
-            "" => name.clone(),
-            path => format!("{path}.{name}"),
-        };
+        let path = field_path::member(path, name);
         let Some(below) = typed.member(name) else {
             unknown.push(path);
             dropped.push(name.clone());
@@ -122,7 +120,12 @@ fn walk(
         Resolved::List(_) => match value {
             Value::Array(items) => items.iter_mut().enumerate().try_for_each(|(at, item)| {
                 fill_null(typed.item(), item);
-                walk(typed.item(), item, &format!("{path}[{at}]"), unknown)
+                walk(
+                    typed.item(),
+                    item,
+                    &field_path::longer(path, format_args!("[{at}]")),
+                    unknown,
+                )
             }),
             other => wrong(other, &go_type(typed)),
         },

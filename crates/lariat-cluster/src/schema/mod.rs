@@ -7,6 +7,7 @@ mod builtin;
 mod custom;
 mod decode;
 pub(crate) mod describe;
+pub(crate) mod field_path;
 pub(crate) mod protobuf;
 mod quantity;
 mod resolve;
