@@ -44,6 +44,8 @@ impl Document {
     /// Names the object for errors: where it stands, its kind and its name.
     pub(crate) fn title(&self) -> String {
         let (kind, name) = (self.text("/kind"), self.text("/metadata/name"));
-        format!("{}, {kind} {name}", self.place)
+        let title = format!("{}, {kind} {name}", self.place);
+        // A document without a name, or without either, has less to say.
+        title.trim_end_matches([' ', ',']).to_owned()
     }
 }

@@ -196,7 +196,7 @@ mod tests {
             {"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "b-"}}]}"#;
         let expected = [
             "a.yaml, document 1, item 1, Pod a",
-            "a.yaml, document 1, item 2, Pod ",
+            "a.yaml, document 1, item 2, Pod",
         ];
         assert_eq!(titles(list), Ok(expected.map(str::to_owned).to_vec()));
         assert_eq!(titles(&format!("{list}{list}")).unwrap().len(), 4);
@@ -230,12 +230,12 @@ mod tests {
             ),
             (
                 "kind: Pod\n".to_owned(),
-                "a.yaml, document 1, Pod : it has no apiVersion",
+                "a.yaml, document 1, Pod: it has no apiVersion",
             ),
             ("a: b\n".to_owned(), "a.yaml, document 1: it has no kind"),
             (
                 "apiVersion: v1\nkind: Pod\n".to_owned(),
-                "a.yaml, document 1, Pod : it has no name",
+                "a.yaml, document 1, Pod: it has no name",
             ),
             (
                 "just text\n".to_owned(),
