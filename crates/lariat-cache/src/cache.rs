@@ -41,6 +41,15 @@ impl<K: View> Cache<K> {
         self.informer.cache()
     }
 
+    /// Waits until the cache is filled; `false` if the kind is not served and not waited for.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn synced(&self) -> bool {
+        self.informer.synced().await
+    }
+
     /// Returns the raw objects.
     #[must_use]
     pub fn store(&self) -> &Arc<Store> {

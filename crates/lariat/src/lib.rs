@@ -62,6 +62,11 @@ pub mod cache {
     pub use lariat_cache::*;
 }
 
+/// What operators are made of: reconcilers, finalizers, status, apply, Events.
+pub mod operator {
+    pub use lariat_operator::*;
+}
+
 /// The work queue on its own; it knows nothing of Kubernetes.
 pub mod queue {
     pub use lariat_queue::*;
@@ -89,6 +94,7 @@ pub mod prelude {
     };
     pub use kube::Client;
     pub use kube::api::DynamicObject;
+    pub use lariat_operator::{CachedApi, Operator, Reconcile};
 }
 
 /// Compiles the programs in the README.

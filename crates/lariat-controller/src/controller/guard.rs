@@ -35,6 +35,8 @@ pub(super) struct Failure {
     pub(super) class: Class,
     pub(super) is_conflict: bool,
     pub(super) priority: Option<Priority>,
+    /// When the next attempt is, if the error says so.
+    pub(super) after: Option<Duration>,
 }
 
 impl Failure {
@@ -44,6 +46,7 @@ impl Failure {
             class: error.class(),
             is_conflict: error.is_conflict(),
             priority: error.priority(),
+            after: error.delay(),
         }
     }
 }

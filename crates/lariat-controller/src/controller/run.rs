@@ -223,7 +223,9 @@ impl Runner<'_> {
     }
 
     fn failed(&mut self, lane: &Lane, report: Report, failure: Failure) -> Verdict<Payload> {
-        let Failure { text, class, .. } = failure;
+        let Failure {
+            text, class, after, ..
+        } = failure;
         let failures = report.attempt;
         if class == Class::Ignored {
             let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
@@ -240,7 +242,7 @@ impl Runner<'_> {
             self.calls.push(report.record(lane, Some(text), None));
             return Verdict::Done;
         }
-        let after = self.backoff(lane, failures);
+        let after = after.unwrap_or_else(|| self.backoff(lane, failures));
         self.calls
             .push(report.record(lane, Some(text), Some(after)));
         let handler = Arc::clone(lane.name());

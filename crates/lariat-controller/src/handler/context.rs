@@ -77,6 +77,12 @@ impl<K: View> Context<K> {
         self.call.object()
     }
 
+    /// Returns the last known state of an object that was deleted since the last successful call, without decoding it.
+    #[must_use]
+    pub fn last(&self) -> Option<&Arc<CachedObject>> {
+        self.call.deleted.as_ref()
+    }
+
     /// Returns why this call happens.
     #[must_use]
     pub fn causes(&self) -> &Causes {

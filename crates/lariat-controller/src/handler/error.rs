@@ -38,6 +38,7 @@ pub(crate) enum Class {
 struct Extra {
     updated: Option<Updated>,
     priority: Option<Priority>,
+    retry_after: Option<Duration>,
 }
 
 impl HandlerError {
@@ -85,6 +86,16 @@ impl HandlerError {
         self
     }
 
+    /// Sets when the handler is called again (default: after a delay that grows with its failures); zero means at
+    /// once. It counts as a failure all the same. Errors that are not retryable stay so.
+    ///
+    /// Use it where somebody said when: a `Retry-After`, the end of a maintenance window.
+    #[must_use]
+    pub fn retry_after(mut self, delay: Duration) -> Self {
+        self.extra.get_or_insert_default().retry_after = Some(delay);
+        self
+    }
+
     /// Returns whether the handler is called again for it.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
@@ -105,13 +116,27 @@ impl HandlerError {
         self.extra.as_ref()?.priority
     }
 
+    pub(crate) fn delay(&self) -> Option<Duration> {
+        self.extra.as_ref()?.retry_after
+    }
+
     pub(crate) fn take_updated(&mut self) -> Option<Updated> {
         self.extra.as_mut()?.updated.take()
     }
 
+    /// Makes it an error after which the handler is not called again until something happens.
+    #[must_use]
+    pub fn into_terminal(self) -> Self {
+        Self {
+            class: Class::Terminal,
+            ..self
+        }
+    }
+
     /// Returns whether the API server refused a write because the object had changed since: the next
     /// attempt sees the new state, so this is everyday life and not worth a warning.
-    pub(crate) fn is_conflict(&self) -> bool {
+    #[must_use]
+    pub fn is_conflict(&self) -> bool {
         let status = chain(&*self.source).find_map(|each| match each.downcast_ref() {
             Some(kube::Error::Api(status)) => Some(status),
             _ => None,

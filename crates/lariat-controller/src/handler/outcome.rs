@@ -41,6 +41,15 @@ impl Outcome {
         }
     }
 
+    /// Sets when the handler is called again, unless it said so itself.
+    pub fn or_requeue_after(self, delay: Duration) -> Self {
+        let requeue_after = self.requeue_after.or(Some(delay));
+        Self {
+            requeue_after,
+            ..self
+        }
+    }
+
     /// Sets how urgent the next call is (default: as urgent as this one).
     pub fn at_priority(self, priority: Priority) -> Self {
         let priority = Some(priority);

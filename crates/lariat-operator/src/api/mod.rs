@@ -1,0 +1,349 @@
+//! Objects of one kind: read from the shared cache, written through the factory's client.
+
+mod error;
+
+use std::fmt;
+use std::sync::Arc;
+
+use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams};
+use kube::core::Request;
+use lariat_cache::{Cache, KindClient, Query, View};
+use lariat_controller::SharedController;
+use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub use error::ApiError;
+
+/// Objects of one kind, read from the cache all share and written to the API server; a clone is the same handle.
+///
+/// The methods are named as those of kube's [`Api`](kube::Api), and name objects by their key instead of being bound to a
+/// namespace. Reads wait until the cache is filled once and send nothing. They are never older than what was written
+/// through the factory, this handle included, and possibly older than what the API server has by now.
+///
+/// Having one keeps the kind's cache, like [`SharedController::cache`]. It reads and writes as the factory's client, or
+/// with the [identity](SharedController::with_identity) of the controller it was made of.
+///
+/// ```no_run
+/// use k8s_openapi::api::core::v1::Pod;
+/// use kube::api::DeleteParams;
+/// use lariat_cache::Query;
+/// use lariat_controller::SharedControllerFactory;
+/// use lariat_operator::CachedApi;
+///
+/// # async fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
+/// let pods = CachedApi::new(&factory.for_object::<Pod>());
+/// let web = pods.list(&Query::in_namespace("shop").labels("app=web".parse()?)).await?;
+/// println!("{} pods", web.len());
+/// pods.delete(&"shop/web-0".parse()?, &DeleteParams::default()).await?;
+/// # Ok(()) }
+/// ```
+pub struct CachedApi<K> {
+    cache: Cache<K>,
+    client: Arc<KindClient>,
+    falls_back: bool,
+}
+
+impl<K: View> CachedApi<K> {
+    /// Makes a handle of a controller's kind.
+    ///
+    /// # Panics
+    ///
+    /// If the factory runs and this is the first use of the kind: outside a tokio runtime.
+    #[must_use]
+    pub fn new(kind: &SharedController<K>) -> Self {
+        Self {
+            cache: kind.cache(),
+            client: kind.client(),
+            falls_back: false,
+        }
+    }
+
+    /// Asks the API server for objects the cache does not have (default: they do not exist).
+    ///
+    /// For kinds of which only a [selection](lariat_cache::Selection) is cached, and where an object somebody else has
+    /// just made must be found. Lists come from the cache all the same.
+    #[must_use]
+    pub fn with_fallback(self) -> Self {
+        Self {
+            falls_back: true,
+            ..self
+        }
+    }
+
+    /// Returns the kind.
+    #[must_use]
+    pub fn gvk(&self) -> &Gvk {
+        self.cache.gvk()
+    }
+
+    /// Returns the cache it reads.
+    #[must_use]
+    pub fn cache(&self) -> &Cache<K> {
+        &self.cache
+    }
+
+    /// Waits for the cache.
+    async fn filled(&self) -> Result<&Cache<K>, ApiError> {
+        match self.cache.synced().await {
+            true => Ok(&self.cache),
+            false => Err(ApiError::not_served(self.gvk())),
+        }
+    }
+
+    async fn resource(&self) -> Result<ResourceKind, ApiError> {
+        Ok(self.client.resource().await?)
+    }
+
+    /// Iterates over the objects that are wanted, as [`Cache::select`] does, once the cache is filled.
+    ///
+    /// # Errors
+    ///
+    /// The kind is not served, or an object does not fit the type.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn list(&self, query: &Query) -> Result<Vec<Arc<K>>, ApiError> {
+        let objects = self.filled().await?.select(query);
+        Ok(objects.collect::<Result<_, _>>()?)
+    }
+}
+
+impl<K: View + DeserializeOwned> CachedApi<K> {
+    /// Returns an object.
+    ///
+    /// # Errors
+    ///
+    /// It does not exist ([`ApiError::is_not_found`]), or as for [`get_opt`](Self::get_opt).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn get(&self, key: &ObjectKey) -> Result<Arc<K>, ApiError> {
+        let found = self.get_opt(key).await?;
+        found.ok_or_else(|| ApiError::not_found(self.gvk(), key))
+    }
+
+    /// Returns an object, or `None` if it does not exist.
+    ///
+    /// # Errors
+    ///
+    /// The kind is not served, the object does not fit the type, or, where the API server is asked, that fails.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn get_opt(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, ApiError> {
+        match self.filled().await?.get(key)? {
+            Some(object) => Ok(Some(object)),
+            None if self.falls_back => self.get_live(key).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Returns an object as the API server has it now, whatever is cached.
+    ///
+    /// # Errors
+    ///
+    /// The API server does not answer, or not with such an object.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn get_live(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, ApiError> {
+        let found = self
+            .send("get", key, |request| {
+                request.get(key.name(), &GetParams::default())
+            })
+            .await;
+        match found {
+            Ok(object) => Ok(Some(Arc::new(object))),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Creates an object. Its metadata says where; with a `generateName` the answer says under which name.
+    ///
+    /// # Errors
+    ///
+    /// It exists ([`ApiError::is_already_exists`]), has no namespace, or is refused otherwise.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, it may have been created or not.
+    pub async fn create(&self, object: &K) -> Result<K, ApiError>
+    where
+        K: Serialize + kube::Resource,
+    {
+        let key = key_of(object);
+        let body = self.encode(&key, object)?;
+        self.send("create", &key, |request| {
+            request.create(&PostParams::default(), body)
+        })
+        .await
+    }
+
+    /// Replaces an object. With a resource version in its metadata only that state is replaced.
+    ///
+    /// # Errors
+    ///
+    /// It is in another state by now ([`ApiError::is_conflict`]), does not exist, or is refused otherwise.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, it may have been replaced or not.
+    pub async fn replace(&self, object: &K) -> Result<K, ApiError>
+    where
+        K: Serialize + kube::Resource,
+    {
+        let key = key_of(object);
+        let body = self.encode(&key, object)?;
+        self.send("update", &key, |request| {
+            request.replace(key.name(), &PostParams::default(), body)
+        })
+        .await
+    }
+
+    /// Replaces the status of an object; otherwise as [`replace`](Self::replace).
+    ///
+    /// # Errors
+    ///
+    /// As for [`replace`](Self::replace).
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`replace`](Self::replace).
+    pub async fn replace_status(&self, object: &K) -> Result<K, ApiError>
+    where
+        K: Serialize + kube::Resource,
+    {
+        let key = key_of(object);
+        let body = self.encode(&key, object)?;
+        self.send("update", &key, |request| {
+            request.replace_subresource("status", key.name(), &PostParams::default(), body)
+        })
+        .await
+    }
+
+    /// Patches an object.
+    ///
+    /// # Errors
+    ///
+    /// It does not exist, or the patch is refused.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, it may have been patched or not.
+    pub async fn patch<P: Serialize>(
+        &self,
+        key: &ObjectKey,
+        params: &PatchParams,
+        patch: &Patch<P>,
+    ) -> Result<K, ApiError> {
+        self.send("patch", key, |request| {
+            request.patch(key.name(), params, patch)
+        })
+        .await
+    }
+
+    /// Patches the status of an object.
+    ///
+    /// # Errors
+    ///
+    /// As for [`patch`](Self::patch).
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`patch`](Self::patch).
+    pub async fn patch_status<P: Serialize>(
+        &self,
+        key: &ObjectKey,
+        params: &PatchParams,
+        patch: &Patch<P>,
+    ) -> Result<K, ApiError> {
+        self.send("patch", key, |request| {
+            request.patch_subresource("status", key.name(), params, patch)
+        })
+        .await
+    }
+
+    /// Deletes an object; whether it is gone when this returns, or has only begun to go, is up to its finalizers and its
+    /// grace period.
+    ///
+    /// # Errors
+    ///
+    /// It does not exist ([`ApiError::is_not_found`]), or a precondition does not hold.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, it may have been deleted or not.
+    pub async fn delete(&self, key: &ObjectKey, params: &DeleteParams) -> Result<(), ApiError> {
+        let request = self.request(key).await?.delete(key.name(), params);
+        let sent = match request {
+            Ok(request) => self.client.client().request_text(request).await.map(drop),
+            Err(error) => Err(kube::Error::BuildRequest(error)),
+        };
+        sent.map_err(|source| ApiError::refused("delete", self.gvk(), key, source))
+    }
+
+    async fn send(
+        &self,
+        verb: &'static str,
+        key: &ObjectKey,
+        build: impl FnOnce(Request) -> Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<K, ApiError> {
+        let refused = |source| ApiError::refused(verb, self.gvk(), key, source);
+        let request = build(self.request(key).await?);
+        let request = request.map_err(|error| refused(kube::Error::BuildRequest(error)))?;
+        self.client.client().request(request).await.map_err(refused)
+    }
+
+    async fn request(&self, key: &ObjectKey) -> Result<Request, ApiError> {
+        let resource = self.resource().await?;
+        if resource.scope() == Scope::Namespaced && key.namespace().is_none() {
+            return Err(ApiError::no_namespace(self.gvk(), key));
+        }
+        Ok(Request::new(resource.collection_path(key.namespace())))
+    }
+
+    fn encode(&self, key: &ObjectKey, object: &K) -> Result<Vec<u8>, ApiError>
+    where
+        K: Serialize,
+    {
+        serde_json::to_vec(object).map_err(|source| {
+            ApiError::refused("encode", self.gvk(), key, kube::Error::SerdeError(source))
+        })
+    }
+}
+
+/// Returns the key an object's metadata tells; its name may be one that is to be generated.
+fn key_of<K: kube::Resource>(object: &K) -> ObjectKey {
+    let meta = object.meta();
+    let name = meta.name.as_deref().or(meta.generate_name.as_deref());
+    let name = name.unwrap_or_default();
+    match &meta.namespace {
+        Some(namespace) => ObjectKey::namespaced(namespace, name),
+        None => ObjectKey::cluster(name),
+    }
+}
+
+impl<K> Clone for CachedApi<K> {
+    fn clone(&self) -> Self {
+        Self {
+            cache: self.cache.clone(),
+            client: Arc::clone(&self.client),
+            falls_back: self.falls_back,
+        }
+    }
+}
+
+impl<K: View> fmt::Debug for CachedApi<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CachedApi")
+            .field("kind", self.gvk())
+            .field("falls_back", &self.falls_back)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,1 @@
+//! Apply: the objects an owner wants, and no others.

@@ -1,0 +1,1 @@
+//! Events: what happened, for the people who look at objects.

@@ -1,0 +1,1 @@
+//! Finalizers: cleanup before an object goes.

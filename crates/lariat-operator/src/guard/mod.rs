@@ -1,0 +1,1 @@
+//! The guard: budgets for what handlers write.

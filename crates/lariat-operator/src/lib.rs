@@ -1,0 +1,37 @@
+//! What operators are made of, on shared controllers: reconcilers, finalizers, status and conditions, sets
+//! of objects that are applied, Events.
+//!
+//! ```text
+//! Operator ──reconciler──▶ a named handler of the kind's shared controller
+//!    │                        │ called with a Reconcile: the object, the causes, and ways to write
+//!    │                        ▼
+//!    │            finalizer ▸ reconcile ▸ apply ▸ status ▸ events
+//!    └── at the start: definitions installed, permissions checked
+//! ```
+//!
+//! An [`Operator`] adds a name, a recorder of Events and what it needs to be allowed to a
+//! [`SharedControllerFactory`](lariat_controller::SharedControllerFactory). Everything runs on that factory: two
+//! reconcilers over Pods share one watch, with each other and with every plain handler.
+
+mod lifecycle;
+mod operator;
+
+mod reconciler;
+
+mod finalizer;
+mod status;
+
+mod apply;
+mod events;
+
+mod guard;
+
+mod crd;
+mod rbac;
+
+mod api;
+
+pub use api::{ApiError, CachedApi};
+pub use lifecycle::OperatorError;
+pub use operator::Operator;
+pub use reconciler::{Reconcile, Reconciler, ReconcilerRegistration, Retry};

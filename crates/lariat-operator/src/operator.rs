@@ -1,0 +1,77 @@
+//! The operator: a name, a factory, and what all reconcilers share.
+
+use std::fmt;
+use std::sync::Arc;
+
+use lariat_cache::{SharedCacheFactory, View};
+use lariat_controller::{SharedController, SharedControllerFactory};
+
+use crate::api::CachedApi;
+use crate::reconciler::Reconciler;
+
+/// A named program on a shared factory; a clone is the same operator.
+///
+/// The name is the field manager of what it writes and the reporting component of its Events. Several operators,
+/// and handlers without any, can share one factory.
+///
+/// Handlers do not keep the factory: dropping the last clone of operator and factory drops what runs.
+#[derive(Clone)]
+pub struct Operator {
+    factory: SharedControllerFactory,
+    shared: Arc<Shared>,
+}
+
+/// What reconcilers need of their operator. It has no factory, which would keep itself through its handlers.
+pub(crate) struct Shared {
+    pub(crate) name: Arc<str>,
+    pub(crate) caches: SharedCacheFactory,
+}
+
+impl Operator {
+    /// Makes an operator of a factory. Nothing is sent.
+    #[must_use]
+    pub fn new(name: &str, factory: &SharedControllerFactory) -> Self {
+        Self {
+            factory: factory.clone(),
+            shared: Arc::new(Shared {
+                name: name.into(),
+                caches: factory.caches().clone(),
+            }),
+        }
+    }
+
+    /// Returns its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Returns the factory it runs on.
+    #[must_use]
+    pub fn factory(&self) -> &SharedControllerFactory {
+        &self.factory
+    }
+
+    /// Begins a reconciler of a kind; nothing happens until it is [registered](Reconciler::register).
+    pub fn reconciler<K: View>(&self, name: &str, kind: &SharedController<K>) -> Reconciler<K> {
+        Reconciler::new(name, kind, &self.shared)
+    }
+
+    /// Returns the handle through which objects of a kind are read, from the cache, and written.
+    #[must_use]
+    pub fn api<K>(&self) -> CachedApi<K>
+    where
+        K: kube::Resource<DynamicType = ()> + View,
+        K::Scope: 'static,
+    {
+        CachedApi::new(&self.factory.for_object::<K>())
+    }
+}
+
+impl fmt::Debug for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Operator")
+            .field("name", &self.shared.name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,1 @@
+//! Permissions: what the operator needs to be allowed, and whether it is.

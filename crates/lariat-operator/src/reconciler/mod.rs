@@ -1,0 +1,191 @@
+//! Reconcilers: what brings the world to what an object says.
+
+mod policy;
+mod reconcile;
+mod registration;
+mod run;
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cache::View;
+use lariat_controller::{
+    HandlerError, HandlerOptions, HandlerResult, RegisterError, Related, Relation, SharedController,
+};
+
+use crate::operator::Shared;
+use policy::ErrorPolicy;
+pub use policy::Retry;
+pub use reconcile::Reconcile;
+pub use registration::ReconcilerRegistration;
+pub(crate) use run::{Call, Callback};
+
+/// A reconciler of a kind, on its way to be registered.
+///
+/// It is a named handler underneath, so what holds of handlers holds of it: retries of its own, causes, timeouts,
+/// history, metrics. It is called with a [`Reconcile`] for every object that exists and is not being deleted.
+///
+/// Each method is about one thing; what handlers can be told in general is told by [`options`](Self::options).
+///
+/// ```
+/// use std::time::Duration;
+/// use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+/// use lariat_controller::{HandlerOptions, HandlerResult, Outcome, Predicate, SharedControllerFactory};
+/// use lariat_operator::{Operator, Reconcile};
+///
+/// async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
+///     println!("{} wants {:?}", cx.key(), cx.object().spec);
+///     Ok(Outcome::done())
+/// }
+///
+/// # fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
+/// let operator = Operator::new("deployer", &factory);
+/// operator
+///     .reconciler("deployments", &factory.for_object::<Deployment>())
+///     .owns(&factory.for_object::<ReplicaSet>())
+///     .options(HandlerOptions::default().concurrency(2).only(Predicate::generation_changed()))
+///     .requeue_after(Duration::from_secs(600))
+///     .register(reconcile)?;
+/// # Ok(()) }
+/// ```
+#[must_use = "a reconciler does nothing until it is registered"]
+pub struct Reconciler<K> {
+    name: String,
+    kind: SharedController<K>,
+    relate: Vec<Box<Relate<K>>>,
+    options: HandlerOptions,
+    pub(crate) setup: Setup<K>,
+}
+
+/// Begins a relation of the kind for the reconciler of a name.
+type Relate<K> = dyn FnOnce(&SharedController<K>) -> Related + Send;
+
+/// What a reconciler does beside reconciling.
+pub(crate) struct Setup<K> {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) requeue_after: Option<Duration>,
+    pub(crate) on_error: Option<Box<ErrorPolicy<K>>>,
+    pub(crate) on_gone: Option<Callback<K>>,
+}
+
+impl<K: View> Reconciler<K> {
+    pub(crate) fn new(name: &str, kind: &SharedController<K>, shared: &Arc<Shared>) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: kind.clone(),
+            relate: Vec::new(),
+            options: HandlerOptions::default(),
+            setup: Setup {
+                shared: Arc::clone(shared),
+                requeue_after: None,
+                on_error: None,
+                on_gone: None,
+            },
+        }
+    }
+
+    /// Reconciles an object when one that it controls changes: one whose owner reference says `controller: true`.
+    pub fn owns<B: View>(self, other: &SharedController<B>) -> Self {
+        self.watches(other, Relation::controllers())
+    }
+
+    /// Reconciles the objects that one of another kind has to do with when that changes, by its old and its new state.
+    ///
+    /// Only this reconciler is called, whatever handler the relation names.
+    pub fn watches<B: View, V: View>(
+        mut self,
+        other: &SharedController<B>,
+        relation: Relation<V>,
+    ) -> Self {
+        let (other, relation) = (other.clone(), relation.to(self.name.as_str()));
+        let relate = move |kind: &SharedController<K>| kind.watch_related(&other, relation);
+        self.relate.push(Box::new(relate));
+        self
+    }
+
+    /// Sets what handlers can be told: predicates, concurrency, timeout, retries, priority and so on.
+    ///
+    /// A predicate judges changes of the kind itself; that an object is being deleted is always told to a reconciler
+    /// with a finalizer.
+    pub fn options(self, options: HandlerOptions) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Reconciles an object again this long after it went well (default: when something happens; zero means so too). An
+    /// outcome with a delay of its own is left as it is.
+    pub fn requeue_after(mut self, period: Duration) -> Self {
+        self.setup.requeue_after = Some(period).filter(|period| !period.is_zero());
+        self
+    }
+
+    /// Decides what an error leads to (default: [`Retry::backoff`]). Errors that are terminal, or to be ignored, are
+    /// not asked about.
+    pub fn on_error(
+        mut self,
+        policy: impl Fn(&HandlerError, &Reconcile<K>) -> Retry + Send + Sync + 'static,
+    ) -> Self {
+        self.setup.on_error = Some(Box::new(policy));
+        self
+    }
+
+    /// Calls a function once an object is gone, with its last known state.
+    ///
+    /// What happens while no process watches is not told: cleanup that must not be missed needs a finalizer.
+    pub fn on_gone<F, Fut>(mut self, gone: F) -> Self
+    where
+        F: Fn(Reconcile<K>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = HandlerResult> + Send + 'static,
+    {
+        self.setup.on_gone = Some(Callback::new(gone));
+        self
+    }
+
+    /// Registers the reconciler. On a factory that runs, it is called for every object there is.
+    ///
+    /// # Errors
+    ///
+    /// As for [`SharedController::register_handler`]; nothing is left behind.
+    ///
+    /// # Panics
+    ///
+    /// If the factory runs and this is the first use of the kind: outside a tokio runtime.
+    pub fn register<F, Fut>(self, reconcile: F) -> Result<ReconcilerRegistration, RegisterError>
+    where
+        F: Fn(Reconcile<K>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = HandlerResult> + Send + 'static,
+    {
+        let Self {
+            name,
+            kind,
+            relate,
+            options,
+            setup,
+        } = self;
+        let call = Call::new(setup, Callback::new(reconcile));
+        // First, so that related caches are filled before the first call.
+        let related: Vec<Related> = relate.into_iter().map(|relate| relate(&kind)).collect();
+        let handler = move |cx| {
+            let call = Arc::clone(&call);
+            async move { call.run(cx).await }
+        };
+        match kind.register_handler_with(&name, options, handler) {
+            Ok(registration) => Ok(ReconcilerRegistration::new(registration, related)),
+            Err(error) => {
+                related.into_iter().for_each(Related::end);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl<K> fmt::Debug for Reconciler<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reconciler")
+            .field("name", &self.name)
+            .field("kind", &self.kind)
+            .field("related", &self.relate.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,90 @@
+//! One call of a reconciler: which of its functions it is for, and what comes of the answer.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use lariat_cache::View;
+use lariat_controller::{Context, HandlerError, HandlerResult, Outcome};
+
+use super::{Reconcile, Setup};
+
+/// A function of the user's whose type is forgotten.
+pub(crate) struct Callback<K>(Box<Function<K>>);
+
+type Function<K> = dyn Fn(Reconcile<K>) -> BoxFuture<'static, HandlerResult> + Send + Sync;
+
+impl<K> Callback<K> {
+    pub(crate) fn new<F, Fut>(function: F) -> Self
+    where
+        F: Fn(Reconcile<K>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = HandlerResult> + Send + 'static,
+    {
+        Self(Box::new(move |cx| function(cx).boxed()))
+    }
+
+    pub(crate) async fn call(&self, cx: Reconcile<K>) -> HandlerResult {
+        (self.0)(cx).await
+    }
+}
+
+/// What a reconciler is made of, once it is registered.
+pub(crate) struct Call<K> {
+    setup: Setup<K>,
+    reconcile: Callback<K>,
+}
+
+impl<K: View> Call<K> {
+    pub(crate) fn new(setup: Setup<K>, reconcile: Callback<K>) -> Arc<Self> {
+        Arc::new(Self { setup, reconcile })
+    }
+
+    pub(crate) async fn run(&self, cx: Context<K>) -> HandlerResult {
+        let cx = Arc::new(cx);
+        // Before the object that may live under the same name by now.
+        self.gone(&cx).await?;
+        let raw = cx.raw().cloned();
+        let Some(object) = cx.object()?.zip(raw) else {
+            return Ok(Outcome::done());
+        };
+        let cx = Reconcile::new(cx, object, Arc::clone(&self.setup.shared));
+        let result = self.exists(&cx).await;
+        result.map_err(|error| self.decide(error, &cx))
+    }
+
+    /// Reconciles an object that exists.
+    async fn exists(&self, cx: &Reconcile<K>) -> HandlerResult {
+        if cx.raw().is_deleting() {
+            return Ok(Outcome::done());
+        }
+        let outcome = self.reconcile.call(cx.clone()).await?;
+        Ok(match self.setup.requeue_after {
+            Some(period) => outcome.or_requeue_after(period),
+            None => outcome,
+        })
+    }
+
+    /// Tells of an object that is gone.
+    async fn gone(&self, cx: &Arc<Context<K>>) -> Result<(), HandlerError> {
+        let Some(gone) = &self.setup.on_gone else {
+            return Ok(());
+        };
+        let raw = cx.last().cloned();
+        let Some(last) = cx.deleted()?.zip(raw) else {
+            return Ok(());
+        };
+        let cx = Reconcile::new(Arc::clone(cx), last, Arc::clone(&self.setup.shared));
+        match gone.call(cx.clone()).await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(self.decide(error, &cx)),
+        }
+    }
+
+    fn decide(&self, error: HandlerError, cx: &Reconcile<K>) -> HandlerError {
+        match &self.setup.on_error {
+            Some(policy) if error.is_retryable() => policy(&error, cx).apply(error),
+            _ => error,
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Operators against the embedded cluster.
+
+mod bench;
+
+mod reconciling;
