@@ -1,0 +1,160 @@
+//! Kills pods at random, so many every second: chaos, with a finalizer that ends it.
+//!
+//! Run: `cargo run --example pod_terminator` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster of yours,
+//! where it sees, and kills, pods of its own namespace only. With `-- --seed 7` the same pods have bad luck each time.
+//! With `-- --watch` make PodTerminators yourself, in the namespace it tells.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use fastrand::Rng;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Pod;
+use lariat::cluster::testing::{PATIENCE, deployment, eventually, wait_for, wait_until_gone};
+use lariat::kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use lariat::prelude::*;
+use lariat::{FactoryBuilder, Selection, cache::KindOptions};
+use lariat_examples::pod_terminator::{self, PodTerminator};
+use lariat_examples::{About, Flag, Options, Stage, perform_with};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+const ABOUT: About = About {
+    name: "pod_terminator",
+    what: "tasks that go on behind a reconciler, and end before a finalizer lets their object go",
+    flags: &[Flag {
+        name: "seed",
+        default: "random",
+        help: "a number that decides who is killed",
+    }],
+};
+
+/// The label of the PodTerminators that are ours: on a cluster there may be others.
+const RUN: &str = "lariat.dev/run";
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    perform_with(ABOUT, configure, set_up, story).await
+}
+
+/// Only what is the example's own is seen at all.
+fn configure(_: &Options, namespace: &str, builder: FactoryBuilder) -> Result<FactoryBuilder> {
+    let ours = Selection::all().with_labels(format!("{RUN}={namespace}").parse()?);
+    let pods = Selection::all().in_namespaces([namespace]);
+    let select =
+        |selection| ControllerOptions::default().cache(KindOptions::default().selection(selection));
+    let terminator = Gvk::new("chaos.spotahome.com", "v1alpha1", "PodTerminator");
+    Ok(builder
+        .kind_options(terminator, select(ours))
+        .kind_options(Gvk::new("", "v1", "Pod"), select(pods)))
+}
+
+async fn set_up(stage: &Stage) -> Result<()> {
+    stage.define::<PodTerminator>().await?;
+    let dice = match &*stage.options.value::<String>("seed")? {
+        "random" => Rng::new(),
+        _ => Rng::with_seed(stage.options.value("seed")?),
+    };
+    if stage.options.watch {
+        let label = format_args!("PodTerminators need the label {RUN}={}", stage.namespace);
+        stage.step(label);
+    }
+    pod_terminator::register(&stage.operator, &stage.tasks, dice)
+}
+
+async fn story(stage: &Stage) -> Result<()> {
+    let terminators: Api<PodTerminator> = Api::all(stage.client.clone());
+    let name = stage.namespace.replace("pod-terminator", "chaos");
+    stage.step("a Deployment wants ten pods");
+    ten_pods(stage).await?;
+
+    stage.step("half of them are to be killed every second: a dry run");
+    let terminator = json!({
+        "apiVersion": "chaos.spotahome.com/v1alpha1", "kind": "PodTerminator",
+        "metadata": {"name": name, "labels": {RUN: stage.namespace}},
+        "spec": {
+            "selector": {"app": "web"}, "namespace": stage.namespace,
+            "periodSeconds": 1, "terminationPercent": 50, "dryRun": true,
+        },
+    });
+    let terminator = serde_json::from_value(terminator)?;
+    terminators
+        .create(&PostParams::default(), &terminator)
+        .await?;
+    sleep(Duration::from_millis(1300)).await;
+
+    stage.step("now in earnest; seven must stay, and the Deployment replaces what is killed");
+    let before = pods(stage).await?;
+    let spec = json!({"dryRun": false, "minimumInstances": 7});
+    change(&terminators, &name, &spec).await?;
+    gone(stage, &before, 3).await?;
+    all_ready(stage).await?;
+
+    stage.step("now a quarter of them, without a minimum: another spec is another killer");
+    let before = pods(stage).await?;
+    let spec = json!({"terminationPercent": 25, "minimumInstances": 0});
+    change(&terminators, &name, &spec).await?;
+    gone(stage, &before, 2).await?;
+
+    stage.step("the PodTerminator is deleted; its finalizer holds it until the killer has ended");
+    terminators.delete(&name, &DeleteParams::default()).await?;
+    wait_until_gone(&terminators, &name).await?;
+    all_ready(stage).await?;
+    let before = pods(stage).await?;
+    sleep(Duration::from_millis(1300)).await;
+    let after = pods(stage).await?;
+    let left = before.iter().filter(|uid| after.contains(uid)).count();
+    stage.step(format_args!(
+        "more than a second later, {left} of {} pods live on",
+        before.len()
+    ));
+    Ok(())
+}
+
+async fn ten_pods(stage: &Stage) -> Result<()> {
+    let web = deployment("web", 10).namespace(&stage.namespace);
+    let image = "/spec/template/spec/containers/0/image";
+    web.set(image, "registry.k8s.io/pause:3.10")
+        .create(&stage.client)
+        .await?;
+    all_ready(stage).await
+}
+
+async fn all_ready(stage: &Stage) -> Result<()> {
+    let ready = |web: &Deployment| {
+        let status = web.status.as_ref();
+        status.and_then(|status| status.ready_replicas) == Some(10)
+    };
+    wait_for(&stage.api::<Deployment>(), "web", ready).await?;
+    Ok(())
+}
+
+/// Returns the uids of the pods.
+async fn pods(stage: &Stage) -> Result<Vec<Option<String>>> {
+    let pods = stage.api::<Pod>().list(&ListParams::default()).await?;
+    let alive = pods
+        .items
+        .into_iter()
+        .filter(|pod| pod.metadata.deletion_timestamp.is_none());
+    Ok(alive.map(|pod| pod.metadata.uid).collect())
+}
+
+/// Waits until so many of the pods are gone.
+async fn gone(stage: &Stage, before: &[Option<String>], wanted: usize) -> Result<()> {
+    let look = async || -> Result<()> {
+        let now = pods(stage).await?;
+        let gone = before.iter().filter(|uid| !now.contains(uid)).count();
+        ensure!(gone >= wanted, "{gone} of {wanted} pods are gone");
+        Ok(())
+    };
+    Ok(eventually(PATIENCE, look).await?)
+}
+
+async fn change(terminators: &Api<PodTerminator>, name: &str, spec: &Value) -> Result<()> {
+    let patch = Patch::Merge(json!({"spec": spec}));
+    terminators
+        .patch(name, &PatchParams::default(), &patch)
+        .await?;
+    Ok(())
+}
