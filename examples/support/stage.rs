@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use lariat::kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, PostParams};
 use lariat::kube::{Client, CustomResourceExt, Error};
-use lariat::{FactoryBuilder, Operator, SharedControllerFactory};
+use lariat::{CancellationToken, FactoryBuilder, Operator, SharedControllerFactory};
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
@@ -47,6 +47,8 @@ pub struct Stage {
     pub operator: Operator,
     /// Tasks of the example's own: when the operator has stopped, the end waits for them.
     pub tasks: TaskTracker,
+    /// Tells those tasks that the operator has stopped.
+    pub ending: CancellationToken,
     /// The command line.
     pub options: Options,
     place: Place,
@@ -134,6 +136,7 @@ impl Stage {
             client: place.client.clone(),
             operator: Operator::new(&name, &factory),
             tasks: TaskTracker::new(),
+            ending: CancellationToken::new(),
             namespace,
             factory,
             options,
@@ -208,6 +211,7 @@ impl Stage {
     async fn leave(self) -> Result<()> {
         let removed = timeout(FAREWELL, self.remove_objects()).await;
         let stopped = self.operator.stop().await;
+        self.ending.cancel();
         self.tasks.close();
         let ended = timeout(FAREWELL, self.tasks.wait()).await;
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
