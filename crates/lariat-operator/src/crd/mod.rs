@@ -1,1 +1,107 @@
-//! Custom resource definitions: installed, and established.
+//! Custom resource definitions: installed, established and served before anything needs them.
+//!
+//! A definition is created if it is missing and patched where it differs, on the condition that nobody has changed it
+//! since it was read. Only what this program's definition says is written; what others said stays:
+//!
+//! - labels and annotations of others, unknown members of the specification, the status;
+//! - the conversion and its `caBundle`, unless the definition says something about them;
+//! - versions this program does not know, which a newer one may have brought. They are reported, and if objects are
+//!   stored as one that is newer than all of ours, that stays so.
+//!
+//! A definition that is as it should be is not written, so replicas that start at the same time do not fight. Which of
+//! two programs is the newer one can be told by a number, see [`with_definition_version`]; without it the last writes.
+//!
+//! [`Install`] says whether anything is written at all.
+
+mod compare;
+mod ensure;
+mod error;
+mod json;
+mod options;
+mod report;
+mod requests;
+mod versions;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+
+pub use ensure::ensure_definitions;
+pub use error::{DefinitionError, InstallError};
+pub use options::{DefinitionOptions, Install, with_definition_version};
+pub use report::{DefinitionChange, DefinitionReport, Skew};
+
+use crate::operator::Operator;
+use parking_lot::Mutex;
+
+/// What an operator installs.
+#[derive(Default)]
+pub(crate) struct Definitions(Mutex<State>);
+
+#[derive(Default, Clone)]
+struct State {
+    definitions: Vec<CustomResourceDefinition>,
+    options: DefinitionOptions,
+}
+
+impl Definitions {
+    /// Returns the group, the mode and the names there are, for the rules they need.
+    pub(crate) fn names(&self) -> (Install, Vec<String>) {
+        let state = self.0.lock();
+        let names = state.definitions.iter();
+        let names = names.filter_map(|definition| definition.metadata.name.clone());
+        (state.options.install, names.collect())
+    }
+}
+
+impl Operator {
+    /// Has a definition installed by [`start`](Self::start) and [`run`](Self::run), before anything else; can be said any
+    /// number of times.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+    /// use lariat_operator::{DefinitionOptions, Install, Operator};
+    ///
+    /// # fn example(operator: Operator, widgets: CustomResourceDefinition, gadgets: CustomResourceDefinition) {
+    /// // `Widget::crd()`, where Widget derives kube's CustomResource.
+    /// operator.installs(widgets).installs(gadgets);
+    /// // Where somebody else installs them:
+    /// operator.definition_options(DefinitionOptions::default().install(Install::Verify));
+    /// # }
+    /// ```
+    pub fn installs(&self, definition: CustomResourceDefinition) -> &Self {
+        let mut state = self.shared().definitions.0.lock();
+        state.definitions.push(definition);
+        drop(state);
+        self
+    }
+
+    /// Sets how definitions are installed (default: see [`DefinitionOptions`]).
+    pub fn definition_options(&self, options: DefinitionOptions) -> &Self {
+        self.shared().definitions.0.lock().options = options;
+        self
+    }
+
+    /// Makes sure that the definitions this operator [installs](Self::installs) are there, now; a start does it by itself.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ensure_definitions`].
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`ensure_definitions`].
+    pub async fn ensure_definitions(&self) -> Result<Vec<DefinitionReport>, InstallError> {
+        let State {
+            definitions,
+            options,
+        } = self.shared().definitions.0.lock().clone();
+        if definitions.is_empty() {
+            return Ok(Vec::new());
+        }
+        let options = options.or_field_manager(self.name());
+        ensure_definitions(&self.factory().client(), &definitions, &options).await
+    }
+}
