@@ -87,14 +87,21 @@ impl Comparison {
 
     /// Compares the names that are said; one that is said to be empty is removed.
     fn names(&mut self, ours: &Value, theirs: &Value) -> Option<Value> {
+        let (our, their) = (&ours["spec"]["names"], &theirs["spec"]["names"]);
         let mut changed = Map::new();
-        for (name, value) in object(ours, "/spec/names").into_iter().flatten() {
+        for (name, value) in our.as_object().into_iter().flatten() {
             let is_none = value.as_array().is_some_and(Vec::is_empty);
             let wanted = if is_none { &Value::Null } else { value };
-            if *wanted != theirs["spec"]["names"][name] {
+            if *wanted != their[name] {
                 self.paths.push(format!("spec.names.{name}"));
                 changed.insert(name.clone(), wanted.clone());
             }
+        }
+        // The API server made them of the kind, and makes them again.
+        let derived = ["listKind", "singular"].into_iter();
+        if our["kind"] != their["kind"] {
+            let unsaid = derived.filter(|name| our[*name].is_null());
+            changed.extend(unsaid.map(|name| (name.to_owned(), Value::Null)));
         }
         (!changed.is_empty()).then(|| changed.into())
     }

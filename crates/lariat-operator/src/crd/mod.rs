@@ -23,6 +23,8 @@ mod requests;
 mod versions;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use lariat_core::Gvk;
+use parking_lot::Mutex;
 
 pub use ensure::ensure_definitions;
 pub use error::{DefinitionError, InstallError};
@@ -30,7 +32,6 @@ pub use options::{DefinitionOptions, Install, with_definition_version};
 pub use report::{DefinitionChange, DefinitionReport, Skew};
 
 use crate::operator::Operator;
-use parking_lot::Mutex;
 
 /// What an operator installs.
 #[derive(Default)]
@@ -102,6 +103,15 @@ impl Operator {
             return Ok(Vec::new());
         }
         let options = options.or_field_manager(self.name());
-        ensure_definitions(&self.factory().client(), &definitions, &options).await
+        let client = self.factory().client();
+        let reports = ensure_definitions(&client, &definitions, &options).await?;
+        // Somebody may have asked too early, and a start would believe that the kinds are missing.
+        let mapper = self.factory().caches().clients().mapper();
+        for spec in definitions.iter().map(|definition| &definition.spec) {
+            for version in &spec.versions {
+                mapper.forget(&Gvk::new(&spec.group, &version.name, "").api_path());
+            }
+        }
+        Ok(reports)
     }
 }

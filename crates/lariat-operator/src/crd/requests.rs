@@ -60,34 +60,35 @@ impl Requests<'_> {
         self.judge("patch", self.send(request).await)
     }
 
-    /// Returns why a resource is not served yet, if it is not.
+    /// Returns why a resource is not served yet, if it is not: discovery has to know it, and a list has to answer.
     pub(super) async fn unserved(&self, definition: &Value, version: &str) -> Option<String> {
         let group = text(definition, "/spec/group");
         let plural = text(definition, "/spec/names/plural");
         let path = format!("/apis/{group}/{version}");
-        // It is a definition's own, so it is short.
-        let request =
-            Request::new(format!("{path}/{plural}")).list(&ListParams::default().limit(1));
         let missing = || Some(format!("{plural} are not served yet under {path}"));
-        match self.send(request).await {
-            Some(Ok(_)) => None,
-            // Those who may list in some namespaces only can still ask what there is.
-            Some(Err(error)) if code(&error) == Some(403) => {
-                let request = http::Request::get(&path).body(Vec::new());
-                let request = request.map_err(RequestError::BuildRequest);
-                match self.send(request).await {
-                    Some(Ok(answer)) => {
-                        let mut names = list(&answer, "/resources").iter();
-                        let is_there = names.any(|each| text(each, "/name") == plural);
-                        if is_there { None } else { missing() }
-                    }
-                    Some(Err(error)) if code(&error) == Some(404) => missing(),
-                    Some(Err(error)) => Some(describe(&error)),
-                    None => Some(unanswered("discover")),
+        let problem = |verb, error| Some(format!("cannot {verb} {plural}: {}", describe(error)));
+        let request = http::Request::get(&path).body(Vec::new());
+        match self.send(request.map_err(RequestError::BuildRequest)).await {
+            Some(Ok(answer)) => {
+                let mut resources = list(&answer, "/resources").iter();
+                if !resources.any(|each| text(each, "/name") == plural) {
+                    return missing();
                 }
             }
+            Some(Err(error)) if code(&error) == Some(404) => return missing(),
+            // Somebody may have taken the role for discovery away; a list says as much.
+            Some(Err(error)) if code(&error) == Some(403) => {}
+            Some(Err(error)) => return problem("discover", &error),
+            None => return Some(unanswered("discover")),
+        }
+        let params = ListParams::default().limit(1);
+        let request = Request::new(format!("{path}/{plural}")).list(&params);
+        match self.send(request).await {
+            Some(Ok(_)) => None,
+            // Those who may list in some namespaces only have discovery to go by.
+            Some(Err(error)) if code(&error) == Some(403) => None,
             Some(Err(error)) if code(&error) == Some(404) => missing(),
-            Some(Err(error)) => Some(format!("cannot list {plural}: {}", describe(&error))),
+            Some(Err(error)) => problem("list", &error),
             None => Some(unanswered("list")),
         }
     }

@@ -2,4 +2,6 @@
 
 mod bench;
 
+mod crds;
+mod permissions;
 mod reconciling;
