@@ -85,11 +85,15 @@ impl Comparison {
         changed
     }
 
-    /// Compares the names that are said; one that is said to be empty is removed.
+    /// Compares the names that are said. Short names and categories that are not said are none.
     fn names(&mut self, ours: &Value, theirs: &Value) -> Option<Value> {
         let (our, their) = (&ours["spec"]["names"], &theirs["spec"]["names"]);
         let mut changed = Map::new();
-        for (name, value) in our.as_object().into_iter().flatten() {
+        let none = ["categories", "shortNames"].map(|name| (name.to_owned(), json!([])));
+        let none = none.into_iter().filter(|(name, _)| our[name].is_null());
+        let mut all = our.as_object().cloned().unwrap_or_default();
+        all.extend(none);
+        for (name, value) in &all {
             let is_none = value.as_array().is_some_and(Vec::is_empty);
             let wanted = if is_none { &Value::Null } else { value };
             if *wanted != their[name] {
@@ -320,21 +324,19 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_said_to_be_none_are_removed() {
-        let none = with("/spec/names", "shortNames", json!([]));
-        let wanted = json!({"names": {"shortNames": null}});
-        check(
-            &none,
-            &definition(),
-            &["spec.names.shortNames"],
-            Some(wanted),
-        );
-        check(
-            &none,
-            &with("/spec/names", "shortNames", Value::Null),
-            &[],
-            None,
-        );
+    fn short_names_that_are_not_said_are_none() {
+        for none in [Value::Null, json!([])] {
+            let none = with("/spec/names", "shortNames", none);
+            let wanted = json!({"names": {"shortNames": null}});
+            check(
+                &none,
+                &definition(),
+                &["spec.names.shortNames"],
+                Some(wanted),
+            );
+            let installed = with("/spec/names", "shortNames", Value::Null);
+            check(&none, &installed, &[], None);
+        }
     }
 
     #[test]

@@ -22,6 +22,19 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 /// Makes sure that definitions are installed, established and served, all at the same time; returns what became of
 /// each, in their order.
 ///
+/// A definition is created if it is missing and patched where it differs, on the condition that nobody has changed it
+/// since it was read. Only what it says itself is written; what others said stays:
+///
+/// - labels and annotations of others, members of the specification it does not have, the status;
+/// - the conversion and its `caBundle`, unless it says something about them;
+/// - versions it does not have, which a newer program may have brought. They are reported, and if objects are stored
+///   as one that is newer than all of its own, that stays so.
+///
+/// One that is as it should be is not written, so replicas that start at the same time do not fight. Which of two
+/// programs is the newer one can be told by a number, see
+/// [`with_definition_version`](crate::with_definition_version); without it the last one writes. [`Install`] says
+/// whether anything is written at all.
+///
 /// A definition that is being deleted is waited for, and created anew. What the API server may answer differently
 /// soon, such as a conflict or an overload, is tried again until the time is over. This needs no operator:
 ///

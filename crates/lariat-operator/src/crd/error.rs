@@ -36,7 +36,7 @@ debug_as_description!(InstallError, DefinitionError);
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum DefinitionError {
-    /// It has no name, and cannot be written as JSON; or two have the same name.
+    /// It has no name, or another one has the same.
     #[error("the definition {name:?} makes no sense: {why}")]
     Invalid {
         /// Its name, empty if it has none.
@@ -63,7 +63,7 @@ pub enum DefinitionError {
     /// This program may not do what it takes.
     #[error(
         "this program may not {verb} the definition {name}: grant it the verb {verb} on customresourcedefinitions of \
-         the group apiextensions.k8s.io, or have the definition installed by somebody else and use Install::Verify"
+         the group apiextensions.k8s.io, or have the definition installed by somebody else and use Install::Verify, which takes get alone"
     )]
     Forbidden {
         /// Its name.

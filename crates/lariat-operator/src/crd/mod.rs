@@ -1,17 +1,4 @@
 //! Custom resource definitions: installed, established and served before anything needs them.
-//!
-//! A definition is created if it is missing and patched where it differs, on the condition that nobody has changed it
-//! since it was read. Only what this program's definition says is written; what others said stays:
-//!
-//! - labels and annotations of others, unknown members of the specification, the status;
-//! - the conversion and its `caBundle`, unless the definition says something about them;
-//! - versions this program does not know, which a newer one may have brought. They are reported, and if objects are
-//!   stored as one that is newer than all of ours, that stays so.
-//!
-//! A definition that is as it should be is not written, so replicas that start at the same time do not fight. Which of
-//! two programs is the newer one can be told by a number, see [`with_definition_version`]; without it the last writes.
-//!
-//! [`Install`] says whether anything is written at all.
 
 mod compare;
 mod ensure;
@@ -55,7 +42,7 @@ impl Definitions {
 
 impl Operator {
     /// Has a definition installed by [`start`](Self::start) and [`run`](Self::run), before anything else; can be said any
-    /// number of times.
+    /// number of times. What is done is told at [`ensure_definitions`](ensure_definitions()).
     ///
     /// ```no_run
     /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -63,22 +50,20 @@ impl Operator {
     ///
     /// # fn example(operator: Operator, widgets: CustomResourceDefinition, gadgets: CustomResourceDefinition) {
     /// // `Widget::crd()`, where Widget derives kube's CustomResource.
-    /// operator.installs(widgets).installs(gadgets);
+    /// operator.installs(widgets);
+    /// operator.installs(gadgets);
     /// // Where somebody else installs them:
     /// operator.definition_options(DefinitionOptions::default().install(Install::Verify));
     /// # }
     /// ```
-    pub fn installs(&self, definition: CustomResourceDefinition) -> &Self {
+    pub fn installs(&self, definition: CustomResourceDefinition) {
         let mut state = self.shared().definitions.0.lock();
         state.definitions.push(definition);
-        drop(state);
-        self
     }
 
     /// Sets how definitions are installed (default: see [`DefinitionOptions`]).
-    pub fn definition_options(&self, options: DefinitionOptions) -> &Self {
+    pub fn definition_options(&self, options: DefinitionOptions) {
         self.shared().definitions.0.lock().options = options;
-        self
     }
 
     /// Makes sure that the definitions this operator [installs](Self::installs) are there, now; a start does it by itself.

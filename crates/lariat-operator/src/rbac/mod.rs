@@ -1,28 +1,4 @@
 //! Permissions: what the operator needs to be allowed, said exactly, and checked before it starts.
-//!
-//! What is needed is gathered from what is registered:
-//!
-//! | what | verbs | on |
-//! |---|---|---|
-//! | a kind with a cache: reconcilers, handlers, `owns`, `watches`, [`CachedApi`](crate::CachedApi) | list, watch | the kind |
-//! | a cache without contents ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand)) | get | the kind |
-//! | [`Operator::installs`] | create, get, patch, by [`Install`](crate::Install) | the definitions, by their names |
-//! | [`Rule::finalizer`] | patch | the kind |
-//! | [`Rule::status`] | patch | the status of the kind |
-//! | [`Rule::apply`], [`Reconciler::applies`] | create, delete, patch | the kind that is applied |
-//! | [`Rule::owner`], [`Reconciler::applies`] | update | the finalizers of the owner, see there |
-//! | [`Rule::events`] | create, patch | Events |
-//! | [`Reconciler::needs`], [`Operator::needs`] | any | anything |
-//!
-//! `owns` and `watches` say what is read; what a reconciler writes is in its code, which nobody can see from outside. So
-//! what it does to other objects is told by [`Reconciler::applies`] or [`Reconciler::needs`], and to be told of what was
-//! forgotten, test under the [role](Operator::cluster_role): the embedded cluster evaluates it.
-//!
-//! Single objects are read from the API server where somebody asks for it
-//! ([`with_fallback`](crate::CachedApi::with_fallback), [`get_live`](crate::CachedApi::get_live)) and where a kind exceeds
-//! its memory budget: who does that says that `get` is needed.
-//!
-//! If the caches of a kind are restricted to some namespaces, so is everything needed of that kind.
 
 mod check;
 mod error;
@@ -50,13 +26,34 @@ use crate::reconciler::Reconciler;
 
 impl Operator {
     /// Says that something is needed that cannot be seen from what is registered.
-    pub fn needs(&self, rule: Rule) -> &Self {
+    pub fn needs(&self, rule: Rule) {
         self.shared()
             .need(rule.because_of(|| "the operator".to_owned()));
-        self
     }
 
     /// Returns what the operator needs to be allowed, by group and resource, each with who needs it.
+    ///
+    /// It is gathered from what is registered:
+    ///
+    /// | what | verbs | on |
+    /// |---|---|---|
+    /// | a kind with a cache: reconcilers, handlers, `owns`, `watches`, [`CachedApi`](crate::CachedApi) | list, watch | the kind |
+    /// | a cache without contents ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand)) | get | the kind |
+    /// | [`Operator::installs`] | create, get, patch, by [`Install`](crate::Install) | the definitions, by their names |
+    /// | [`Rule::finalizer`] | patch | the kind |
+    /// | [`Rule::status`] | patch | the status of the kind |
+    /// | [`Rule::apply`], [`Reconciler::applies`] | create, delete, patch | the kind that is applied |
+    /// | [`Rule::owner`], [`Reconciler::applies`] | update | the finalizers of the owner |
+    /// | [`Rule::events`] | create, patch | Events |
+    /// | [`Reconciler::needs`], [`Operator::needs`] | any | anything |
+    ///
+    /// `owns` and `watches` say what is read. What a reconciler writes is in its code, which nobody can see from
+    /// outside: it is told by [`Reconciler::applies`] and [`Reconciler::needs`]. So is `get`, where single objects are
+    /// read from the API server ([`with_fallback`](crate::CachedApi::with_fallback),
+    /// [`get_live`](crate::CachedApi::get_live)) or a kind may exceed its memory budget. What was forgotten shows in a
+    /// test that runs under the [manifests](Operator::manifests): the embedded cluster evaluates them.
+    ///
+    /// If the cache of a kind is restricted to some namespaces, so is everything needed of that kind.
     ///
     /// It is complete once everything is registered. Handlers that are taken away later are still counted. Kinds
     /// that are [followed](lariat_controller::SharedControllerFactory::for_all_kinds) are counted as far as they have come.
@@ -137,9 +134,8 @@ impl Operator {
     ///
     /// Without it a permission that is missing shows as a cache that is not filled in time, or as an error of the
     /// reconciler that meets it.
-    pub fn checks_access(&self) -> &Self {
+    pub fn checks_access(&self) {
         self.shared().needs.check_at_start();
-        self
     }
 
     /// Asks the API server whether this program may do what its [rules](Self::rules) say, a question for each verb and at

@@ -9,7 +9,7 @@ use super::permission::Permission;
 /// Writes permissions as rules: resources of a group with the same verbs are one, in order. Where they hold is for
 /// the role to say.
 pub(super) fn rules(permissions: &[Permission]) -> Vec<PolicyRule> {
-    let mut merged: BTreeMap<(&str, Vec<String>, &[String]), Vec<String>> = BTreeMap::new();
+    let mut merged: BTreeMap<Same<'_>, Vec<String>> = BTreeMap::new();
     for (place, verbs) in verbs(permissions) {
         let (group, path, names) = place;
         let resources = merged.entry((group, verbs, names)).or_default();
@@ -38,6 +38,10 @@ pub(super) fn rules(permissions: &[Permission]) -> Vec<PolicyRule> {
     rules
 }
 
+/// What resources of one rule have in common: group, verbs and names.
+type Same<'a> = (&'a str, Vec<String>, &'a [String]);
+
+/// Group, resource and names.
 type Place<'a> = (&'a str, String, &'a [String]);
 
 /// Collects the verbs of each resource, without those for some names that hold for all names.

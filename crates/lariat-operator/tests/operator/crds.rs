@@ -91,7 +91,8 @@ async fn kinds_are_served_before_the_factory_starts() {
         "metadata": {"name": "gadgets.demo.dev"},
         "spec": {"names": {"kind": "Gadget", "plural": "gadgets", "singular": "gadget"}},
     });
-    operator.installs(Widget::crd()).installs(widgets(&gadgets));
+    operator.installs(Widget::crd());
+    operator.installs(widgets(&gadgets));
     operator
         .reconciler("sizes", &factory.for_object::<Widget>())
         .register(|_| async { Ok(Outcome::done()) })
@@ -148,8 +149,8 @@ async fn what_differs_is_changed_and_what_others_said_stays() {
     }));
     ensure(&client, &theirs).await.unwrap();
     let mut version = versions(&["v1"]);
-    version[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"]["minimum"] =
-        json!(1.0);
+    version[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["size"]["maximum"] =
+        json!(9.0);
     let ours =
         widgets(&json!({"metadata": {"labels": {"ours": "new"}}, "spec": {"versions": version}}));
     let report = ensure(&client, &ours).await.unwrap();
@@ -442,7 +443,7 @@ async fn what_does_not_pass_ends_with_what_was_missing() {
         assert_eq!(began.elapsed().as_secs(), 20);
         assert!(error.to_string().contains(expected), "{error}");
         assert!(
-            cluster.journal().requests().len() < 60,
+            cluster.journal().requests().len() < 100,
             "it asks in a hot loop"
         );
     };

@@ -75,7 +75,8 @@ impl Program {
             .build();
         let operator = Operator::new("widgeteer", &factory);
         operator.definition_options(DefinitionOptions::default().timeout(10 * SECOND));
-        operator.installs(Widget::crd()).installs(gadgets(&["g"]));
+        operator.installs(Widget::crd());
+        operator.installs(gadgets(&["g"]));
         register(&operator);
         let program = Self { cluster, operator };
         // One definition is missing, and one is old.
@@ -140,7 +141,7 @@ impl Program {
         role.rules = Some(
             rules
                 .into_iter()
-                .flat_map(|rule| without(rule, verb, resource))
+                .flat_map(|rule| without(&rule, verb, resource))
                 .collect(),
         );
         let params = PostParams::default();
@@ -201,7 +202,10 @@ impl Program {
             return false;
         }
         patch(json!({"spec": {"size": 0}})).await;
-        config_maps.get_opt("a").await.expect("read").is_none()
+        let is_gone = config_maps.get_opt("a").await.expect("read").is_none();
+        // Without a watch everything is read again and again, which is no way to work.
+        let caches = self.operator.factory().caches().status();
+        is_gone && caches.iter().all(|kind| kind.loads == 1)
     }
 }
 
@@ -274,7 +278,7 @@ async fn reconcile(cx: Reconcile<Widget>, apis: Apis) -> HandlerResult {
 }
 
 /// Splits a rule into what is left of it without a verb on a resource.
-fn without(rule: PolicyRule, verb: &str, resource: &str) -> Vec<PolicyRule> {
+fn without(rule: &PolicyRule, verb: &str, resource: &str) -> Vec<PolicyRule> {
     let resources = rule.resources.clone().unwrap_or_default();
     let split = resources.into_iter().map(|each| {
         let mut rule = rule.clone();
@@ -414,7 +418,8 @@ async fn an_administrator_is_asked_about_once() {
     let cluster = Cluster::for_test().await;
     let factory = SharedControllerFactory::builder(cluster.client()).build();
     let operator = Operator::new("widgeteer", &factory);
-    operator.installs(Widget::crd()).checks_access();
+    operator.installs(Widget::crd());
+    operator.checks_access();
     register(&operator);
     operator.start(1).await.unwrap();
     assert_eq!(cluster.journal().count("create", REVIEWS), 1);
@@ -509,9 +514,8 @@ async fn caches_need_what_they_do() {
     let operator = Operator::new("reader", &factory);
     let _namespaces = operator.api::<Namespace>();
     let _secrets = operator.api::<Secret>();
-    operator
-        .needs(Rule::events())
-        .needs(Rule::of(&factory.for_object::<ConfigMap>()));
+    operator.needs(Rule::events());
+    operator.needs(Rule::of(&factory.for_object::<ConfigMap>()));
     let rules = operator.rules().await.unwrap();
     let texts: Vec<String> = rules.iter().map(ToString::to_string).collect();
     let expected = [
