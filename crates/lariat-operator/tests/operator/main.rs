@@ -2,4 +2,7 @@
 
 mod bench;
 
+mod cached_api;
+mod crds;
+mod permissions;
 mod reconciling;
