@@ -7,10 +7,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use k8s_openapi::api::core::v1::Pod;
 use lariat::cluster::testing::{eventually, pod};
 use lariat::{FactoryBuilder, HandlerStatus, Selection, cache::KindOptions};
 use lariat_examples::custom_config::{Config, TROUBLE};
-use lariat_examples::{About, Flag, Options, Stage, perform_with};
+use lariat_examples::{About, Flag, Options, Stage, delete, perform_with};
 use tokio::time::sleep;
 
 const ABOUT: About = About {
@@ -85,6 +86,11 @@ async fn story(stage: &Stage) -> Result<()> {
     ));
     create(stage, "hanging", "hangs").await?;
     wait(stage, |handler| handler.given_up > 1).await?;
+
+    stage.step("both are deleted");
+    for name in ["failing", "hanging"] {
+        delete(&stage.api::<Pod>(), name).await?;
+    }
 
     stage.step(format_args!(
         "every {:?} all pods come again, without a request",

@@ -81,7 +81,10 @@ async fn log(cx: Context<Pod>) -> HandlerResult {
     let trouble = annotations
         .and_then(|all| all.get(TROUBLE))
         .map(String::as_str);
-    let why = format!("attempt {}, {}", cx.attempt(), cx.causes());
+    let why = match cx.attempt() {
+        1 => cx.causes().to_string(),
+        again => format!("attempt {again}"),
+    };
     match trouble {
         Some("fails") => {
             tell("Pod", name, Paint::Red, format_args!("fails: {why}"));

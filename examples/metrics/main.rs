@@ -113,13 +113,18 @@ fn print(page: &str) {
             .filter(|line| line.starts_with(&format!("{name}{{")))
         {
             let value = line.rsplit(' ').next().unwrap_or_default();
+            let rounded = value.parse::<f64>().map(|value| format!("{value:.2}"));
+            let value = match rounded {
+                Ok(rounded) if value.contains('.') => rounded,
+                _ => value.to_owned(),
+            };
             let result = line
                 .split("result=\"")
                 .nth(1)
                 .and_then(|rest| rest.split('"').next());
             if result.is_none() || value != "0" {
                 let result = result.unwrap_or_default();
-                table.row([value, name, result, what].map(str::to_owned));
+                table.row([&value, name, result, what].map(str::to_owned));
             }
         }
     }

@@ -93,6 +93,16 @@ fn phase(cx: &Context<Pod>, event: Event) -> Result<String, HandlerError> {
         // It was deleted, or created again, before its turn came.
         return Ok("gone by now".to_owned());
     };
-    let phase = pod.status.as_ref().and_then(|status| status.phase.clone());
-    Ok(phase.unwrap_or_else(|| "no phase".to_owned()))
+    let phase = pod
+        .status
+        .as_ref()
+        .and_then(|status| status.phase.as_deref());
+    let phase = phase.unwrap_or("no phase");
+    // With a period of grace, a pod is told to go before it is gone.
+    Ok(match event {
+        Event::Updated if pod.metadata.deletion_timestamp.is_some() => {
+            format!("{phase}, being deleted")
+        }
+        _ => phase.to_owned(),
+    })
 }
