@@ -31,8 +31,11 @@ mod rbac;
 
 mod api;
 mod clock;
+mod wire;
 
 pub use api::{ApiError, CachedApi};
+pub use finalizer::{Finalizer, FinalizerNameError, StripError, Stripped};
 pub use lifecycle::OperatorError;
 pub use operator::Operator;
-pub use reconciler::{Reconcile, Reconciler, ReconcilerRegistration, Retry};
+pub use reconciler::{Reconcile, Reconciler, ReconcilerError, ReconcilerRegistration, Retry};
+pub use status::{ConditionError, ConditionUpdate, Conditions, StatusError, StatusWriter};

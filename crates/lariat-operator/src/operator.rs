@@ -8,6 +8,7 @@ use lariat_controller::{SharedController, SharedControllerFactory};
 
 use crate::api::CachedApi;
 use crate::reconciler::Reconciler;
+use crate::status::Applied;
 
 /// A named program on a shared factory; a clone is the same operator.
 ///
@@ -25,6 +26,7 @@ pub struct Operator {
 pub(crate) struct Shared {
     pub(crate) name: Arc<str>,
     pub(crate) caches: SharedCacheFactory,
+    pub(crate) applied: Applied,
 }
 
 impl Operator {
@@ -36,6 +38,7 @@ impl Operator {
             shared: Arc::new(Shared {
                 name: name.into(),
                 caches: factory.caches().clone(),
+                applied: Applied::default(),
             }),
         }
     }

@@ -102,6 +102,12 @@ impl HandlerError {
         matches!(self.class, Class::Retryable | Class::TimedOut)
     }
 
+    /// Returns whether it counts as a success.
+    #[must_use]
+    pub fn is_ignored(&self) -> bool {
+        self.class == Class::Ignored
+    }
+
     /// Returns the error the handler returned.
     #[must_use]
     pub fn source(&self) -> &(dyn Error + Send + Sync + 'static) {
