@@ -2,4 +2,8 @@
 
 mod bench;
 
+mod finalizing;
+mod finalizing_faults;
 mod reconciling;
+mod status_reports;
+mod status_writing;
