@@ -31,6 +31,7 @@ mod rbac;
 
 mod api;
 mod clock;
+mod names;
 mod wire;
 
 pub use api::{ApiError, CachedApi};

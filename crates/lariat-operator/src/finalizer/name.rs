@@ -1,8 +1,8 @@
 //! What finalizers may be called.
 
 use super::error::FinalizerNameError;
+use crate::names::{is_domain, is_word};
 
-const LONGEST_DOMAIN: usize = 253;
 const LONGEST_NAME: usize = 63;
 
 /// Checks that a name is one the API server takes for a finalizer of its own: `domain/name`.
@@ -16,31 +16,11 @@ pub(super) fn check(name: &str) -> Result<(), FinalizerNameError> {
     };
     match () {
         () if !is_domain(domain) => Err(invalid("what is before the slash is not a domain")),
-        () if !is_name(rest) => Err(invalid(
+        () if !(is_word(rest) && rest.len() <= LONGEST_NAME) => Err(invalid(
             "what is after the slash is not up to 63 letters, digits, '-', '_' and '.'",
         )),
         () => Ok(()),
     }
-}
-
-fn is_domain(text: &str) -> bool {
-    let is_label = |label: &str| {
-        let taken = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        !label.is_empty()
-            && label.bytes().all(taken)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    text.len() <= LONGEST_DOMAIN && text.split('.').all(is_label)
-}
-
-fn is_name(text: &str) -> bool {
-    let ends_well = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
-    let taken = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-    text.len() <= LONGEST_NAME
-        && ends_well(text.bytes().next())
-        && ends_well(text.bytes().next_back())
-        && text.bytes().all(taken)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use lariat_core::debug_as_description;
 
 use crate::clock;
+use crate::names::{is_domain, is_word};
 
 /// The longest message the API server takes, in characters.
 pub(super) const LONGEST_MESSAGE: usize = 32_768;
@@ -219,19 +220,7 @@ fn is_reason(text: &str) -> bool {
 /// A word with `-`, `_` and `.` inside, after a domain and a slash or alone.
 pub(super) fn check_type(kind: &str) -> Result<(), ConditionError> {
     let (domain, word) = kind.split_once('/').unwrap_or(("a", kind));
-    let is_label = |label: &str| {
-        let taken = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-        let ends = [label.bytes().next(), label.bytes().next_back()];
-        label.bytes().all(taken) && ends.iter().all(|end| end.is_some_and(|byte| byte != b'-'))
-    };
-    let ends = [word.bytes().next(), word.bytes().next_back()];
-    let is_word = word
-        .bytes()
-        .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
-        && ends
-            .iter()
-            .all(|end| end.is_some_and(|byte| byte.is_ascii_alphanumeric()));
-    match kind.len() <= LONGEST_TYPE && is_word && domain.split('.').all(is_label) {
+    match kind.len() <= LONGEST_TYPE && is_domain(domain) && is_word(word) {
         true => Ok(()),
         false => Err(ConditionError::Type {
             kind: kind.to_owned(),

@@ -181,8 +181,11 @@ impl<K: View> StatusWriter<K> {
             "apiVersion": gvk.api_version(),
             "kind": gvk.kind(),
             "metadata": {"name": key.name()},
-            "status": wanted,
         });
+        // Who applies an empty status owns the status as a whole, and conflicts with everybody who applies a field.
+        if *wanted != json!({}) {
+            fields["status"] = wanted.clone();
+        }
         if let Some(namespace) = key.namespace() {
             fields["metadata"]["namespace"] = namespace.into();
         }

@@ -84,7 +84,8 @@ impl Wire {
             };
             let moved_on = error.is_conflict() && !is_about_fields(&error);
             let missing = error.is_not_found() || is_gone(&error);
-            if !missing && !(moved_on && tries < self.tries) {
+            let is_over = !missing && (!moved_on || tries >= self.tries);
+            if is_over {
                 return Err(error.into());
             }
             match self.get(key).await? {

@@ -310,7 +310,7 @@ async fn stripping_removes_a_finalizer_everywhere_and_goes_on_after_failures() {
     let faults = bench.cluster.faults();
     faults.add(on_patches(unavailable()).name("w7"));
     // The second page expires once, so that the list begins anew.
-    faults.add(
+    let expired = faults.add(
         Rule::new(Action::Expire)
             .verb("list")
             .resource("widgets")
@@ -318,7 +318,7 @@ async fn stripping_removes_a_finalizer_everywhere_and_goes_on_after_failures() {
     );
     let finalizer = Finalizer::<Widget>::new(OURS);
     let stripped = finalizer.strip(&bench.widgets).await.unwrap();
-    assert_eq!(stripped.removed(), 501);
+    assert_eq!((faults.hits(expired), stripped.removed()), (1, 501));
     let [(key, error)] = stripped.failed() else {
         panic!("{stripped:?}");
     };
