@@ -30,6 +30,7 @@ mod crd;
 mod rbac;
 
 mod api;
+mod clock;
 
 pub use api::{ApiError, CachedApi};
 pub use lifecycle::OperatorError;
