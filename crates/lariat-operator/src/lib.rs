@@ -33,6 +33,7 @@ mod api;
 mod clock;
 
 pub use api::{ApiError, CachedApi};
+pub use events::{Event, EventApi, EventOptions, EventStatus, Recorder};
 pub use lifecycle::OperatorError;
 pub use operator::Operator;
 pub use reconciler::{Reconcile, Reconciler, ReconcilerRegistration, Retry};

@@ -2,11 +2,15 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::time::Duration;
 
 use lariat_controller::{StartError, StopError};
 use lariat_core::debug_as_description;
 
 use crate::operator::Operator;
+
+/// How long a stop waits for Events that are not written yet.
+const EVENTS: Duration = Duration::from_secs(5);
 
 /// What running an operator can fail with.
 #[derive(thiserror::Error)]
@@ -38,10 +42,11 @@ impl Operator {
     ///
     /// If the future is dropped, what was started by then goes on running.
     pub async fn start(&self, workers: impl Into<Option<usize>>) -> Result<(), OperatorError> {
+        self.shared().events.open();
         Ok(self.factory().start(workers).await?)
     }
 
-    /// Stops the factory.
+    /// Stops the factory, and waits up to 5 seconds until the Events are written that it left.
     ///
     /// # Errors
     ///
@@ -51,7 +56,9 @@ impl Operator {
     ///
     /// As for [`SharedControllerFactory::stop`](lariat_controller::SharedControllerFactory::stop).
     pub async fn stop(&self) -> Result<(), OperatorError> {
-        Ok(self.factory().stop().await?)
+        let stopped = self.factory().stop().await;
+        self.shared().events.close(EVENTS).await;
+        Ok(stopped?)
     }
 
     /// Starts, runs until a shutdown signal, whatever the future resolves to, and stops; the signal ends a start that

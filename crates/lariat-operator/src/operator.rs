@@ -7,6 +7,7 @@ use lariat_cache::{SharedCacheFactory, View};
 use lariat_controller::{SharedController, SharedControllerFactory};
 
 use crate::api::CachedApi;
+use crate::events::Recorder;
 use crate::reconciler::Reconciler;
 
 /// A named program on a shared factory; a clone is the same operator.
@@ -25,16 +26,19 @@ pub struct Operator {
 pub(crate) struct Shared {
     pub(crate) name: Arc<str>,
     pub(crate) caches: SharedCacheFactory,
+    pub(crate) events: Recorder,
 }
 
 impl Operator {
     /// Makes an operator of a factory. Nothing is sent.
     #[must_use]
     pub fn new(name: &str, factory: &SharedControllerFactory) -> Self {
+        let name: Arc<str> = name.into();
         Self {
             factory: factory.clone(),
             shared: Arc::new(Shared {
-                name: name.into(),
+                events: Recorder::new(&name, factory.caches().clients()),
+                name,
                 caches: factory.caches().clone(),
             }),
         }
@@ -50,6 +54,10 @@ impl Operator {
     #[must_use]
     pub fn factory(&self) -> &SharedControllerFactory {
         &self.factory
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// Begins a reconciler of a kind; nothing happens until it is [registered](Reconciler::register).
