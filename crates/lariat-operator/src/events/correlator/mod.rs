@@ -6,6 +6,9 @@ mod series;
 mod spam;
 mod subject;
 
+#[cfg(test)]
+mod tests;
+
 use jiff::Timestamp;
 use tokio::time::Instant;
 

@@ -91,8 +91,6 @@ impl WriteError {
 
 #[cfg(test)]
 mod tests {
-    use kube::core::response::{StatusCause, StatusDetails};
-
     use super::*;
 
     fn status(code: u16, reason: &str) -> WriteError {
@@ -123,14 +121,8 @@ mod tests {
         let mut error = status(403, "Forbidden");
         assert!(error.is_forbidden() && !error.is_namespace_ending());
         if let WriteError::Status(status) = &mut error {
-            status.details = Some(StatusDetails {
-                causes: vec![StatusCause {
-                    reason: "NamespaceTerminating".to_owned(),
-                    message: String::new(),
-                    field: String::new(),
-                }],
-                ..StatusDetails::default()
-            });
+            let details = serde_json::json!({"causes": [{"reason": "NamespaceTerminating"}]});
+            status.details = serde_json::from_value(details).unwrap();
         }
         assert!(error.is_namespace_ending());
         assert!(status(404, "NotFound").is_namespace_ending());
