@@ -54,7 +54,8 @@ impl Operator {
     ///
     /// # Cancel safety
     ///
-    /// As for [`SharedControllerFactory::stop`](lariat_controller::SharedControllerFactory::stop).
+    /// As for [`SharedControllerFactory::stop`](lariat_controller::SharedControllerFactory::stop); Events that are not
+    /// written yet may be lost.
     pub async fn stop(&self) -> Result<(), OperatorError> {
         let stopped = self.factory().stop().await;
         self.shared().events.close(EVENTS).await;

@@ -69,7 +69,7 @@ struct State {
 
 /// The task, and the way to it. Dropped, the task ends, and what waited for it counts as dropped.
 struct Running {
-    queue: Option<mpsc::Sender<Pending>>,
+    queue: Option<mpsc::Sender<Box<Pending>>>,
     task: JoinSet<()>,
     /// How many events are in the queue or being written.
     queued: Arc<AtomicUsize>,
@@ -118,12 +118,12 @@ impl Recorder {
     ///
     /// Outside a tokio runtime an event is dropped, unless the recorder's task runs already.
     pub fn publish(&self, about: &ObjectReference, event: Event) {
-        self.core.publish(Pending {
+        self.core.publish(Box::new(Pending {
             about: about.clone(),
             event,
             at: Instant::now(),
             time: clock::now(),
-        });
+        }));
     }
 
     /// Returns what became of the events so far.
@@ -172,7 +172,7 @@ impl Recorder {
 }
 
 impl Core {
-    fn publish(&self, pending: Pending) {
+    fn publish(&self, pending: Box<Pending>) {
         let mut state = self.state.lock();
         if state.is_closed {
             return self.drop_one();
@@ -188,7 +188,7 @@ impl Core {
     }
 
     /// Gives an event to the task, or back if there is none.
-    fn offer(&self, state: &mut State, pending: Pending) -> Result<(), Pending> {
+    fn offer(&self, state: &mut State, pending: Box<Pending>) -> Result<(), Box<Pending>> {
         let running = state.running.as_ref();
         let Some((running, queue)) =
             running.and_then(|it| it.queue.as_ref().map(|queue| (it, queue)))
@@ -251,7 +251,7 @@ impl Drop for Running {
 }
 
 /// Writes events until there can be no more.
-async fn run(sink: Sink, mut events: mpsc::Receiver<Pending>, queued: Arc<AtomicUsize>) {
+async fn run(sink: Sink, mut events: mpsc::Receiver<Box<Pending>>, queued: Arc<AtomicUsize>) {
     loop {
         let due = sink.correlator.lock().next_due();
         let pending = tokio::select! {
@@ -264,7 +264,7 @@ async fn run(sink: Sink, mut events: mpsc::Receiver<Pending>, queued: Arc<Atomic
         let Some(pending) = pending else {
             return write_due(&sink, None).await;
         };
-        let decision = sink.correlator.lock().observe(pending);
+        let decision = sink.correlator.lock().observe(*pending);
         sink.act(decision).await;
         queued.fetch_sub(1, Ordering::Relaxed);
     }

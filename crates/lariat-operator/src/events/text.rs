@@ -40,27 +40,18 @@ pub(super) fn cut(mut text: String, limit: usize) -> String {
 /// Makes the name of an Event: of the object's name, whatever characters it has, and a number in hexadecimal.
 pub(super) fn event_name(object: &str, number: u64) -> String {
     let suffix = format!("{number:x}");
-    let valid = |c: char| match c.to_ascii_lowercase() {
-        c if c.is_ascii_alphanumeric() || c == '.' => c,
-        _ => '-',
-    };
-    let mut name: String = object.chars().map(valid).collect();
-    name.truncate(NAME_LIMIT - 1 - suffix.len());
-    // Each part between dots has to begin and end with a letter or a digit.
-    let parts = name.split('.').map(|part| part.trim_matches('-'));
-    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
-    let name = if parts.is_empty() {
-        "object".to_owned()
+    let name = dns_name(object, NAME_LIMIT - 1 - suffix.len());
+    if name.is_empty() {
+        format!("object.{suffix}")
     } else {
-        parts.join(".")
-    };
-    format!("{name}.{suffix}")
+        format!("{name}.{suffix}")
+    }
 }
 
 /// Makes a qualified name of a text, such as a reporting controller has to have: `[prefix/]name`.
 pub(super) fn qualified(text: &str) -> String {
     let (prefix, name) = match text.split_once('/') {
-        Some((prefix, name)) => (dns_name(prefix), name),
+        Some((prefix, name)) => (dns_name(prefix, NAME_LIMIT), name),
         None => (String::new(), text),
     };
     let valid = |c: char| {
@@ -81,14 +72,14 @@ pub(super) fn qualified(text: &str) -> String {
 }
 
 /// Makes a DNS name of a text, or nothing if there is nothing in it to make one of.
-fn dns_name(text: &str) -> String {
-    let text = text.to_ascii_lowercase();
-    let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
-    let mut name: String = text
-        .chars()
-        .map(|c| if is_valid(c) { c } else { '-' })
-        .collect();
-    name.truncate(NAME_LIMIT);
+fn dns_name(text: &str, limit: usize) -> String {
+    let valid = |c: char| match c.to_ascii_lowercase() {
+        c if c.is_ascii_alphanumeric() || c == '.' => c,
+        _ => '-',
+    };
+    let mut name: String = text.chars().map(valid).collect();
+    name.truncate(limit);
+    // Each part between dots has to begin and end with a letter or a digit.
     let parts = name.split('.').map(|part| part.trim_matches('-'));
     let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
     parts.join(".")

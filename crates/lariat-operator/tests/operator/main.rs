@@ -2,4 +2,7 @@
 
 mod bench;
 
+mod events_bench;
+mod events_faults;
+mod events_written;
 mod reconciling;

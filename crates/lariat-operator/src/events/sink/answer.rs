@@ -53,7 +53,7 @@ impl WriteError {
     pub(super) fn may_pass(&self) -> bool {
         match self {
             Self::Status(status) => {
-                matches!(status.code, 408 | 429 | 500..) || status.reason == "Conflict"
+                matches!(status.code, 401 | 408 | 429 | 500..) || status.reason == "Conflict"
             }
             Self::Silence | Self::NotJson | Self::Connection(_) => true,
             Self::Invalid(_) | Self::Namespace => false,
@@ -70,8 +70,7 @@ impl WriteError {
     }
 
     pub(super) fn is_forbidden(&self) -> bool {
-        self.status()
-            .is_some_and(|status| matches!(status.code, 401 | 403))
+        self.status().is_some_and(|status| status.code == 403)
     }
 
     /// Returns whether the namespace is being deleted, or is gone.
@@ -108,6 +107,8 @@ mod tests {
             |error: WriteError, passes: bool| assert_eq!(error.may_pass(), passes, "{error}");
         check(status(429, "TooManyRequests"), true);
         check(status(503, ""), true);
+        // A token that has just been replaced.
+        check(status(401, "Unauthorized"), true);
         check(status(409, "Conflict"), true);
         check(status(409, "AlreadyExists"), false);
         check(status(403, "Forbidden"), false);

@@ -2,6 +2,9 @@
 
 mod answer;
 
+#[cfg(test)]
+mod tests;
+
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -137,7 +140,7 @@ impl Sink {
         &self,
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
     ) -> Result<(), WriteError> {
-        let request = request.map_err(|error| kube::Error::BuildRequest(error))?;
+        let request = request.map_err(kube::Error::BuildRequest)?;
         let answer = time::timeout(PATIENCE, self.client.request_text(request));
         let text = answer.await.map_err(|_| WriteError::Silence)??;
         // A proxy may answer with a page of its own.
@@ -145,51 +148,46 @@ impl Sink {
         Ok(())
     }
 
-    /// Says why an Event was not written.
+    /// Says why an Event was not written. Once is enough for what people can do something about.
     fn tell(&self, record: &Record, error: &WriteError) {
         let told = &self.counts.told;
         let (kind, name) = (record.about.kind.as_deref(), record.about.name.as_deref());
         let (kind, name) = (kind.unwrap_or_default(), name.unwrap_or_default());
         let (namespace, reason) = (record.namespace(), record.event.reason());
-        if error.is_namespace_ending() {
+        let (told, advice) = if error.is_forbidden() {
+            (&told.forbidden, rule(record.api))
+        } else {
+            (&told.refused, String::new())
+        };
+        if error.is_namespace_ending() || told.swap(true, Ordering::Relaxed) {
             tracing::debug!(
                 kind,
                 namespace,
                 name,
                 reason,
-                "no Event is written in a namespace that ends: {error}"
-            );
-        } else if error.is_forbidden() && !told.forbidden.swap(true, Ordering::Relaxed) {
-            let group = match record.api {
-                EventApi::Core => "",
-                EventApi::Events => "events.k8s.io",
-            };
-            tracing::warn!(
-                kind,
-                namespace,
-                name,
-                reason,
-                "not allowed to write Events; the rule needed is apiGroups [{group:?}], resources [\"events\"], \
-                 verbs [\"create\", \"patch\"]; said once: {error}"
-            );
-        } else if !error.is_forbidden() && !told.refused.swap(true, Ordering::Relaxed) {
-            tracing::warn!(
-                kind,
-                namespace,
-                name,
-                reason,
-                "an Event cannot be written; said once: {error}"
+                "an Event is not written: {error}"
             );
         } else {
-            tracing::debug!(
+            tracing::warn!(
                 kind,
                 namespace,
                 name,
                 reason,
-                "an Event cannot be written: {error}"
+                "an Event is not written: {error}{advice} (this is said once)"
             );
         }
     }
+}
+
+/// Says which permission it takes to write Events.
+fn rule(api: EventApi) -> String {
+    let group = match api {
+        EventApi::Core => "",
+        EventApi::Events => "events.k8s.io",
+    };
+    format!(
+        "; it takes a rule with apiGroups [{group:?}], resources [\"events\"], verbs [\"create\", \"patch\"]"
+    )
 }
 
 /// Returns how long to wait after a number of tries. The first time it is by chance, so that not all programs come back
