@@ -15,9 +15,9 @@ const COMBINED: &str = "(combined from similar events): ";
 
 /// Something that happened to an object, for the people who look at it with `kubectl describe`.
 ///
-/// A reason is one word in upper camel case that programs can match, of a small fixed set: `Created`, `FailedCreate`. The
-/// note says the rest to people. Text the API server would refuse is made to fit: characters a reason cannot have are left
-/// out, reason and action end after 128 bytes, a note after 1024, with `…`.
+/// A reason is one word in upper camel case that programs can match, of a small fixed set: `Created`,
+/// `FailedCreate`. The note says the rest to people. Text the API server would refuse is made to fit: characters a
+/// reason cannot have are left out, reason and action end after 128 bytes, a note after 1024, with `…`.
 ///
 /// ```
 /// use lariat_operator::Event;

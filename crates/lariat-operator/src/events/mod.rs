@@ -6,6 +6,7 @@ mod options;
 mod record;
 mod recorder;
 mod sink;
+mod task;
 mod text;
 
 use k8s_openapi::api::core::v1::ObjectReference;

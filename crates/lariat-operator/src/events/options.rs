@@ -12,14 +12,14 @@ use super::Event;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EventApi {
-    /// `v1`. Repetitions are counted in the Event, which has the times of the first and the last: what `kubectl describe`
-    /// and `kubectl get events` show, as `5m (x12 over 30m)`. Notes that differ are Events of their own until there are too
-    /// many of them.
+    /// `v1`. Repetitions are counted in the Event, which has the times of the first and the last: what `kubectl
+    /// describe` and `kubectl get events` show, as `5m (x12 over 30m)`. Notes that differ are Events of their own
+    /// until there are too many of them.
     #[default]
     Core,
-    /// `events.k8s.io/v1`. What differs in its note only is one series from the start, which shows the first note. It is
-    /// written when it begins, every 30 minutes, and 6 minutes after its last event, so that it costs few writes, and
-    /// counts late.
+    /// `events.k8s.io/v1`. What differs in its note only is one series from the start, which shows the first note.
+    /// It is written when it begins, every 30 minutes, and 6 minutes after its last event, so that it costs few
+    /// writes, and counts late.
     Events,
 }
 
@@ -75,8 +75,8 @@ impl EventOptions {
         }
     }
 
-    /// Sets after how long without such an event counting notes begins anew (default 10 min; zero counts only those of the
-    /// same moment).
+    /// Sets after how long without such an event counting notes begins anew (default 10 min; zero counts only those
+    /// of the same moment).
     pub fn aggregate_within(self, time: Duration) -> Self {
         let aggregate_within = time;
         Self {

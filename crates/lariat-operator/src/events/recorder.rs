@@ -16,7 +16,7 @@ use tokio::time::{self, Instant};
 use super::correlator::Correlator;
 use super::record::{Pending, Source};
 use super::sink::{Counts, Sink};
-use super::{Event, EventOptions};
+use super::{Event, EventOptions, task};
 use crate::clock;
 
 /// How many events wait to be written.
@@ -31,9 +31,9 @@ const HOST: &str = "HOSTNAME";
 /// [`EventOptions`] say. Events are told to people; they are not delivered: what does not fit into the queue, is over
 /// the limit, or is refused by the API server is not written, and [`status`](Self::status) counts it.
 ///
-/// A server that does not answer or is overloaded is tried 12 times, 10 seconds apart, while the others wait. When the
-/// operator stops, what is in the queue gets up to 5 seconds; then events are dropped until the operator starts again. When
-/// the operator and all recorders are dropped without that, what is in the queue is lost.
+/// A server that does not answer or is overloaded is tried 12 times, 10 seconds apart, while the others wait. When
+/// the operator stops, what is in the queue gets up to 5 seconds; then events are dropped until the operator starts
+/// again. When the operator and all recorders are dropped without that, what is in the queue is lost.
 ///
 /// Writing needs the verbs `create` and `patch` for `events`, in the core group or in `events.k8s.io`.
 ///
@@ -113,8 +113,8 @@ impl Recorder {
 
     /// Records an event about an object. It never waits and never fails.
     ///
-    /// kube makes a reference of a typed object: [`object_ref`](kube::Resource::object_ref). The Event is written to the
-    /// object's namespace, or to `default` if it is in none.
+    /// kube makes a reference of a typed object: [`object_ref`](kube::Resource::object_ref). The Event is written
+    /// to the object's namespace, or to `default` if it is in none.
     ///
     /// Outside a tokio runtime an event is dropped, unless the recorder's task runs already.
     pub fn publish(&self, about: &ObjectReference, event: Event) {
@@ -227,11 +227,11 @@ impl Core {
         };
         let (queue, events) = mpsc::channel(QUEUE);
         let queued = Arc::new(AtomicUsize::new(0));
-        let mut task = JoinSet::new();
-        task.spawn_on(run(sink, events, Arc::clone(&queued)), &runtime);
+        let mut tasks = JoinSet::new();
+        tasks.spawn_on(task::run(sink, events, Arc::clone(&queued)), &runtime);
         Some(Running {
             queue: Some(queue),
-            task,
+            task: tasks,
             queued,
             counts: Arc::clone(&self.counts),
         })
@@ -247,45 +247,6 @@ impl Drop for Running {
         let waiting = self.queued.load(Ordering::Relaxed);
         let waiting = u64::try_from(waiting).unwrap_or(u64::MAX);
         self.counts.dropped.fetch_add(waiting, Ordering::Relaxed);
-    }
-}
-
-/// Writes events until there can be no more.
-async fn run(sink: Sink, mut events: mpsc::Receiver<Box<Pending>>, queued: Arc<AtomicUsize>) {
-    loop {
-        let due = sink.correlator.lock().next_due();
-        let pending = tokio::select! {
-            pending = events.recv() => pending,
-            () = until(due) => {
-                write_due(&sink, Some(Instant::now())).await;
-                continue;
-            }
-        };
-        let Some(pending) = pending else {
-            return write_due(&sink, None).await;
-        };
-        let decision = sink.correlator.lock().observe(*pending);
-        sink.act(decision).await;
-        queued.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Waits for a moment, for ever if there is none.
-async fn until(moment: Option<Instant>) {
-    match moment {
-        Some(moment) => time::sleep_until(moment).await,
-        None => std::future::pending().await,
-    }
-}
-
-/// Writes what has to be written by now; all that was not, if no time is told.
-async fn write_due(sink: &Sink, now: Option<Instant>) {
-    loop {
-        let record = sink.correlator.lock().take_due(now);
-        let Some(record) = record else {
-            return;
-        };
-        sink.write(record, true).await;
     }
 }
 
