@@ -39,6 +39,7 @@ pub use crd::{
     DefinitionChange, DefinitionError, DefinitionOptions, DefinitionReport, Install, InstallError,
     Skew, ensure_definitions, with_definition_version,
 };
+pub use events::{Event, EventApi, EventOptions, EventStatus, Recorder};
 pub use finalizer::{Finalizer, FinalizerNameError, StripError, Stripped};
 pub use lifecycle::OperatorError;
 pub use operator::Operator;

@@ -4,6 +4,9 @@ mod bench;
 
 mod cached_api;
 mod crds;
+mod events_bench;
+mod events_faults;
+mod events_written;
 mod finalizing;
 mod finalizing_faults;
 mod permissions;
