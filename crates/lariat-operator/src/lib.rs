@@ -33,6 +33,7 @@ mod api;
 mod clock;
 mod names;
 mod wire;
+mod yaml;
 
 pub use api::{ApiError, CachedApi};
 pub use crd::{
@@ -46,3 +47,4 @@ pub use operator::Operator;
 pub use rbac::{AccessError, Manifests, Permission, Rule};
 pub use reconciler::{Reconcile, Reconciler, ReconcilerError, ReconcilerRegistration, Retry};
 pub use status::{ConditionError, ConditionUpdate, Conditions, StatusError, StatusWriter};
+pub use yaml::yaml;

@@ -7,7 +7,6 @@ mod manifests;
 mod permission;
 mod policy;
 mod rule;
-mod yaml;
 
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
