@@ -2,6 +2,9 @@
 
 mod bench;
 
+mod program;
+
+mod crd_faults;
 mod crds;
 mod permissions;
 mod reconciling;
