@@ -3,6 +3,7 @@
 mod bench;
 
 mod cached_api;
+mod crd_faults;
 mod crds;
 mod events_bench;
 mod events_faults;
@@ -10,6 +11,7 @@ mod events_written;
 mod finalizing;
 mod finalizing_faults;
 mod permissions;
+mod program;
 mod reconciling;
 mod status_reports;
 mod status_writing;
