@@ -8,13 +8,15 @@ use std::time::Duration;
 use fastrand::Rng;
 use k8s_openapi::api::core::v1::Pod;
 use lariat::cache::Query;
+use lariat::kube::Resource;
+use lariat::operator::{Event, Recorder};
 use lariat::prelude::*;
 use lariat::{CancellationToken, describe};
 use parking_lot::Mutex;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::task::TaskTracker;
 
-use super::round::{self, Round};
+use super::round::{self, Round, key_of};
 use super::{PodTerminator, PodTerminatorSpec};
 use crate::{Paint, tell};
 
@@ -24,6 +26,7 @@ pub struct Killers(Arc<Shared>);
 
 struct Shared {
     pods: CachedApi<Pod>,
+    events: Recorder,
     tasks: TaskTracker,
     /// Who has the dice has the turn: rounds come one after the other. So each sees what the one before killed, and
     /// two PodTerminators with the same pods cannot leave fewer than either of them allows.
@@ -59,6 +62,7 @@ impl Killers {
     pub(super) fn new(operator: &Operator, tasks: &TaskTracker, dice: Rng) -> Self {
         Self(Arc::new(Shared {
             pods: operator.api::<Pod>(),
+            events: operator.events(),
             tasks: tasks.clone(),
             dice: tokio::sync::Mutex::new(dice),
             running: Mutex::default(),
@@ -155,19 +159,30 @@ impl Killer {
 
     /// Tells what came of a round, unless nothing was killed and that is no news.
     fn report(&self, round: &Round, last: &mut String) {
-        let text = round.summary(&self.object.spec);
+        let spec = &self.object.spec;
+        let text = round.summary(spec);
         if !round.killed.is_empty() || *last != text {
             self.tell(Paint::Yellow, &text);
         }
         *last = text;
-        for (pod, why) in &round.failed {
-            tell(
-                "Pod",
-                pod.name(),
-                Paint::Red,
-                format_args!("not killed: {why}"),
-            );
+        for pod in round.killed.iter().filter(|_| !spec.dry_run) {
+            let event = Event::normal("PodTerminated", format!("killed pod {}", key_of(pod)));
+            self.record(pod, event);
         }
+        for (pod, why) in &round.failed {
+            let name = pod.metadata.name.as_deref().unwrap_or_default();
+            tell("Pod", name, Paint::Red, format_args!("not killed: {why}"));
+            let note = format!("pod {} was not killed: {why}", key_of(pod));
+            self.record(pod, Event::warning("PodNotTerminated", note));
+        }
+    }
+
+    /// Records an Event about the PodTerminator.
+    fn record(&self, pod: &Pod, event: Event) {
+        let event = event.action("Terminating").related(pod.object_ref(&()));
+        self.shared
+            .events
+            .publish(&self.object.object_ref(&()), event);
     }
 
     fn tell(&self, paint: Paint, what: impl fmt::Display) {

@@ -4,6 +4,9 @@
 //! [`Killers`] starts a task for what is there, replaces it when the spec changes, and ends it before the finalizer
 //! lets the object go. The tasks are the program's, which waits for them when the operator has stopped.
 //!
+//! A guard of the reconciler would see nothing of this: it counts what is written in the reconciler's calls. What limits a
+//! killer is its spec.
+//!
 //! (That something happens at intervals would not need a task: `Outcome::requeue_after` is one line. A task is for
 //! what has a life of its own, such as a connection or a subscription.)
 
@@ -14,8 +17,10 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use fastrand::Rng;
+use k8s_openapi::api::core::v1::Pod;
 use kube::CustomResource;
 use lariat::kube;
+use lariat::operator::{Finalizer, Rule};
 use lariat::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -77,11 +82,16 @@ pub struct PodTerminatorSpec {
 /// The operator has such a reconciler already.
 pub fn register(operator: &Operator, tasks: &TaskTracker, dice: Rng) -> Result<()> {
     let terminators = operator.factory().for_object::<PodTerminator>();
+    let pods = operator.factory().for_object::<Pod>();
     let killers = Killers::new(operator, tasks, dice);
-    let gone = killers.clone();
+    let (going, gone) = (killers.clone(), killers.clone());
     operator
         .reconciler("pod-killer", &terminators)
+        .finalizer(Finalizer::new(FINALIZER), move |cx| stop(going.clone(), cx))
+        // Somebody may have removed the finalizer by hand.
         .on_gone(move |cx| stop(gone.clone(), cx))
+        .needs(Rule::of(&pods).verbs(["delete"]))
+        .needs(Rule::events())
         .register(move |cx| start(killers.clone(), cx))?;
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! One round: how many pods are killed, which, and what came of it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -23,9 +24,9 @@ pub(super) struct Round {
     /// How many of them were to be killed.
     pub(super) quota: usize,
     /// Those that were, or would have been.
-    pub(super) killed: Vec<ObjectKey>,
+    pub(super) killed: Vec<Arc<Pod>>,
     /// Those that could not be killed, and why.
-    pub(super) failed: Vec<(ObjectKey, String)>,
+    pub(super) failed: Vec<(Arc<Pod>, String)>,
 }
 
 /// Returns how many of so many pods are killed: the share, unless that would leave fewer than the minimum.
@@ -72,23 +73,17 @@ pub(super) async fn play(
         if stop.is_cancelled() {
             break;
         }
-        let key = key_of(pod);
-        match kill(pods, &key, pod, spec.dry_run).await {
-            Ok(true) => round.killed.push(key),
+        match kill(pods, pod, spec.dry_run).await {
+            Ok(true) => round.killed.push(Arc::clone(pod)),
             Ok(false) => {}
-            Err(why) => round.failed.push((key, why)),
+            Err(why) => round.failed.push((Arc::clone(pod), why)),
         }
     }
     Ok(round)
 }
 
 /// Kills a pod; `false` if it has gone by itself, or another has taken its name.
-async fn kill(
-    pods: &CachedApi<Pod>,
-    key: &ObjectKey,
-    pod: &Pod,
-    dry_run: bool,
-) -> Result<bool, String> {
+async fn kill(pods: &CachedApi<Pod>, pod: &Pod, dry_run: bool) -> Result<bool, String> {
     if dry_run {
         return Ok(true);
     }
@@ -99,7 +94,7 @@ async fn kill(
         }),
         ..DeleteParams::default()
     };
-    match timeout(PATIENCE, pods.delete(key, &params)).await {
+    match timeout(PATIENCE, pods.delete(&key_of(pod), &params)).await {
         Ok(Ok(())) => Ok(true),
         Ok(Err(error)) if error.is_not_found() || error.is_conflict() => Ok(false),
         Ok(Err(error)) => Err(describe(&error)),
@@ -116,7 +111,7 @@ fn is_alive(pod: &Pod) -> bool {
     pod.metadata.deletion_timestamp.is_none() && !matches!(phase, Some("Succeeded" | "Failed"))
 }
 
-fn key_of(pod: &Pod) -> ObjectKey {
+pub(super) fn key_of(pod: &Pod) -> ObjectKey {
     let meta = &pod.metadata;
     let namespace = meta.namespace.as_deref().unwrap_or_default();
     ObjectKey::namespaced(namespace, meta.name.as_deref().unwrap_or_default())

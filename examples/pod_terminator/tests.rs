@@ -444,3 +444,40 @@ async fn the_same_dice_kill_the_same_pods() {
     }
     assert_eq!(left[0], left[1]);
 }
+
+/// What `kubectl describe` shows of a PodTerminator; it is in no namespace, so its Events are in `default`.
+#[tokio::test(start_paused = true)]
+async fn events_tell_who_was_killed_and_who_was_not() {
+    let bench = Bench::new().await.with_pods(4).await;
+    let refusal = Action::Refuse(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR));
+    let once = Rule::new(refusal).verb("delete").resource("pods").times(1);
+    bench.cluster.faults().add(once);
+    bench.terminate("chaos", json!({})).await;
+    sleep(11 * SECOND).await;
+    let events: Api<k8s_openapi::api::core::v1::Event> =
+        Api::namespaced(bench.cluster.client(), "default");
+    let events = events.list(&ListParams::default()).await.unwrap().items;
+    let about_us = |event: &&k8s_openapi::api::core::v1::Event| {
+        event.involved_object.kind.as_deref() == Some("PodTerminator")
+    };
+    let mut told: Vec<String> = events
+        .iter()
+        .filter(about_us)
+        .map(|event| {
+            assert_eq!(event.involved_object.name.as_deref(), Some("chaos"));
+            let related = event.related.as_ref().and_then(|pod| pod.kind.as_deref());
+            assert_eq!(related, Some("Pod"));
+            event.reason.clone().unwrap_or_default()
+        })
+        .collect();
+    told.sort();
+    assert_eq!(told, ["PodNotTerminated", "PodTerminated"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dry_run_has_no_events() {
+    let bench = Bench::new().await.with_pods(4).await;
+    bench.terminate("chaos", json!({"dryRun": true})).await;
+    sleep(30 * SECOND).await;
+    assert_eq!(bench.cluster.journal().count("create", "events"), 0);
+}
