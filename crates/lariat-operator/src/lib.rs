@@ -32,6 +32,7 @@ mod rbac;
 mod api;
 
 pub use api::{ApiError, CachedApi};
+pub use guard::{Budget, FieldChange, Guard, GuardError, GuardState, Plan, PlannedWrite, Trip};
 pub use lifecycle::OperatorError;
 pub use operator::Operator;
 pub use reconciler::{Reconcile, Reconciler, ReconcilerRegistration, Retry};

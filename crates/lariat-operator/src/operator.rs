@@ -1,12 +1,13 @@
 //! The operator: a name, a factory, and what all reconcilers share.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lariat_cache::{SharedCacheFactory, View};
 use lariat_controller::{SharedController, SharedControllerFactory};
 
 use crate::api::CachedApi;
+use crate::guard::Book;
 use crate::reconciler::Reconciler;
 
 /// A named program on a shared factory; a clone is the same operator.
@@ -25,6 +26,8 @@ pub struct Operator {
 pub(crate) struct Shared {
     pub(crate) name: Arc<str>,
     pub(crate) caches: SharedCacheFactory,
+    /// Set once nothing is written any more, only planned.
+    pub(crate) plan: OnceLock<Book>,
 }
 
 impl Operator {
@@ -36,6 +39,7 @@ impl Operator {
             shared: Arc::new(Shared {
                 name: name.into(),
                 caches: factory.caches().clone(),
+                plan: OnceLock::new(),
             }),
         }
     }
@@ -50,6 +54,10 @@ impl Operator {
     #[must_use]
     pub fn factory(&self) -> &SharedControllerFactory {
         &self.factory
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 
     /// Begins a reconciler of a kind; nothing happens until it is [registered](Reconciler::register).

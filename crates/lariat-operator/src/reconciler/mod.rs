@@ -15,6 +15,7 @@ use lariat_controller::{
     HandlerError, HandlerOptions, HandlerResult, RegisterError, Related, Relation, SharedController,
 };
 
+use crate::guard::{Guard, ReconcilerGate};
 use crate::operator::Shared;
 use policy::ErrorPolicy;
 pub use policy::Retry;
@@ -68,6 +69,7 @@ pub(crate) struct Setup<K> {
     pub(crate) requeue_after: Option<Duration>,
     pub(crate) on_error: Option<Box<ErrorPolicy<K>>>,
     pub(crate) on_gone: Option<Callback<K>>,
+    pub(crate) guards: Vec<Guard>,
 }
 
 impl<K: View> Reconciler<K> {
@@ -82,6 +84,7 @@ impl<K: View> Reconciler<K> {
                 requeue_after: None,
                 on_error: None,
                 on_gone: None,
+                guards: Vec::new(),
             },
         }
     }
@@ -163,6 +166,7 @@ impl<K: View> Reconciler<K> {
             options,
             setup,
         } = self;
+        let options = options.gate(ReconcilerGate::of(&setup));
         let call = Call::new(setup, Callback::new(reconcile));
         // First, so that related caches are filled before the first call.
         let related: Vec<Related> = relate.into_iter().map(|relate| relate(&kind)).collect();
