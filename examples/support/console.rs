@@ -66,6 +66,12 @@ pub fn say(line: impl fmt::Display) {
     }
 }
 
+/// Prints what was done about an object: its kind, its name, and what.
+pub fn tell(kind: &str, name: impl fmt::Display, colour: Paint, what: impl fmt::Display) {
+    let (kind, name) = (paint(Paint::Dim, kind, 12), paint(Paint::Cyan, name, 20));
+    say(format_args!("  {kind} {name} {}", paint(colour, what, 0)));
+}
+
 /// Waits until a line could not be printed.
 pub async fn output_closed() {
     CLOSED.notified().await;

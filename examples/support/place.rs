@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use lariat::cluster::Cluster;
+use lariat::cluster::{Cluster, ClusterBuilder, Workloads};
 use lariat::kube::Client;
 
 /// The cluster an example runs on.
@@ -29,10 +29,24 @@ impl Place {
     ///
     /// The kubeconfig cannot be used, or its cluster does not answer.
     pub async fn find(kubeconfig: Option<PathBuf>) -> Result<Self> {
+        Self::or(kubeconfig, Cluster::builder()).await
+    }
+
+    /// Finds a cluster, or starts one on which pods run, in name only.
+    ///
+    /// # Errors
+    ///
+    /// As for [`find`](Self::find).
+    pub async fn with_workloads(kubeconfig: Option<PathBuf>) -> Result<Self> {
+        let builder = Cluster::builder().simulate_workloads(Workloads::default());
+        Self::or(kubeconfig, builder).await
+    }
+
+    async fn or(kubeconfig: Option<PathBuf>, builder: ClusterBuilder) -> Result<Self> {
         let given = kubeconfig.or_else(|| env::var_os("KUBECONFIG").map(PathBuf::from));
         let place = match given.filter(|path| !path.as_os_str().is_empty()) {
             Some(path) => Self::given(&path).await?,
-            None => Self::embedded().await?,
+            None => Self::embedded(builder).await?,
         };
         let version = place.client.apiserver_version().await;
         let version = version.with_context(|| format!("{} does not answer", place.name))?;
@@ -48,8 +62,8 @@ impl Place {
         })
     }
 
-    async fn embedded() -> Result<Self> {
-        let cluster = Cluster::builder().listen().start().await;
+    async fn embedded(builder: ClusterBuilder) -> Result<Self> {
+        let cluster = builder.listen().start().await;
         let cluster = cluster.context("the embedded cluster cannot listen on loopback")?;
         let url = cluster.url().unwrap_or_default();
         Ok(Self {

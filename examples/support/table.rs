@@ -1,6 +1,6 @@
 //! Tables of text.
 
-use crate::{Paint, paint, say};
+use super::{Paint, paint, say};
 
 /// Rows under headings, each column as wide as its widest cell.
 #[derive(Debug)]

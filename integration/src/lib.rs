@@ -5,8 +5,10 @@
 
 mod env;
 mod kubectl;
+mod program;
 mod wire;
 
 pub use env::{Env, eventually, in_namespace};
 pub use kubectl::{Ended, Kubectl, Running, columns};
+pub use program::{example, interrupted, run};
 pub use wire::{Wire, WireLayer};

@@ -44,6 +44,14 @@ pub use lariat_cache::{
     Selection, Storage, SyncError, Transform, View, connect, from_config, from_kubeconfig,
 };
 
+/// What operators are made of: reconcilers, finalizers, status, apply, Events.
+pub mod operator {
+    pub use lariat_operator::*;
+}
+
+#[doc(inline)]
+pub use lariat_operator::{CachedApi, Operator, Reconcile, Reconciler};
+
 pub use lariat_core::{
     Cause, Causes, Gvk, LabelSelector, Labels, ObjectKey, OwnerRef, RawObject, ResourceKind,
     ResourceVersion, Scope, Uid, describe,
@@ -60,11 +68,6 @@ pub use signal::termination;
 /// The caches on their own: informers, stores, clients, the REST mapper.
 pub mod cache {
     pub use lariat_cache::*;
-}
-
-/// What operators are made of: reconcilers, finalizers, status, apply, Events.
-pub mod operator {
-    pub use lariat_operator::*;
 }
 
 /// The work queue on its own; it knows nothing of Kubernetes.
@@ -88,13 +91,12 @@ pub use kube;
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        Cache, Cause, Context, ControllerOptions, Enqueue, Gvk, Handler, HandlerError,
-        HandlerOptions, HandlerResult, Metadata, ObjectKey, Outcome, Predicate, Priority,
-        Registration, Relation, SharedController, SharedControllerFactory,
+        Cache, CachedApi, Cause, Context, ControllerOptions, Enqueue, Gvk, Handler, HandlerError,
+        HandlerOptions, HandlerResult, Metadata, ObjectKey, Operator, Outcome, Predicate, Priority,
+        Reconcile, Registration, Relation, SharedController, SharedControllerFactory,
     };
     pub use kube::Client;
     pub use kube::api::DynamicObject;
-    pub use lariat_operator::{CachedApi, Operator, Reconcile};
 }
 
 /// Compiles the programs in the README.

@@ -2,7 +2,6 @@
 
 mod books;
 
-mod examples;
 mod lifecycle;
 mod main_job;
 mod scale;

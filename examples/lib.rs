@@ -1,0 +1,8 @@
+//! The operators of the examples, and what the examples share: a cluster to play on, and readable output.
+//!
+//! Each folder is one example: `mod.rs` is what one would write for a cluster of one's own, `main.rs` lets
+//! something happen to it, `tests.rs` says what it does in numbers.
+
+mod support;
+
+pub use support::*;

@@ -1,0 +1,109 @@
+//! The command line of an example.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::{Context, Result, anyhow};
+use lexopt::prelude::*;
+
+use super::About;
+
+/// An option of an example's own, with a value.
+#[derive(Debug, Clone, Copy)]
+pub struct Flag {
+    /// Its name, without dashes.
+    pub name: &'static str,
+    /// Its value when it is not given.
+    pub default: &'static str,
+    /// What it is about.
+    pub help: &'static str,
+}
+
+/// What the user wants.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// The cluster to run on; the embedded one without it.
+    pub kubeconfig: Option<PathBuf>,
+    /// Whether to go on until Ctrl-C, with nothing happening by itself.
+    pub watch: bool,
+    values: BTreeMap<&'static str, String>,
+}
+
+impl Options {
+    /// Reads the arguments of the program; `None` if help was asked for, and printed.
+    ///
+    /// # Errors
+    ///
+    /// An argument is not one of the example's.
+    pub fn parse(about: &About) -> Result<Option<Self>> {
+        let mut options = Self::default();
+        for flag in about.flags {
+            options.values.insert(flag.name, flag.default.to_owned());
+        }
+        let mut parser = lexopt::Parser::from_env();
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Long("watch") => options.watch = true,
+                Long("kubeconfig") => options.kubeconfig = Some(parser.value()?.into()),
+                Long("help") | Short('h') => {
+                    about.print_usage();
+                    return Ok(None);
+                }
+                Long(name) => {
+                    let flag = about.flags.iter().find(|flag| flag.name == name);
+                    let flag = flag.ok_or_else(|| {
+                        anyhow!("unknown option \"--{name}\"; --help lists what there is")
+                    })?;
+                    let value = parser.value()?.string()?;
+                    options.values.insert(flag.name, value);
+                }
+                other => return Err(other.unexpected().into()),
+            }
+        }
+        Ok(Some(options))
+    }
+
+    /// Returns the value of an option of the example's own.
+    ///
+    /// # Errors
+    ///
+    /// What was given is no such value.
+    pub fn value<T>(&self, name: &str) -> Result<T>
+    where
+        T: FromStr<Err: Display>,
+    {
+        let text = self.values.get(name);
+        let text = text.with_context(|| format!("the example has no option --{name}"))?;
+        text.parse()
+            .map_err(|error| anyhow!("--{name} cannot be {text:?}: {error}"))
+    }
+}
+
+impl About {
+    fn print_usage(&self) {
+        println!("cargo run --example {} -- [OPTIONS]\n", self.name);
+        println!("{}\n", self.what);
+        let mut lines = vec![
+            (
+                "--kubeconfig PATH".to_owned(),
+                "run on this cluster instead of the embedded one (or KUBECONFIG)".to_owned(),
+            ),
+            (
+                "--watch".to_owned(),
+                "let nothing happen by itself, and go on until Ctrl-C".to_owned(),
+            ),
+        ];
+        for flag in self.flags {
+            let (name, help, default) = (flag.name, flag.help, flag.default);
+            lines.push((
+                format!("--{name} VALUE"),
+                format!("{help} (default {default})"),
+            ));
+        }
+        for (option, help) in lines {
+            println!("  {option:<24}{help}");
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The examples, as a user runs them.
+
+use std::process::{Output, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// Building comes first, and may take a while.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// An example under cargo, which builds it if need be and then becomes it.
+#[must_use]
+pub fn example(name: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO"));
+    command.args([
+        "run",
+        "--quiet",
+        "--package",
+        "lariat-examples",
+        "--example",
+        name,
+        "--",
+    ]);
+    command
+        .args(arguments)
+        .env("NO_COLOR", "1")
+        .kill_on_drop(true);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Runs a command to its end; returns its exit code and what it printed to stdout and stderr.
+///
+/// # Panics
+///
+/// If it cannot be run, or does not end by itself.
+pub async fn run(mut command: Command) -> (Option<i32>, String, String) {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = timeout(PATIENCE, command.output())
+        .await
+        .expect("it ends by itself")
+        .expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// Runs an example until it has printed all that is expected, then sends a signal; returns its exit code and what it
+/// printed to stdout.
+///
+/// # Panics
+///
+/// If it cannot be run, or ends too early or not at all.
+#[cfg(unix)]
+pub async fn interrupted(
+    mut command: Command,
+    signal: &str,
+    expected: &[&str],
+) -> (Option<i32>, String) {
+    let mut child = command.spawn().expect("it runs");
+    let id = child.id().expect("it runs").to_string();
+    let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
+    let mut text = String::new();
+    while !expected.iter().all(|line| text.contains(line)) {
+        let line = timeout(PATIENCE, output.read_line(&mut text)).await;
+        let read = line
+            .unwrap_or_else(|_| panic!("no more of {expected:?} after:\n{text}"))
+            .expect("it can be read");
+        assert_ne!(read, 0, "it ended before {expected:?}:\n{text}");
+    }
+    let mut kill = Command::new("kill");
+    let sent = kill.args(["-s", signal, &id]).status().await;
+    assert!(sent.expect("kill runs").success());
+    let rest = timeout(PATIENCE, output.read_to_string(&mut text)).await;
+    rest.expect("it ends").expect("it can be read");
+    let ended = timeout(PATIENCE, child.wait()).await;
+    (ended.expect("it ends").expect("it ran").code(), text)
+}

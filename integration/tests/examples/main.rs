@@ -1,0 +1,3 @@
+//! The examples as processes: what they print, and that they end well.
+
+mod quickstart;

@@ -1,0 +1,78 @@
+//! The quickstart and the pod logger.
+
+use lariat_integration::{example, interrupted, run};
+
+#[tokio::test]
+async fn the_quickstart_ends_by_itself_with_a_summary() {
+    let (code, stdout, stderr) = run(example("quickstart", &[])).await;
+    assert_eq!(code, Some(0), "{stdout}{stderr}");
+    for expected in [
+        "no such pod",
+        "runs v1",
+        "✗ attempt 1",
+        "✗ attempt 2",
+        "✓ registered at attempt 3",
+        "enqueued at main.rs",
+        "has size 5",
+        "is gone; it ran v2",
+        "v1 Pod",
+        "demo.dev/v1 Widget",
+    ] {
+        assert!(stdout.contains(expected), "no {expected:?} in:\n{stdout}");
+    }
+    assert_eq!(stderr, "");
+    if std::env::var_os("KUBECONFIG").is_none() {
+        let seen = "the API server saw 2 watches for 2 kinds and 4 handlers";
+        assert!(stdout.contains(seen), "{stdout}");
+    }
+}
+
+#[tokio::test]
+async fn bad_options_of_the_quickstart_are_refused_in_one_line() {
+    for (arguments, expected) in [
+        (
+            &["--bogus"][..],
+            "error: unknown option \"--bogus\"; --help lists what there is\n",
+        ),
+        (
+            &["--kubeconfig"],
+            "error: --kubeconfig needs the path of a kubeconfig behind it\n",
+        ),
+        (
+            &["--kubeconfig", "/nonexistent"],
+            "error: the kubeconfig \"/nonexistent\" cannot be used: No such file or directory (os error 2)\n",
+        ),
+    ] {
+        let (code, stdout, stderr) = run(example("quickstart", arguments)).await;
+        assert_eq!((code, &*stdout, &*stderr), (Some(1), "", expected));
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_quickstart_that_goes_on_ends_cleanly_at_ctrl_c() {
+    let command = example("quickstart", &["--watch"]);
+    let (code, text) = interrupted(command, "INT", &["▸ again; Ctrl-C ends"]).await;
+    assert_eq!(code, Some(0), "{text}");
+    assert!(
+        text.contains("▸ stopping") && text.contains("demo.dev/v1 Widget"),
+        "{text}"
+    );
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_pod_logger_logs_and_ends_cleanly_at_sigterm() {
+    let expected: &[&str] = if std::env::var_os("KUBECONFIG").is_some() {
+        &["logging pods of"]
+    } else {
+        &[
+            "created  default/web-0",
+            "updated  default/web-0",
+            "deleted  default/web-0",
+        ]
+    };
+    let (code, text) = interrupted(example("pod_logger", &[]), "TERM", expected).await;
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.ends_with("stopped\n"), "{text}");
+}
