@@ -25,6 +25,10 @@ pub struct GuardError {
 
 debug_as_description!(GuardError);
 
+/// How long a reconciler waits that somebody has to do something about: with many keys that is a steady trickle of
+/// attempts, none of which sends anything, and soon enough after a reset.
+const UNTIL_SOMEBODY_ACTS: Duration = Duration::from_secs(60);
+
 impl GuardError {
     pub(super) fn tripped(handler: &str, write: String, trip: &Trip, now: Instant) -> Self {
         let left = trip.until().map(|until| until.duration_since(now));
@@ -59,10 +63,12 @@ impl GuardError {
         chain.find_map(|each| each.downcast_ref())
     }
 
-    /// Returns how long it takes until the guard resets itself; `None` if somebody has to reset it.
+    /// Returns when it is worth another try: when the guard resets itself, or, where somebody has to do something about
+    /// it, in a minute. Reconcilers are called again by then, unless their [policy](crate::Reconciler::on_error) says
+    /// otherwise.
     #[must_use]
-    pub fn retry_after(&self) -> Option<Duration> {
-        let until = self.until?;
-        Some(until.duration_since(Instant::now()))
+    pub fn retry_after(&self) -> Duration {
+        let left = self.until.map(|until| until.duration_since(Instant::now()));
+        left.unwrap_or(UNTIL_SOMEBODY_ACTS)
     }
 }

@@ -33,8 +33,9 @@ use state::{Request, Ruling, State, Ticket};
 /// Budgets for what a handler writes: when one is used up, the guard trips, and what it covers is refused from then on.
 ///
 /// It is for the day on which a handler is wrong: a selector that matches everything, a cache that shows nothing. A
-/// write that is refused is not sent; the handler gets an error ([`GuardError`]) and tries again with its backoff, or
-/// when the guard [resets](Self::reset_after). Tripping is logged once, as an error.
+/// write that is refused is not sent, and fails with a [`GuardError`]. A reconciler that fails so is called again every
+/// minute, or when the guard [resets itself](Self::reset_after); another handler with its backoff. Tripping is logged
+/// once, as an error.
 ///
 /// A clone is the same guard with the same budgets: give clones to several reconcilers, and they have them in common;
 /// keep one to look at its [`state`](Self::state) and to [`reset`](Self::reset) it. A method that adds to a guard makes
@@ -138,8 +139,8 @@ impl Guard {
         self.0.state.lock().look(Instant::now())
     }
 
-    /// Lets writes through again, with unused budgets. What was refused is tried again when its backoff is over; a key
-    /// that is enqueued is tried at once.
+    /// Lets writes through again, with unused budgets. Reconcilers that were refused find out within a minute; a key that
+    /// is enqueued is tried at once.
     pub fn reset(&self) {
         let was = self.0.state.lock().reset();
         if was {
@@ -187,9 +188,9 @@ impl<K: View> Reconciler<K> {
     }
 }
 
-/// Lets an error that a guard caused wait for the guard, if it is known when that resets.
+/// Lets an error that a guard caused wait for the guard.
 pub(crate) fn paced(error: HandlerError) -> HandlerError {
-    let delay = GuardError::find(error.source()).and_then(GuardError::retry_after);
+    let delay = GuardError::find(error.source()).map(GuardError::retry_after);
     match delay.filter(|_| error.is_retryable()) {
         Some(delay) => error.retry_after(delay),
         None => error,

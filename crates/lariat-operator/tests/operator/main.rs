@@ -3,4 +3,6 @@
 mod bench;
 
 mod cached_api;
+mod guard;
+mod planning;
 mod reconciling;

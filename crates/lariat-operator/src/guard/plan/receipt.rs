@@ -46,34 +46,49 @@ impl Receipt {
         }
     }
 
-    /// Takes down what the answer shows.
-    fn answered(&mut self, answer: &Value, is_created: bool) {
-        let text = |name: &str| answer.pointer(name).and_then(Value::as_str);
-        let (kind, version) = (text("/kind"), text("/apiVersion"));
+    /// Takes down what the answer to a success shows.
+    fn answered(&mut self, mut answer: Value, is_created: bool) {
         if self.what.key.is_none() && self.what.verb == WriteVerb::Create {
-            let name = text("/metadata/generateName").map(|begin| format!("{begin}*"));
-            let name = name.or_else(|| text("/metadata/name").map(ToOwned::to_owned));
-            let namespace = self.namespace.as_deref().unwrap_or_default();
-            self.what.key = name.map(|name| ObjectKey::namespaced(namespace, &name));
-            if let Some((kind, version)) = kind.zip(version) {
-                self.what.kind = format!("{version} {kind}");
-            }
+            self.name(&mut answer);
         }
-        if matches!(
+        let is_deletion = matches!(
             self.what.verb,
             WriteVerb::Delete | WriteVerb::DeleteCollection
-        ) {
-            return;
+        );
+        if !is_deletion {
+            self.compare(&answer, is_created);
         }
+    }
+
+    /// Takes down what was created, which its request did not say.
+    fn name(&mut self, answer: &mut Value) {
+        let text = |name: &str| answer.pointer(name).and_then(Value::as_str);
+        if let Some((version, kind)) = text("/apiVersion").zip(text("/kind")) {
+            self.what.kind = format!("{version} {kind}");
+        }
+        let made_up = text("/metadata/generateName").map(|begin| format!("{begin}*"));
+        // A name that is made up is another one each time.
+        let is_made_up = made_up.is_some();
+        let name = made_up.or_else(|| text("/metadata/name").map(ToOwned::to_owned));
+        let namespace = self.namespace.as_deref().unwrap_or_default();
+        self.what.key = name.map(|name| ObjectKey::namespaced(namespace, &name));
+        let metadata = answer.get_mut("metadata").filter(|_| is_made_up);
+        if let Some(metadata) = metadata.and_then(Value::as_object_mut) {
+            metadata.remove("name");
+        }
+    }
+
+    /// Takes down what would change.
+    fn compare(&mut self, answer: &Value, is_created: bool) {
+        let kind = answer.get("kind").and_then(Value::as_str);
         let old = match is_created {
             true => Some(Value::Object(Map::new())),
+            // Some subresources answer with another kind, which cannot be compared.
+            false if kind != self.gvk.as_ref().map(Gvk::kind) => None,
             false => self.before.as_ref().and_then(content),
         };
-        // Some subresources answer with another kind, which cannot be compared.
-        let is_it = is_created || kind == self.gvk.as_ref().map(Gvk::kind);
-        if let Some(old) = old.filter(|_| is_it) {
-            self.what.diff = Some(Diff::of(&old, answer, self.is_secret));
-        }
+        let diff = |old| Diff::of(&old, answer, self.is_secret);
+        self.what.diff = old.map(diff);
     }
 }
 
@@ -85,7 +100,7 @@ impl WriteReceipt for Receipt {
                 let answer = answer.unwrap_or_default();
                 if status.is_success() {
                     let is_created = status.as_u16() == 201 && self.what.subresource.is_none();
-                    self.answered(&answer, is_created);
+                    self.answered(answer, is_created);
                 } else {
                     let said = answer.get("message").and_then(Value::as_str);
                     // What is said of a Secret may be what is in it.
