@@ -85,7 +85,7 @@ fn judge(guards: &[Guard], write: &HandlerWrite<'_>, tripped: impl Fn(&Trip)) ->
     }
 }
 
-/// Tells people that a guard has tripped.
+/// Tells people that a guard has tripped: the one place for the log, and for an Event on the object.
 fn announce(write: &HandlerWrite<'_>, trip: &Trip) {
     let (kind, key, handler) = (write.gvk(), write.key(), write.handler());
     let why = trip.why();

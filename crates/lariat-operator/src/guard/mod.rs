@@ -50,6 +50,8 @@ use state::{Request, Ruling, State, Ticket};
 /// - A write is counted before it is sent, so workers cannot exceed a budget together, and given back if the API server
 ///   refused it. One whose end is not known stays counted.
 ///
+/// What it counted is in memory: a process that starts again starts with unused budgets, and has not tripped.
+///
 /// ```
 /// use std::time::Duration;
 /// use k8s_openapi::api::core::v1::Pod;

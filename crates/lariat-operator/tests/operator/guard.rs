@@ -382,3 +382,19 @@ async fn a_handler_that_is_no_reconciler_can_be_guarded_and_what_is_outside_is_n
         .unwrap();
     assert_eq!(left(&bench).await, 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_dropped_while_it_writes_has_used_its_budget() {
+    let bench = with_widgets(10).await;
+    let faults = bench.cluster.faults();
+    faults.add(Rule::new(Action::NoAnswer).verb("delete"));
+    let guard = Guard::new().deletes(Budget::rate(3, 1000 * MINUTE));
+    let reconciler = bench.operator.reconciler("reaper", &bench.widgets);
+    let options = HandlerOptions::default().timeout(SECOND);
+    let reconciler = reconciler.options(options).guard(guard.clone());
+    reconciler.register(reap).unwrap();
+    bench.start().await;
+    time::sleep(10 * MINUTE).await;
+    assert_eq!(bench.cluster.journal().count("delete", "widgets"), 3);
+    assert!(guard.state().is_tripped());
+}

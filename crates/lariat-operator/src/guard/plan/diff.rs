@@ -48,21 +48,21 @@ impl FieldChange {
 
     /// Returns the value there is, as JSON, if there is one. Values of Secrets are `(hidden)`; long ones are cut.
     #[must_use]
-    pub fn old(&self) -> Option<&str> {
+    pub fn before(&self) -> Option<&str> {
         self.old.as_deref()
     }
 
     /// Returns the value there would be, as JSON, if there would be one. Values of Secrets are `(hidden)`; long ones
     /// are cut.
     #[must_use]
-    pub fn new(&self) -> Option<&str> {
+    pub fn after(&self) -> Option<&str> {
         self.new.as_deref()
     }
 }
 
 impl fmt::Display for FieldChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (old, new) = (self.old().unwrap_or("-"), self.new().unwrap_or("-"));
+        let (old, new) = (self.before().unwrap_or("-"), self.after().unwrap_or("-"));
         write!(f, "{}: {old} → {new}", self.path)
     }
 }
@@ -216,7 +216,7 @@ mod tests {
         assert!(!format!("{diff:?}").contains("geheim"));
         let long = json!({"a": "ä".repeat(LONGEST)});
         let diff = Diff::of(&json!({}), &long, false);
-        let new = diff.changes[0].new().unwrap().chars().count();
+        let new = diff.changes[0].after().unwrap().chars().count();
         assert_eq!(new, LONGEST + 1);
     }
 
