@@ -7,7 +7,9 @@ use lariat_cache::{SharedCacheFactory, View};
 use lariat_controller::{SharedController, SharedControllerFactory};
 
 use crate::api::CachedApi;
+use crate::crd::Definitions;
 use crate::guard::Book;
+use crate::rbac::Needs;
 use crate::reconciler::Reconciler;
 
 /// A named program on a shared factory; a clone is the same operator.
@@ -28,6 +30,8 @@ pub(crate) struct Shared {
     pub(crate) caches: SharedCacheFactory,
     /// Set once nothing is written any more, only planned.
     pub(crate) plan: OnceLock<Book>,
+    pub(crate) definitions: Definitions,
+    pub(crate) needs: Needs,
 }
 
 impl Operator {
@@ -40,6 +44,8 @@ impl Operator {
                 name: name.into(),
                 caches: factory.caches().clone(),
                 plan: OnceLock::new(),
+                definitions: Definitions::default(),
+                needs: Needs::default(),
             }),
         }
     }
@@ -56,7 +62,7 @@ impl Operator {
         &self.factory
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Shared {
         &self.shared
     }
 

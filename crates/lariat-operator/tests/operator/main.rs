@@ -3,6 +3,8 @@
 mod bench;
 
 mod cached_api;
+mod crds;
 mod guard;
+mod permissions;
 mod planning;
 mod reconciling;
