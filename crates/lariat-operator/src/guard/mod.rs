@@ -48,7 +48,7 @@ use state::{Request, Ruling, State, Ticket};
 /// - Writes of `status` are not counted and never refused, so a handler can report what is wrong, nor is what is
 ///   [exempt](Self::exempt), nor rehearsals (`dryRun`).
 /// - A write is counted before it is sent, so workers cannot exceed a budget together, and given back if the API server
-///   refused it. One whose end is not known stays counted.
+///   refused it. One whose end is not known stays counted: no answer, an answer with a 5xx, a call that was dropped.
 ///
 /// What it counted is in memory: a process that starts again starts with unused budgets, and has not tripped.
 ///

@@ -78,7 +78,8 @@ impl Operator {
     ///
     /// That holds for the writes of reconcilers' calls through the factory's clients, Events and status among them where
     /// a reconciler sends those itself. Handlers that are not reconcilers of this operator write as ever, and so does
-    /// what is not in a call. Guards are not asked.
+    /// what is not in a call: definitions the operator [installs](Operator::installs) are installed. A rehearsal needs the
+    /// permissions of the write. Guards are not asked.
     ///
     /// Reconcilers see the answers, but the world stays as it is: what was created is not in the cache, and no change
     /// comes of it, so nothing loops unless a reconciler asks to be called again. A write to an object that is only
