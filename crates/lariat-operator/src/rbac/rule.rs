@@ -65,9 +65,11 @@ impl Rule {
         Self::of(kind).subresource("finalizers").verbs(["update"])
     }
 
-    /// Makes the rule for Events, which are created, and patched when they repeat.
+    /// Makes the rule for Events, which are created, and patched when they repeat, as a recorder does
+    /// [unless it is told otherwise](crate::EventApi): for [`EventApi::Events`](crate::EventApi::Events) it is on the
+    /// group `events.k8s.io`.
     pub fn events() -> Self {
-        Self::on("events.k8s.io", "events").verbs(["create", "patch"])
+        Self::on("", "events").verbs(["create", "patch"])
     }
 
     fn new(target: Target) -> Self {

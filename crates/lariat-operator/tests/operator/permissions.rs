@@ -249,7 +249,7 @@ async fn caches_need_what_they_do() {
     let expected = [
         "list, watch namespaces (for the cache of namespaces)",
         "get, list, watch secrets (for the cache of secrets)",
-        "create, patch events.events.k8s.io (for the operator)",
+        "create, patch events (for the operator)",
     ];
     assert_eq!(texts, expected);
 }
