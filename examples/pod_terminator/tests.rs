@@ -3,18 +3,22 @@
 use std::time::Duration;
 
 use fastrand::Rng;
+use http::HeaderValue;
+use http::header::AUTHORIZATION;
 use k8s_openapi::api::core::v1::Pod;
+use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
-use lariat::cluster::Cluster;
 use lariat::cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat::cluster::testing::{TestCluster, pod, wait_for_condition};
-use lariat::kube;
+use lariat::cluster::{Cluster, User};
 use lariat::kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use lariat::kube::{self, Client};
 use lariat::{Operator, SharedControllerFactory};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
+use tower::util::MapRequest;
 
 use super::{PodTerminator, PodTerminatorSpec, quota, register};
 
@@ -36,14 +40,19 @@ struct Program {
 
 impl Program {
     async fn start(cluster: &TestCluster) -> Self {
-        let factory = SharedControllerFactory::builder(cluster.client()).build();
+        let program = Self::new(cluster.client());
+        program.operator.start(2).await.expect("started");
+        program
+    }
+
+    fn new(client: Client) -> Self {
+        let factory = SharedControllerFactory::builder(client).build();
         let program = Self {
             operator: Operator::new("pod-terminator", &factory),
             tasks: TaskTracker::new(),
         };
         let registered = register(&program.operator, &program.tasks, Rng::with_seed(7));
         registered.expect("registered");
-        program.operator.start(2).await.expect("started");
         program
     }
 
@@ -57,19 +66,16 @@ impl Program {
 impl Bench {
     async fn new() -> Self {
         let cluster = Cluster::for_test().await;
-        let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
-        let definition = PodTerminator::crd();
-        let created = definitions
-            .create(&PostParams::default(), &definition)
-            .await;
-        created.expect("defined");
-        let name = "podterminators.chaos.spotahome.com";
-        let established = wait_for_condition(&definitions, name, "Established").await;
-        established.expect("established");
+        define(&cluster).await;
+        let program = Program::start(&cluster).await;
+        Self::of(cluster, program)
+    }
+
+    fn of(cluster: TestCluster, program: Program) -> Self {
         Self {
             terminators: Api::all(cluster.client()),
             pods: Api::all(cluster.client()),
-            program: Program::start(&cluster).await,
+            program,
             cluster,
         }
     }
@@ -90,7 +96,7 @@ impl Bench {
             "metadata": {"name": name},
             "spec": {"selector": {"app": "web"}, "periodSeconds": 10, "terminationPercent": 50},
         });
-        merge(&mut whole["spec"], spec);
+        merge(&mut whole["spec"], &spec);
         let terminator = serde_json::from_value(whole).expect("it is one");
         let created = self
             .terminators
@@ -130,7 +136,17 @@ impl Bench {
     }
 }
 
-fn merge(into: &mut Value, from: Value) {
+async fn define(cluster: &TestCluster) {
+    let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
+    let (params, definition) = (PostParams::default(), PodTerminator::crd());
+    let created = definitions.create(&params, &definition).await;
+    created.expect("defined");
+    let name = "podterminators.chaos.spotahome.com";
+    let established = wait_for_condition(&definitions, name, "Established").await;
+    established.expect("established");
+}
+
+fn merge(into: &mut Value, from: &Value) {
     let members = from.as_object().cloned().unwrap_or_default();
     into.as_object_mut().expect("an object").extend(members);
 }
@@ -422,7 +438,7 @@ async fn the_schema_refuses_what_makes_no_sense() {
         let mut whole = json!({
             "selector": {"app": "web"}, "periodSeconds": 10, "terminationPercent": 50,
         });
-        merge(&mut whole, spec.clone());
+        merge(&mut whole, &spec);
         let spec_of = serde_json::from_value(whole).unwrap();
         let refused = PodTerminator::new("chaos", spec_of);
         let created = bench
@@ -480,4 +496,49 @@ async fn a_dry_run_has_no_events() {
     bench.terminate("chaos", json!({"dryRun": true})).await;
     sleep(30 * SECOND).await;
     assert_eq!(bench.cluster.journal().count("create", "events"), 0);
+}
+
+/// Returns a client of whoever has the token.
+fn client_with(cluster: &TestCluster, token: &str) -> Client {
+    let bearer = format!("Bearer {token}").parse::<HeaderValue>();
+    let bearer = bearer.expect("it is a header");
+    let signed = move |mut request: http::Request<kube::client::Body>| {
+        let headers = request.headers_mut();
+        headers.insert(AUTHORIZATION, bearer.clone());
+        request
+    };
+    Client::new(MapRequest::new(cluster.service(), signed), "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_role_it_says_it_needs_is_enough() {
+    let account = User::new("system:serviceaccount:default:killer").group("system:serviceaccounts");
+    let builder = Cluster::builder().rbac().token_of("sesame", account);
+    let cluster = builder.for_test().await;
+    define(&cluster).await;
+    let program = Program::new(client_with(&cluster, "sesame"));
+    let role = program.operator.cluster_role("killer").await.unwrap();
+    let roles: Api<ClusterRole> = Api::all(cluster.client());
+    roles.create(&PostParams::default(), &role).await.unwrap();
+    let binding = json!({
+        "metadata": {"name": "killer"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "killer"},
+        "subjects": [{"kind": "ServiceAccount", "name": "killer", "namespace": "default"}],
+    });
+    let binding = serde_json::from_value(binding).unwrap();
+    let bindings: Api<ClusterRoleBinding> = Api::all(cluster.client());
+    bindings
+        .create(&PostParams::default(), &binding)
+        .await
+        .unwrap();
+    program.operator.checks_access();
+    program.operator.start(2).await.unwrap();
+    let bench = Bench::of(cluster, program).with_pods(10).await;
+    bench.terminate("chaos", json!({})).await;
+    sleep(11 * SECOND).await;
+    assert_eq!(bench.kills(), 5);
+    assert_eq!(bench.program.operator.events().status().sent, 5);
+    bench.delete("chaos").await;
+    settle().await;
+    assert!(bench.terminators.get_opt("chaos").await.unwrap().is_none());
 }
