@@ -1,1 +1,3 @@
 //! Apply: the objects an owner wants, and no others.
+
+mod owner;
