@@ -32,6 +32,10 @@ mod rbac;
 mod api;
 
 pub use api::{ApiError, CachedApi};
+pub use apply::{
+    Action, Applied, AppliedObject, Apply, ApplyError, Desired, FieldChange, FieldConflict,
+    Immutable, ObjectError, ObjectFailure, Plan, PlanStep, PlannedAction,
+};
 pub use lifecycle::OperatorError;
 pub use operator::Operator;
 pub use reconciler::{Reconcile, Reconciler, ReconcilerRegistration, Retry};

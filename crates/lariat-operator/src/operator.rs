@@ -25,6 +25,7 @@ pub struct Operator {
 pub(crate) struct Shared {
     pub(crate) name: Arc<str>,
     pub(crate) caches: SharedCacheFactory,
+    pub(crate) applied: crate::apply::Memory,
 }
 
 impl Operator {
@@ -36,6 +37,7 @@ impl Operator {
             shared: Arc::new(Shared {
                 name: name.into(),
                 caches: factory.caches().clone(),
+                applied: crate::apply::Memory::default(),
             }),
         }
     }

@@ -10,7 +10,7 @@ impl<K: View> Reconcile<K> {
     /// Returns the reference by which an object says that the reconciled one is its controller: `controller` and
     /// `blockOwnerDeletion` are true.
     ///
-    /// For objects that are written by hand; `apply` adds it by itself. An object in a namespace can
+    /// For objects that are written by hand; [`apply`](Self::apply) adds it by itself. An object in a namespace can
     /// only own objects of that namespace, and one without a namespace any: the garbage collector deletes an object
     /// whose reference leads elsewhere.
     ///
