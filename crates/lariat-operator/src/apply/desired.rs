@@ -230,8 +230,14 @@ mod tests {
     fn what_is_no_object_is_named() {
         let generated =
             json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "a-"}});
-        assert!(misfit(generated).starts_with("v1 Pod : it has no `metadata.name`"));
-        assert!(misfit(json!({"metadata": {"name": "a"}})).contains("a: it has no `apiVersion`"));
+        assert!(
+            misfit(generated)
+                .starts_with("v1 Pod : it cannot be applied: it has no `metadata.name`")
+        );
+        assert!(
+            misfit(json!({"metadata": {"name": "a"}}))
+                .contains("a: it cannot be applied: it has no `apiVersion`")
+        );
         for value in [json!(null), json!([1]), json!("text"), json!({"kind": 1})] {
             misfit(value);
         }

@@ -154,7 +154,7 @@ mod tests {
             assert!(!value.is_empty());
         }
         assert_ne!(label_value("a/b"), label_value("a:b"));
-        assert_eq!(label_value("a/b"), "a-b-e7e3f2190c0cc8b5");
+        assert_eq!(label_value("a/b"), "a-b-e620c3190468cf61");
     }
 
     #[test]

@@ -25,7 +25,16 @@ struct Entry {
     wanted: u64,
     uid: Uid,
     version: ResourceVersion,
-    content: Option<u64>,
+    content: Content,
+}
+
+/// Hashes of an object without what changes with each write.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Content {
+    /// The metadata, of an object with a generation, which grows with all that is neither metadata nor status.
+    metadata: Option<u64>,
+    /// The object without its status.
+    whole: Option<u64>,
 }
 
 /// The place of a set in the memory.
@@ -86,8 +95,7 @@ impl Place<'_> {
             return true;
         }
         // A new status is a new version too.
-        let content = now.json().and_then(|json| content(&json));
-        if content.is_none() || content != entry.content {
+        if !Content::of_cached(now).is_same(entry.content) {
             return false;
         }
         let version = now.version().clone();
@@ -107,7 +115,7 @@ impl Place<'_> {
             wanted,
             uid: uid.clone(),
             version: version.clone(),
-            content: content(json.as_bytes()),
+            content: Content::of(json.as_bytes()),
         };
         self.with(|entries| entries.insert(id.clone(), entry));
     }
@@ -125,17 +133,44 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Returns a hash of an object without its status, and without what changes with each write; `None` if it does
-/// not parse.
-fn content(json: &[u8]) -> Option<u64> {
-    let mut value: Value = serde_json::from_slice(json).ok()?;
-    let object = value.as_object_mut()?;
-    object.remove("status");
-    let metadata = object.get_mut("metadata")?.as_object_mut()?;
-    for name in ["resourceVersion", "managedFields", "generation"] {
-        metadata.remove(name);
+impl Content {
+    fn of_cached(object: &CachedObject) -> Self {
+        let Some(json) = object.json() else {
+            return Self::default();
+        };
+        let mut content = Self::of(&json);
+        if !object.has_content() {
+            // What is cached is the metadata, and looks like an object without anything else.
+            content.whole = None;
+        }
+        content
     }
-    serde_json::to_vec(&value).ok().map(|bytes| hash(&bytes))
+
+    /// Reads an object; nothing of one that does not parse.
+    fn of(json: &[u8]) -> Self {
+        Self::read(json).unwrap_or_default()
+    }
+
+    fn read(json: &[u8]) -> Option<Self> {
+        let mut value: Value = serde_json::from_slice(json).ok()?;
+        let object = value.as_object_mut()?;
+        object.remove("status");
+        let metadata = object.get_mut("metadata")?.as_object_mut()?;
+        metadata.remove("resourceVersion");
+        metadata.remove("managedFields");
+        let has_generation = metadata.contains_key("generation");
+        let of_metadata = serde_json::to_vec(metadata).ok()?;
+        let whole = serde_json::to_vec(&value).ok()?;
+        Some(Self {
+            metadata: has_generation.then(|| hash(&of_metadata)),
+            whole: Some(hash(&whole)),
+        })
+    }
+
+    fn is_same(self, other: Self) -> bool {
+        let same = |a: Option<u64>, b| a.is_some() && a == b;
+        same(self.metadata, other.metadata) || same(self.whole, other.whole)
+    }
 }
 
 #[cfg(test)]

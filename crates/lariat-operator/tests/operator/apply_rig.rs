@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 use kube::api::{Api, DynamicObject, PostParams};
 use lariat_cluster::Cluster;
@@ -31,7 +32,7 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// Has the reconciler watch what it makes: ConfigMaps, Secrets and Services.
+    /// Has the reconciler watch what it makes: ConfigMaps, Secrets, Services and Deployments.
     pub(crate) async fn watching() -> Self {
         let rig = Self::new(Bench::new().await);
         rig.register(&rig.bench.operator, &rig.bench.factory, true);
@@ -65,7 +66,8 @@ impl Rig {
             reconciler = reconciler
                 .owns(&factory.for_object::<ConfigMap>())
                 .owns(&factory.for_object::<Secret>())
-                .owns(&factory.for_object::<Service>());
+                .owns(&factory.for_object::<Service>())
+                .owns(&factory.for_object::<Deployment>());
         }
         // Not the factory itself, which would keep itself.
         let others = SharedControllerFactory::builder(self.bench.cluster.client()).build();
