@@ -5,8 +5,6 @@ use lariat_core::Gvk;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::error::ObjectError;
-
 /// The objects that an owner wants to exist, in any order; those of different kinds can be mixed.
 ///
 /// What is not a proper object is not refused here: it is reported by [`apply`](crate::Reconcile::apply) with everything
@@ -132,20 +130,15 @@ pub(super) struct Misfit {
     pub(super) gvk: Gvk,
     pub(super) namespace: Option<String>,
     pub(super) name: String,
-    pub(super) error: ObjectError,
+    pub(super) why: String,
 }
 
 fn read(object: Result<Value, Bad>) -> Result<Wanted, Misfit> {
-    let bad = |gvk, namespace, name, why: &str| {
-        let error = ObjectError::Malformed {
-            why: why.to_owned(),
-        };
-        Misfit {
-            gvk,
-            namespace,
-            name,
-            error,
-        }
+    let bad = |gvk, namespace, name, why: &str| Misfit {
+        gvk,
+        namespace,
+        name,
+        why: why.to_owned(),
     };
     let value = match object {
         Ok(value) => value,
@@ -220,24 +213,16 @@ mod tests {
 
     fn misfit(value: Value) -> String {
         let misfit = Desired::new().with_value(value).into_wanted().remove(0);
-        let Misfit {
-            gvk, name, error, ..
-        } = misfit.unwrap_err();
-        format!("{gvk} {name}: {error}")
+        let Misfit { gvk, name, why, .. } = misfit.unwrap_err();
+        format!("{gvk} {name}: {why}")
     }
 
     #[test]
     fn what_is_no_object_is_named() {
         let generated =
             json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"generateName": "a-"}});
-        assert!(
-            misfit(generated)
-                .starts_with("v1 Pod : it cannot be applied: it has no `metadata.name`")
-        );
-        assert!(
-            misfit(json!({"metadata": {"name": "a"}}))
-                .contains("a: it cannot be applied: it has no `apiVersion`")
-        );
+        assert!(misfit(generated).starts_with("v1 Pod : it has no `metadata.name`"));
+        assert!(misfit(json!({"metadata": {"name": "a"}})).contains("a: it has no `apiVersion`"));
         for value in [json!(null), json!([1]), json!("text"), json!({"kind": 1})] {
             misfit(value);
         }

@@ -15,8 +15,8 @@ const WRITTEN: usize = 5;
 
 /// Objects of a set that could not be applied or pruned; all others were.
 ///
-/// Returned from a reconciler with `?` it is tried again after a delay that grows.
-/// [`into_handler_error`](Self::into_handler_error) says more exactly when.
+/// Returned from a reconciler with `?` it is tried again after a delay that grows, whatever failed.
+/// [`into_handler_error`](Self::into_handler_error) makes an error that is not tried again if that cannot help.
 pub struct ApplyError {
     pub(super) set: String,
     pub(super) failures: Vec<ObjectFailure>,

@@ -65,7 +65,7 @@ impl Run<'_> {
         }
         let all = known.union(&wanted).cloned().collect();
         match self.annotate(&all).await {
-            Err(error) if Self::is_owner_gone(&error) => match self.is_owner_there().await {
+            Err(error) if Self::may_be_gone(&error) => match self.is_owner_there().await {
                 Ok(false) => Err(ObjectError::OwnerGone),
                 _ => Err(error),
             },

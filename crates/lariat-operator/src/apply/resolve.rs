@@ -59,7 +59,8 @@ impl Run<'_> {
                 },
                 Err(misfit) => {
                     let key = key_of(misfit.namespace.as_deref(), &misfit.name);
-                    failures.push(ObjectFailure::new(&misfit.gvk, &key, misfit.error));
+                    let error = malformed(&misfit.why);
+                    failures.push(ObjectFailure::new(&misfit.gvk, &key, error));
                 }
             }
         }

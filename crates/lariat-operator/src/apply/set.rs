@@ -133,7 +133,7 @@ impl Apply {
 
     /// Brings the objects of the set to what is wanted, and deletes those that are not wanted any more.
     ///
-    /// See the [module's words](crate::Reconcile::apply) on what is sent, and in which order.
+    /// [`Reconcile::apply`](crate::Reconcile::apply) says what is sent, and in which order.
     ///
     /// # Errors
     ///
@@ -213,8 +213,7 @@ impl<'a> Run<'a> {
         }
         if failures.is_empty() {
             self.set.place().keep(|id| wanted.contains(id));
-            let pruned = self.prune(&kinds, &targets, &mut applied).await;
-            failures = pruned;
+            failures = self.prune(&kinds, &targets, &mut applied).await;
         }
         match failures.is_empty() {
             true => Ok(applied),
@@ -226,8 +225,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Returns the error for a request that was refused because of the owner.
-    pub(super) fn is_owner_gone(error: &ObjectError) -> bool {
+    /// Returns whether a write of the owner may have been refused because it is gone, or another by now.
+    pub(super) fn may_be_gone(error: &ObjectError) -> bool {
         let ObjectError::Refused { source, .. } = error else {
             return false;
         };

@@ -1,6 +1,6 @@
 //! Whose objects are: a set neither takes nor deletes what others have.
 
-use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use kube::api::{Api, Patch, PatchParams};
 use lariat_operator::{Action, Apply, Immutable, PlannedAction};
 use serde_json::{Value, json};
 
@@ -287,5 +287,4 @@ prune     v1 ConfigMap default/two";
     });
     assert_eq!(writes.count(), 0);
     assert!(rig.config_map("two").await.is_some());
-    let _ = DeleteParams::default();
 }

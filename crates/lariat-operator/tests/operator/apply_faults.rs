@@ -61,7 +61,6 @@ async fn refusals_are_tried_again_until_all_is_there() {
         Action::Disconnect,
         Action::LoseReply,
         Action::Garble,
-        Action::ExceedQuota("few".to_owned()),
         Action::Reject("not today".to_owned()),
     ] {
         let rig = Rig::watching().await;
@@ -70,10 +69,11 @@ async fn refusals_are_tried_again_until_all_is_there() {
             .resource("configmaps")
             .verb("patch")
             .times(3);
-        rig.cluster().faults().add(rule);
+        let rule = rig.cluster().faults().add(rule);
         rig.want([config("one", "1"), config("two", "2"), service("web", 80)]);
         rig.bench.create("a", 1).await;
         time::sleep(20 * SECOND).await;
+        assert_eq!(rig.cluster().faults().hits(rule), 3, "{shown}");
         for name in ["one", "two"] {
             assert!(rig.config_map(name).await.is_some(), "{shown}");
         }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::bench::{Bench, Widget, settle};
 
-type Setup = dyn Fn(Apply, &SharedControllerFactory) -> Apply + Send + Sync;
+type Setup = dyn Fn(Apply) -> Apply + Send + Sync;
 type Call = Result<Applied, ApplyError>;
 
 /// The part of a rig the reconciler has too.
@@ -53,7 +53,7 @@ impl Rig {
             wanted: Arc::default(),
             calls: Arc::default(),
             plans: Arc::default(),
-            setup: Arc::new(Mutex::new(Arc::new(|set, _| set))),
+            setup: Arc::new(Mutex::new(Arc::new(|set| set))),
             name: Arc::new(Mutex::new("things".to_owned())),
         };
         Self { bench, state }
@@ -69,16 +69,14 @@ impl Rig {
                 .owns(&factory.for_object::<Service>())
                 .owns(&factory.for_object::<Deployment>());
         }
-        // Not the factory itself, which would keep itself.
-        let others = SharedControllerFactory::builder(self.bench.cluster.client()).build();
         let state = self.state.clone();
         let registered = reconciler.register(move |cx: Reconcile<Widget>| {
-            let (state, others) = (state.clone(), others.clone());
+            let state = state.clone();
             async move {
                 let (setup, name) = (state.setup.lock().clone(), state.name.lock().clone());
                 let wanted = state.wanted.lock().clone();
                 let desired = wanted.into_iter().fold(Desired::new(), Desired::with_value);
-                let set = setup(cx.apply_set(&name), &others);
+                let set = setup(cx.apply_set(&name));
                 if state.plans.lock().is_some() {
                     let plan = set.plan(desired).await;
                     state.plans.lock().get_or_insert_default().push(plan);
@@ -113,7 +111,7 @@ impl Rig {
 
     /// Sets how the set is applied.
     pub(crate) fn setup(&self, setup: impl Fn(Apply) -> Apply + Send + Sync + 'static) {
-        *self.state.setup.lock() = Arc::new(move |set, _| setup(set));
+        *self.state.setup.lock() = Arc::new(setup);
     }
 
     pub(crate) fn rename(&self, name: &str) {

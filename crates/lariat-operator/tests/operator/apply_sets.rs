@@ -1,13 +1,15 @@
 //! Sets of objects: applied, kept, pruned, and nothing sent while nothing changes.
 
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use lariat_cluster::testing::deployment;
-use lariat_operator::Action;
+use lariat_controller::Outcome;
+use lariat_operator::{Action, Desired, Reconcile};
 use serde_json::json;
 
 use crate::apply_rig::{Rig, config, service};
-use crate::bench::settle;
+use crate::bench::{Bench, Widget, settle};
 
 #[tokio::test(start_paused = true)]
 async fn what_is_wanted_is_created_with_a_reference_to_its_owner() {
@@ -261,4 +263,46 @@ async fn kinds_nobody_watches_are_applied_and_pruned_as_well() {
     rig.apply([config("one", "1")]).await;
     assert_eq!(rig.calls()[0], "1 unchanged, 1 pruned");
     assert_eq!(rig.cluster().journal().count("watch", "configmaps"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn typed_and_dynamic_objects_are_applied_in_a_set_named_after_the_reconciler() {
+    let bench = Bench::new().await;
+    let config_maps = bench.factory.for_object::<ConfigMap>();
+    let reconciler = bench.operator.reconciler("configures", &bench.widgets);
+    let registered = reconciler
+        .owns(&config_maps)
+        .register(|cx: Reconcile<Widget>| async move {
+            let metadata = |name: &str| kube::api::ObjectMeta {
+                name: Some(name.to_owned()),
+                ..Default::default()
+            };
+            let typed = ConfigMap {
+                metadata: metadata("typed"),
+                ..ConfigMap::default()
+            };
+            let dynamic: DynamicObject = serde_json::from_value(config("dynamic", "1"))?;
+            let mut desired = Desired::new().with(&typed);
+            if cx.object().spec.size > 0 {
+                desired = desired.with_dynamic(&dynamic);
+            }
+            match cx.apply(desired).await {
+                Ok(_) => Ok(Outcome::done()),
+                Err(error) => Err(error.into_handler_error()),
+            }
+        });
+    registered.unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    let api: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "default");
+    let typed = api.get("typed").await.unwrap();
+    assert_eq!(
+        typed.metadata.labels.unwrap()["lariat.dev/set"],
+        "configures"
+    );
+    assert!(api.get_opt("dynamic").await.unwrap().is_some());
+    bench.resize("a", 0).await;
+    settle().await;
+    assert!(api.get_opt("dynamic").await.unwrap().is_none());
 }
