@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 /// The objects that an owner wants to exist, in any order; those of different kinds can be mixed.
 ///
-/// What is not a proper object is not refused here: it is reported by [`apply`](crate::Reconcile::apply) with everything
-/// else, under what is known of its kind and name. An object of a kind in namespaces that names none gets the
-/// owner's. What only the API server sets (status, uid, resource version and so on) is left out.
+/// What is not a proper object is not refused here: it is reported by [`apply`](crate::Reconcile::apply) with
+/// everything else, under what is known of its kind and name. An object of a kind in namespaces that names none gets
+/// the owner's. What only the API server sets (status, uid, resource version and so on) is left out.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;

@@ -1,16 +1,17 @@
 //! Apply: the objects an owner wants, and no others.
 //!
 //! A set is the objects of one owner under one name, applied by one operator. Its members have three labels,
-//! `lariat.dev/owner-uid`, `lariat.dev/operator` and `lariat.dev/set`, and where that is legal a reference to the owner. The
-//! labels of ApplySets (KEP-3659) do not fit: those have one set for each parent, told by the parent's name, so that one
-//! that is made anew would inherit, and labels on the parent that call for a tool. What is taken over from there is to note
-//! the kinds of the members on the owner, before the first object of a kind exists.
+//! `lariat.dev/owner-uid`, `lariat.dev/operator` and `lariat.dev/set`, and where that is legal a reference to the
+//! owner. The labels of ApplySets (KEP-3659) do not fit: those have one set for each parent, told by the parent's
+//! name, so that one that is made anew would inherit, and labels on the parent that call for a tool. What is taken
+//! over from there is to note the kinds of the members on the owner, before the first object of a kind exists.
 //!
-//! The way of a call: `desired` → `resolve` (kinds, labels, references) → `kinds` (the note on the owner) → `object` (look,
-//! claim, send, rank by rank as in `order`) → `prune`. `memory` knows what needs no request, `plan` rehearses.
+//! The way of a call: `desired` → `resolve` (kinds, labels, references) → `kinds` (the note on the owner) → `object`
+//! (look, claim, send, rank by rank as in `order`) → `prune`. `memory` knows what needs no request, `plan`
+//! rehearses.
 //!
-//! **Invariant:** nothing is deleted but the very state that was looked at and found to be ours: by its labels, by its
-//! controller, and by the entry of our field manager.
+//! **Invariant:** nothing is pruned but the very state that was looked at and found to be ours: by its labels, by
+//! its controller, and by the entry of our field manager.
 
 mod desired;
 mod diff;
@@ -44,24 +45,24 @@ pub use report::{Action, Applied, AppliedObject};
 pub use set::{Apply, Immutable};
 
 impl<K: View> Reconcile<K> {
-    /// Brings the objects the reconciled one owns to what is wanted, by server-side apply, and deletes those it does not
-    /// want any more.
+    /// Brings the objects the reconciled one owns to what is wanted, by server-side apply, and deletes those it does
+    /// not want any more.
     ///
     /// Objects get a reference to their owner and labels by which they are found again. The field manager is the
     /// operator: fields it applied once and does not any more are removed, those of others are left alone, and those
-    /// others changed are taken back. Objects of others are never touched: neither what another owner controls, nor what
-    /// exists without being this owner's.
+    /// others changed are taken back. Objects of others are never touched: neither what another owner controls, nor
+    /// what exists without being this owner's.
     ///
     /// If nothing changes, nothing is sent, provided that the kinds are watched on the factory, as by
-    /// [`owns`](crate::Reconciler::owns). Of kinds that are not, each call asks for the objects that are wanted, applies them,
-    /// and lists those that may have to go.
+    /// [`owns`](crate::Reconciler::owns). Of kinds that are not, each call asks for the objects that are wanted,
+    /// applies them, and lists those that may have to go.
     ///
-    /// Namespaces, definitions and permissions are applied first, then configuration, workloads and the rest; what may
-    /// refuse others comes last. Pruning goes the other way, and does not happen in a call in which something could not
-    /// be applied. One failure does not stop the others.
+    /// Namespaces, definitions and permissions are applied first, then configuration, workloads and the rest; what
+    /// may refuse others comes last. Pruning goes the other way, and does not happen in a call in which something
+    /// could not be applied. One failure does not stop the others.
     ///
-    /// The set has the name of the reconciler; reconcilers, operators and owners do not get in each other's way. Which kinds
-    /// it has is noted in an annotation of the owner. For another name and for options there is
+    /// The set has the name of the reconciler; reconcilers, operators and owners do not get in each other's way.
+    /// Which kinds it has is noted in an annotation of the owner. For another name and for options there is
     /// [`apply_set`](Self::apply_set).
     ///
     /// ```no_run

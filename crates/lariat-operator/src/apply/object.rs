@@ -151,8 +151,8 @@ impl Run<'_> {
         }
     }
 
-    /// Returns whether an object whose fields cannot be changed is to be replaced. One that is being adopted is not: it
-    /// may hold what nobody can bring back.
+    /// Returns whether an object whose fields cannot be changed is to be replaced. One that is being adopted is not:
+    /// it may hold what nobody can bring back.
     pub(super) fn replaces(&self, before: &Existing) -> bool {
         let is_member = self.set.marks.read(&before.marks) == Membership::Ours;
         self.set.options.immutable == Immutable::Replace && is_member

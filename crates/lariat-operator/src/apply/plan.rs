@@ -15,8 +15,8 @@ use super::resolve::Target;
 use super::send::parse;
 use super::set::Run;
 
-/// What applying a set would do, object by object, in the order in which it would be done. Its `Display` is for people:
-/// a line for each object, and one for each field that would change.
+/// What applying a set would do, object by object, in the order in which it would be done. Its `Display` is for
+/// people: a line for each object, and one for each field that would change.
 #[derive(Debug, Default)]
 pub struct Plan {
     steps: Vec<PlanStep>,

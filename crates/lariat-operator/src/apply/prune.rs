@@ -168,8 +168,8 @@ impl Run<'_> {
         Err(ObjectError::Changing)
     }
 
-    /// Returns whether an object is the set's: by its labels, by its controller, and because this operator applied it.
-    /// Copies of objects have the labels of the original.
+    /// Returns whether an object is the set's: by its labels, by its controller, and because this operator applied
+    /// it. Copies of objects have the labels of the original.
     pub(super) fn may_delete(&self, surplus: &Surplus, meta: &Meta) -> bool {
         let is_member = self.set.marks.read(&Found::from(meta)) == Membership::Ours;
         let controller = Existing::from(meta).controller;

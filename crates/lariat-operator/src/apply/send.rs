@@ -190,8 +190,8 @@ fn conflicts(status: &Status) -> Vec<FieldConflict> {
     conflicts.map(read).collect()
 }
 
-/// Returns the fields a refusal calls immutable. There is no code for it, only words, and these are those of the kinds
-/// of Kubernetes; definitions of others say what they like, mostly "immutable".
+/// Returns the fields a refusal calls immutable. There is no code for it, only words, and these are those of the
+/// kinds of Kubernetes; definitions of others say what they like, mostly "immutable".
 fn immutable_fields(status: &Status) -> Vec<String> {
     const WORDS: [&str; 5] = [
         "immutable",

@@ -72,8 +72,8 @@ impl Apply {
         }
     }
 
-    /// Sets whether fields others manage are taken over (default: yes, as Kubernetes advises controllers to do). If not, a
-    /// field whose value differs is an error that names who manages it: [`ObjectError::Conflicts`].
+    /// Sets whether fields others manage are taken over (default: yes, as Kubernetes advises controllers to do). If
+    /// not, a field whose value differs is an error that names who manages it: [`ObjectError::Conflicts`].
     pub fn force(mut self, force: bool) -> Self {
         self.options.force = force;
         self
@@ -117,15 +117,15 @@ impl Apply {
 
     /// Does not note on the owner which kinds the set has (default: it does, in an annotation, when that changes).
     ///
-    /// For owners the operator may not or should not patch. Kinds that are neither among the objects of a call nor told by
-    /// [`prunes`](Self::prunes) are not looked through then.
+    /// For owners the operator may not or should not patch. Kinds that are neither among the objects of a call nor
+    /// told by [`prunes`](Self::prunes) are not looked through then.
     pub fn without_annotation(mut self) -> Self {
         self.options.annotates = false;
         self
     }
 
-    /// Takes over the objects of a set of another name, of the same owner and operator: what it was called before. That
-    /// set must not be in use any more.
+    /// Takes over the objects of a set of another name, of the same owner and operator: what it was called before.
+    /// That set must not be in use any more.
     pub fn formerly(mut self, name: &str) -> Self {
         self.marks.former.push(label_value(name));
         self
@@ -137,8 +137,8 @@ impl Apply {
     ///
     /// # Errors
     ///
-    /// Objects that could not be applied or deleted; all others were, except that nothing is deleted in a call in which
-    /// something could not be applied.
+    /// Objects that could not be applied or deleted; all others were, except that nothing is deleted in a call in
+    /// which something could not be applied.
     ///
     /// # Cancel safety
     ///
@@ -150,7 +150,8 @@ impl Apply {
 
     /// Tells what [`apply`](Self::apply) would do, by rehearsing it on the API server. Nothing is written.
     ///
-    /// What an object needs that does not exist yet, such as its namespace or its definition, makes its rehearsal fail.
+    /// What an object needs that does not exist yet, such as its namespace or its definition, makes its rehearsal
+    /// fail.
     ///
     /// # Cancel safety
     ///
