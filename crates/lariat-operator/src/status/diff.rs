@@ -17,8 +17,8 @@ pub(super) fn without_nulls(value: Value) -> Value {
     }
 }
 
-/// Returns the merge patch that makes `to` of `from`, or `None` if they are the same; lists are replaced as a whole. Both
-/// are without nulls.
+/// Returns the merge patch that makes `to` of `from`, or `None` if they are the same; lists are replaced as a whole.
+/// Both are without nulls.
 pub(super) fn merge_patch(from: &Value, to: &Value) -> Option<Value> {
     let (Value::Object(before), Value::Object(after)) = (from, to) else {
         return (!is_same(from, to)).then(|| to.clone());
