@@ -13,6 +13,7 @@ use lariat::operator::{Event, Recorder};
 use lariat::prelude::*;
 use lariat::{CancellationToken, describe};
 use parking_lot::Mutex;
+use tokio::sync::MutexGuard;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use tokio_util::task::TaskTracker;
 
@@ -22,7 +23,7 @@ use crate::{Paint, tell};
 
 /// The killers of an operator, at most one for each PodTerminator; a clone is the same ones.
 #[derive(Clone)]
-pub struct Killers(Arc<Shared>);
+pub(super) struct Killers(Arc<Shared>);
 
 struct Shared {
     pods: CachedApi<Pod>,
@@ -72,13 +73,13 @@ impl Killers {
     /// Starts the killer of an object, unless one runs that has the same spec.
     ///
     /// One with another spec is ended first: two of them never run at a time.
-    pub(super) async fn ensure(&self, cx: &Reconcile<PodTerminator>) -> HandlerResult {
+    pub(super) async fn ensure(&self, cx: &Reconcile<PodTerminator>) -> Result<(), HandlerError> {
         let spec = &cx.object().spec;
         if self.running(cx.key()).is_some_and(|one| one.does(spec)) {
-            return Ok(Outcome::done());
+            return Ok(());
         }
-        let query = round::query(spec).map_err(HandlerError::terminal)?;
         self.stop(cx.key()).await;
+        let query = round::query(spec)?;
         // It ends with the operator at the latest.
         let stop = cx.stopping().child_token();
         let running = Running {
@@ -98,7 +99,7 @@ impl Killers {
             let _ended = ended;
             killer.run().await;
         });
-        Ok(Outcome::done())
+        Ok(())
     }
 
     /// Ends the killer of a key, if there is one; when this returns, it kills no more.
@@ -123,38 +124,35 @@ impl Killer {
     async fn run(self) {
         let spec = &self.object.spec;
         let (percent, seconds) = (spec.termination_percent, spec.period_seconds.max(1));
-        self.tell(
-            Paint::Green,
-            format_args!("kills {percent} % of its pods every {seconds} s"),
-        );
+        let verb = if spec.dry_run { "would kill" } else { "kills" };
+        let what = format!("{verb} {percent} % of its pods every {seconds} s");
+        self.tell(Paint::Green, what);
         let period = Duration::from_secs(seconds.unsigned_abs().into());
         let mut rounds = interval_at(Instant::now() + period, period);
         rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut last = String::new();
         loop {
             // A stop ends the wait for the time and for the turn, but not what is under way.
-            let mut dice = tokio::select! {
+            let dice = tokio::select! {
                 biased;
                 () = self.stop.cancelled() => break,
                 dice = async { rounds.tick().await; self.shared.dice.lock().await } => dice,
             };
-            let played = round::play(
-                &self.shared.pods,
-                (spec, &self.query),
-                &mut dice,
-                &self.stop,
-            )
-            .await;
-            drop(dice);
-            match played {
-                Ok(round) => self.report(&round, &mut last),
-                Err(error) => self.tell(
-                    Paint::Red,
-                    format_args!("cannot see pods: {}", describe(&error)),
-                ),
-            }
+            self.round(dice, &mut last).await;
         }
         self.tell(Paint::Dim, "kills no more");
+    }
+
+    async fn round(&self, mut dice: MutexGuard<'_, Rng>, last: &mut String) {
+        let what = (&self.object.spec, &self.query);
+        let played = round::play(&self.shared.pods, what, &mut dice, &self.stop).await;
+        match played {
+            Ok(round) => self.report(&round, last),
+            Err(error) => {
+                let why = describe(&error);
+                self.tell(Paint::Red, format_args!("cannot see pods: {why}"));
+            }
+        }
     }
 
     /// Tells what came of a round, unless nothing was killed and that is no news.
@@ -212,13 +210,5 @@ impl Round {
             ..spec.clone()
         };
         self.quota < round::quota(self.alive, &unlimited)
-    }
-}
-
-impl fmt::Debug for Killers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Killers")
-            .field("running", &self.0.running.lock().len())
-            .finish_non_exhaustive()
     }
 }

@@ -4,19 +4,19 @@
 //! where it sees, and kills, pods of its own namespace only. With `-- --seed 7` the same pods have bad luck each time.
 //! With `-- --watch` make PodTerminators yourself, in the namespace it tells.
 
+mod crowd;
+
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use fastrand::Rng;
-use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Pod;
-use lariat::cluster::testing::{PATIENCE, deployment, eventually, wait_for, wait_until_gone};
-use lariat::kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use lariat::cluster::testing::wait_until_gone;
+use lariat::kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat::prelude::*;
 use lariat::{FactoryBuilder, Selection, cache::KindOptions};
 use lariat_examples::pod_terminator::{self, PodTerminator};
-use lariat_examples::{About, Flag, Options, Stage, perform_with};
+use lariat_examples::{About, Flag, Options, RUN, Stage, perform_with};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -29,9 +29,6 @@ const ABOUT: About = About {
         help: "a number that decides who is killed",
     }],
 };
-
-/// The label of the PodTerminators that are ours: on a cluster there may be others.
-const RUN: &str = "lariat.dev/run";
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -67,7 +64,7 @@ async fn story(stage: &Stage) -> Result<()> {
     let terminators: Api<PodTerminator> = Api::all(stage.client.clone());
     let name = stage.namespace.replace("pod-terminator", "chaos");
     stage.step("a Deployment wants ten pods");
-    ten_pods(stage).await?;
+    crowd::ten_pods(stage).await?;
 
     stage.step("half of them are to be killed every second: a dry run");
     let terminator = json!({
@@ -85,70 +82,31 @@ async fn story(stage: &Stage) -> Result<()> {
     sleep(Duration::from_millis(1300)).await;
 
     stage.step("now in earnest; seven must stay, and the Deployment replaces what is killed");
-    let before = pods(stage).await?;
+    let before = crowd::pods(stage).await?;
     let spec = json!({"dryRun": false, "minimumInstances": 7});
     change(&terminators, &name, &spec).await?;
-    gone(stage, &before, 3).await?;
-    all_ready(stage).await?;
+    crowd::gone(stage, &before, 3).await?;
+    crowd::all_ready(stage).await?;
 
     stage.step("now a quarter of them, without a minimum: another spec is another killer");
-    let before = pods(stage).await?;
+    let before = crowd::pods(stage).await?;
     let spec = json!({"terminationPercent": 25, "minimumInstances": 0});
     change(&terminators, &name, &spec).await?;
-    gone(stage, &before, 2).await?;
+    crowd::gone(stage, &before, 2).await?;
 
     stage.step("the PodTerminator is deleted; its finalizer holds it until the killer has ended");
     terminators.delete(&name, &DeleteParams::default()).await?;
     wait_until_gone(&terminators, &name).await?;
-    all_ready(stage).await?;
-    let before = pods(stage).await?;
+    crowd::all_ready(stage).await?;
+    let before = crowd::pods(stage).await?;
     sleep(Duration::from_millis(1300)).await;
-    let after = pods(stage).await?;
+    let after = crowd::pods(stage).await?;
     let left = before.iter().filter(|uid| after.contains(uid)).count();
     stage.step(format_args!(
         "more than a second later, {left} of {} pods live on",
         before.len()
     ));
     Ok(())
-}
-
-async fn ten_pods(stage: &Stage) -> Result<()> {
-    let web = deployment("web", 10).namespace(&stage.namespace);
-    let image = "/spec/template/spec/containers/0/image";
-    web.set(image, "registry.k8s.io/pause:3.10")
-        .create(&stage.client)
-        .await?;
-    all_ready(stage).await
-}
-
-async fn all_ready(stage: &Stage) -> Result<()> {
-    let ready = |web: &Deployment| {
-        let status = web.status.as_ref();
-        status.and_then(|status| status.ready_replicas) == Some(10)
-    };
-    wait_for(&stage.api::<Deployment>(), "web", ready).await?;
-    Ok(())
-}
-
-/// Returns the uids of the pods.
-async fn pods(stage: &Stage) -> Result<Vec<Option<String>>> {
-    let pods = stage.api::<Pod>().list(&ListParams::default()).await?;
-    let alive = pods
-        .items
-        .into_iter()
-        .filter(|pod| pod.metadata.deletion_timestamp.is_none());
-    Ok(alive.map(|pod| pod.metadata.uid).collect())
-}
-
-/// Waits until so many of the pods are gone.
-async fn gone(stage: &Stage, before: &[Option<String>], wanted: usize) -> Result<()> {
-    let look = async || -> Result<()> {
-        let now = pods(stage).await?;
-        let gone = before.iter().filter(|uid| !now.contains(uid)).count();
-        ensure!(gone >= wanted, "{gone} of {wanted} pods are gone");
-        Ok(())
-    };
-    Ok(eventually(PATIENCE, look).await?)
 }
 
 async fn change(terminators: &Api<PodTerminator>, name: &str, spec: &Value) -> Result<()> {

@@ -1,11 +1,11 @@
 //! Chaos on purpose: a `PodTerminator` kills a share of the pods it selects, again and again.
 //!
 //! What a reconciler does ends with its call. What goes on behind it, here one task for each object, needs an owner:
-//! [`Killers`] starts a task for what is there, replaces it when the spec changes, and ends it before the finalizer
+//! `Killers` starts a task for what is there, replaces it when the spec changes, and ends it before the finalizer
 //! lets the object go. The tasks are the program's, which waits for them when the operator has stopped.
 //!
-//! A guard of the reconciler would see nothing of this: it counts what is written in the reconciler's calls. What limits a
-//! killer is its spec.
+//! A guard of the reconciler would see nothing of this, since it counts what is written in the reconciler's calls: what
+//! limits a killer is its spec.
 //!
 //! (That something happens at intervals would not need a task: `Outcome::requeue_after` is one line. A task is for
 //! what has a life of its own, such as a connection or a subscription.)
@@ -18,16 +18,14 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use fastrand::Rng;
 use k8s_openapi::api::core::v1::Pod;
+use killer::Killers;
 use kube::CustomResource;
 use lariat::kube;
-use lariat::operator::{Finalizer, Rule};
+use lariat::operator::{Event, Finalizer, Rule};
 use lariat::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio_util::task::TaskTracker;
-
-pub use killer::Killers;
-pub use round::quota;
 
 #[cfg(test)]
 mod tests;
@@ -98,13 +96,11 @@ pub fn register(operator: &Operator, tasks: &TaskTracker, dice: Rng) -> Result<(
 
 /// Has a killer run that does what the spec says; the one that does so already is left alone.
 async fn start(killers: Killers, cx: Reconcile<PodTerminator>) -> HandlerResult {
-    if cx.object().spec.selector.is_empty() {
-        killers.stop(cx.key()).await;
-        return Err(HandlerError::terminal(
-            "the selector is empty, which would be every pod of the cluster",
-        ));
+    let started = killers.ensure(&cx).await;
+    if let Err(error) = &started {
+        cx.event(Event::warning("NoKiller", error.to_string()));
     }
-    killers.ensure(&cx).await
+    started.map(|()| Outcome::done())
 }
 
 /// Stops the killer; when this returns, no pod will be killed any more.

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use lariat::kube::api::{DeleteParams, Preconditions};
 use lariat::operator::ApiError;
 use lariat::prelude::*;
-use lariat::{CancellationToken, LabelSelector, SelectorError, cache::Query, describe};
+use lariat::{CancellationToken, LabelSelector, cache::Query, describe};
 use tokio::time::timeout;
 
 use super::PodTerminatorSpec;
@@ -30,8 +30,7 @@ pub(super) struct Round {
 }
 
 /// Returns how many of so many pods are killed: the share, unless that would leave fewer than the minimum.
-#[must_use]
-pub fn quota(alive: usize, spec: &PodTerminatorSpec) -> usize {
+pub(super) fn quota(alive: usize, spec: &PodTerminatorSpec) -> usize {
     // The schema refuses what is negative or more than all; an object may be older than its schema.
     let percent = usize::try_from(spec.termination_percent).unwrap_or(0);
     let minimum = usize::try_from(spec.minimum_instances).unwrap_or(0);
@@ -40,17 +39,21 @@ pub fn quota(alive: usize, spec: &PodTerminatorSpec) -> usize {
 }
 
 /// Returns which pods a spec is about.
-pub(super) fn query(spec: &PodTerminatorSpec) -> Result<Query, SelectorError> {
+pub(super) fn query(spec: &PodTerminatorSpec) -> Result<Query, HandlerError> {
+    if spec.selector.is_empty() {
+        let why = "the selector is empty, which would be every pod there is";
+        return Err(HandlerError::terminal(why));
+    }
     let labels = spec.selector.iter();
     let labels: Vec<String> = labels
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
-    let labels: LabelSelector = labels.join(",").parse()?;
+    let labels: Result<LabelSelector, _> = labels.join(",").parse();
     let query = match &spec.namespace {
         Some(namespace) => Query::in_namespace(namespace),
         None => Query::all(),
     };
-    Ok(query.labels(labels))
+    Ok(query.labels(labels.map_err(HandlerError::terminal)?))
 }
 
 /// Kills the share of a spec. One pod that cannot be killed does not save the others; a stop does.

@@ -11,5 +11,5 @@ pub use console::{Paint, error_exit, hush, log_errors, output_closed, paint, say
 pub use options::{Flag, Options};
 pub use place::Place;
 pub use setup::{delete, ensure, ensure_namespace, unique};
-pub use stage::{About, Stage, perform, perform_with};
+pub use stage::{About, RUN, Stage, perform, perform_with};
 pub use table::Table;

@@ -19,6 +19,8 @@ use super::{
     paint, say, unique,
 };
 
+/// The label of what an example makes outside of its namespace; its value is the namespace.
+pub const RUN: &str = "lariat.dev/run";
 /// How many workers each kind gets.
 const WORKERS: usize = 2;
 /// How long the objects of an example may take to go, finalizers included.
@@ -237,9 +239,7 @@ impl Stage {
             let all: Api<DynamicObject> = Api::all_with(self.client.clone(), resource);
             loop {
                 let listed = all.list(&ListParams::default()).await?;
-                let ours = |object: &&DynamicObject| {
-                    *is_new || object.metadata.namespace.as_deref() == Some(&self.namespace)
-                };
+                let ours = |object: &&DynamicObject| *is_new || self.made(object);
                 let mut left = listed.items.iter().filter(ours).peekable();
                 if left.peek().is_none() {
                     break;
@@ -251,6 +251,13 @@ impl Stage {
             }
         }
         Ok(())
+    }
+
+    /// Whether an object is the example's, by its namespace or its label.
+    fn made(&self, object: &DynamicObject) -> bool {
+        let meta = &object.metadata;
+        let run = meta.labels.as_ref().and_then(|labels| labels.get(RUN));
+        meta.namespace.as_ref().or(run) == Some(&self.namespace)
     }
 
     async fn remove(&self, resource: &ApiResource, object: &DynamicObject) -> Result<()> {
