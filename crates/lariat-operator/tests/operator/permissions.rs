@@ -112,12 +112,11 @@ async fn without_any_of_the_rules_the_check_says_so_and_the_program_does_not_wor
             let missing: Vec<String> = error.missing().iter().map(|each| each.path()).collect();
             assert_eq!(missing, [permission.path()], "{error}");
             assert!(error.missing()[0].verbs.keys().eq([verb]), "{error}");
-            // Only clusters with OwnerReferencesPermissionEnforcement ask for the first; a single object is read when a
-            // cache is behind; and the embedded cluster wants `patch` alone of an apply that creates.
+            // Only clusters with OwnerReferencesPermissionEnforcement ask for the first, and a single object is read when a
+            // cache is behind.
             let is_in_reserve = permission.subresource == "finalizers"
                 || verb == "get" && permission.resource != "secrets" && permission.group.is_empty()
-                || verb == "get" && permission.group == "demo.dev"
-                || verb == "create" && permission.resource == "configmaps";
+                || verb == "get" && permission.group == "demo.dev";
             if !is_in_reserve {
                 assert!(
                     !program.works().await,
