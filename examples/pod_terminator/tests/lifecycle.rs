@@ -5,7 +5,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 use super::super::FINALIZER;
-use super::bench::{Bench, Program, SECOND, settle};
+use super::bench::{Bench, Program, SECOND};
 
 #[tokio::test(start_paused = true)]
 async fn another_spec_is_another_killer_and_the_old_one_kills_no_more() {
