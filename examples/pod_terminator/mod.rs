@@ -14,6 +14,7 @@ mod killer;
 mod round;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use anyhow::Result;
 use fastrand::Rng;
@@ -32,6 +33,9 @@ mod tests;
 
 /// Holds a PodTerminator that is being deleted until its killer has ended.
 pub const FINALIZER: &str = "finalizer.chaos.spotahome.com/pod-killer";
+
+/// How often it is looked whether killers still run.
+const LOOK: Duration = Duration::from_secs(30);
 
 /// Which pods are killed, how many of them, and how often.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -88,6 +92,8 @@ pub fn register(operator: &Operator, tasks: &TaskTracker, dice: Rng) -> Result<(
         .finalizer(Finalizer::new(FINALIZER), move |cx| stop(going.clone(), cx))
         // Somebody may have removed the finalizer by hand.
         .on_gone(move |cx| stop(gone.clone(), cx))
+        // A stop of the operator ends killers too, and when it starts again nothing has changed.
+        .requeue_after(LOOK)
         .needs(Rule::of(&pods).verbs(["delete"]))
         .needs(Rule::events())
         .register(move |cx| start(killers.clone(), cx))?;

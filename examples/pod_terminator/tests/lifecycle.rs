@@ -134,3 +134,17 @@ async fn a_selector_that_is_none_ends_the_killer_and_says_so() {
     sleep(11 * SECOND).await;
     assert_eq!(bench.kills(), 5);
 }
+
+/// As after the loss of a lease: what did not change is not reconciled again by the start.
+#[tokio::test(start_paused = true)]
+async fn an_operator_that_is_started_again_has_killers_again() {
+    let bench = Bench::new().await.with_pods(10).await;
+    bench.terminate("chaos", json!({})).await;
+    bench.program.stop().await;
+    assert!(bench.program.tasks.is_empty());
+    sleep(60 * SECOND).await;
+    bench.program.operator.start(2).await.unwrap();
+    sleep(super::super::LOOK + 11 * SECOND).await;
+    assert_eq!(bench.program.tasks.len(), 1);
+    assert_ne!(bench.kills(), 0);
+}
