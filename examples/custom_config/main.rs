@@ -1,7 +1,7 @@
 //! A controller with everything chosen: one worker, five retries, a timeout, a resync every 45 s.
 //!
-//! Run: `cargo run --example custom_config` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster of yours. The
-//! story has shorter times than the defaults; `-- --watch --resync-s 45` has the original's.
+//! Run: `cargo run --example custom_config` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster of yours.
+//! The story has shorter times than the defaults; `-- --watch --resync-s 45` has the original's.
 
 use std::process::ExitCode;
 use std::time::Duration;

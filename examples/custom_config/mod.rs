@@ -1,7 +1,7 @@
 //! How a controller is run: workers, retries, timeouts, resyncs.
 //!
-//! What can be chosen has three places: all kinds of a factory, one kind, one handler. What is not said for a handler is
-//! as its kind says, then as the factory says.
+//! What can be chosen has three places: all kinds of a factory, one kind, one handler. What is not said for a handler
+//! is as its kind says, then as the factory says.
 
 use std::future::pending;
 use std::time::Duration;
@@ -45,7 +45,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Tells a factory: a timeout for all handlers of all kinds, and the workers of one kind, with the way it is cached.
+    /// Tells a factory: a timeout for all handlers of all kinds, and the workers of one kind with the way it is cached.
     pub fn configure(&self, builder: FactoryBuilder, pods: KindOptions) -> FactoryBuilder {
         let everybody = HandlerOptions::default().timeout(self.timeout);
         let pods = ControllerOptions::default()
