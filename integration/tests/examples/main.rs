@@ -1,3 +1,9 @@
 //! The examples as processes: what they print, and that they end well.
 
+mod concurrency;
+mod custom_config;
+mod metrics;
+mod multi_resource;
+mod pod_logger;
+mod pod_terminator;
 mod quickstart;
