@@ -76,3 +76,19 @@ impl<K> PendingReconciler for Reconciler<K> {
         self
     }
 }
+#[derive(Debug)]
+pub struct Finalizer;
+impl Finalizer {
+    pub fn new(_: &str) -> Self {
+        Self
+    }
+}
+pub trait PendingFinalizer<K>: Sized {
+    fn finalizer<F, Fut>(self, _: Finalizer, _: F) -> Self
+    where
+        F: Fn(Reconcile<K>) -> Fut,
+    {
+        self
+    }
+}
+impl<K> PendingFinalizer<K> for Reconciler<K> {}

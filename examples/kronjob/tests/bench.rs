@@ -7,16 +7,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::Event;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use kube::ResourceExt;
 use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
-use kube::{CustomResourceExt, ResourceExt};
 use lariat::cluster::Cluster;
-use lariat::cluster::testing::{TestCluster, wait_for_condition};
+use lariat::cluster::testing::TestCluster;
 use lariat::{Operator, SharedControllerFactory};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use crate::define;
 use crate::kronjob::{Clock, JobTemplate, KronJob, KronJobSpec, KronJobStatus, register};
 
 pub(super) struct Bench {
@@ -58,17 +58,7 @@ impl Bench {
 
     /// Makes an operator, ten seconds after a full hour.
     pub(super) async fn on(cluster: TestCluster) -> Self {
-        let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
-        let created = definitions
-            .create(&PostParams::default(), &KronJob::crd())
-            .await;
-        created.expect("the kind can be defined");
-        let established = wait_for_condition(
-            &definitions,
-            "kronjobs.batch.tutorial.skuber.io",
-            "Established",
-        );
-        established.await.expect("it is established");
+        define::<KronJob>(&cluster.client()).await;
         let cluster_time = Clock::fast(1);
         let ahead = Arc::new(AtomicU32::new(0));
         let (time, by) = (cluster_time.clone(), Arc::clone(&ahead));
