@@ -129,7 +129,6 @@ impl Counter {
             desired_replicas: desired(spec, current_replicas),
         };
         if cx.object().status.as_ref() != Some(&status) {
-            self.apply(cx.key(), &status).await?;
             let (current, desired) = (status.current_replicas, status.desired_replicas);
             let (colour, what) = match current == desired {
                 true => (Paint::Green, format!("{current} ready")),
@@ -139,6 +138,7 @@ impl Counter {
                 ),
             };
             tell("Autoscaler", cx.key().name(), colour, what);
+            self.apply(cx.key(), &status).await?;
         }
         Ok(Outcome::done())
     }
