@@ -10,6 +10,7 @@ use crate::api::CachedApi;
 use crate::crd::Definitions;
 use crate::rbac::Needs;
 use crate::reconciler::Reconciler;
+use crate::status::Applied;
 
 /// A named program on a shared factory; a clone is the same operator.
 ///
@@ -29,6 +30,7 @@ pub(crate) struct Shared {
     pub(crate) caches: SharedCacheFactory,
     pub(crate) definitions: Definitions,
     pub(crate) needs: Needs,
+    pub(crate) applied: Applied,
 }
 
 impl Operator {
@@ -42,6 +44,7 @@ impl Operator {
                 caches: factory.caches().clone(),
                 definitions: Definitions::default(),
                 needs: Needs::default(),
+                applied: Applied::default(),
             }),
         }
     }

@@ -199,6 +199,15 @@ impl<K: View> Reconciler<K> {
         self
     }
 
+    /// Says that the reconciler writes the status of its objects, for [`Operator::rules`].
+    /// [`report_errors`](Self::report_errors) says so too.
+    pub fn writes_status(self) -> Self {
+        // They are read when they changed meanwhile.
+        let get = Rule::of(self.kind()).verbs(["get"]);
+        let status = Rule::status(self.kind());
+        self.needs(get).needs(status)
+    }
+
     /// Says that the reconciler applies objects of a kind, as their owner; see [`Rule::apply`] and [`Rule::owner`].
     pub fn applies<B: View>(self, other: &SharedController<B>) -> Self {
         let owner = Rule::owner(self.kind());
