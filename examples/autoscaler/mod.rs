@@ -14,17 +14,17 @@ mod tests;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::pending::{Event, Finalizer, Pending as _, PendingFinalizer as _};
 use anyhow::Result;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Preconditions};
 use kube::{CustomResource, ResourceExt};
 use lariat::Query;
-use lariat::operator::ReconcilerRegistration;
+use lariat::operator::{Finalizer, ReconcilerRegistration};
 use lariat::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::pending::{Event, Pending as _};
 use crate::{Paint, tell};
 
 /// The label of a pod that tells the namespace of its Autoscaler.

@@ -11,7 +11,6 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
-use crate::pending::{Event, Pending as _, PendingReconciler as _};
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
@@ -22,6 +21,7 @@ use lariat::kube::api::{DeleteParams, Preconditions};
 use lariat::operator::{ApiError, ReconcilerRegistration};
 use lariat::prelude::*;
 
+use crate::pending::{Event, Pending as _};
 use crate::{Paint, tell};
 pub use clock::Clock;
 use jobs::Jobs;
