@@ -5,23 +5,7 @@ use kube::Resource;
 use lariat::View;
 use lariat::prelude::*;
 
-pub(crate) struct Event(bool, String);
-impl Event {
-    pub(crate) fn normal(_: &str, note: impl Into<String>) -> Self {
-        Self(false, note.into())
-    }
-    pub(crate) fn warning(_: &str, note: impl Into<String>) -> Self {
-        Self(true, note.into())
-    }
-    pub(crate) fn is_warning(&self) -> bool {
-        self.0
-    }
-    pub(crate) fn note(&self) -> &str {
-        &self.1
-    }
-}
 pub(crate) trait Pending {
-    fn event(&self, _: Event) {}
     fn owner_reference(&self) -> OwnerReference;
 }
 impl<K> Pending for Reconcile<K>

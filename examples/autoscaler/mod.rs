@@ -19,12 +19,11 @@ use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Preconditions};
 use kube::{CustomResource, ResourceExt};
 use lariat::Query;
-use lariat::operator::{Finalizer, ReconcilerRegistration};
+use lariat::operator::{Event, Finalizer, ReconcilerRegistration};
 use lariat::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::pending::{Event, Pending as _};
 use crate::{Paint, tell};
 
 /// The label of a pod that tells the namespace of its Autoscaler.

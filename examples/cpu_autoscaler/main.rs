@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
+use lariat::Operator;
 use lariat::cluster::testing::Wait;
 use lariat::kube::api::PostParams;
 use lariat_examples::cpu_autoscaler::{AUTOSCALER, Autoscaler, register};
@@ -30,7 +31,8 @@ async fn main() -> ExitCode {
 
 async fn set_up(stage: &Stage) -> Result<()> {
     stage.define::<Autoscaler>().await?;
-    register(&stage.operator)?;
+    // An operator of the name by which the original applied the status, on the same factory.
+    register(&Operator::new("autoscaler", &stage.factory))?;
     Ok(())
 }
 

@@ -1,8 +1,8 @@
 //! An Autoscaler that counts: how many pods there are by its selector, and how many there should be.
 //!
 //! It creates no pods, that is for others, and has no metrics to go by: what is desired is what there is, within bounds.
-//! It looks when a pod changes that names it in a label, and every 30 seconds. The status is applied, which leaves alone
-//! what others may write into it.
+//! It looks when a pod changes that names it in a label, and every 30 seconds. The status is applied, as the
+//! operator's name and only if it differs, whoever has written it before.
 
 #[cfg(test)]
 mod tests;
@@ -12,21 +12,17 @@ use std::time::Duration;
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::{Patch, PatchParams};
-use kube::{CustomResource, Resource, ResourceExt};
+use kube::{CustomResource, ResourceExt};
 use lariat::Query;
 use lariat::operator::ReconcilerRegistration;
 use lariat::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::{Paint, tell};
 
 /// The label of a pod that names the Autoscaler of its namespace that is told of it.
 pub const AUTOSCALER: &str = "scaling.example.com/autoscaler";
-/// Who owns the fields of the status.
-pub const MANAGER: &str = "autoscaler";
 
 /// Bounds for how many pods there are.
 #[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -83,10 +79,7 @@ pub struct AutoscalerStatus {
 /// It is registered already.
 pub fn register(operator: &Operator) -> Result<ReconcilerRegistration> {
     let pods = operator.factory().for_object::<Pod>();
-    let counter = Counter {
-        autoscalers: operator.api(),
-        pods: CachedApi::new(&pods),
-    };
+    let counter = Counter(CachedApi::new(&pods));
     let autoscalers = operator.factory().for_object::<Autoscaler>();
     let registration = operator
         .reconciler("autoscaler", &autoscalers)
@@ -104,18 +97,15 @@ pub fn register(operator: &Operator) -> Result<ReconcilerRegistration> {
     Ok(registration)
 }
 
-/// What the reconciler works with.
+/// What the reconciler works with: pods, from the cache.
 #[derive(Clone)]
-struct Counter {
-    autoscalers: CachedApi<Autoscaler>,
-    pods: CachedApi<Pod>,
-}
+struct Counter(CachedApi<Pod>);
 
 impl Counter {
     async fn reconcile(&self, cx: &Reconcile<Autoscaler>) -> HandlerResult {
         let spec = &cx.object().spec;
         let pods = self
-            .pods
+            .0
             .list(&Query::in_namespace(
                 cx.key().namespace().unwrap_or_default(),
             ))
@@ -138,24 +128,9 @@ impl Counter {
                 ),
             };
             tell("Autoscaler", cx.key().name(), colour, what);
-            self.apply(cx.key(), &status).await?;
+            cx.status().by_force().set(&status).await?;
         }
         Ok(Outcome::done())
-    }
-
-    /// Applies the status, whoever has written it before.
-    async fn apply(&self, key: &ObjectKey, status: &AutoscalerStatus) -> Result<(), HandlerError> {
-        let object = json!({
-            "apiVersion": Autoscaler::api_version(&()),
-            "kind": Autoscaler::kind(&()),
-            "metadata": {"name": key.name()},
-            "status": status,
-        });
-        let params = PatchParams::apply(MANAGER).force();
-        self.autoscalers
-            .patch_status(key, &params, &Patch::Apply(object))
-            .await?;
-        Ok(())
     }
 }
 

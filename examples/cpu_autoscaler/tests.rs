@@ -12,7 +12,7 @@ use lariat::prelude::*;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{AUTOSCALER, Autoscaler, AutoscalerSpec, MANAGER, desired, register};
+use super::{AUTOSCALER, Autoscaler, AutoscalerSpec, desired, register};
 use crate::define;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -30,7 +30,7 @@ impl Bench {
         let cluster = Cluster::for_test().await;
         define::<Autoscaler>(&cluster.client()).await;
         let factory = SharedControllerFactory::builder(cluster.client()).build();
-        let operator = Operator::new("test", &factory);
+        let operator = Operator::new("autoscaler", &factory);
         register(&operator).expect("it is the first");
         operator.start(2).await.expect("it starts");
         Self {
@@ -198,7 +198,7 @@ async fn the_status_is_applied_and_only_when_it_differs() {
     let manager = web
         .managed_fields()
         .iter()
-        .find(|entry| entry.manager.as_deref() == Some(MANAGER));
+        .find(|entry| entry.manager.as_deref() == Some("autoscaler"));
     let manager = manager.expect("it owns fields");
     assert_eq!(
         (manager.operation.as_deref(), manager.subresource.as_deref()),

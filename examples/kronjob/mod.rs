@@ -18,10 +18,10 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
 use lariat::Query;
 use lariat::kube::api::{DeleteParams, Preconditions};
-use lariat::operator::{ApiError, ReconcilerRegistration};
+use lariat::operator::{ApiError, Event, ReconcilerRegistration};
 use lariat::prelude::*;
 
-use crate::pending::{Event, Pending as _};
+use crate::pending::Pending as _;
 use crate::{Paint, tell};
 pub use clock::Clock;
 use jobs::Jobs;
