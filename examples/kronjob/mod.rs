@@ -67,7 +67,10 @@ impl Keeper {
     async fn reconcile(&self, cx: &Reconcile<KronJob>) -> HandlerResult {
         let (spec, now) = (&cx.object().spec, self.clock.now());
         // A bad schedule does not get better by trying again; the reconciler is called when the KronJob changes.
-        let schedule = Schedule::parse(&spec.schedule).map_err(HandlerError::terminal)?;
+        let schedule = Schedule::parse(&spec.schedule).map_err(|error| {
+            cx.event(Event::warning("InvalidSchedule", format!("{error:#}")));
+            HandlerError::terminal(error)
+        })?;
         let jobs = self.jobs.list(&Query::owned_by(cx.raw().uid())).await?;
         let jobs = Jobs::sort(jobs);
         let mut status = status(cx.object(), &jobs);

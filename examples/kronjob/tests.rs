@@ -371,6 +371,7 @@ async fn a_bad_schedule_is_said_and_waited_out_until_it_is_mended() {
         let ready = bench.ready().await;
         assert_eq!(ready.status, "False");
         assert!(ready.message.contains(schedule), "{}", ready.message);
+        assert_eq!(bench.events("InvalidSchedule").await, 1);
         let mark = bench.cluster.journal().mark();
         sleep(HOUR).await;
         let writes = bench
