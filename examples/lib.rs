@@ -6,7 +6,6 @@
 pub mod autoscaler;
 pub mod cpu_autoscaler;
 pub mod kronjob;
-mod pending;
 mod support;
 
 pub use support::*;

@@ -21,7 +21,6 @@ use lariat::kube::api::{DeleteParams, Preconditions};
 use lariat::operator::{ApiError, Event, ReconcilerRegistration};
 use lariat::prelude::*;
 
-use crate::pending::Pending as _;
 use crate::{Paint, tell};
 pub use clock::Clock;
 use jobs::Jobs;

@@ -220,7 +220,8 @@ impl Stage {
         let stopped = self.operator.stop().await;
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
         let mut cleaned = delete(&namespaces, &self.namespace).await;
-        for other in std::mem::take(&mut *self.others.lock()) {
+        let others = std::mem::take(&mut *self.others.lock());
+        for other in others {
             cleaned = cleaned.and(delete(&namespaces, &other).await);
         }
         let defined = std::mem::take(&mut *self.defined.lock());

@@ -1,7 +1,7 @@
 //! Autoscalers on the embedded cluster: how many pods, created and deleted by how many requests.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+mod status;
+
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{Event, Pod};
@@ -13,7 +13,7 @@ use lariat::cluster::{Cluster, Workloads};
 use lariat::prelude::*;
 use lariat::{Labels, describe};
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::sleep;
 
 use super::{Autoscaler, AutoscalerSpec, AutoscalerStatus, OWNER_NAME, register};
 use crate::define;
@@ -405,73 +405,4 @@ async fn a_name_that_fits_into_no_label_is_refused() {
         describe(&error).contains("at most 63 characters"),
         "{error}"
     );
-}
-
-/// The original's integration test: somebody else raises the status by one every two seconds, and a reconciler looks
-/// every second until there are as many as desired.
-#[tokio::test(start_paused = true)]
-async fn looking_every_second_sees_ten_replicas_come() {
-    let cluster = Cluster::for_test().await;
-    define::<Autoscaler>(&cluster.client()).await;
-    let factory = SharedControllerFactory::builder(cluster.client()).build();
-    let operator = Operator::new("autoscaler", &factory);
-    let (calls, satisfied) = (
-        Arc::new(AtomicUsize::new(0)),
-        Arc::new(tokio::sync::Notify::new()),
-    );
-    let (counted, reached) = (Arc::clone(&calls), Arc::clone(&satisfied));
-    let look = move |cx: Reconcile<Autoscaler>| {
-        counted.fetch_add(1, Ordering::Relaxed);
-        let current = cx
-            .object()
-            .status
-            .as_ref()
-            .map_or(0, |status| status.available_replicas);
-        let outcome = match current >= cx.object().spec.desired_replicas {
-            true => {
-                reached.notify_one();
-                Outcome::done()
-            }
-            false => Outcome::requeue_after(SECOND),
-        };
-        async { Ok(outcome) }
-    };
-    operator
-        .reconciler("look", &factory.for_object::<Autoscaler>())
-        .register(look)
-        .unwrap();
-    operator.start(1).await.unwrap();
-    let autoscalers: Api<Autoscaler> = Api::default_namespaced(cluster.client());
-    autoscalers
-        .create(
-            &PostParams::default(),
-            &Autoscaler::new("test", spec("blue", 10)),
-        )
-        .await
-        .unwrap();
-    let started = Instant::now();
-    let update = async {
-        for available in 1..=10 {
-            sleep(2 * SECOND).await;
-            let status = AutoscalerStatus {
-                available_replicas: available,
-                ready: available == 10,
-            };
-            let patch = Patch::Merge(json!({"status": status}));
-            autoscalers
-                .patch_status("test", &PatchParams::default(), &patch)
-                .await
-                .unwrap();
-        }
-    };
-    let (_, reached) = tokio::join!(update, timeout(90 * SECOND, satisfied.notified()));
-    reached.unwrap();
-    assert_eq!(started.elapsed().as_secs(), 20);
-    let seen = calls.load(Ordering::Relaxed);
-    assert!(
-        (20..=32).contains(&seen),
-        "every second, and when something changed: {seen}"
-    );
-    sleep(90 * SECOND).await;
-    assert_eq!(calls.load(Ordering::Relaxed), seen, "done is done");
 }
