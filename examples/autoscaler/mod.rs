@@ -14,14 +14,15 @@ mod tests;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
-use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Preconditions};
 use kube::ResourceExt;
-use lariat::Query;
+use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Preconditions};
 use lariat::operator::{Event, Finalizer, ReconcilerRegistration};
 use lariat::prelude::*;
+use lariat::{Query, describe};
 
 use crate::{Paint, tell};
 pub use kind::{Autoscaler, AutoscalerSpec, AutoscalerStatus};
@@ -30,6 +31,8 @@ pub use kind::{Autoscaler, AutoscalerSpec, AutoscalerStatus};
 pub const OWNER_NAMESPACE: &str = "autoscaler.test.skuber.io/namespace";
 /// The label of a pod that tells the name of its Autoscaler.
 pub const OWNER_NAME: &str = "autoscaler.test.skuber.io/name";
+/// What keeps an Autoscaler until its pods are gone.
+const FINALIZER: &str = "autoscaler.test.skuber.io/pods";
 
 /// Registers the reconciler of Autoscalers.
 ///
@@ -38,14 +41,20 @@ pub const OWNER_NAME: &str = "autoscaler.test.skuber.io/name";
 /// It is registered already.
 pub fn register(operator: &Operator) -> Result<ReconcilerRegistration> {
     let pods = operator.factory().for_object::<Pod>();
-    let scaler = Scaler(CachedApi::new(&pods));
+    let scaler = Scaler {
+        pods: CachedApi::new(&pods),
+    };
+    let cleaner = scaler.clone();
     let autoscalers = operator.factory().for_object::<Autoscaler>();
     let registration = operator
         .reconciler("autoscaler", &autoscalers)
         .watches(&pods, Relation::labels(OWNER_NAMESPACE, OWNER_NAME))
         // Its own writes of the status are no reason to look again.
         .options(HandlerOptions::default().only(Predicate::generation_changed()))
-        .finalizer(Finalizer::new("autoscaler.test.skuber.io/pods"), delete_all)
+        .finalizer(Finalizer::new(FINALIZER), move |cx| {
+            let cleaner = cleaner.clone();
+            async move { cleaner.delete_all(&cx).await }
+        })
         .register(move |cx| {
             let scaler = scaler.clone();
             async move { scaler.reconcile(&cx).await }
@@ -53,29 +62,32 @@ pub fn register(operator: &Operator) -> Result<ReconcilerRegistration> {
     Ok(registration)
 }
 
-/// What the reconciler works with: pods, from the cache.
+/// What the reconciler works with.
 #[derive(Clone)]
-struct Scaler(CachedApi<Pod>);
+struct Scaler {
+    pods: CachedApi<Pod>,
+}
 
 impl Scaler {
     async fn reconcile(&self, cx: &Reconcile<Autoscaler>) -> HandlerResult {
         let spec = &cx.object().spec;
-        let pods = self
-            .0
-            .list(&Query::all().labels(selector(cx).parse()?))
-            .await?;
-        let pods = pods.into_iter().filter(|pod| is_available(pod));
+        let all = Query::all().labels(selector(cx).parse()?);
+        let all = self.pods.list(&all).await?.into_iter();
+        let is_here = |pod: &Arc<Pod>| pod.namespace().as_ref() == Some(&spec.target_namespace);
         let (pods, strays): (Vec<_>, Vec<_>) =
-            pods.partition(|pod| pod.namespace().as_ref() == Some(&spec.target_namespace));
-        let available = u32::try_from(pods.len()).unwrap_or(u32::MAX);
-        let ready = available == spec.desired_replicas;
+            all.filter(|pod| is_available(pod)).partition(is_here);
+        let available_replicas = u32::try_from(pods.len()).unwrap_or(u32::MAX);
+        let status = AutoscalerStatus {
+            available_replicas,
+            ready: available_replicas == spec.desired_replicas,
+        };
         // Sends nothing if that is what it says already.
-        cx.set_status(&AutoscalerStatus {
-            available_replicas: available,
-            ready,
-        })
-        .await?;
-        match (strays.first(), available.cmp(&spec.desired_replicas)) {
+        cx.set_status(&status).await?;
+        // Whatever is done here is a change that calls again.
+        match (
+            strays.first(),
+            available_replicas.cmp(&spec.desired_replicas),
+        ) {
             (Some(stray), _) => self.delete(cx, stray).await?,
             (None, Ordering::Less) => self.create(cx).await?,
             (None, Ordering::Greater) => self.delete(cx, least_useful(&pods)).await?,
@@ -91,75 +103,52 @@ impl Scaler {
         let key = loop {
             let name = format!("{}-{number}", cx.key().name());
             let key = ObjectKey::namespaced(&cx.object().spec.target_namespace, &name);
-            match self.0.get_opt(&key).await? {
+            match self.pods.get_opt(&key).await? {
                 Some(_) => number += 1,
                 None => break key,
             }
         };
-        self.0.create(&replica(cx, &key)).await?;
-        report(
-            cx,
-            Event::normal("ReplicaCreated", format!("created pod {key}")),
-        );
+        if let Err(error) = self.pods.create(&replica(cx, &key)).await {
+            report(cx, Event::warning("FailedCreate", describe(&error)));
+            return Err(error.into());
+        }
+        let note = format!("created pod {key}");
+        report(cx, Event::normal("ReplicaCreated", note));
         Ok(())
     }
 
     async fn delete(&self, cx: &Reconcile<Autoscaler>, pod: &Pod) -> Result<(), HandlerError> {
         let key = ObjectKey::namespaced(&pod.namespace().unwrap_or_default(), &pod.name_any());
-        // Not another one of that name.
+        // Not another one that has the name by now.
         let this_one = Preconditions {
             uid: pod.uid(),
             ..Preconditions::default()
         };
-        match self
-            .0
-            .delete(&key, &DeleteParams::default().preconditions(this_one))
-            .await
-        {
+        let params = DeleteParams::default().preconditions(this_one);
+        match self.pods.delete(&key, &params).await {
             Err(error) if error.is_not_found() => return Ok(()),
             outcome => outcome?,
         }
-        report(
-            cx,
-            Event::normal("ReplicaDeleted", format!("deleted pod {key}")),
-        );
+        let note = format!("deleted pod {key}");
+        report(cx, Event::normal("ReplicaDeleted", note));
         Ok(())
     }
-}
 
-/// Deletes the pods of an Autoscaler that is to go, and lets it go once there are none.
-async fn delete_all(cx: Reconcile<Autoscaler>) -> HandlerResult {
-    // There is no later chance to see a pod, so for once the API server is asked, and not the cache.
-    let all: Api<Pod> = Api::all(cx.client());
-    let pods = all
-        .list(&ListParams::default().labels(&selector(&cx)))
-        .await?
-        .items;
-    for pod in pods
-        .iter()
-        .filter(|pod| pod.metadata.deletion_timestamp.is_none())
-    {
-        let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
-        let deleted = Api::<Pod>::namespaced(cx.client(), &namespace)
-            .delete(&name, &DeleteParams::default())
-            .await;
-        match deleted {
-            Err(kube::Error::Api(status)) if status.code == 404 => {}
-            outcome => drop(outcome?),
+    /// Deletes the pods of an Autoscaler that is to go, and lets it go once there are none.
+    async fn delete_all(&self, cx: &Reconcile<Autoscaler>) -> HandlerResult {
+        // There is no later chance to see a pod, so for once the API server is asked, and not the cache.
+        let pods: Api<Pod> = Api::all(cx.client());
+        let pods = pods.list(&ListParams::default().labels(&selector(cx)));
+        let pods = pods.await?.items;
+        for pod in pods.iter().filter(|pod| !is_going(pod)) {
+            self.delete(cx, pod).await?;
         }
-        report(
-            &cx,
-            Event::normal(
-                "ReplicaDeleted",
-                format!("deleted pod {namespace}/{name} with its Autoscaler"),
-            ),
-        );
+        Ok(match pods.is_empty() {
+            true => Outcome::done(),
+            // It is called when a pod is gone, too; this is for the one that is gone by now.
+            false => Outcome::requeue_after(Duration::from_secs(5)),
+        })
     }
-    Ok(match pods.is_empty() {
-        true => Outcome::done(),
-        // That a pod is gone calls again, too.
-        false => Outcome::requeue_after(std::time::Duration::from_secs(5)),
-    })
 }
 
 /// Selects the pods of an Autoscaler, in all namespaces.
@@ -194,35 +183,35 @@ fn replica(cx: &Reconcile<Autoscaler>, key: &ObjectKey) -> Pod {
     }
 }
 
-/// Returns whether a pod runs or is about to.
+/// Returns whether a pod runs or is about to. One that failed is replaced, and left for people to look at.
 fn is_available(pod: &Pod) -> bool {
-    let phase = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.phase.as_deref());
-    pod.metadata.deletion_timestamp.is_none() && matches!(phase, None | Some("Pending" | "Running"))
+    !is_going(pod) && matches!(phase(pod), None | Some("Pending" | "Running"))
+}
+
+fn is_going(pod: &Pod) -> bool {
+    pod.metadata.deletion_timestamp.is_some()
+}
+
+fn phase(pod: &Pod) -> Option<&str> {
+    pod.status.as_ref()?.phase.as_deref()
 }
 
 /// Returns the pod that is missed least: one that does not run yet, or else the youngest.
 fn least_useful(pods: &[Arc<Pod>]) -> &Pod {
-    let use_of = |pod: &&Arc<Pod>| {
-        let phase = pod
-            .status
-            .as_ref()
-            .and_then(|status| status.phase.as_deref());
-        (
-            phase != Some("Running"),
-            pod.creation_timestamp(),
-            pod.name_any(),
-        )
+    let uselessness = |pod: &&Arc<Pod>| {
+        let is_running = phase(pod) == Some("Running");
+        (!is_running, pod.creation_timestamp(), pod.name_any())
     };
-    pods.iter()
-        .max_by_key(use_of)
-        .expect("there are more than are desired")
+    let last = pods.iter().max_by_key(uselessness);
+    last.expect("there are more than are desired")
 }
 
 /// Tells of what was done: as an Event for the users of the cluster, and as a line.
 fn report(cx: &Reconcile<Autoscaler>, event: Event) {
-    tell("Autoscaler", cx.key().name(), Paint::Green, event.note());
+    let colour = match event.is_warning() {
+        true => Paint::Red,
+        false => Paint::Green,
+    };
+    tell("Autoscaler", cx.key().name(), colour, event.note());
     cx.event(event);
 }
