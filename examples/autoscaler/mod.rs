@@ -138,8 +138,8 @@ impl Scaler {
     async fn delete_all(&self, cx: &Reconcile<Autoscaler>) -> HandlerResult {
         // There is no later chance to see a pod, so for once the API server is asked, and not the cache.
         let pods: Api<Pod> = Api::all(cx.client());
-        let pods = pods.list(&ListParams::default().labels(&selector(cx)));
-        let pods = pods.await?.items;
+        let ours = ListParams::default().labels(&selector(cx));
+        let pods = pods.list(&ours).await?.items;
         for pod in pods.iter().filter(|pod| !is_going(pod)) {
             self.delete(cx, pod).await?;
         }
