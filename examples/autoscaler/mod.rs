@@ -20,7 +20,7 @@ use anyhow::Result;
 use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Preconditions};
-use lariat::operator::{Event, Finalizer, ReconcilerRegistration};
+use lariat::operator::{Event, Finalizer, ReconcilerRegistration, Rule};
 use lariat::prelude::*;
 use lariat::{Query, describe};
 
@@ -51,6 +51,10 @@ pub fn register(operator: &Operator) -> Result<ReconcilerRegistration> {
         .watches(&pods, Relation::labels(OWNER_NAMESPACE, OWNER_NAME))
         // Its own writes of the status are no reason to look again.
         .options(HandlerOptions::default().only(Predicate::generation_changed()))
+        // For `operator.cluster_role()`; that it reads both kinds, and has a finalizer, is known.
+        .writes_status()
+        .needs(Rule::of(&pods).verbs(["create", "delete"]))
+        .needs(Rule::events())
         .finalizer(Finalizer::new(FINALIZER), move |cx| {
             let cleaner = cleaner.clone();
             async move { cleaner.delete_all(&cx).await }

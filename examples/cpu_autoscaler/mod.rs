@@ -89,6 +89,8 @@ pub fn register(operator: &Operator) -> Result<ReconcilerRegistration> {
                 .concurrency(2)
                 .only(Predicate::generation_changed()),
         )
+        // For `operator.cluster_role()`; that it reads both kinds is known.
+        .writes_status()
         .requeue_after(Duration::from_secs(30))
         .register(move |cx| {
             let counter = counter.clone();

@@ -16,10 +16,10 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::ResourceExt;
-use lariat::Query;
 use lariat::kube::api::{DeleteParams, Preconditions};
-use lariat::operator::{ApiError, Event, ReconcilerRegistration};
+use lariat::operator::{ApiError, Event, ReconcilerRegistration, Rule};
 use lariat::prelude::*;
+use lariat::{Query, describe};
 
 use crate::{Paint, tell};
 pub use clock::Clock;
@@ -37,17 +37,22 @@ pub use schedule::{MOST_MISSED, Missed, Schedule};
 /// It is registered already.
 pub fn register(operator: &Operator, clock: &Clock) -> Result<ReconcilerRegistration> {
     let jobs = operator.factory().for_object::<Job>();
+    let kronjobs = operator.factory().for_object::<KronJob>();
     let keeper = Keeper {
         jobs: CachedApi::new(&jobs),
         clock: clock.clone(),
     };
-    let kronjobs = operator.factory().for_object::<KronJob>();
     let registration = operator
         .reconciler("kronjob", &kronjobs)
         .owns(&jobs)
         // Its own writes of the status are no reason to look again.
         .options(HandlerOptions::default().only(Predicate::generation_changed()))
         .report_errors("Ready")
+        // For `operator.cluster_role()`; that it reads both kinds is known.
+        .writes_status()
+        .needs(Rule::of(&jobs).verbs(["create", "delete"]))
+        .needs(Rule::owner(&kronjobs))
+        .needs(Rule::events())
         .register(move |cx: Reconcile<KronJob>| {
             let keeper = keeper.clone();
             async move { keeper.reconcile(&cx).await }
@@ -73,46 +78,33 @@ impl Keeper {
         let jobs = self.jobs.list(&Query::owned_by(cx.raw().uid())).await?;
         let jobs = Jobs::sort(jobs);
         let mut status = status(cx.object(), &jobs);
-        let next = match spec.suspend {
-            true => None,
-            false => {
-                self.start_due(cx, &schedule, (&jobs, &mut status), now)
-                    .await?;
-                schedule.next(now)
-            }
-        };
+        if !spec.suspend
+            && let Some(tick) = due(cx, &schedule, &status, now)
+        {
+            self.start(cx, tick, (&jobs, &mut status)).await?;
+        }
         cx.set_status(&status).await?;
         // Last: Jobs that cannot be deleted should not keep others from being started.
         for (job, why) in jobs.surplus(spec, now) {
             self.delete(cx, job, why).await?;
         }
-        let next = [next, jobs.next_expiry(spec, now)]
-            .into_iter()
-            .flatten()
-            .min();
-        Ok(next.map_or(Outcome::done(), |time| {
-            Outcome::requeue_after(self.clock.until(time))
-        }))
+        let tick = schedule.next(now).filter(|_| !spec.suspend);
+        let next = tick.into_iter().chain(jobs.next_expiry(spec, now)).min();
+        let wait = next.map(|time| self.clock.until(time));
+        Ok(wait.map_or(Outcome::done(), Outcome::requeue_after))
     }
 
-    /// Starts the Job whose time has come, unless it is too late, or its time was never to be kept.
-    async fn start_due(
+    /// Starts the Job that is due, or lets it wait.
+    async fn start(
         &self,
         cx: &Reconcile<KronJob>,
-        schedule: &Schedule,
+        tick: Timestamp,
         (jobs, status): (&Jobs, &mut KronJobStatus),
-        now: Timestamp,
     ) -> Result<(), HandlerError> {
-        let spec = &cx.object().spec;
-        let Some(tick) = due(cx, schedule, status, now) else {
-            return Ok(());
-        };
-        match spec.concurrency_policy {
+        match cx.object().spec.concurrency_policy {
             ConcurrencyPolicy::Forbid if !jobs.active.is_empty() => {
-                let note = format!(
-                    "the Job for {} waits: an earlier one still runs",
-                    hour(tick)
-                );
+                // The end of that one calls again.
+                let note = format!("the Job for {} waits: one still runs", hour(tick));
                 report(cx, Event::normal("JobAlreadyActive", note));
                 return Ok(());
             }
@@ -122,16 +114,15 @@ impl Keeper {
                 }
                 status.active.clear();
             }
-            _ => {}
+            ConcurrencyPolicy::Allow | ConcurrencyPolicy::Forbid => {}
         }
-        status
-            .active
-            .extend(self.create(cx, tick).await?.as_ref().map(jobs::reference));
+        let job = self.create(cx, tick).await?;
+        status.active.extend(job.as_ref().map(jobs::reference));
         status.last_schedule_time = Some(Time(tick));
         Ok(())
     }
 
-    /// Creates the Job for a time; `None` if there is one, which an earlier run of the operator has made.
+    /// Creates the Job for a time; `None` if there is one, which was made before the operator ended in the middle.
     async fn create(
         &self,
         cx: &Reconcile<KronJob>,
@@ -141,24 +132,13 @@ impl Keeper {
         let name = job.name_any();
         match self.jobs.create(&job).await {
             Ok(job) => {
-                report(
-                    cx,
-                    Event::normal(
-                        "SuccessfulCreate",
-                        format!("started {name} for {}", hour(tick)),
-                    ),
-                );
+                let note = format!("started {name} for {}", hour(tick));
+                report(cx, Event::normal("SuccessfulCreate", note));
                 Ok(Some(job))
             }
             Err(error) if error.is_already_exists() => Ok(None),
             Err(error) => {
-                report(
-                    cx,
-                    Event::warning(
-                        "FailedCreate",
-                        format!("cannot start {name}: {}", lariat::describe(&error)),
-                    ),
-                );
+                report(cx, Event::warning("FailedCreate", describe(&error)));
                 Err(error.into())
             }
         }
@@ -167,25 +147,19 @@ impl Keeper {
     /// Deletes a Job, and its Pods with it.
     async fn delete(&self, cx: &Reconcile<KronJob>, job: &Job, why: &str) -> Result<(), ApiError> {
         let key = ObjectKey::namespaced(&job.namespace().unwrap_or_default(), &job.name_any());
+        // Not another one that has the name by now.
         let this_one = Preconditions {
             uid: job.uid(),
             ..Preconditions::default()
         };
-        match self
-            .jobs
-            .delete(&key, &DeleteParams::background().preconditions(this_one))
-            .await
-        {
-            Err(error) if error.is_not_found() => Ok(()),
-            Err(error) => Err(error),
-            Ok(()) => {
-                report(
-                    cx,
-                    Event::normal("SuccessfulDelete", format!("deleted {}, {why}", key.name())),
-                );
-                Ok(())
-            }
+        let params = DeleteParams::background().preconditions(this_one);
+        match self.jobs.delete(&key, &params).await {
+            Err(error) if error.is_not_found() => return Ok(()),
+            outcome => outcome?,
         }
+        let note = format!("deleted {}, {why}", key.name());
+        report(cx, Event::normal("SuccessfulDelete", note));
+        Ok(())
     }
 }
 
@@ -196,26 +170,25 @@ fn due(
     status: &KronJobStatus,
     now: Timestamp,
 ) -> Option<Timestamp> {
+    let KronJob { metadata, spec, .. } = &**cx.object();
     // Not for what was due before there was a KronJob.
-    let created = cx.object().metadata.creation_timestamp.as_ref();
-    let Time(last) = status.last_schedule_time.as_ref().or(created)?;
-    let deadline = cx
-        .object()
-        .spec
+    let created = metadata.creation_timestamp.as_ref();
+    let Time(last) = *status.last_schedule_time.as_ref().or(created)?;
+    let missed = schedule.missed(last, now)?;
+    let deadline = spec
         .starting_deadline_seconds
         .map(SignedDuration::from_secs);
     let too_late = deadline.and_then(|deadline| now.checked_sub(deadline).ok());
-    let missed = schedule.missed(*last, now)?;
-    let Some(missed) = schedule.missed(too_late.map_or(*last, |time| time.max(*last)), now) else {
+    let since = too_late.map_or(last, |time| time.max(last));
+    let Some(missed) = schedule.missed(since, now) else {
         let note = format!("too late to start the Job for {}", hour(missed.latest));
         report(cx, Event::warning("MissSchedule", note));
         return None;
     };
     if missed.count > MOST_MISSED {
-        let note = format!(
-            "more than {MOST_MISSED} times were missed; only the latest is made up for, {}",
-            hour(missed.latest)
-        );
+        let latest = hour(missed.latest);
+        let note =
+            format!("more than {MOST_MISSED} times were missed; only {latest} is made up for");
         report(cx, Event::warning("TooManyMissedTimes", note));
     }
     Some(missed.latest)
@@ -238,10 +211,9 @@ fn status(kronjob: &KronJob, jobs: &Jobs) -> KronJobStatus {
 
 /// Tells of what was done: as an Event for the users of the cluster, and as a line.
 fn report(cx: &Reconcile<KronJob>, event: Event) {
-    let colour = if event.is_warning() {
-        Paint::Red
-    } else {
-        Paint::Green
+    let colour = match event.is_warning() {
+        true => Paint::Red,
+        false => Paint::Green,
     };
     tell("KronJob", cx.key().name(), colour, event.note());
     cx.event(event);
