@@ -14,6 +14,7 @@ use tokio::time::sleep;
 
 use super::{AUTOSCALER, Autoscaler, AutoscalerSpec, desired, register};
 use crate::define;
+use crate::roles::{assert_nothing_was_forbidden, grant, with_roles};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -32,6 +33,10 @@ impl Bench {
         let factory = SharedControllerFactory::builder(cluster.client()).build();
         let operator = Operator::new("autoscaler", &factory);
         register(&operator).expect("it is the first");
+        Self::with(cluster, operator).await
+    }
+
+    async fn with(cluster: TestCluster, operator: Operator) -> Self {
         operator.start(2).await.expect("it starts");
         Self {
             autoscalers: Api::namespaced(cluster.client(), "default"),
@@ -255,4 +260,17 @@ async fn bounds_and_selectors_that_cannot_be_meant_are_refused() {
             .unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_it_says_it_needs_is_enough() {
+    let (cluster, operator) = with_roles().await;
+    define::<Autoscaler>(&cluster.client()).await;
+    register(&operator).unwrap();
+    grant(&cluster, &operator).await;
+    let bench = Bench::with(cluster, operator).await;
+    bench.create("web", json!({})).await;
+    bench.pod("a", "web", true).await;
+    assert_eq!(bench.counts("web").await, (1, 1));
+    assert_nothing_was_forbidden(&bench.cluster);
 }

@@ -3,6 +3,8 @@
 mod console;
 mod options;
 mod place;
+#[cfg(test)]
+pub(crate) mod roles;
 mod setup;
 mod stage;
 mod table;

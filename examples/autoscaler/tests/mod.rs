@@ -17,6 +17,7 @@ use tokio::time::sleep;
 
 use super::{Autoscaler, AutoscalerSpec, AutoscalerStatus, OWNER_NAME, register};
 use crate::define;
+use crate::roles::{assert_nothing_was_forbidden, grant, with_roles};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -34,13 +35,18 @@ impl Bench {
     /// Makes namespaces `blue` and `green`, and an operator.
     async fn on(cluster: TestCluster) -> Self {
         define::<Autoscaler>(&cluster.client()).await;
+        let operator = operator(&cluster);
+        Self::with(cluster, operator).await
+    }
+
+    async fn with(cluster: TestCluster, operator: Operator) -> Self {
         for name in ["blue", "green"] {
             let created = namespace(name).create(&cluster.client()).await;
             created.expect("it is a namespace");
         }
         let bench = Self {
             autoscalers: Api::namespaced(cluster.client(), "default"),
-            operator: operator(&cluster),
+            operator,
             cluster,
         };
         bench.operator.start(2).await.expect("it starts");
@@ -405,4 +411,22 @@ async fn a_name_that_fits_into_no_label_is_refused() {
         describe(&error).contains("at most 63 characters"),
         "{error}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_it_says_it_needs_is_enough() {
+    let (cluster, operator) = with_roles().await;
+    define::<Autoscaler>(&cluster.client()).await;
+    register(&operator).unwrap();
+    grant(&cluster, &operator).await;
+    let bench = Bench::with(cluster, operator).await;
+    bench.create("web", "blue", 3).await;
+    bench
+        .merge("web", json!({"spec": {"desiredReplicas": 1}}))
+        .await;
+    let (name, params) = ("web", DeleteParams::default());
+    bench.autoscalers.delete(name, &params).await.unwrap();
+    wait_until_gone(&bench.autoscalers, name).await.unwrap();
+    settle().await;
+    assert_nothing_was_forbidden(&bench.cluster);
 }

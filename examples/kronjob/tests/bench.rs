@@ -23,7 +23,7 @@ pub(super) struct Bench {
     pub(super) cluster: TestCluster,
     pub(super) kronjobs: Api<KronJob>,
     pub(super) jobs: Api<Job>,
-    operator: Operator,
+    pub(super) operator: Operator,
     clock: Clock,
     /// By how many seconds the operator's clock was set forward.
     ahead: Arc<AtomicU32>,
@@ -58,12 +58,19 @@ impl Bench {
 
     /// Makes an operator, ten seconds after a full hour.
     pub(super) async fn on(cluster: TestCluster) -> Self {
+        let factory = SharedControllerFactory::builder(cluster.client()).build();
+        Self::with(cluster, Operator::new("kronjob", &factory)).await
+    }
+
+    /// Registers the reconciler with an operator.
+    pub(super) async fn with(cluster: TestCluster, operator: Operator) -> Self {
         define::<KronJob>(&cluster.client()).await;
         let cluster_time = Clock::fast(1);
         let ahead = Arc::new(AtomicU32::new(0));
         let (time, by) = (cluster_time.clone(), Arc::clone(&ahead));
         let clock =
             Clock::new(move || time.now() + Duration::from_secs(by.load(Ordering::Relaxed).into()));
+        register(&operator, &clock).expect("it is the first");
         let seconds = cluster_time.now().as_second();
         let hour = seconds - seconds.rem_euclid(3600) + 3600;
         let left = u64::try_from(hour - seconds).expect("it is later");
@@ -71,7 +78,7 @@ impl Bench {
         Self {
             kronjobs: Api::namespaced(cluster.client(), "default"),
             jobs: Api::namespaced(cluster.client(), "default"),
-            operator: operator(&cluster, &clock),
+            operator,
             cluster,
             clock,
             ahead,
@@ -89,7 +96,9 @@ impl Bench {
 
     /// Puts another operator in the place of this one, as a new process does.
     pub(super) fn restarted(self) -> Self {
-        let operator = operator(&self.cluster, &self.clock);
+        let factory = SharedControllerFactory::builder(self.cluster.client()).build();
+        let operator = Operator::new("kronjob", &factory);
+        register(&operator, &self.clock).expect("it is the first");
         Self { operator, ..self }
     }
 
@@ -200,11 +209,4 @@ impl Bench {
             .filter(|event| event.reason.as_deref() == Some(reason));
         of_reason.count()
     }
-}
-
-fn operator(cluster: &Cluster, clock: &Clock) -> Operator {
-    let factory = SharedControllerFactory::builder(cluster.client()).build();
-    let operator = Operator::new("kronjob", &factory);
-    register(&operator, clock).expect("it is the first");
-    operator
 }

@@ -7,7 +7,9 @@ use tokio::time::sleep;
 
 use super::bench::{Bench, kronjob, settle};
 use super::{HOUR, MINUTE};
+use crate::kronjob::ConcurrencyPolicy;
 use crate::kronjob::KronJob;
+use crate::roles::{assert_nothing_was_forbidden, grant, with_roles};
 
 #[tokio::test(start_paused = true)]
 async fn a_job_that_cannot_be_created_is_tried_again() {
@@ -147,4 +149,19 @@ async fn what_cannot_be_meant_is_refused() {
             .unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_it_says_it_needs_is_enough() {
+    let (cluster, operator) = with_roles().await;
+    let bench = Bench::with(cluster, operator).await;
+    grant(&bench.cluster, &bench.operator).await;
+    bench.start().await;
+    let mut wanted = kronjob("*/5 * * * *");
+    wanted.spec.concurrency_policy = ConcurrencyPolicy::Replace;
+    bench.create(wanted).await;
+    sleep(10 * MINUTE).await;
+    assert_eq!(bench.ticks().await, [10]);
+    assert_eq!(bench.events("SuccessfulDelete").await, 1);
+    assert_nothing_was_forbidden(&bench.cluster);
 }
