@@ -10,6 +10,9 @@ pub mod multi_resource;
 pub mod pod_logger;
 pub mod pod_terminator;
 
+pub mod autoscaler;
+pub mod cpu_autoscaler;
+pub mod kronjob;
 mod support;
 
 pub use support::*;

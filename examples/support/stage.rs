@@ -7,9 +7,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use lariat::cache::Informer;
 use lariat::kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, PostParams};
 use lariat::kube::{Client, CustomResourceExt, Error};
-use lariat::{CancellationToken, FactoryBuilder, Operator, SharedControllerFactory};
+use lariat::{
+    CancellationToken, FactoryBuilder, Gvk, Operator, Selection, SharedControllerFactory,
+};
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
@@ -56,6 +59,10 @@ pub struct Stage {
     place: Place,
     /// The kinds that were defined for the example.
     defined: Mutex<Vec<(ApiResource, bool)>>,
+    /// Namespaces of the example's own beside the first.
+    others: Mutex<Vec<String>>,
+    /// The caches that are restricted to the example's namespace, which holds as long as somebody has them.
+    restricted: Mutex<Vec<Informer>>,
 }
 
 /// Performs an example: sets it up, starts the factory, lets the story happen, and takes away what was made.
@@ -144,6 +151,8 @@ impl Stage {
             options,
             place,
             defined: Mutex::default(),
+            others: Mutex::default(),
+            restricted: Mutex::default(),
         })
     }
 
@@ -154,6 +163,18 @@ impl Stage {
         K: lariat::kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
     {
         Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// Makes another namespace of the example's own; it goes at the end, like the first.
+    ///
+    /// # Errors
+    ///
+    /// The API server refuses it.
+    pub async fn another_namespace(&self, what: &str) -> Result<String> {
+        let name = format!("{}-{what}", self.namespace);
+        self.others.lock().push(name.clone());
+        ensure_namespace(&self.client, &name).await?;
+        Ok(name)
     }
 
     /// Tells of a step of the story.
@@ -179,6 +200,9 @@ impl Stage {
             Err(error) => return Err(error).with_context(|| format!("cannot define {name}")),
         };
         self.defined.lock().push((resource.clone(), is_new));
+        if !is_new {
+            self.keep_to_the_namespace(&resource);
+        }
         let objects: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         let served = async {
             while objects.list(&ListParams::default().limit(1)).await.is_err() {
@@ -187,6 +211,15 @@ impl Stage {
         };
         let served = timeout(Duration::from_secs(30), served).await;
         served.with_context(|| format!("{name} is defined, but not served"))
+    }
+
+    /// Lets the operator see objects of the example's namespace only; where the kind was there before, others may be
+    /// somebody else's.
+    fn keep_to_the_namespace(&self, resource: &ApiResource) {
+        let gvk = Gvk::new(&resource.group, &resource.version, &resource.kind);
+        let cache = self.factory.caches().for_kind(gvk);
+        cache.select(Selection::all().in_namespaces([&self.namespace]));
+        self.restricted.lock().push(cache);
     }
 
     async fn wait_for_the_end(&self) {
@@ -217,7 +250,11 @@ impl Stage {
         self.tasks.close();
         let ended = timeout(FAREWELL, self.tasks.wait()).await;
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let cleaned = delete(&namespaces, &self.namespace).await;
+        let mut cleaned = delete(&namespaces, &self.namespace).await;
+        let others = std::mem::take(&mut *self.others.lock());
+        for other in others {
+            cleaned = cleaned.and(delete(&namespaces, &other).await);
+        }
         let defined = std::mem::take(&mut *self.defined.lock());
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         for (resource, _) in defined.iter().filter(|(_, is_new)| *is_new) {

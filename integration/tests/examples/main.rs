@@ -1,7 +1,9 @@
 //! The examples as processes: what they print, and that they end well.
 
+mod autoscaler;
 mod concurrency;
 mod custom_config;
+mod kronjob;
 mod metrics;
 mod multi_resource;
 mod pod_logger;
