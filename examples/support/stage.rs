@@ -200,7 +200,8 @@ impl Stage {
             Err(error) => return Err(error).with_context(|| format!("cannot define {name}")),
         };
         self.defined.lock().push((resource.clone(), is_new));
-        if !is_new {
+        // What is in no namespace is kept apart by the label RUN.
+        if !is_new && definition.spec.scope == "Namespaced" {
             self.keep_to_the_namespace(&resource);
         }
         let objects: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
