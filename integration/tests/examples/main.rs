@@ -1,5 +1,11 @@
 //! The examples as processes: what they print, and that they end well.
 
 mod autoscaler;
+mod concurrency;
+mod custom_config;
 mod kronjob;
+mod metrics;
+mod multi_resource;
+mod pod_logger;
+mod pod_terminator;
 mod quickstart;
