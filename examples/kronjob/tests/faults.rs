@@ -51,12 +51,14 @@ async fn a_job_whose_creation_was_not_answered_is_not_started_twice() {
 async fn a_restart_between_the_job_and_the_status_does_not_run_a_time_twice() {
     let bench = Bench::running().await;
     bench.create(kronjob("*/5 * * * *")).await;
+    settle().await;
     let refused = Action::Refuse(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR));
     let rule = Rule::new(refused)
         .resource("kronjobs")
         .subresource("status");
     let rule = bench.cluster.faults().add(rule);
     sleep(5 * MINUTE).await;
+    assert_eq!(bench.ticks().await, [5]);
     bench.stop().await;
     assert_eq!(
         bench.status().await.last_schedule_time,
