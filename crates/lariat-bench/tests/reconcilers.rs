@@ -7,22 +7,23 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{Api, PostParams};
 use kube::{Client, CustomResourceExt};
 use lariat_cache::{ClientIdentity, SharedClientFactory};
+use lariat_cluster::faults::{Action, Rule};
 use lariat_cluster::testing::{TestCluster, deployment, wait_for, wait_for_condition};
 use lariat_cluster::{Cluster, Workloads};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 #[path = "../../../docs/reconciler/kube_rs.rs"]
-#[allow(missing_docs, reason = "it reads as a program does")]
+#[allow(unreachable_pub, reason = "it reads as a program does")]
 mod kube_rs;
 #[path = "../../../docs/reconciler/lariat.rs"]
-#[allow(missing_docs, reason = "it reads as a program does")]
+#[allow(unreachable_pub, reason = "it reads as a program does")]
 mod lariat_rs;
 
 use lariat_rs::{Foo, FooSpec, FooStatus};
 
 /// How many Foos there are.
-const FOOS: usize = 50;
+const FOOS: usize = 50; // EACH
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// What a program asked for, to its Foos, Deployments and Events.
@@ -48,8 +49,10 @@ impl Bench {
         let builder = Cluster::builder().simulate_workloads(Workloads::default());
         let cluster = builder.for_test().await;
         let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
-        let defined = definitions.create(&PostParams::default(), &Foo::crd());
-        defined.await.expect("defined");
+        let defined = definitions
+            .create(&PostParams::default(), &Foo::crd())
+            .await;
+        defined.expect("defined");
         let established = wait_for_condition(&definitions, "foos.demo.dev", "Established").await;
         established.expect("established");
         // Told from the test's own requests by its name.
@@ -106,6 +109,11 @@ impl Bench {
         what.await;
         let journal = self.cluster.journal();
         let asked = journal.select().since(mark).client("program").requests();
+        if std::env::var_os("EACH").is_some() {
+            for request in &asked {
+                println!("    {} {} {:?} {:?}", request.verb, request.resource, request.name, request.subresource);
+            }
+        }
         let count = |verbs: &[&str]| {
             let is_one = |verb: &str| verbs.contains(&verb);
             asked.iter().filter(|request| is_one(&request.verb)).count()
@@ -116,9 +124,12 @@ impl Bench {
         }
     }
 
-    /// Ends all watches with their versions too old to go on from, so that everything is read anew.
+    /// Cuts all watches, and answers the next of each kind that its version is too old, so that everything is read anew.
     async fn relist(&self) {
-        self.cluster.compact();
+        for resource in ["foos", "deployments"] {
+            let expired = Rule::new(Action::Expire).verb("watch").resource(resource);
+            self.cluster.faults().add(expired.times(1));
+        }
         self.cluster.cut_watches();
         sleep(MINUTE).await;
     }
