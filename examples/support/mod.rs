@@ -6,10 +6,14 @@ mod place;
 mod setup;
 mod stage;
 mod table;
+#[cfg(test)]
+mod testing;
 
 pub use console::{Paint, error_exit, log_errors, output_closed, paint, say, tell};
 pub use options::{Flag, Options};
 pub use place::Place;
-pub use setup::{delete, ensure, ensure_namespace, unique};
+pub use setup::{delete, ensure, ensure_namespace, merge, unique};
 pub use stage::{About, Stage, perform};
 pub use table::Table;
+#[cfg(test)]
+pub(crate) use testing::define;

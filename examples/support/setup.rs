@@ -5,11 +5,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
-use lariat::kube::api::{Api, DeleteParams, PostParams};
+use lariat::kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat::kube::{Client, Error};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Creates an object unless it exists; tells whether it was created.
 ///
@@ -55,6 +55,21 @@ pub async fn delete<K: Clone + Debug + DeserializeOwned>(api: &Api<K>, name: &st
         Err(error) => Err(error).with_context(|| format!("cannot delete {name}")),
         Ok(_) => Ok(()),
     }
+}
+
+/// Merges a patch into an object, as somebody with kubectl would.
+///
+/// # Errors
+///
+/// The API server refuses.
+pub async fn merge<K>(api: &Api<K>, name: &str, patch: Value) -> Result<K>
+where
+    K: Clone + Debug + DeserializeOwned,
+{
+    let patched = api
+        .patch(name, &PatchParams::default(), &Patch::Merge(patch))
+        .await;
+    patched.with_context(|| format!("cannot change {name}"))
 }
 
 /// Makes a name that no other run of an example has.
