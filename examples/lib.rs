@@ -4,6 +4,7 @@
 //! something happen to it, `tests.rs` says what it does in numbers.
 
 pub mod sample_controller;
+pub mod useless_machine;
 
 mod support;
 
