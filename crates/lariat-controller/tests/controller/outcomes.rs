@@ -253,3 +253,36 @@ async fn a_panic_is_logged_with_its_backtrace_and_tried_again() {
     );
     assert_eq!(calls.len(), 2);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_error_can_say_when_to_try_again_and_counts_as_a_failure() {
+    let bench = Bench::new().await;
+    let calls = bench.on("busy", |call| async move {
+        match call.attempt {
+            1..=3 => Err(HandlerError::from("busy").retry_after(10 * SECOND)),
+            _ => Ok(Outcome::done().or_requeue_after(100 * SECOND)),
+        }
+    });
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(Duration::from_millis(29_900)).await;
+    assert_eq!(calls.len(), 3);
+    time::sleep(SECOND).await;
+    assert_eq!(calls.len(), 4);
+    assert_eq!(bench.status().handlers[0].ended(Ended::Failed), 3);
+    time::sleep(100 * SECOND).await;
+    assert_eq!(calls.len(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_error_can_be_made_terminal_afterwards() {
+    let bench = Bench::new().await;
+    let calls = bench.on("never", |_| async {
+        Err(HandlerError::from("no").retry_after(SECOND).into_terminal())
+    });
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(60 * SECOND).await;
+    assert_eq!(calls.len(), 1);
+    assert_eq!(bench.status().handlers[0].ended(Ended::Terminal), 1);
+}

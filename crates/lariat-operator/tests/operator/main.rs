@@ -2,4 +2,5 @@
 
 mod bench;
 
+mod cached_api;
 mod reconciling;

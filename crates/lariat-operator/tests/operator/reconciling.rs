@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use lariat_controller::{HandlerError, Outcome, Relation};
-use lariat_operator::{Reconcile, Retry};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use lariat_controller::{Ended, HandlerError, HandlerOptions, Outcome, Predicate, Relation};
+use lariat_operator::{Reconcile, Reconciler, ReconcilerRegistration, Retry};
 use parking_lot::Mutex;
+use serde_json::json;
 use tokio::time;
 
 use crate::bench::{Bench, SECOND, Widget, settle};
@@ -47,10 +50,7 @@ async fn a_reconciler_is_called_for_what_exists_and_not_for_what_goes() {
     settle().await;
     assert_eq!(log.take(), ["default/a is 1"]);
     bench
-        .merge(
-            "a",
-            serde_json::json!({"metadata": {"finalizers": ["demo.dev/hold"]}}),
-        )
+        .merge("a", json!({"metadata": {"finalizers": ["demo.dev/hold"]}}))
         .await;
     settle().await;
     log.take();
@@ -58,7 +58,7 @@ async fn a_reconciler_is_called_for_what_exists_and_not_for_what_goes() {
     settle().await;
     assert_eq!(log.take(), [""; 0], "it is being deleted");
     bench
-        .merge("a", serde_json::json!({"metadata": {"finalizers": null}}))
+        .merge("a", json!({"metadata": {"finalizers": null}}))
         .await;
     settle().await;
     assert_eq!(log.take(), ["default/a was 1"]);
@@ -128,4 +128,223 @@ async fn what_went_well_is_looked_at_again_after_the_period() {
     bench.create("a", 1).await;
     time::sleep(Duration::from_secs(601)).await;
     assert_eq!(calls.load(Ordering::Relaxed), 11);
+}
+
+/// Registers a reconciler of Widgets that writes down which it is called for.
+fn logging(
+    bench: &Bench,
+    build: impl FnOnce(Reconciler<Widget>) -> Reconciler<Widget>,
+) -> (Log, ReconcilerRegistration) {
+    let log = Log::default();
+    let seen = log.clone();
+    let reconciler = build(bench.operator.reconciler("log", &bench.widgets));
+    let registration = reconciler.register(move |cx: Reconcile<Widget>| {
+        seen.add(cx.key().name());
+        async { Ok(Outcome::done()) }
+    });
+    (log, registration.expect("registered"))
+}
+
+fn config_map(name: &str, owner: &Widget, is_controller: bool) -> ConfigMap {
+    let owner = json!({
+        "apiVersion": "demo.dev/v1", "kind": "Widget", "name": owner.metadata.name,
+        "uid": owner.metadata.uid, "controller": is_controller,
+    });
+    serde_json::from_value(json!({"metadata": {"name": name, "ownerReferences": [owner]}}))
+        .expect("it is one")
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_object_controls_reconciles_it_whatever_happens_to_it() {
+    let bench = Bench::new().await;
+    let config_maps = bench.factory.for_object::<ConfigMap>();
+    let (log, _) = logging(&bench, |reconciler| reconciler.owns(&config_maps));
+    bench.start().await;
+    let a = bench.create("a", 1).await;
+    bench.create("b", 1).await;
+    settle().await;
+    log.take();
+    let api: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "default");
+    let (post, patch) = (PostParams::default(), PatchParams::default());
+    api.create(&post, &config_map("owned", &a, true))
+        .await
+        .unwrap();
+    settle().await;
+    assert_eq!(log.take(), ["a"]);
+    let change = Patch::Merge(json!({"data": {"x": "y"}}));
+    api.patch("owned", &patch, &change).await.unwrap();
+    settle().await;
+    assert_eq!(log.take(), ["a"]);
+    api.delete("owned", &DeleteParams::default()).await.unwrap();
+    settle().await;
+    assert_eq!(log.take(), ["a"]);
+    api.create(&post, &config_map("uncontrolled", &a, false))
+        .await
+        .unwrap();
+    settle().await;
+    assert_eq!(log.take(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_old_and_the_new_relative_are_reconciled() {
+    let bench = Bench::new().await;
+    let config_maps = bench.factory.for_object::<ConfigMap>();
+    let (log, _) = logging(&bench, |reconciler| {
+        reconciler.watches(&config_maps, Relation::label("widget"))
+    });
+    let other = bench.widgets.register_handler(
+        "other",
+        |cx: lariat_controller::Context<Widget>| async move {
+            assert!(
+                !cx.causes().to_string().contains("ConfigMap"),
+                "{}",
+                cx.causes()
+            );
+            Ok(Outcome::done())
+        },
+    );
+    let other = other.unwrap();
+    bench.start().await;
+    for name in ["a", "b"] {
+        bench.create(name, 1).await;
+    }
+    let api: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "default");
+    let labelled = |widget: &str| json!({"metadata": {"name": "m", "labels": {"widget": widget}}});
+    let created = serde_json::from_value(labelled("a")).unwrap();
+    api.create(&PostParams::default(), &created).await.unwrap();
+    settle().await;
+    log.take();
+    let moved = Patch::Merge(labelled("b"));
+    api.patch("m", &PatchParams::default(), &moved)
+        .await
+        .unwrap();
+    settle().await;
+    let mut both = log.take();
+    both.sort();
+    assert_eq!(both, ["a", "b"]);
+    assert_eq!(
+        other.status().ended(Ended::Done),
+        2,
+        "only for the Widgets themselves"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_predicate_is_about_the_kind_itself() {
+    let bench = Bench::new().await;
+    let options = HandlerOptions::default().only(Predicate::generation_changed());
+    let (log, _) = logging(&bench, |reconciler| reconciler.options(options));
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    bench
+        .merge("a", json!({"metadata": {"labels": {"x": "y"}}}))
+        .await;
+    settle().await;
+    assert_eq!(log.take(), ["a"]);
+    bench.resize("a", 2).await;
+    settle().await;
+    assert_eq!(log.take(), ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconciler_that_is_taken_away_watches_nothing_any_more() {
+    let bench = Bench::new().await;
+    let pods = bench.factory.for_object::<Pod>();
+    let (log, registration) = logging(&bench, |reconciler| {
+        reconciler.watches(&pods, Relation::label("widget"))
+    });
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    assert_eq!(log.take(), ["a"]);
+    registration.deregister().await;
+    bench.resize("a", 2).await;
+    // Kinds nobody uses are kept for a while.
+    time::sleep(600 * SECOND).await;
+    assert_eq!(log.take(), [""; 0]);
+    let watches = bench.factory.caches().status();
+    assert!(watches.is_empty(), "{watches:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_is_taken_leaves_nothing_behind() {
+    let bench = Bench::new().await;
+    let (log, _) = logging(&bench, |reconciler| reconciler);
+    let pods = bench.factory.for_object::<Pod>();
+    let again = bench
+        .operator
+        .reconciler("log", &bench.widgets)
+        .watches(&pods, Relation::label("widget"))
+        .register(|_| async { Ok(Outcome::done()) });
+    let error = again.unwrap_err().to_string();
+    assert!(error.contains("\"log\""), "{error}");
+    bench.start().await;
+    bench.create("a", 1).await;
+    // Kinds nobody uses are kept for a while.
+    time::sleep(600 * SECOND).await;
+    assert_eq!(log.take(), ["a"]);
+    let watched: Vec<String> = bench
+        .factory
+        .caches()
+        .status()
+        .iter()
+        .map(|kind| kind.gvk.to_string())
+        .collect();
+    assert_eq!(watched, ["demo.dev/v1 Widget"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_was_replaced_is_gone_before_the_new_one_is_reconciled() {
+    let bench = Bench::new().await;
+    let log = Log::default();
+    let (seen, gone) = (log.clone(), log.clone());
+    bench
+        .operator
+        .reconciler("sizes", &bench.widgets)
+        .on_gone(move |cx: Reconcile<Widget>| {
+            gone.add(format!("{} was {}", cx.key(), cx.object().spec.size));
+            async { Ok(Outcome::done()) }
+        })
+        .register(move |cx: Reconcile<Widget>| {
+            let size = cx.object().spec.size;
+            seen.add(format!("{} is {size}", cx.key()));
+            // Long enough for the object to be replaced meanwhile.
+            async move { Ok(time::sleep(SECOND * (size == 1) as u32).await) .map(|()| Outcome::done()) }
+        })
+        .unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    bench.delete("a").await;
+    bench.create("a", 2).await;
+    time::sleep(2 * SECOND).await;
+    assert_eq!(
+        log.take(),
+        ["default/a is 1", "default/a was 1", "default/a is 2"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_terminal_or_ignored_is_not_asked_about() {
+    let errors: [fn(&'static str) -> HandlerError; 2] =
+        [HandlerError::terminal, HandlerError::ignore];
+    for error in errors {
+        let bench = Bench::new().await;
+        let log = Log::default();
+        let seen = log.clone();
+        bench
+            .operator
+            .reconciler("fails", &bench.widgets)
+            .on_error(|error, _| panic!("asked about {error}"))
+            .register(move |cx: Reconcile<Widget>| {
+                seen.add(cx.key().name());
+                async move { Err(error("never")) }
+            })
+            .unwrap();
+        bench.start().await;
+        bench.create("a", 1).await;
+        time::sleep(60 * SECOND).await;
+        assert_eq!(log.take(), ["a"]);
+    }
 }
