@@ -9,9 +9,13 @@ use lariat_cluster::Load;
 use lexopt::prelude::*;
 
 use crate::help;
+use crate::scaffold::{self, Group, Kind, Name};
 
 /// Where a cluster listens unless it is told.
 const ADDRESS: &str = "127.0.0.1:8001";
+
+/// The group of a new operator's kind unless it is told.
+const DEFAULT_GROUP: &str = "demo.dev";
 
 /// What the user wants.
 #[derive(Debug, PartialEq)]
@@ -20,6 +24,8 @@ pub(crate) enum Command {
     Print(String),
     /// A cluster.
     Cluster(Box<Options>),
+    /// A new operator.
+    New(Box<scaffold::Options>),
 }
 
 /// The options of `lariat cluster`.
@@ -79,9 +85,10 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Com
         Some(Short('h') | Long("help")) => Ok(Command::Print(help::LARIAT.to_owned())),
         Some(Short('V') | Long("version")) => Ok(Command::Print(help::VERSION.to_owned())),
         Some(Value(name)) if name == "cluster" => cluster(&mut parser),
+        Some(Value(name)) if name == "new" => new(&mut parser),
         Some(Value(name)) if name == "help" => Ok(Command::Print(help::LARIAT.to_owned())),
         Some(Value(name)) => Err(UsageError(format!(
-            "there is no command {name:?}; there is `lariat cluster`"
+            "there is no command {name:?}; there are `lariat cluster` and `lariat new`"
         ))),
         Some(argument) => Err(unknown(&argument, "lariat --help")),
         None => Err(UsageError(
@@ -109,6 +116,35 @@ fn cluster(parser: &mut lexopt::Parser) -> Result<Command, UsageError> {
         }
     }
     Ok(Command::Cluster(Box::new(options)))
+}
+
+fn new(parser: &mut lexopt::Parser) -> Result<Command, UsageError> {
+    let (mut name, mut kind, mut path_to, mut lariat) = (None, None, None, None);
+    let mut group = DEFAULT_GROUP.to_owned();
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Print(help::NEW.to_owned())),
+            Short('V') | Long("version") => return Ok(Command::Print(help::VERSION.to_owned())),
+            Long("kind") => kind = Some(text(parser, "kind")?),
+            Long("group") => group = text(parser, "group")?,
+            Long("path") => path_to = Some(path(parser, "path")?),
+            Long("lariat") => lariat = Some(path(parser, "lariat")?),
+            Value(value) if name.is_none() => name = Some(value.to_string_lossy().into_owned()),
+            other => return Err(unknown(&other, "lariat new --help")),
+        }
+    }
+    let name = name.ok_or_else(|| {
+        UsageError("the operator has no name; try `lariat new shop-operator`".to_owned())
+    })?;
+    let name = Name::new(&name).map_err(UsageError)?;
+    let kind = kind.map_or_else(|| Ok(name.kind()), |kind| Kind::new(&kind));
+    Ok(Command::New(Box::new(scaffold::Options {
+        kind: kind.map_err(UsageError)?,
+        group: Group::new(&group).map_err(UsageError)?,
+        name,
+        path: path_to,
+        lariat,
+    })))
 }
 
 fn unknown(argument: &lexopt::Arg<'_>, help: &str) -> UsageError {
@@ -207,6 +243,22 @@ mod tests {
     }
 
     #[test]
+    fn a_new_operator_has_a_kind_and_a_group() {
+        let expected = |kind: &str, group: &str| {
+            Ok(Command::New(Box::new(scaffold::Options {
+                name: Name::new("shop-operator").unwrap(),
+                kind: Kind::new(kind).unwrap(),
+                group: Group::new(group).unwrap(),
+                path: None,
+                lariat: None,
+            })))
+        };
+        assert_eq!(parsed("new shop-operator"), expected("Shop", "demo.dev"));
+        let given = parsed("new --kind Foo shop-operator --group a.b");
+        assert_eq!(given, expected("Foo", "a.b"));
+    }
+
+    #[test]
     fn errors_say_what_is_wrong_and_what_to_do() {
         for (arguments, expected) in [
             (
@@ -215,7 +267,7 @@ mod tests {
             ),
             (
                 "serve",
-                "there is no command \"serve\"; there is `lariat cluster`",
+                "there is no command \"serve\"; there are `lariat cluster` and `lariat new`",
             ),
             (
                 "--bogus",
@@ -242,6 +294,18 @@ mod tests {
             (
                 "cluster --tls=yes",
                 "unexpected argument for option '--tls': \"yes\"",
+            ),
+            (
+                "new",
+                "the operator has no name; try `lariat new shop-operator`",
+            ),
+            (
+                "new a b",
+                "unknown argument \"b\"; `lariat new --help` lists what there is",
+            ),
+            (
+                "new shop --kind=shop",
+                "--kind \"shop\" is no kind: letters and digits, a capital first, such as Shop",
             ),
             (
                 "cluster --token ü",
@@ -283,6 +347,9 @@ mod tests {
                 help::CLUSTER.contains(&format!("  --{option} ")),
                 "{option}"
             );
+        }
+        for option in ["kind", "group", "path", "lariat"] {
+            assert!(help::NEW.contains(&format!("  --{option} ")), "{option}");
         }
         let widest = help::CLUSTER.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(100), "{widest:?}");

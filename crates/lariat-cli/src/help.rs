@@ -2,18 +2,20 @@
 
 /// `lariat --help`.
 pub(crate) const LARIAT: &str = "\
-A Kubernetes API server in one process, in memory, ready at once.
+Tools for Kubernetes controllers: an API server in one process, and operators to begin with.
 
 Usage: lariat COMMAND [OPTIONS]
 
 Commands:
   cluster    serve a cluster until Ctrl-C
+  new        write an operator to begin with
 
 Options:
   -h, --help       print this, or with a command what it does
   -V, --version    print the version
 
 Try: lariat cluster --kubeconfig /tmp/lariat.kubeconfig
+     lariat new shop-operator
 ";
 
 /// `lariat cluster --help`.
@@ -43,6 +45,24 @@ Options:
 Example:
   lariat cluster --listen 127.0.0.1:0 --kubeconfig kubeconfig --seed manifests/
   kubectl --kubeconfig kubeconfig get namespaces
+";
+
+/// `lariat new --help`.
+pub(crate) const NEW: &str = "\
+Writes an operator to begin with: a program, its kind, manifests, and a test that passes.
+
+Usage: lariat new NAME [OPTIONS]
+
+Options:
+      --kind KIND    the kind it looks after [default: from NAME: Shop for shop-operator]
+      --group GROUP  the API group of the kind, a domain of yours [default: demo.dev]
+      --path FOLDER  where to write it [default: NAME]; it must be new, or empty
+      --lariat PATH  the checkout of Lariat it uses [default: the one this program is built from]
+  -h, --help         print this
+
+Example:
+  lariat new shop-operator --group shop.example.com
+  cd shop-operator && cargo test
 ";
 
 /// `lariat --version`.

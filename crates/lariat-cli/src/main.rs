@@ -1,9 +1,10 @@
-//! The command line of Lariat: a Kubernetes cluster in memory, for kubectl and every other client.
+//! The command line of Lariat: a Kubernetes cluster in memory, and operators to begin with.
 
 mod arguments;
 mod cluster;
 mod help;
 mod kubeconfig;
+mod scaffold;
 mod seed;
 mod signal;
 
@@ -23,6 +24,7 @@ fn main() -> ExitCode {
     let done = match command {
         Command::Print(text) => print(&text),
         Command::Cluster(options) => cluster::run(&options),
+        Command::New(options) => scaffold::run(&options).and_then(|text| print(&text)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

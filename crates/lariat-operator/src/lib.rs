@@ -32,6 +32,11 @@ mod rbac;
 mod api;
 
 pub use api::{ApiError, CachedApi};
+pub use crd::{
+    DefinitionChange, DefinitionError, DefinitionOptions, DefinitionReport, Install, InstallError,
+    Skew, ensure_definitions, with_definition_version,
+};
 pub use lifecycle::OperatorError;
 pub use operator::Operator;
+pub use rbac::{AccessError, Manifests, Permission, Rule};
 pub use reconciler::{Reconcile, Reconciler, ReconcilerRegistration, Retry};

@@ -6,12 +6,20 @@ use std::pin::pin;
 use lariat_controller::{StartError, StopError};
 use lariat_core::debug_as_description;
 
+use crate::crd::InstallError;
 use crate::operator::Operator;
+use crate::rbac::AccessError;
 
 /// What running an operator can fail with.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum OperatorError {
+    /// Definitions are not installed.
+    #[error(transparent)]
+    Install(#[from] InstallError),
+    /// Something is not allowed.
+    #[error(transparent)]
+    Access(#[from] AccessError),
     /// The factory did not start.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -38,6 +46,8 @@ impl Operator {
     ///
     /// If the future is dropped, what was started by then goes on running.
     pub async fn start(&self, workers: impl Into<Option<usize>>) -> Result<(), OperatorError> {
+        self.ensure_definitions().await?;
+        self.check_access_if_asked().await?;
         Ok(self.factory().start(workers).await?)
     }
 

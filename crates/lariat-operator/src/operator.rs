@@ -7,6 +7,8 @@ use lariat_cache::{SharedCacheFactory, View};
 use lariat_controller::{SharedController, SharedControllerFactory};
 
 use crate::api::CachedApi;
+use crate::crd::Definitions;
+use crate::rbac::Needs;
 use crate::reconciler::Reconciler;
 
 /// A named program on a shared factory; a clone is the same operator.
@@ -25,6 +27,8 @@ pub struct Operator {
 pub(crate) struct Shared {
     pub(crate) name: Arc<str>,
     pub(crate) caches: SharedCacheFactory,
+    pub(crate) definitions: Definitions,
+    pub(crate) needs: Needs,
 }
 
 impl Operator {
@@ -36,6 +40,8 @@ impl Operator {
             shared: Arc::new(Shared {
                 name: name.into(),
                 caches: factory.caches().clone(),
+                definitions: Definitions::default(),
+                needs: Needs::default(),
             }),
         }
     }
@@ -50,6 +56,10 @@ impl Operator {
     #[must_use]
     pub fn factory(&self) -> &SharedControllerFactory {
         &self.factory
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
     }
 
     /// Begins a reconciler of a kind; nothing happens until it is [registered](Reconciler::register).

@@ -192,8 +192,9 @@ impl RestMapper {
         Ok(found)
     }
 
-    /// Forgets what is served under a path, so that it is asked for again.
-    pub(crate) fn forget(&self, api_path: &str) {
+    /// Forgets what is served under the path of a group and version, such as `/apis/apps/v1`, so that it is asked for
+    /// again: for whoever has just defined a kind. Handles of kinds that were found keep what they know.
+    pub fn forget(&self, api_path: &str) {
         self.shared.known.lock().remove(api_path);
     }
 

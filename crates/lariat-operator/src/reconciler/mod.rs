@@ -16,6 +16,7 @@ use lariat_controller::{
 };
 
 use crate::operator::Shared;
+use crate::rbac::Rule;
 use policy::ErrorPolicy;
 pub use policy::Retry;
 pub use reconcile::Reconcile;
@@ -59,6 +60,9 @@ pub struct Reconciler<K> {
     pub(crate) setup: Setup<K>,
 }
 
+/// What caches do.
+const READS: [&str; 2] = ["list", "watch"];
+
 /// Begins a relation of the kind for the reconciler of a name.
 type Relate<K> = dyn FnOnce(&SharedController<K>) -> Related + Send;
 
@@ -68,6 +72,8 @@ pub(crate) struct Setup<K> {
     pub(crate) requeue_after: Option<Duration>,
     pub(crate) on_error: Option<Box<ErrorPolicy<K>>>,
     pub(crate) on_gone: Option<Callback<K>>,
+    /// What it needs to be allowed.
+    pub(crate) needs: Vec<Rule>,
 }
 
 impl<K: View> Reconciler<K> {
@@ -82,8 +88,13 @@ impl<K: View> Reconciler<K> {
                 requeue_after: None,
                 on_error: None,
                 on_gone: None,
+                needs: vec![Rule::of(kind).verbs(READS)],
             },
         }
+    }
+
+    pub(crate) fn kind(&self) -> &SharedController<K> {
+        &self.kind
     }
 
     /// Reconciles an object when one that it controls changes: one whose owner reference says `controller: true`.
@@ -99,6 +110,7 @@ impl<K: View> Reconciler<K> {
         other: &SharedController<B>,
         relation: Relation<V>,
     ) -> Self {
+        self.setup.needs.push(Rule::of(other).verbs(READS));
         let (other, relation) = (other.clone(), relation.to(self.name.as_str()));
         let relate = move |kind: &SharedController<K>| kind.watch_related(&other, relation);
         self.relate.push(Box::new(relate));
@@ -161,8 +173,9 @@ impl<K: View> Reconciler<K> {
             kind,
             relate,
             options,
-            setup,
+            mut setup,
         } = self;
+        let (shared, needs) = (Arc::clone(&setup.shared), std::mem::take(&mut setup.needs));
         let call = Call::new(setup, Callback::new(reconcile));
         // First, so that related caches are filled before the first call.
         let related: Vec<Related> = relate.into_iter().map(|relate| relate(&kind)).collect();
@@ -171,7 +184,13 @@ impl<K: View> Reconciler<K> {
             async move { call.run(cx).await }
         };
         match kind.register_handler_with(&name, options, handler) {
-            Ok(registration) => Ok(ReconcilerRegistration::new(registration, related)),
+            Ok(registration) => {
+                let because = || format!("reconciler {name} of {}", kind.gvk());
+                for rule in needs {
+                    shared.need(rule.because_of(because));
+                }
+                Ok(ReconcilerRegistration::new(registration, related))
+            }
             Err(error) => {
                 related.into_iter().for_each(Related::end);
                 Err(error)

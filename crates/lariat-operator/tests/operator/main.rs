@@ -3,4 +3,6 @@
 mod bench;
 
 mod cached_api;
+mod crds;
+mod permissions;
 mod reconciling;

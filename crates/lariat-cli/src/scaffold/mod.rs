@@ -1,0 +1,73 @@
+//! `lariat new`: an operator to begin with.
+
+mod names;
+mod project;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+
+pub(crate) use names::{Group, Kind, Name};
+use project::Project;
+
+/// The options of `lariat new`.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Options {
+    pub(crate) name: Name,
+    pub(crate) kind: Kind,
+    pub(crate) group: Group,
+    /// The folder to make; the name's, where the program is called, without it.
+    pub(crate) path: Option<PathBuf>,
+    /// The checkout of Lariat the project is to use; the one this program was built from, without it.
+    pub(crate) lariat: Option<PathBuf>,
+}
+
+/// The checkout this program was built from.
+const BUILT_FROM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// Writes the project, and says what to do with it.
+pub(crate) fn run(options: &Options) -> Result<String> {
+    let given = options.path.clone();
+    let folder = given.unwrap_or_else(|| PathBuf::from(options.name.as_str()));
+    let project = Project::new(options, checkout(options.lariat.as_deref())?);
+    make(&folder)?;
+    for (path, text) in project.files() {
+        write(&folder.join(path), &text)?;
+    }
+    Ok(project.farewell(&folder))
+}
+
+/// Makes a folder; what is in one that exists is nobody's to overwrite.
+fn make(folder: &Path) -> Result<()> {
+    let entries = fs::read_dir(folder).map(Iterator::count);
+    match entries {
+        Ok(0) => Ok(()),
+        Ok(_) => bail!("{} is not empty; give another folder with --path", folder.display()),
+        Err(_) => fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make the folder {}", folder.display())),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<()> {
+    let parent = path.parent().unwrap_or(Path::new(""));
+    let written = fs::create_dir_all(parent).and_then(|()| fs::write(path, text));
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Returns the folder of a checkout of Lariat.
+fn checkout(given: Option<&Path>) -> Result<PathBuf> {
+    let folder = given.unwrap_or(Path::new(BUILT_FROM));
+    let folder = folder.canonicalize().ok();
+    let is_one = |folder: &PathBuf| folder.join("crates/lariat/Cargo.toml").is_file();
+    match (folder.filter(is_one), given) {
+        (Some(folder), _) => Ok(folder),
+        (None, Some(given)) => bail!(
+            "--lariat {} is no checkout of Lariat: it has no crates/lariat",
+            given.display()
+        ),
+        (None, None) => bail!(
+            "the checkout this program was built from is gone; name another with --lariat PATH"
+        ),
+    }
+}

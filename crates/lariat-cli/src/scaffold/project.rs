@@ -1,0 +1,105 @@
+//! The files of a new project: templates with the names filled in.
+
+use std::path::{Path, PathBuf};
+
+use super::Options;
+
+/// Each file of a project, and its template.
+macro_rules! templates {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../template/", $path, ".in")))),*]
+    };
+}
+
+const TEMPLATES: &[(&str, &str)] = templates![
+    "Cargo.toml",
+    "Dockerfile",
+    "README.md",
+    "deploy/crd.yaml",
+    "deploy/example.yaml",
+    "deploy/operator.yaml",
+    "deploy/rbac.yaml",
+    "src/api.rs",
+    "src/lib.rs",
+    "src/main.rs",
+    "src/reconcile.rs",
+    "tests/manifests.rs",
+    "tests/operator.rs",
+];
+
+/// What a project's folder has that git and docker do not want.
+const IGNORED: &str = "/target\n";
+
+/// A project that is about to be written.
+pub(super) struct Project {
+    /// What stands in the templates, and what for.
+    names: Vec<(&'static str, String)>,
+}
+
+impl Project {
+    pub(super) fn new(options: &Options, lariat: PathBuf) -> Self {
+        let Options {
+            name, kind, group, ..
+        } = options;
+        Self {
+            names: vec![
+                ("{{name}}", name.as_str().to_owned()),
+                ("{{crate}}", name.snake()),
+                ("{{kind}}", kind.as_str().to_owned()),
+                ("{{singular}}", kind.singular()),
+                ("{{plural}}", kind.plural()),
+                ("{{group}}", group.as_str().to_owned()),
+                ("{{lariat}}", lariat.display().to_string()),
+            ],
+        }
+    }
+
+    /// Returns the files, each under its path within the project.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let made = TEMPLATES.iter().map(|(path, text)| (*path, self.fill(text)));
+        let ignored = [".dockerignore", ".gitignore"].map(|path| (path, IGNORED.to_owned()));
+        made.chain(ignored)
+    }
+
+    fn fill(&self, template: &str) -> String {
+        let fill = |text: String, (name, value): &(&str, String)| text.replace(name, value);
+        self.names.iter().fold(template.to_owned(), fill)
+    }
+
+    /// Says what to do with the project.
+    pub(super) fn farewell(&self, folder: &Path) -> String {
+        let folder = folder.display();
+        self.fill(&format!(
+            "{folder} is an operator for {{{{kind}}}} ({{{{group}}}}/v1alpha1)\n\n  \
+             cd {folder}\n  \
+             cargo test          # on a cluster of its own, in memory\n  \
+             cargo run           # on the cluster of your kubeconfig\n"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scaffold::{Group, Name};
+
+    #[test]
+    fn every_name_is_filled_in() {
+        let name = Name::new("shop-operator").unwrap();
+        let options = Options {
+            kind: name.kind(),
+            name,
+            group: Group::new("demo.dev").unwrap(),
+            path: None,
+            lariat: None,
+        };
+        let project = Project::new(&options, PathBuf::from("/lariat"));
+        for (path, text) in project.files() {
+            assert!(!text.contains("{{"), "{path}: {text}");
+            assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{path}");
+        }
+        assert_eq!(project.files().count(), TEMPLATES.len() + 2);
+        let farewell = project.farewell(Path::new("here"));
+        assert!(farewell.starts_with("here is an operator for Shop (demo.dev/v1alpha1)\n"));
+    }
+}

@@ -1,0 +1,277 @@
+//! From a definition to a kind that is served.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::future::join_all;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::Client;
+use serde_json::Value;
+use tokio::time;
+
+use super::compare::{Comparison, compare, complaints, is_condition, served};
+use super::error::{DefinitionError, InstallError};
+use super::json::text;
+use super::options::{DefinitionOptions, Install};
+use super::report::{DefinitionChange, DefinitionReport, Skew};
+use super::requests::{Failure, Requests};
+
+/// The first pause between two looks, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+
+/// Makes sure that definitions are installed, established and served, all at the same time; returns what became of
+/// each, in their order.
+///
+/// A definition is created if it is missing and patched where it differs, on the condition that nobody has changed it
+/// since it was read. Only what it says itself is written; what others said stays:
+///
+/// - labels and annotations of others, members of the specification it does not have, the status;
+/// - the conversion and its `caBundle`, unless it says something about them;
+/// - versions it does not have, which a newer program may have brought. They are reported, and if objects are stored
+///   as one that is newer than all of its own, that stays so.
+///
+/// One that is as it should be is not written, so replicas that start at the same time do not fight. Which of two
+/// programs is the newer one can be told by a number, see
+/// [`with_definition_version`](crate::with_definition_version); without it the last one writes. [`Install`] says
+/// whether anything is written at all.
+///
+/// A definition that is being deleted is waited for, and created anew. What the API server may answer differently
+/// soon, such as a conflict or an overload, is tried again until the time is over. This needs no operator:
+///
+/// ```no_run
+/// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+/// use lariat_operator::{DefinitionOptions, ensure_definitions};
+///
+/// # async fn example(client: kube::Client, widgets: CustomResourceDefinition) -> Result<(), lariat_operator::InstallError> {
+/// for report in ensure_definitions(&client, &[widgets], &DefinitionOptions::default()).await? {
+///     println!("{report}");
+/// }
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+///
+/// Some definitions are not installed; all of them are named, with what is missing and what to do. The others may
+/// have been written.
+///
+/// # Cancel safety
+///
+/// If the future is dropped, each definition may have been written or not; calling this again goes on.
+pub async fn ensure_definitions(
+    client: &Client,
+    definitions: &[CustomResourceDefinition],
+    options: &DefinitionOptions,
+) -> Result<Vec<DefinitionReport>, InstallError> {
+    let mut seen = BTreeSet::new();
+    let tasks = definitions.iter().map(|definition| {
+        let name = definition.metadata.name.clone().unwrap_or_default();
+        let is_new = seen.insert(name.clone());
+        ensure(client, definition, name, (is_new, options))
+    });
+    let tasks: Vec<_> = tasks.collect();
+    let (mut reports, mut failures) = (Vec::new(), Vec::new());
+    for result in join_all(tasks).await {
+        match result {
+            Ok(report) => reports.push(report),
+            Err(error) => failures.push(error),
+        }
+    }
+    match failures.is_empty() {
+        true => Ok(reports),
+        false => Err(InstallError { failures }),
+    }
+}
+
+async fn ensure(
+    client: &Client,
+    definition: &CustomResourceDefinition,
+    name: String,
+    (is_new, options): (bool, &DefinitionOptions),
+) -> Result<DefinitionReport, DefinitionError> {
+    let invalid = |why| {
+        Err(DefinitionError::Invalid {
+            name: name.clone(),
+            why,
+        })
+    };
+    if name.is_empty() {
+        return invalid("it has no name");
+    }
+    if !is_new {
+        return invalid(
+            "there are two of that name; kube's merge_crds makes one of several versions",
+        );
+    }
+    let Ok(mut ours) = serde_json::to_value(definition) else {
+        return invalid("it cannot be written as JSON");
+    };
+    if let Some(members) = ours.as_object_mut() {
+        members.remove("status");
+    }
+    let manager = options.manager();
+    let mut task = Task {
+        requests: Requests {
+            client,
+            name: &name,
+            manager,
+        },
+        ours: &ours,
+        install: options.install,
+        change: DefinitionChange::Unchanged,
+        patched: None,
+        waiting: "the API server was not asked yet".to_owned(),
+    };
+    let limit = options.timeout;
+    let Ok(result) = time::timeout(limit, task.run()).await else {
+        let missing = task.waiting;
+        return Err(DefinitionError::NotReady {
+            name,
+            after: limit,
+            missing,
+        });
+    };
+    let report = result?;
+    tracing::info!(definition = report.name, "{report}");
+    Ok(report)
+}
+
+/// One definition on its way.
+struct Task<'a> {
+    requests: Requests<'a>,
+    ours: &'a Value,
+    install: Install,
+    change: DefinitionChange,
+    /// Where it differed when it was last patched: what differs there still is not the API server's to take.
+    patched: Option<Vec<String>>,
+    /// What is missing, for the error.
+    waiting: String,
+}
+
+/// What a look leads to.
+enum Next {
+    Ready(Vec<Skew>),
+    /// Look again, now: something was written.
+    Look,
+    /// Look again later.
+    Wait(String),
+}
+
+impl Task<'_> {
+    async fn run(&mut self) -> Result<DefinitionReport, DefinitionError> {
+        let mut pause = PAUSES.0;
+        loop {
+            match self.look().await {
+                Ok(Next::Ready(skews)) => {
+                    return Ok(DefinitionReport {
+                        name: self.requests.name.to_owned(),
+                        change: self.change.clone(),
+                        skews,
+                    });
+                }
+                Ok(Next::Look) => continue,
+                Ok(Next::Wait(missing)) | Err(Failure::Again(missing)) => self.waiting = missing,
+                Err(Failure::Final(error)) => return Err(error),
+            }
+            time::sleep(pause).await;
+            pause = PAUSES.1.min(pause * 2);
+        }
+    }
+
+    async fn look(&mut self) -> Result<Next, Failure> {
+        let Some(theirs) = self.requests.get().await? else {
+            return self.create().await;
+        };
+        if !text(&theirs, "/metadata/deletionTimestamp").is_empty() {
+            let complaints = complaints(&theirs, &[("Terminating", "False")]).join(", ");
+            return Ok(Next::Wait(format!(
+                "it is being deleted, and still there: {complaints}"
+            )));
+        }
+        let found = compare(self.ours, &theirs);
+        let may_write = self.install == Install::CreateOrUpdate && found.newer.is_none();
+        if let Some(why) = found
+            .incompatible
+            .clone()
+            .or_else(|| unusable(&found, may_write))
+        {
+            let name = self.requests.name.to_owned();
+            return Err(Failure::Final(DefinitionError::Incompatible { name, why }));
+        }
+        if may_write && !found.paths.is_empty() && self.patched.as_ref() != Some(&found.paths) {
+            return self.patch(&theirs, found).await;
+        }
+        self.ready(&theirs, self.skews(found, may_write)).await
+    }
+
+    async fn create(&mut self) -> Result<Next, Failure> {
+        if self.install == Install::Verify {
+            let name = self.requests.name.to_owned();
+            return Err(Failure::Final(DefinitionError::Missing { name }));
+        }
+        self.requests.create(self.ours).await?;
+        self.change = DefinitionChange::Created;
+        Ok(Next::Look)
+    }
+
+    async fn patch(&mut self, theirs: &Value, found: Comparison) -> Result<Next, Failure> {
+        let answer = self.requests.patch(&found.patch).await?;
+        let version = |object: &Value| text(object, "/metadata/resourceVersion").to_owned();
+        // A server that does not know a field takes it without a change.
+        let is_changed = version(&answer) != version(theirs);
+        if is_changed && self.change == DefinitionChange::Unchanged {
+            self.change = DefinitionChange::Updated(found.paths.clone());
+        }
+        self.patched = Some(found.paths);
+        Ok(Next::Look)
+    }
+
+    fn skews(&self, found: Comparison, may_write: bool) -> Vec<Skew> {
+        let mut skews = found.skews;
+        if may_write {
+            return skews;
+        }
+        if let Some((installed, ours)) = found.newer {
+            skews.push(Skew::NewerDefinition { installed, ours });
+        }
+        let mut paths = found.paths;
+        paths.retain(|path| path.starts_with("spec."));
+        if !paths.is_empty() && found.newer.is_none() {
+            skews.push(Skew::Differs { paths });
+        }
+        skews
+    }
+
+    /// Finds out whether the kind is served in all versions we say are.
+    async fn ready(&self, theirs: &Value, mut skews: Vec<Skew>) -> Result<Next, Failure> {
+        let wanted = [("Established", "True"), ("NamesAccepted", "True")];
+        let complaints = complaints(theirs, &wanted).join(", ");
+        if !is_condition(theirs, "Established", "True") {
+            return Ok(Next::Wait(match complaints.is_empty() {
+                true => "the API server has not said that it is established".to_owned(),
+                false => complaints,
+            }));
+        }
+        if !complaints.is_empty() {
+            skews.push(Skew::NamesNotAccepted {
+                message: complaints,
+            });
+        }
+        for version in served(self.ours) {
+            if let Some(missing) = self.requests.unserved(self.ours, version).await {
+                return Ok(Next::Wait(missing));
+            }
+        }
+        Ok(Next::Ready(skews))
+    }
+}
+
+/// Returns why what is installed does not do as it is, where it may not be changed.
+fn unusable(found: &Comparison, may_write: bool) -> Option<String> {
+    if may_write || found.unserved.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "does not serve {}, and may not be changed: install the definition of this program",
+        found.unserved.join(", ")
+    ))
+}

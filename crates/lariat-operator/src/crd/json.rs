@@ -1,0 +1,168 @@
+//! Definitions as JSON: in the form the API server keeps, and where two of them differ.
+
+use serde_json::{Map, Number, Value};
+
+/// Members of which the API server leaves out what is false or empty.
+const LEFT_OUT: [&str; 12] = [
+    "deprecated",
+    "description",
+    "exclusiveMaximum",
+    "exclusiveMinimum",
+    "format",
+    "nullable",
+    "priority",
+    "title",
+    "uniqueItems",
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-int-or-string",
+    "$ref",
+];
+
+/// Members whose values are the user's, in which nothing may be left out.
+const VALUES: [&str; 3] = ["default", "enum", "example"];
+
+/// Members whose members have any names.
+const NAMES: [&str; 4] = [
+    "properties",
+    "patternProperties",
+    "definitions",
+    "dependencies",
+];
+
+/// Brings a part of a definition into the form the API server answers with: without nulls, empty lists, and
+/// what is as it is without being said; with whole numbers written as such.
+pub(super) fn normal(value: &Value) -> Value {
+    part(value, false)
+}
+
+fn part(value: &Value, has_names: bool) -> Value {
+    match value {
+        Value::Object(members) => {
+            let members = members.iter();
+            let kept = members.filter(|(name, value)| has_names || !is_nothing(name, value));
+            let kept = kept.map(|(name, value)| {
+                let value = match !has_names && VALUES.contains(&name.as_str()) {
+                    true => with_numbers(value),
+                    false => part(value, !has_names && NAMES.contains(&name.as_str())),
+                };
+                (name.clone(), value)
+            });
+            Value::Object(kept.collect())
+        }
+        Value::Array(items) => items.iter().map(|item| part(item, false)).collect(),
+        value => with_numbers(value),
+    }
+}
+
+fn is_nothing(name: &str, value: &Value) -> bool {
+    let is_default = match value {
+        Value::Null => return true,
+        Value::Array(items) => return items.is_empty() && !VALUES.contains(&name),
+        Value::Bool(set) => !set,
+        Value::String(text) => text.is_empty(),
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::Object(_) => false,
+    };
+    is_default && LEFT_OUT.contains(&name)
+}
+
+/// Writes whole numbers as such, which are the same to the API server.
+fn with_numbers(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => Value::Number(whole(number)),
+        Value::Array(items) => items.iter().map(with_numbers).collect(),
+        Value::Object(members) => {
+            let members = members.iter();
+            let members = members.map(|(name, value)| (name.clone(), with_numbers(value)));
+            Value::Object(members.collect())
+        }
+        value => value.clone(),
+    }
+}
+
+fn whole(number: &Number) -> Number {
+    /// Up to here every whole number has a floating point number of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    match number.as_f64() {
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT => {
+            Number::from(float as i64)
+        }
+        _ => number.clone(),
+    }
+}
+
+/// Adds the paths at which two values differ; lists are compared as a whole.
+pub(super) fn differences(path: &str, ours: &Value, theirs: &Value, into: &mut Vec<String>) {
+    if ours == theirs {
+        return;
+    }
+    let (Some(our), Some(their)) = (ours.as_object(), theirs.as_object()) else {
+        into.push(path.to_owned());
+        return;
+    };
+    let mut names: Vec<&String> = our.keys().chain(their.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names {
+        let [ours, theirs] = [our, their].map(|members| members.get(name).unwrap_or(&Value::Null));
+        differences(&format!("{path}.{name}"), ours, theirs, into);
+    }
+}
+
+/// Returns a member that is an object, empty if there is none.
+pub(super) fn object<'a>(value: &'a Value, pointer: &str) -> Option<&'a Map<String, Value>> {
+    value.pointer(pointer)?.as_object()
+}
+
+/// Returns a text, empty if there is none.
+pub(super) fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
+    let text = value.pointer(pointer).and_then(Value::as_str);
+    text.unwrap_or_default()
+}
+
+/// Returns the elements of a list, none if there is no list.
+pub(super) fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
+    let list = value.pointer(pointer).and_then(Value::as_array);
+    list.map_or(&[], Vec::as_slice)
+}
+
+/// Returns whether something is said to be true.
+pub(super) fn is_true(value: &Value, pointer: &str) -> bool {
+    value.pointer(pointer) == Some(&Value::Bool(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_api_server_leaves_out_is_no_difference() {
+        let ours = json!({
+            "schema": {"openAPIV3Schema": {
+                "type": "object", "required": [], "nullable": false, "description": "",
+                "properties": {"size": {"type": "integer", "minimum": 0.0, "default": []}, "description": {}},
+            }},
+            "subresources": {"status": {}}, "additionalPrinterColumns": [], "deprecated": false, "served": false,
+        });
+        let theirs = json!({
+            "schema": {"openAPIV3Schema": {
+                "type": "object",
+                "properties": {"size": {"type": "integer", "minimum": 0, "default": []}, "description": {}},
+            }},
+            "subresources": {"status": {}}, "served": false,
+        });
+        assert_eq!(normal(&ours), normal(&theirs));
+        assert_eq!(normal(&theirs), theirs);
+    }
+
+    #[test]
+    fn differences_are_named_by_their_paths() {
+        let mut paths = Vec::new();
+        let ours = json!({"a": {"b": 1, "c": [1]}, "d": null});
+        let theirs = json!({"a": {"b": 2, "c": [1], "e": 1}});
+        differences("spec", &ours, &theirs, &mut paths);
+        assert_eq!(paths, ["spec.a.b", "spec.a.e"]);
+    }
+}

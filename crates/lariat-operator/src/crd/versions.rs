@@ -1,0 +1,131 @@
+//! The versions of a definition: ours, and those somebody else brought.
+
+use kube::core::Version;
+use serde_json::Value;
+
+use super::json::{is_true, text};
+use super::report::Skew;
+
+/// The versions a definition is to have.
+pub(super) struct Versions {
+    pub(super) merged: Vec<Value>,
+    pub(super) skews: Vec<Skew>,
+}
+
+pub(super) fn name(version: &Value) -> &str {
+    text(version, "/name")
+}
+
+pub(super) fn named<'a>(versions: &'a [Value], wanted: &str) -> Option<&'a Value> {
+    versions.iter().find(|version| name(version) == wanted)
+}
+
+/// Puts our versions in the place of those installed under the same names, and keeps the others.
+pub(super) fn merge(ours: &[Value], theirs: &[Value]) -> Versions {
+    let unknown: Vec<&Value> = theirs
+        .iter()
+        .filter(|version| named(ours, name(version)).is_none())
+        .collect();
+    let mut skews: Vec<Skew> = unknown
+        .iter()
+        .map(|version| Skew::UnknownVersion {
+            version: name(version).to_owned(),
+            served: is_true(version, "/served"),
+        })
+        .collect();
+    let our_storage = storage(ours);
+    // What a newer program stores is not taken back by an older one that starts again.
+    let newer = storage(theirs).filter(|storage| {
+        let is_unknown = unknown.iter().any(|version| name(version) == *storage);
+        is_unknown && is_newer(storage, our_storage.unwrap_or_default())
+    });
+    if let Some(version) = newer.map(str::to_owned) {
+        skews.push(Skew::StoredAsNewer { version });
+    }
+    let storage = newer.or(our_storage);
+    let replaced = theirs.iter();
+    let replaced = replaced.map(|version| named(ours, name(version)).unwrap_or(version));
+    let added = ours.iter();
+    let added = added.filter(|version| named(theirs, name(version)).is_none());
+    let mut merged: Vec<Value> = replaced.chain(added).cloned().collect();
+    for version in &mut merged {
+        let is_storage = Some(name(version)) == storage;
+        if let Some(members) = version.as_object_mut() {
+            members.insert("storage".into(), is_storage.into());
+        }
+    }
+    Versions { merged, skews }
+}
+
+/// Returns the version as which objects are stored.
+pub(super) fn storage(versions: &[Value]) -> Option<&str> {
+    let storage = versions.iter().find(|version| is_true(version, "/storage"));
+    storage.map(name)
+}
+
+/// Returns whether a version is newer than another, in the order of Kubernetes: v2, v1, v1beta1, v1alpha1.
+pub(super) fn is_newer(version: &str, than: &str) -> bool {
+    Version::parse(version).priority() > Version::parse(than).priority()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn version(name: &str, storage: bool, by: &str) -> Value {
+        json!({"name": name, "served": true, "storage": storage, "by": by})
+    }
+
+    fn check(ours: &[Value], theirs: &[Value], merged: &[Value], skews: &[&str]) {
+        let found = merge(ours, theirs);
+        assert_eq!(found.merged, merged);
+        let found: Vec<String> = found.skews.iter().map(ToString::to_string).collect();
+        assert_eq!(found.len(), skews.len(), "{found:?}");
+        for (found, skew) in found.iter().zip(skews) {
+            assert!(found.contains(skew), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_newer_program_stores_stays_so() {
+        check(
+            &[version("v1", true, "us")],
+            &[version("v1", false, "them"), version("v2", true, "them")],
+            &[version("v1", false, "us"), version("v2", true, "them")],
+            &["version v2 is installed and served", "stored as v2"],
+        );
+    }
+
+    #[test]
+    fn what_an_older_program_stores_is_taken_over() {
+        check(
+            &[version("v1", true, "us")],
+            &[version("v1beta1", true, "them")],
+            &[version("v1beta1", false, "them"), version("v1", true, "us")],
+            &["version v1beta1 is installed"],
+        );
+    }
+
+    #[test]
+    fn known_versions_are_ours() {
+        check(
+            &[version("v1", true, "us"), version("v1beta1", false, "us")],
+            &[version("v1beta1", true, "them")],
+            &[version("v1beta1", false, "us"), version("v1", true, "us")],
+            &[],
+        );
+    }
+
+    #[test]
+    fn versions_are_ordered_as_kubernetes_does() {
+        let ordered = ["v2", "v1", "v1beta2", "v1beta1", "v1alpha1"];
+        for pair in ordered.windows(2) {
+            assert!(
+                is_newer(pair[0], pair[1]) && !is_newer(pair[1], pair[0]),
+                "{pair:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Asking the API server what this program may do.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::{StreamExt, stream};
+use kube::Client;
+use kube::api::PostParams;
+use kube::core::Request;
+use lariat_core::describe;
+use serde_json::{Value, json};
+use tokio::time;
+
+use super::error::AccessError;
+use super::permission::Permission;
+
+const PATH: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+/// How many questions are asked at a time.
+const AT_A_TIME: usize = 8;
+
+/// How long an answer may take, how often a question is asked, and how long is waited in between.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+const TRIES: usize = 3;
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// A question about one deed, of one of the permissions.
+struct Question {
+    number: usize,
+    verb: String,
+    attributes: Value,
+}
+
+/// Finds out what is missing; what is not answered is not.
+pub(super) async fn check(
+    client: &Client,
+    permissions: Vec<Permission>,
+) -> Result<(), AccessError> {
+    match may(client, &json!({"group": "*", "resource": "*", "verb": "*"})).await {
+        Ok(true) => return Ok(()),
+        Ok(false) => {}
+        Err(error) => {
+            tracing::warn!(error, "permissions cannot be checked");
+            return Ok(());
+        }
+    }
+    let questions = permissions.iter().enumerate();
+    let questions: Vec<Question> = questions
+        .flat_map(|(n, each)| questions_of(n, each))
+        .collect();
+    let answers = stream::iter(questions).map(|question| async move {
+        let answer = may(client, &question.attributes).await;
+        (question, answer)
+    });
+    let mut answers = answers.buffer_unordered(AT_A_TIME);
+    let mut missing = BTreeSet::new();
+    while let Some((question, answer)) = answers.next().await {
+        match answer {
+            Ok(true) => {}
+            Ok(false) => {
+                missing.insert((question.number, question.verb));
+            }
+            Err(error) => tracing::warn!(error, "a permission cannot be checked"),
+        }
+    }
+    drop(answers);
+    let missing: Vec<Permission> = permissions
+        .iter()
+        .enumerate()
+        .filter_map(|(n, each)| each.with_verbs(|verb| missing.contains(&(n, verb.to_owned()))))
+        .collect();
+    match missing.is_empty() {
+        true => Ok(()),
+        false => Err(AccessError::new(missing)),
+    }
+}
+
+/// Returns a question for each verb, name and namespace.
+fn questions_of(number: usize, permission: &Permission) -> Vec<Question> {
+    let all = [String::new()];
+    let or_all = |list: &[String]| -> Vec<String> {
+        let list = if list.is_empty() { &all[..] } else { list };
+        list.to_vec()
+    };
+    let mut questions = Vec::new();
+    for verb in permission.verbs.keys() {
+        for namespace in or_all(&permission.namespaces) {
+            for name in or_all(&permission.names) {
+                let attributes = json!({
+                    "verb": verb, "group": permission.group, "resource": permission.resource,
+                    "subresource": permission.subresource, "namespace": namespace, "name": name,
+                });
+                questions.push(Question {
+                    number,
+                    verb: verb.clone(),
+                    attributes,
+                });
+            }
+        }
+    }
+    questions
+}
+
+/// Asks whether this program may do something.
+async fn may(client: &Client, attributes: &Value) -> Result<bool, String> {
+    let mut problem = String::new();
+    for attempt in 0..TRIES {
+        if attempt > 0 {
+            time::sleep(PAUSE).await;
+        }
+        match time::timeout(ANSWER_TIMEOUT, ask(client, attributes)).await {
+            Ok(Ok(review)) => return Ok(review["status"]["allowed"] == Value::Bool(true)),
+            Ok(Err(error)) => {
+                problem = describe(&error);
+                if matches!(&error, kube::Error::Api(status) if status.code < 500 && status.code != 429)
+                {
+                    break;
+                }
+            }
+            Err(_) => problem = format!("no answer from the API server within {ANSWER_TIMEOUT:?}"),
+        }
+    }
+    Err(problem)
+}
+
+async fn ask(client: &Client, attributes: &Value) -> Result<Value, kube::Error> {
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    });
+    let request =
+        Request::new(PATH).create(&PostParams::default(), review.to_string().into_bytes());
+    client
+        .request(request.map_err(kube::Error::BuildRequest)?)
+        .await
+}

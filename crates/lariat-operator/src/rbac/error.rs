@@ -1,0 +1,48 @@
+//! What is not allowed.
+
+use std::fmt;
+
+use lariat_core::debug_as_description;
+
+use super::permission::Permission;
+use super::{policy, yaml};
+
+/// Permissions that are missing: which, who needs them, and the rules to add to the role.
+pub struct AccessError {
+    missing: Vec<Permission>,
+}
+
+impl AccessError {
+    pub(super) fn new(missing: Vec<Permission>) -> Self {
+        Self { missing }
+    }
+
+    /// Returns what is missing: at least one permission, with the verbs that are missing alone.
+    #[must_use]
+    pub fn missing(&self) -> &[Permission] {
+        &self.missing
+    }
+
+    /// Returns the rules to add to the role, as YAML.
+    #[must_use]
+    pub fn yaml(&self) -> String {
+        let rules = serde_json::to_value(policy::rules(&self.missing));
+        yaml::document(&rules.unwrap_or_default())
+    }
+}
+
+impl fmt::Display for AccessError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let missing: Vec<String> = self.missing.iter().map(ToString::to_string).collect();
+        write!(
+            f,
+            "this program may not {}; add to the rules of its role:\n{}",
+            missing.join("; "),
+            self.yaml()
+        )
+    }
+}
+
+impl std::error::Error for AccessError {}
+
+debug_as_description!(AccessError);

@@ -1,0 +1,73 @@
+//! Permissions: rules whose resources are known, each thing once.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Verbs on a resource that are needed, and who needs each.
+///
+/// It is written as people say it: `list, watch pods in shop (for reconciler web of apps/v1 Deployment)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Permission {
+    /// The group, empty for core.
+    pub group: String,
+    /// The plural resource name.
+    pub resource: String,
+    /// The subresource, empty for none.
+    pub subresource: String,
+    /// The names of the objects; none for all.
+    pub names: Vec<String>,
+    /// The namespaces; none for all, and for what is in none.
+    pub namespaces: Vec<String>,
+    /// The verbs, each with those who need it.
+    pub verbs: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Permission {
+    /// Returns the resource as roles write it, such as `pods` or `pods/status`.
+    #[must_use]
+    pub fn path(&self) -> String {
+        match self.subresource.as_str() {
+            "" => self.resource.clone(),
+            subresource => format!("{}/{subresource}", self.resource),
+        }
+    }
+
+    /// Returns those who need any of it.
+    #[must_use]
+    pub fn because(&self) -> BTreeSet<&str> {
+        self.verbs.values().flatten().map(String::as_str).collect()
+    }
+
+    /// Returns the same with some of the verbs.
+    pub(super) fn with_verbs(&self, wanted: impl Fn(&str) -> bool) -> Option<Self> {
+        let mut verbs = self.verbs.clone();
+        verbs.retain(|verb, _| wanted(verb));
+        let some = !verbs.is_empty();
+        some.then(|| Self {
+            verbs,
+            ..self.clone()
+        })
+    }
+}
+
+impl fmt::Display for Permission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let verbs: Vec<&str> = self.verbs.keys().map(String::as_str).collect();
+        write!(f, "{} {}", verbs.join(", "), self.path())?;
+        if !self.group.is_empty() {
+            write!(f, ".{}", self.group)?;
+        }
+        if !self.names.is_empty() {
+            write!(f, " named {}", self.names.join(", "))?;
+        }
+        if !self.namespaces.is_empty() {
+            write!(f, " in {}", self.namespaces.join(", "))?;
+        }
+        let because: Vec<&str> = self.because().into_iter().collect();
+        match because.is_empty() {
+            true => Ok(()),
+            false => write!(f, " (for {})", because.join(", ")),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Permissions as the rules of a role.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::rbac::v1::PolicyRule;
+
+use super::permission::Permission;
+
+/// Writes permissions as rules: resources of a group with the same verbs are one, in order. Where they hold is for
+/// the role to say.
+pub(super) fn rules(permissions: &[Permission]) -> Vec<PolicyRule> {
+    let mut merged: BTreeMap<Same<'_>, Vec<String>> = BTreeMap::new();
+    for (place, verbs) in verbs(permissions) {
+        let (group, path, names) = place;
+        let resources = merged.entry((group, verbs, names)).or_default();
+        resources.push(path);
+    }
+    let mut rules: Vec<PolicyRule> = merged
+        .into_iter()
+        .map(|((group, verbs, names), mut resources)| {
+            resources.sort();
+            PolicyRule {
+                api_groups: Some(vec![group.to_owned()]),
+                resources: Some(resources),
+                resource_names: (!names.is_empty()).then(|| names.to_vec()),
+                verbs,
+                ..PolicyRule::default()
+            }
+        })
+        .collect();
+    rules.sort_by_cached_key(|rule| {
+        (
+            rule.api_groups.clone(),
+            rule.resources.clone(),
+            rule.resource_names.clone(),
+        )
+    });
+    rules
+}
+
+/// What resources of one rule have in common: group, verbs and names.
+type Same<'a> = (&'a str, Vec<String>, &'a [String]);
+
+/// Group, resource and names.
+type Place<'a> = (&'a str, String, &'a [String]);
+
+/// Collects the verbs of each resource, without those for some names that hold for all names.
+fn verbs(permissions: &[Permission]) -> BTreeMap<Place<'_>, Vec<String>> {
+    let mut places: BTreeMap<Place<'_>, Vec<String>> = BTreeMap::new();
+    for permission in permissions {
+        let place = (
+            permission.group.as_str(),
+            permission.path(),
+            permission.names.as_slice(),
+        );
+        let verbs = places.entry(place).or_default();
+        verbs.extend(permission.verbs.keys().cloned());
+        verbs.sort();
+        verbs.dedup();
+    }
+    let everywhere: BTreeMap<(&str, String), Vec<String>> = places
+        .iter()
+        .filter(|((_, _, names), _)| names.is_empty())
+        .map(|((group, path, _), verbs)| ((*group, path.clone()), verbs.clone()))
+        .collect();
+    for ((group, path, names), verbs) in &mut places {
+        if let Some(all) = everywhere
+            .get(&(*group, path.clone()))
+            .filter(|_| !names.is_empty())
+        {
+            verbs.retain(|verb| !all.contains(verb));
+        }
+    }
+    places.retain(|_, verbs| !verbs.is_empty());
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn permission(group: &str, path: &str, verbs: &[&str], names: &[&str]) -> Permission {
+        let (resource, subresource) = path.split_once('/').unwrap_or((path, ""));
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        Permission {
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            subresource: subresource.to_owned(),
+            names: texts(names),
+            namespaces: Vec::new(),
+            verbs: verbs
+                .iter()
+                .map(|verb| ((*verb).to_owned(), BTreeSet::new()))
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn resources_with_the_same_verbs_are_one_rule() {
+        let rules = rules(&[
+            permission("apps", "deployments", &["list", "watch"], &[]),
+            permission("", "pods", &["watch", "list"], &[]),
+            permission("", "config", &["list", "watch"], &[]),
+            permission("", "pods", &["delete"], &["a"]),
+            permission("", "pods", &["list"], &["a"]),
+            permission("", "pods/status", &["patch"], &[]),
+        ]);
+        let written: Vec<String> = rules
+            .iter()
+            .map(|rule| {
+                let texts =
+                    |texts: &Option<Vec<String>>| texts.as_deref().unwrap_or_default().join(" ");
+                let names = texts(&rule.resource_names);
+                format!(
+                    "{}/{} {names}: {}",
+                    texts(&rule.api_groups),
+                    texts(&rule.resources),
+                    rule.verbs.join(" ")
+                )
+            })
+            .collect();
+        assert_eq!(
+            written,
+            [
+                "/config pods : list watch",
+                "/pods a: delete",
+                "/pods/status : patch",
+                "apps/deployments : list watch",
+            ]
+        );
+    }
+}

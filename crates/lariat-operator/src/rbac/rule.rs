@@ -1,0 +1,133 @@
+//! Rules: what somebody says they need.
+
+use std::sync::Arc;
+
+use lariat_cache::{KindClient, View};
+use lariat_controller::SharedController;
+use lariat_core::Gvk;
+
+/// Something that needs to be allowed: verbs on a resource.
+///
+/// A rule of a kind does not need to know the resource: it is looked up when rules are asked for.
+#[derive(Debug, Clone)]
+#[must_use = "a rule does nothing until somebody needs it"]
+pub struct Rule {
+    pub(super) target: Target,
+    pub(super) subresource: String,
+    /// Of objects; none for all.
+    pub(super) names: Vec<String>,
+    /// None for all.
+    pub(super) namespaces: Vec<String>,
+    pub(super) verbs: Vec<String>,
+    pub(super) because: Option<String>,
+}
+
+/// What a rule is about.
+#[derive(Debug, Clone)]
+pub(super) enum Target {
+    Kind(Arc<KindClient>),
+    Resource { group: String, plural: String },
+}
+
+impl Rule {
+    /// Begins a rule on a kind.
+    pub fn of<K: View>(kind: &SharedController<K>) -> Self {
+        Self::new(Target::Kind(kind.client()))
+    }
+
+    /// Begins a rule on a resource, given its group (empty for core) and plural.
+    pub fn on(group: &str, plural: &str) -> Self {
+        Self::new(Target::Resource {
+            group: group.to_owned(),
+            plural: plural.to_owned(),
+        })
+    }
+
+    /// Makes the rule for a finalizer on objects of a kind: they are patched.
+    pub fn finalizer<K: View>(kind: &SharedController<K>) -> Self {
+        Self::of(kind).verbs(["patch"])
+    }
+
+    /// Makes the rule for the status of objects of a kind, which is patched.
+    pub fn status<K: View>(kind: &SharedController<K>) -> Self {
+        Self::of(kind).subresource("status").verbs(["patch"])
+    }
+
+    /// Makes the rule for objects of a kind that are applied and pruned: they are created, patched and deleted.
+    pub fn apply<K: View>(kind: &SharedController<K>) -> Self {
+        Self::of(kind).verbs(["create", "delete", "patch"])
+    }
+
+    /// Makes the rule for objects of a kind that own others and keep their deletion waiting for those: clusters that
+    /// enforce it (OpenShift; the admission plugin OwnerReferencesPermissionEnforcement) ask for `update` on their
+    /// finalizers.
+    pub fn owner<K: View>(kind: &SharedController<K>) -> Self {
+        Self::of(kind).subresource("finalizers").verbs(["update"])
+    }
+
+    /// Makes the rule for Events, which are created, and patched when they repeat.
+    pub fn events() -> Self {
+        Self::on("events.k8s.io", "events").verbs(["create", "patch"])
+    }
+
+    fn new(target: Target) -> Self {
+        Self {
+            target,
+            subresource: String::new(),
+            names: Vec::new(),
+            namespaces: Vec::new(),
+            verbs: Vec::new(),
+            because: None,
+        }
+    }
+
+    /// Adds verbs, such as `get`, `list` or `*`; a rule without any is none.
+    pub fn verbs<V: Into<String>>(mut self, verbs: impl IntoIterator<Item = V>) -> Self {
+        self.verbs.extend(verbs.into_iter().map(Into::into));
+        self
+    }
+
+    /// Narrows the rule to a subresource, such as `status` or `scale`.
+    pub fn subresource(self, subresource: &str) -> Self {
+        let subresource = subresource.to_owned();
+        Self {
+            subresource,
+            ..self
+        }
+    }
+
+    /// Narrows the rule to objects of some names; of none given, it is for all. Creations cannot be narrowed.
+    pub fn named<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.names.extend(names.into_iter().map(Into::into));
+        self
+    }
+
+    /// Narrows the rule to some namespaces; of none given, it is for those the kind's cache is restricted to, or all.
+    pub fn in_namespaces<N: Into<String>>(
+        mut self,
+        namespaces: impl IntoIterator<Item = N>,
+    ) -> Self {
+        self.namespaces
+            .extend(namespaces.into_iter().map(Into::into));
+        self
+    }
+
+    /// Says who needs it, for the error when it is missing (default: the reconciler, or the operator).
+    pub fn because(self, because: impl Into<String>) -> Self {
+        let because = Some(because.into());
+        Self { because, ..self }
+    }
+
+    pub(crate) fn because_of(mut self, because: impl FnOnce() -> String) -> Self {
+        self.because.get_or_insert_with(because);
+        self
+    }
+
+    /// Returns the kind, if it is a rule on one.
+    pub(super) fn gvk(&self) -> Option<&Gvk> {
+        match &self.target {
+            Target::Kind(client) => Some(client.gvk()),
+            Target::Resource { .. } => None,
+        }
+    }
+}
