@@ -3,6 +3,8 @@
 //! Each folder is one example: `mod.rs` is what one would write for a cluster of one's own, `main.rs` lets
 //! something happen to it, `tests.rs` says what it does in numbers.
 
+pub mod dynamic_audit;
+pub mod related_kinds;
 pub mod sample_controller;
 pub mod useless_machine;
 

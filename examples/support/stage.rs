@@ -208,7 +208,11 @@ impl Stage {
         for (resource, is_new) in &defined {
             let all: Api<DynamicObject> = Api::all_with(self.client.clone(), resource);
             loop {
-                let listed = all.list(&ListParams::default()).await?;
+                let listed = match all.list(&ListParams::default()).await {
+                    // The story took the kind away itself.
+                    Err(Error::Api(status)) if status.code == 404 => break,
+                    listed => listed?,
+                };
                 let ours = |object: &&DynamicObject| {
                     *is_new || object.metadata.namespace.as_deref() == Some(&self.namespace)
                 };

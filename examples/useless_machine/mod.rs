@@ -20,6 +20,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
 
 /// How long a machine waits, by which clock.
@@ -46,12 +47,16 @@ impl Pace {
         (self.clock)()
     }
 
-    /// Returns how much is left of the delay that began then. It is never more than the whole, even if the clock was put
-    /// back.
+    /// Returns a time that was noted; none if the clock was put back since, which makes the note worthless.
+    fn noted(&self, time: Option<&MicroTime>) -> Option<Timestamp> {
+        let MicroTime(time) = time?;
+        Some(*time).filter(|time| *time <= self.now())
+    }
+
+    /// Returns how much is left of the delay that began then.
     fn left(&self, since: Timestamp) -> Duration {
-        let passed = self.now().duration_since(since);
-        let passed = Duration::try_from(passed).unwrap_or_default();
-        self.delay.saturating_sub(passed)
+        let passed = Duration::try_from(self.now().duration_since(since));
+        self.delay.saturating_sub(passed.unwrap_or_default())
     }
 }
 

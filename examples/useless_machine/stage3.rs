@@ -7,7 +7,6 @@
 //! the status as it is: from the second time on the machine flips at once. Here a note counts for the generation it was
 //! made in. The flip itself begins the next one, so there is no second write to lose.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use lariat::prelude::*;
 
 use super::Pace;
@@ -38,19 +37,17 @@ async fn reconcile(
         return Ok(Outcome::done());
     }
     let generation = machine.metadata.generation;
-    let noted = machine
-        .status
-        .as_ref()
-        .filter(|status| status.observed_generation == generation);
-    let Some(MicroTime(seen)) = noted.and_then(|status| status.seen_at.as_ref()) else {
-        let status = MachineStatus {
-            seen_at: Some(MicroTime(pace.now())),
+    let note = machine.status.as_ref();
+    let note = note.filter(|note| note.observed_generation == generation);
+    let Some(seen) = pace.noted(note.and_then(|note| note.seen_at.as_ref())) else {
+        let note = MachineStatus {
+            seen_at: Some(pace.now().into()),
             observed_generation: generation,
         };
-        cx.set_status(&status).await?;
+        cx.set_status(&note).await?;
         return Ok(Outcome::requeue_after(pace.delay));
     };
-    let left = pace.left(*seen);
+    let left = pace.left(seen);
     if !left.is_zero() {
         return Ok(Outcome::requeue_after(left));
     }

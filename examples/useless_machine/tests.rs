@@ -9,7 +9,7 @@ use std::time::Duration;
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use lariat::cluster::Cluster;
 use lariat::cluster::testing::TestCluster;
-use lariat::kube::api::{Api, DeleteParams, PostParams};
+use lariat::kube::api::{Api, PostParams};
 use lariat::prelude::*;
 use tokio::time::{Instant, sleep};
 

@@ -80,10 +80,8 @@ impl Workshop {
             return Ok(Outcome::done());
         };
         // It was up for long enough, and so was the machine at rest.
-        let rested = status
-            .flipped_at
-            .as_ref()
-            .map_or(Duration::ZERO, |MicroTime(last)| self.pace.left(*last));
+        let rested = self.pace.noted(status.flipped_at.as_ref());
+        let rested = rested.map_or(Duration::ZERO, |last| self.pace.left(last));
         let wait = self.pace.left(seen).max(rested);
         if !wait.is_zero() {
             cx.set_status(&status).await?;
@@ -99,8 +97,8 @@ impl Workshop {
     async fn next(&self, switches: &[Arc<Switch>]) -> Result<Option<Next>, ApiError> {
         let mut next: Option<Next> = None;
         for switch in switches.iter().filter(|switch| !switch.is_down()) {
-            let (seen, switch) = match switch.seen_at() {
-                Some(MicroTime(seen)) => (*seen, Arc::clone(switch)),
+            let (seen, switch) = match self.pace.noted(switch.seen_at()) {
+                Some(seen) => (seen, Arc::clone(switch)),
                 None => match self.note(switch).await? {
                     Some(noted) => noted,
                     None => continue,

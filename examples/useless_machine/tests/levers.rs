@@ -179,12 +179,11 @@ async fn a_flip_of_somebody_elses_in_between_is_not_undone_early() {
 }
 
 #[test]
-fn a_clock_that_was_put_back_does_not_make_anybody_wait_longer() {
+fn what_was_noted_before_the_clock_was_put_back_is_worth_nothing() {
     let pace = Pace::new(DELAY);
-    let now = pace.now();
-    assert_eq!(pace.left(now + SignedDuration::from_hours(1)), DELAY);
-    assert_eq!(
-        pace.left(now - SignedDuration::from_hours(1)),
-        Duration::ZERO
-    );
+    let hour = SignedDuration::from_hours(1);
+    let (before, after) = (pace.now() - hour, pace.now() + hour);
+    assert_eq!(pace.noted(Some(&before.into())), Some(before));
+    assert_eq!(pace.noted(Some(&after.into())), None);
+    assert_eq!(pace.left(before), Duration::ZERO);
 }
