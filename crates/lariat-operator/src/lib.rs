@@ -30,13 +30,21 @@ mod crd;
 mod rbac;
 
 mod api;
+mod clock;
+mod names;
+mod wire;
+mod yaml;
 
 pub use api::{ApiError, CachedApi};
 pub use crd::{
     DefinitionChange, DefinitionError, DefinitionOptions, DefinitionReport, Install, InstallError,
     Skew, ensure_definitions, with_definition_version,
 };
+pub use events::{Event, EventApi, EventOptions, EventStatus, Recorder};
+pub use finalizer::{Finalizer, FinalizerNameError, StripError, Stripped};
 pub use lifecycle::OperatorError;
 pub use operator::Operator;
 pub use rbac::{AccessError, Manifests, Permission, Rule};
-pub use reconciler::{Reconcile, Reconciler, ReconcilerRegistration, Retry};
+pub use reconciler::{Reconcile, Reconciler, ReconcilerError, ReconcilerRegistration, Retry};
+pub use status::{ConditionError, ConditionUpdate, Conditions, StatusError, StatusWriter};
+pub use yaml::yaml;

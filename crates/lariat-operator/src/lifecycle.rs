@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::time::Duration;
 
 use lariat_controller::{StartError, StopError};
 use lariat_core::debug_as_description;
@@ -9,6 +10,9 @@ use lariat_core::debug_as_description;
 use crate::crd::InstallError;
 use crate::operator::Operator;
 use crate::rbac::AccessError;
+
+/// How long a stop waits for Events that are not written yet.
+const EVENTS: Duration = Duration::from_secs(5);
 
 /// What running an operator can fail with.
 #[derive(thiserror::Error)]
@@ -31,7 +35,30 @@ pub enum OperatorError {
 debug_as_description!(OperatorError);
 
 impl Operator {
-    /// Makes ready what reconcilers need, and starts the factory with this many workers for each kind; see
+    /// Makes ready what reconcilers need: installs [definitions](Self::installs), and checks
+    /// [permissions](Self::checks_access) if that was asked for.
+    ///
+    /// [`start`](Self::start) does this. Where several operators share a factory, prepare each and start the factory.
+    ///
+    /// # Errors
+    ///
+    /// A definition is not established, or something is not allowed.
+    ///
+    /// # Panics
+    ///
+    /// Outside a tokio runtime.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, definitions may have been written or not.
+    pub async fn prepare(&self) -> Result<(), OperatorError> {
+        self.ensure_definitions().await?;
+        self.check_access_if_asked().await?;
+        self.shared().events.open();
+        Ok(())
+    }
+
+    /// [Prepares](Self::prepare), and starts the factory with this many workers for each kind; see
     /// [`SharedControllerFactory::start`](lariat_controller::SharedControllerFactory::start).
     ///
     /// # Errors
@@ -46,12 +73,11 @@ impl Operator {
     ///
     /// If the future is dropped, what was started by then goes on running.
     pub async fn start(&self, workers: impl Into<Option<usize>>) -> Result<(), OperatorError> {
-        self.ensure_definitions().await?;
-        self.check_access_if_asked().await?;
+        self.prepare().await?;
         Ok(self.factory().start(workers).await?)
     }
 
-    /// Stops the factory.
+    /// Stops the factory, and waits up to 5 seconds until the Events are written that it left.
     ///
     /// # Errors
     ///
@@ -59,9 +85,12 @@ impl Operator {
     ///
     /// # Cancel safety
     ///
-    /// As for [`SharedControllerFactory::stop`](lariat_controller::SharedControllerFactory::stop).
+    /// As for [`SharedControllerFactory::stop`](lariat_controller::SharedControllerFactory::stop); Events that are not
+    /// written yet may be lost.
     pub async fn stop(&self) -> Result<(), OperatorError> {
-        Ok(self.factory().stop().await?)
+        let stopped = self.factory().stop().await;
+        self.shared().events.close(EVENTS).await;
+        Ok(stopped?)
     }
 
     /// Starts, runs until a shutdown signal, whatever the future resolves to, and stops; the signal ends a start that

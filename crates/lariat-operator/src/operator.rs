@@ -8,8 +8,10 @@ use lariat_controller::{SharedController, SharedControllerFactory};
 
 use crate::api::CachedApi;
 use crate::crd::Definitions;
+use crate::events::Recorder;
 use crate::rbac::Needs;
 use crate::reconciler::Reconciler;
+use crate::status::Applied;
 
 /// A named program on a shared factory; a clone is the same operator.
 ///
@@ -29,19 +31,24 @@ pub(crate) struct Shared {
     pub(crate) caches: SharedCacheFactory,
     pub(crate) definitions: Definitions,
     pub(crate) needs: Needs,
+    pub(crate) applied: Applied,
+    pub(crate) events: Recorder,
 }
 
 impl Operator {
     /// Makes an operator of a factory. Nothing is sent.
     #[must_use]
     pub fn new(name: &str, factory: &SharedControllerFactory) -> Self {
+        let name: Arc<str> = name.into();
         Self {
             factory: factory.clone(),
             shared: Arc::new(Shared {
-                name: name.into(),
+                events: Recorder::new(&name, factory.caches().clients()),
+                name,
                 caches: factory.caches().clone(),
                 definitions: Definitions::default(),
                 needs: Needs::default(),
+                applied: Applied::default(),
             }),
         }
     }
@@ -58,7 +65,7 @@ impl Operator {
         &self.factory
     }
 
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 

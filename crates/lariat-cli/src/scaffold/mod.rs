@@ -43,7 +43,10 @@ fn make(folder: &Path) -> Result<()> {
     let entries = fs::read_dir(folder).map(Iterator::count);
     match entries {
         Ok(0) => Ok(()),
-        Ok(_) => bail!("{} is not empty; give another folder with --path", folder.display()),
+        Ok(_) => bail!(
+            "{} is not empty; give another folder with --path",
+            folder.display()
+        ),
         Err(_) => fs::create_dir_all(folder)
             .with_context(|| format!("cannot make the folder {}", folder.display())),
     }

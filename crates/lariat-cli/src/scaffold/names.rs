@@ -35,21 +35,56 @@ const LONGEST_GROUP: usize = 253;
 
 /// Packages cargo does not make, or that the project itself uses.
 const TAKEN_NAMES: &[&str] = &[
-    "anyhow", "core", "kube", "lariat", "proc-macro", "serde", "serde-json", "schemars", "std", "test", "tokio",
+    "anyhow",
+    "core",
+    "kube",
+    "lariat",
+    "proc-macro",
+    "serde",
+    "serde-json",
+    "schemars",
+    "std",
+    "test",
+    "tokio",
 ];
 
 /// Types the project itself uses.
 const TAKEN_KINDS: &[&str] = &[
-    "Arc", "Box", "Condition", "CustomResource", "Deployment", "Desired", "Err", "Error", "Event", "JsonSchema", "None", "Ok",
-    "Operator", "Option", "Outcome", "Reconcile", "Result", "Self", "Some", "String", "Vec",
+    "Arc",
+    "Box",
+    "Condition",
+    "CustomResource",
+    "Deployment",
+    "Desired",
+    "Err",
+    "Error",
+    "Event",
+    "JsonSchema",
+    "None",
+    "Ok",
+    "Operator",
+    "Option",
+    "Outcome",
+    "Reconcile",
+    "Result",
+    "Self",
+    "Some",
+    "String",
+    "Vec",
 ];
 
 impl Name {
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let is_word = text.split('-').all(|part| {
-            !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+            !part.is_empty()
+                && part
+                    .bytes()
+                    .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
         });
-        let begins = text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase());
+        let begins = text
+            .bytes()
+            .next()
+            .is_some_and(|byte| byte.is_ascii_lowercase());
         if !is_word || !begins || text.len() > LONGEST_NAME {
             return Err(format!(
                 "{text:?} cannot be the name of an operator: small letters, digits and single dashes, a letter first, \
@@ -57,7 +92,9 @@ impl Name {
             ));
         }
         if TAKEN_NAMES.contains(&text) {
-            return Err(format!("{text:?} is the name of a package the operator uses; choose another"));
+            return Err(format!(
+                "{text:?} is the name of a package the operator uses; choose another"
+            ));
         }
         Ok(Self(text.to_owned()))
     }
@@ -83,7 +120,10 @@ impl Name {
 
 impl Kind {
     pub(crate) fn new(text: &str) -> Result<Self, String> {
-        let begins = text.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase());
+        let begins = text
+            .bytes()
+            .next()
+            .is_some_and(|byte| byte.is_ascii_uppercase());
         let is_word = text.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if !begins || !is_word || text.len() > LONGEST_KIND {
             return Err(format!(
@@ -108,10 +148,15 @@ impl Kind {
         let word = self.singular();
         let is_vowel = |letter: char| "aeiou".contains(letter);
         let before_last = word.chars().rev().nth(1);
-        if let Some(stem) = word.strip_suffix('y').filter(|_| !before_last.is_some_and(is_vowel)) {
+        if let Some(stem) = word
+            .strip_suffix('y')
+            .filter(|_| !before_last.is_some_and(is_vowel))
+        {
             return format!("{stem}ies");
         }
-        let hisses = ["s", "x", "z", "ch", "sh"].iter().any(|end| word.ends_with(end));
+        let hisses = ["s", "x", "z", "ch", "sh"]
+            .iter()
+            .any(|end| word.ends_with(end));
         format!("{word}{}", if hisses { "es" } else { "s" })
     }
 }
@@ -119,9 +164,15 @@ impl Kind {
 impl Group {
     pub(crate) fn new(text: &str) -> Result<Self, String> {
         let is_label = |label: &str| {
-            let ends = |byte: Option<u8>| byte.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-            let inside = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
-            ends(label.bytes().next()) && ends(label.bytes().last()) && label.bytes().all(inside) && label.len() <= 63
+            let ends = |byte: Option<u8>| {
+                byte.is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+            };
+            let inside =
+                |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+            ends(label.bytes().next())
+                && ends(label.bytes().last())
+                && label.bytes().all(inside)
+                && label.len() <= 63
         };
         let is_domain = text.contains('.') && text.split('.').all(is_label);
         if !is_domain || text.len() > LONGEST_GROUP {
@@ -165,7 +216,17 @@ mod tests {
 
     #[test]
     fn what_cannot_be_a_name_is_refused_with_a_reason() {
-        for name in ["", "Shop", "1shop", "shop_operator", "-shop", "shop-", "a--b", "ü", "tokio"] {
+        for name in [
+            "",
+            "Shop",
+            "1shop",
+            "shop_operator",
+            "-shop",
+            "shop-",
+            "a--b",
+            "ü",
+            "tokio",
+        ] {
             let error = Name::new(name).unwrap_err();
             assert!(error.contains(&format!("{name:?}")), "{error}");
         }
@@ -173,8 +234,19 @@ mod tests {
         for kind in ["", "shop", "Big-Shop", "Größe", "Deployment"] {
             assert!(Kind::new(kind).unwrap_err().contains("--kind"), "{kind}");
         }
-        for group in ["", "demo", "Demo.dev", "-a.b", "a..b", "apps.k8s.io", "x.kubernetes.io"] {
-            assert!(Group::new(group).unwrap_err().contains("--group"), "{group}");
+        for group in [
+            "",
+            "demo",
+            "Demo.dev",
+            "-a.b",
+            "a..b",
+            "apps.k8s.io",
+            "x.kubernetes.io",
+        ] {
+            assert!(
+                Group::new(group).unwrap_err().contains("--group"),
+                "{group}"
+            );
         }
         assert!(Group::new("demo.dev").is_ok());
     }

@@ -56,7 +56,9 @@ impl Project {
 
     /// Returns the files, each under its path within the project.
     pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let made = TEMPLATES.iter().map(|(path, text)| (*path, self.fill(text)));
+        let made = TEMPLATES
+            .iter()
+            .map(|(path, text)| (*path, self.fill(text)));
         let ignored = [".dockerignore", ".gitignore"].map(|path| (path, IGNORED.to_owned()));
         made.chain(ignored)
     }

@@ -102,6 +102,12 @@ impl HandlerError {
         matches!(self.class, Class::Retryable | Class::TimedOut)
     }
 
+    /// Returns whether it counts as a success.
+    #[must_use]
+    pub fn is_ignored(&self) -> bool {
+        self.class == Class::Ignored
+    }
+
     /// Returns the error the handler returned.
     #[must_use]
     pub fn source(&self) -> &(dyn Error + Send + Sync + 'static) {
@@ -137,9 +143,13 @@ impl HandlerError {
     /// attempt sees the new state, so this is everyday life and not worth a warning.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
-        let status = chain(&*self.source).find_map(|each| match each.downcast_ref() {
-            Some(kube::Error::Api(status)) => Some(status),
-            _ => None,
+        let status = chain(&*self.source).find_map(|each| {
+            // An error that boxes its cause has the box as its cause.
+            let boxed = each.downcast_ref::<Box<kube::Error>>().map(|each| &**each);
+            match each.downcast_ref().or(boxed) {
+                Some(kube::Error::Api(status)) => Some(status),
+                _ => None,
+            }
         });
         status.is_some_and(|status| status.reason == "Conflict")
     }
@@ -219,15 +229,24 @@ mod tests {
     #[error("cannot write")]
     struct Outer(#[from] kube::Error);
 
-    fn refused(reason: &str) -> HandlerError {
+    #[derive(Debug, thiserror::Error)]
+    #[error("cannot write")]
+    struct Boxing(#[source] Box<kube::Error>);
+
+    fn refusal(reason: &str) -> kube::Error {
         let status = kube::core::Status::failure("no", reason).with_code(409);
-        Outer(kube::Error::Api(status.boxed())).into()
+        kube::Error::Api(status.boxed())
+    }
+
+    fn refused(reason: &str) -> HandlerError {
+        Outer(refusal(reason)).into()
     }
 
     #[test]
     fn a_conflict_is_told_from_other_refusals_with_its_code() {
         assert!(refused("Conflict").is_conflict());
         assert!(!refused("AlreadyExists").is_conflict());
+        assert!(HandlerError::from(Boxing(Box::new(refusal("Conflict")))).is_conflict());
     }
 
     #[test]

@@ -32,6 +32,7 @@ pub struct HandlerOptions {
     pub(crate) concurrency: Option<usize>,
     pub(crate) limiter: Option<Arc<MakeLimiter>>,
     pub(crate) predicate: Option<Predicate>,
+    pub(crate) also: Option<Predicate>,
     pub(crate) priority: Option<Priority>,
     pub(crate) resync: Option<Resync>,
     pub(crate) identity: Option<ClientIdentity>,
@@ -118,6 +119,13 @@ impl HandlerOptions {
         Self { predicate, ..self }
     }
 
+    /// Sets for which changes of its own kind the handler is called whatever [`only`](Self::only) says, of the
+    /// handler, its kind or its factory (default: for none). Further predicates add to it.
+    pub fn also(self, predicate: Predicate) -> Self {
+        let also = Predicate::either(self.also, Some(predicate));
+        Self { also, ..self }
+    }
+
     /// Sets how urgent changes are for the handler (default: normal, and low for what was there when the
     /// cache was filled and for resyncs).
     ///
@@ -166,6 +174,7 @@ impl HandlerOptions {
             concurrency: self.concurrency.or(others.concurrency),
             limiter: self.limiter.or_else(|| others.limiter.clone()),
             predicate: self.predicate.or_else(|| others.predicate.clone()),
+            also: Predicate::either(self.also, others.also.clone()),
             priority: self.priority.or(others.priority),
             resync: self.resync.or(others.resync),
             identity: self.identity.or_else(|| others.identity.clone()),
@@ -189,6 +198,7 @@ impl fmt::Debug for HandlerOptions {
             .field("max_retries", &self.max_retries)
             .field("concurrency", &self.concurrency)
             .field("predicate", &self.predicate)
+            .field("also", &self.also)
             .field("priority", &self.priority)
             .field("resync", &self.resync)
             .field("identity", &self.identity)

@@ -102,6 +102,14 @@ impl Predicate {
         Self::new(move |change| (self.0)(change) || (other.0)(change))
     }
 
+    /// Wants what one of those that are there wants.
+    pub(crate) fn either(one: Option<Self>, other: Option<Self>) -> Option<Self> {
+        match (one, other) {
+            (Some(one), Some(other)) => Some(one.or(other)),
+            (one, other) => one.or(other),
+        }
+    }
+
     /// Wants what this one does not, creations and deletions included.
     #[allow(
         clippy::should_implement_trait,

@@ -144,7 +144,9 @@ impl Lane {
             return false;
         }
         let predicate = self.options.predicate.as_ref();
+        let also = self.options.also.as_ref();
         predicate.is_none_or(|predicate| predicate.wants(change))
+            || also.is_some_and(|also| also.wants(change))
     }
 
     /// Returns how urgent something is for the handler, which usually is this urgent.

@@ -47,6 +47,18 @@ pub enum ApiError {
         /// Why.
         source: Box<kube::Error>,
     },
+    /// The API server did it, but its answer does not fit the type.
+    #[error("cannot read the answer to {verb} {gvk} {key}: {error}")]
+    Unreadable {
+        /// What was tried.
+        verb: &'static str,
+        /// The kind.
+        gvk: Gvk,
+        /// The key.
+        key: ObjectKey,
+        /// What does not fit, without what stands there.
+        error: String,
+    },
 }
 
 debug_as_description!(ApiError);
@@ -77,6 +89,20 @@ impl ApiError {
             gvk: gvk.clone(),
             key: key.clone(),
             source: Box::new(source),
+        }
+    }
+
+    pub(super) fn unreadable(
+        verb: &'static str,
+        gvk: &Gvk,
+        key: &ObjectKey,
+        error: String,
+    ) -> Self {
+        Self::Unreadable {
+            verb,
+            gvk: gvk.clone(),
+            key: key.clone(),
+            error,
         }
     }
 

@@ -9,7 +9,7 @@ use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams};
 use kube::core::Request;
 use lariat_cache::{Cache, KindClient, Query, View};
 use lariat_controller::SharedController;
-use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
+use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope, without_values};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -297,7 +297,13 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         let refused = |source| ApiError::refused(verb, self.gvk(), key, source);
         let request = build(self.request(key).await?);
         let request = request.map_err(|error| refused(kube::Error::BuildRequest(error)))?;
-        self.client.client().request(request).await.map_err(refused)
+        // As text: kube's client logs the whole of an answer it cannot decode.
+        let answer = self.client.client().request_text(request).await;
+        let answer = answer.map_err(refused)?;
+        serde_json::from_str(&answer).map_err(|error| {
+            let error = without_values(&error.to_string());
+            ApiError::unreadable(verb, self.gvk(), key, error)
+        })
     }
 
     async fn request(&self, key: &ObjectKey) -> Result<Request, ApiError> {

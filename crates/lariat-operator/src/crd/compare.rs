@@ -279,10 +279,10 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(ours: &Value, theirs: &Value, paths: &[&str], spec: Option<Value>) {
+    fn check(ours: &Value, theirs: &Value, paths: &[&str], spec: Option<&Value>) {
         let found = compare(ours, theirs);
         assert_eq!(found.paths, paths);
-        assert_eq!(found.patch.get("spec"), spec.as_ref());
+        assert_eq!(found.patch.get("spec"), spec);
         assert_eq!(found.patch["metadata"]["resourceVersion"], "7");
     }
 
@@ -291,8 +291,7 @@ mod tests {
         let mut theirs = definition();
         theirs["metadata"]["labels"] = json!({"a": "b"});
         theirs["spec"]["names"]["listKind"] = "WidgetList".into();
-        theirs["spec"]["conversion"] =
-            json!({"strategy": "Webhook", "webhook": {"clientConfig": {"caBundle": "x"}}});
+        theirs["spec"]["conversion"] = json!({"webhook": {"clientConfig": {"caBundle": "x"}}});
         theirs["spec"]["unknown"] = 1.into();
         check(&definition(), &theirs, &[], None);
         let none = with("/spec", "conversion", json!({"strategy": "None"}));
@@ -316,11 +315,11 @@ mod tests {
             &ours("b"),
             &theirs,
             &["spec.conversion.webhook.clientConfig.url"],
-            Some(wanted),
+            Some(&wanted),
         );
         let none = with("/spec", "conversion", json!({"strategy": "None"}));
         let wanted = json!({"conversion": {"strategy": "None", "webhook": null}});
-        check(&none, &theirs, &["spec.conversion.strategy"], Some(wanted));
+        check(&none, &theirs, &["spec.conversion.strategy"], Some(&wanted));
     }
 
     #[test]
@@ -332,7 +331,7 @@ mod tests {
                 &none,
                 &definition(),
                 &["spec.names.shortNames"],
-                Some(wanted),
+                Some(&wanted),
             );
             let installed = with("/spec/names", "shortNames", Value::Null);
             check(&none, &installed, &[], None);
@@ -347,7 +346,7 @@ mod tests {
             &definition(),
             &theirs,
             &["spec.versions[v1].subresources"],
-            Some(wanted),
+            Some(&wanted),
         );
     }
 

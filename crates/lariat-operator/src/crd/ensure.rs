@@ -42,7 +42,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_
 /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 /// use lariat_operator::{DefinitionOptions, ensure_definitions};
 ///
-/// # async fn example(client: kube::Client, widgets: CustomResourceDefinition) -> Result<(), lariat_operator::InstallError> {
+/// # async fn example(client: kube::Client, widgets: CustomResourceDefinition)
+/// # -> Result<(), lariat_operator::InstallError> {
 /// for report in ensure_definitions(&client, &[widgets], &DefinitionOptions::default()).await? {
 ///     println!("{report}");
 /// }

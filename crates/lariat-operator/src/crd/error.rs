@@ -63,7 +63,8 @@ pub enum DefinitionError {
     /// This program may not do what it takes.
     #[error(
         "this program may not {verb} the definition {name}: grant it the verb {verb} on customresourcedefinitions of \
-         the group apiextensions.k8s.io, or have the definition installed by somebody else and use Install::Verify, which takes get alone"
+         the group apiextensions.k8s.io, or have the definition installed by somebody else and use Install::Verify, \
+         which takes get alone"
     )]
     Forbidden {
         /// Its name.

@@ -41,8 +41,8 @@ impl Definitions {
 }
 
 impl Operator {
-    /// Has a definition installed by [`start`](Self::start) and [`run`](Self::run), before anything else; can be said any
-    /// number of times. What is done is told at [`ensure_definitions`](ensure_definitions()).
+    /// Has a definition installed by [`start`](Self::start) and [`run`](Self::run), before anything else; can be said
+    /// any number of times. What is done is told at [`ensure_definitions`](ensure_definitions()).
     ///
     /// ```no_run
     /// use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -66,7 +66,8 @@ impl Operator {
         self.shared().definitions.0.lock().options = options;
     }
 
-    /// Makes sure that the definitions this operator [installs](Self::installs) are there, now; a start does it by itself.
+    /// Makes sure that the definitions this operator [installs](Self::installs) are there, now; a start does so by
+    /// itself.
     ///
     /// # Errors
     ///

@@ -5,7 +5,8 @@ use std::fmt;
 use lariat_core::debug_as_description;
 
 use super::permission::Permission;
-use super::{policy, yaml};
+use super::policy;
+use crate::yaml;
 
 /// Permissions that are missing: which, who needs them, and the rules to add to the role.
 pub struct AccessError {

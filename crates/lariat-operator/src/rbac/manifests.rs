@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::permission::Permission;
 use super::policy;
-use super::yaml;
+use crate::yaml;
 
 /// A ServiceAccount, what it is allowed, and the bindings; it prints as YAML that kubectl applies.
 #[derive(Debug, Clone, PartialEq)]

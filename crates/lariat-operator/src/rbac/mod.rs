@@ -7,7 +7,6 @@ mod manifests;
 mod permission;
 mod policy;
 mod rule;
-mod yaml;
 
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -37,9 +36,9 @@ impl Operator {
     ///
     /// | what | verbs | on |
     /// |---|---|---|
-    /// | a kind with a cache: reconcilers, handlers, `owns`, `watches`, [`CachedApi`](crate::CachedApi) | list, watch | the kind |
+    /// | a cache: reconcilers, handlers, `owns`, `watches`, [`CachedApi`](crate::CachedApi) | list, watch | the kind |
     /// | a cache without contents ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand)) | get | the kind |
-    /// | [`Operator::installs`] | create, get, patch, by [`Install`](crate::Install) | the definitions, by their names |
+    /// | [`Operator::installs`] | create, get, patch, by [`Install`](crate::Install) | definitions, by name |
     /// | [`Rule::finalizer`] | patch | the kind |
     /// | [`Rule::status`] | patch | the status of the kind |
     /// | [`Rule::apply`], [`Reconciler::applies`] | create, delete, patch | the kind that is applied |
@@ -56,7 +55,8 @@ impl Operator {
     /// If the cache of a kind is restricted to some namespaces, so is everything needed of that kind.
     ///
     /// It is complete once everything is registered. Handlers that are taken away later are still counted. Kinds
-    /// that are [followed](lariat_controller::SharedControllerFactory::for_all_kinds) are counted as far as they have come.
+    /// that are [followed](lariat_controller::SharedControllerFactory::for_all_kinds) are counted as far as they have
+    /// come.
     ///
     /// # Errors
     ///
@@ -138,8 +138,8 @@ impl Operator {
         self.shared().needs.check_at_start();
     }
 
-    /// Asks the API server whether this program may do what its [rules](Self::rules) say, a question for each verb and at
-    /// most eight at a time; whoever may do everything is asked about that alone.
+    /// Asks the API server whether this program may do what its [rules](Self::rules) say, a question for each verb and
+    /// at most eight at a time; whoever may do everything is asked about that alone.
     ///
     /// It asks as the factory's client does, without the identities of single handlers. Questions that are not
     /// answered, and kinds that are not served, are warned of and passed over: a check that cannot be done is no
@@ -176,7 +176,8 @@ impl Operator {
 }
 
 impl<K: View> Reconciler<K> {
-    /// Says that the reconciler needs to be allowed something, for [`Operator::rules`]; reading what it watches is known.
+    /// Says that the reconciler needs to be allowed something, for [`Operator::rules`]; reading what it watches is
+    /// known.
     ///
     /// ```
     /// use k8s_openapi::api::apps::v1::Deployment;
@@ -197,6 +198,15 @@ impl<K: View> Reconciler<K> {
     pub fn needs(mut self, rule: Rule) -> Self {
         self.setup.needs.push(rule);
         self
+    }
+
+    /// Says that the reconciler writes the status of its objects, for [`Operator::rules`].
+    /// [`report_errors`](Self::report_errors) says so too.
+    pub fn writes_status(self) -> Self {
+        // They are read when they changed meanwhile.
+        let get = Rule::of(self.kind()).verbs(["get"]);
+        let status = Rule::status(self.kind());
+        self.needs(get).needs(status)
     }
 
     /// Says that the reconciler applies objects of a kind, as their owner; see [`Rule::apply`] and [`Rule::owner`].

@@ -43,9 +43,9 @@ impl Rule {
         })
     }
 
-    /// Makes the rule for a finalizer on objects of a kind: they are patched.
+    /// Makes the rule for a finalizer on objects of a kind: they are patched, and read when they changed meanwhile.
     pub fn finalizer<K: View>(kind: &SharedController<K>) -> Self {
-        Self::of(kind).verbs(["patch"])
+        Self::of(kind).verbs(["get", "patch"])
     }
 
     /// Makes the rule for the status of objects of a kind, which is patched.

@@ -1,5 +1,6 @@
 //! Reconcilers: what brings the world to what an object says.
 
+mod error;
 mod policy;
 mod reconcile;
 mod registration;
@@ -12,11 +13,14 @@ use std::time::Duration;
 
 use lariat_cache::View;
 use lariat_controller::{
-    HandlerError, HandlerOptions, HandlerResult, RegisterError, Related, Relation, SharedController,
+    HandlerError, HandlerOptions, HandlerResult, Predicate, Related, Relation, SharedController,
 };
 
+use crate::finalizer::Held;
 use crate::operator::Shared;
 use crate::rbac::Rule;
+use crate::status::Report;
+pub use error::ReconcilerError;
 use policy::ErrorPolicy;
 pub use policy::Retry;
 pub use reconcile::Reconcile;
@@ -74,6 +78,8 @@ pub(crate) struct Setup<K> {
     pub(crate) on_gone: Option<Callback<K>>,
     /// What it needs to be allowed.
     pub(crate) needs: Vec<Rule>,
+    pub(crate) finalizer: Option<Held<K>>,
+    pub(crate) report: Option<Report>,
 }
 
 impl<K: View> Reconciler<K> {
@@ -89,6 +95,8 @@ impl<K: View> Reconciler<K> {
                 on_error: None,
                 on_gone: None,
                 needs: vec![Rule::of(kind).verbs(READS)],
+                finalizer: None,
+                report: None,
             },
         }
     }
@@ -158,24 +166,29 @@ impl<K: View> Reconciler<K> {
     ///
     /// # Errors
     ///
-    /// As for [`SharedController::register_handler`]; nothing is left behind.
+    /// As for [`SharedController::register_handler`], and if its finalizer or its condition have names the API server
+    /// would refuse; nothing is left behind.
     ///
     /// # Panics
     ///
     /// If the factory runs and this is the first use of the kind: outside a tokio runtime.
-    pub fn register<F, Fut>(self, reconcile: F) -> Result<ReconcilerRegistration, RegisterError>
+    pub fn register<F, Fut>(self, reconcile: F) -> Result<ReconcilerRegistration, ReconcilerError>
     where
         F: Fn(Reconcile<K>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = HandlerResult> + Send + 'static,
     {
+        self.check()?;
         let Self {
             name,
             kind,
             relate,
-            options,
+            mut options,
             mut setup,
         } = self;
         let (shared, needs) = (Arc::clone(&setup.shared), std::mem::take(&mut setup.needs));
+        if let Some(told) = setup.told() {
+            options = options.also(told);
+        }
         let call = Call::new(setup, Callback::new(reconcile));
         // First, so that related caches are filled before the first call.
         let related: Vec<Related> = relate.into_iter().map(|relate| relate(&kind)).collect();
@@ -193,9 +206,33 @@ impl<K: View> Reconciler<K> {
             }
             Err(error) => {
                 related.into_iter().for_each(Related::end);
-                Err(error)
+                Err(error.into())
             }
         }
+    }
+
+    /// Checks what only the API server would find wrong.
+    fn check(&self) -> Result<(), ReconcilerError> {
+        let (gvk, name) = (self.kind.gvk(), &self.name);
+        let finalizer = self.setup.finalizer.as_ref().map_or(Ok(()), Held::check);
+        finalizer.map_err(|source| ReconcilerError::Finalizer {
+            gvk: gvk.clone(),
+            name: name.clone(),
+            source,
+        })?;
+        let report = self.setup.report.as_ref().map_or(Ok(()), Report::check);
+        report.map_err(|source| ReconcilerError::Condition {
+            gvk: gvk.clone(),
+            name: name.clone(),
+            source,
+        })
+    }
+}
+
+impl<K: View> Setup<K> {
+    /// Returns which changes are told whatever the options say.
+    fn told(&self) -> Option<Predicate> {
+        self.finalizer.as_ref().map(Held::told)
     }
 }
 

@@ -1,11 +1,14 @@
 //! What a reconciler is told.
 
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use lariat_cache::{CachedObject, View};
 use lariat_controller::Context;
+use parking_lot::Mutex;
 
 use crate::operator::Shared;
 
@@ -18,6 +21,15 @@ pub struct Reconcile<K> {
     object: Arc<K>,
     raw: Arc<CachedObject>,
     shared: Arc<Shared>,
+    own: Arc<Mutex<Own>>,
+}
+
+/// What one reconcile did to its own object.
+pub(crate) struct Own {
+    /// The newest state it has seen.
+    pub(crate) newest: Arc<CachedObject>,
+    /// The types of conditions it decided on.
+    pub(crate) conditions: BTreeSet<String>,
 }
 
 impl<K: View> Reconcile<K> {
@@ -26,15 +38,26 @@ impl<K: View> Reconcile<K> {
         (object, raw): (Arc<K>, Arc<CachedObject>),
         shared: Arc<Shared>,
     ) -> Self {
+        let own = Own {
+            newest: Arc::clone(&raw),
+            conditions: BTreeSet::new(),
+        };
         Self {
             cx,
             object,
             raw,
             shared,
+            own: Arc::new(Mutex::new(own)),
         }
     }
 
-    /// Returns the object, in its newest state when the call began.
+    /// Goes on with another state of the object.
+    pub(crate) fn with_state(&self, object: Arc<K>, raw: Arc<CachedObject>) -> Self {
+        let shared = Arc::clone(&self.shared);
+        Self::new(Arc::clone(&self.cx), (object, raw), shared)
+    }
+
+    /// Returns the object, in its newest state when the call began; if a finalizer was added first, with that.
     #[must_use]
     pub fn object(&self) -> &Arc<K> {
         &self.object
@@ -44,6 +67,25 @@ impl<K: View> Reconcile<K> {
     #[must_use]
     pub fn raw(&self) -> &Arc<CachedObject> {
         &self.raw
+    }
+
+    /// Returns the newest state that is known of this object: the cache's, or the answer to the last write of its status.
+    ///
+    /// What [`raw`](Self::raw) returns stays as it is. Once the object is gone, this is its last known state.
+    #[must_use]
+    pub fn newest(&self) -> Arc<CachedObject> {
+        let own = Arc::clone(&self.own.lock().newest);
+        let cached = self.cx.cache().store().get(self.cx.key());
+        let is_newer = |cached: &Arc<CachedObject>| {
+            cached.uid() == own.uid()
+                && cached.has_content()
+                && cached.version().compare(own.version()) == Some(Ordering::Greater)
+        };
+        cached.filter(is_newer).unwrap_or(own)
+    }
+
+    pub(crate) fn own(&self) -> &Mutex<Own> {
+        &self.own
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
@@ -66,6 +108,7 @@ impl<K> Clone for Reconcile<K> {
             object: Arc::clone(&self.object),
             raw: Arc::clone(&self.raw),
             shared: Arc::clone(&self.shared),
+            own: Arc::clone(&self.own),
         }
     }
 }

@@ -42,6 +42,9 @@ impl<K: View> Call<K> {
 
     pub(crate) async fn run(&self, cx: Context<K>) -> HandlerResult {
         let cx = Arc::new(cx);
+        if let (Some(finalizer), Some(last)) = (&self.setup.finalizer, cx.last()) {
+            finalizer.forget(last.uid());
+        }
         // Before the object that may live under the same name by now.
         self.gone(&cx).await?;
         let raw = cx.raw().cloned();
@@ -49,20 +52,43 @@ impl<K: View> Call<K> {
             return Ok(Outcome::done());
         };
         let cx = Reconcile::new(cx, object, Arc::clone(&self.setup.shared));
-        let result = self.exists(&cx).await;
+        let result = match cx.raw().is_deleting() {
+            true => self.goes(&cx).await,
+            false => self.exists(cx.clone()).await,
+        };
         result.map_err(|error| self.decide(error, &cx))
     }
 
     /// Reconciles an object that exists.
-    async fn exists(&self, cx: &Reconcile<K>) -> HandlerResult {
-        if cx.raw().is_deleting() {
-            return Ok(Outcome::done());
+    async fn exists(&self, cx: Reconcile<K>) -> HandlerResult {
+        let ready = match &self.setup.finalizer {
+            Some(finalizer) => finalizer.put_on(&cx).await,
+            None => Ok(Some(cx.clone())),
+        };
+        let (cx, result) = match ready {
+            Ok(Some(ready)) => (ready.clone(), self.reconcile.call(ready).await),
+            Ok(None) => return Ok(Outcome::done()),
+            Err(error) => (cx, Err(error)),
+        };
+        if let Some(report) = &self.setup.report {
+            report.tell(&cx, result.as_ref().err()).await;
         }
-        let outcome = self.reconcile.call(cx.clone()).await?;
         Ok(match self.setup.requeue_after {
-            Some(period) => outcome.or_requeue_after(period),
-            None => outcome,
+            Some(period) => result?.or_requeue_after(period),
+            None => result?,
         })
+    }
+
+    /// Cleans up after an object that is being deleted.
+    async fn goes(&self, cx: &Reconcile<K>) -> HandlerResult {
+        let Some(finalizer) = &self.setup.finalizer else {
+            return Ok(Outcome::done());
+        };
+        let result = finalizer.take_off(cx).await;
+        if let (Some(report), Err(error)) = (&self.setup.report, &result) {
+            report.tell(cx, Some(error)).await;
+        }
+        result
     }
 
     /// Tells of an object that is gone.

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::{CustomResource, CustomResourceExt};
 use lariat_cluster::Cluster;
+use lariat_cluster::faults::{Action, After, Rule};
 use lariat_cluster::testing::{TestCluster, wait_for_condition};
 use lariat_controller::{SharedController, SharedControllerFactory};
 use lariat_core::ObjectKey;
@@ -108,4 +109,11 @@ pub(crate) fn key(name: &str) -> ObjectKey {
 /// Lets everything that is due now happen; time is paused, so this costs none.
 pub(crate) async fn settle() {
     time::sleep(Duration::from_millis(100)).await;
+}
+
+/// Makes watches of a kind tell nothing any more a second after they begin, so that caches fall behind.
+pub(crate) fn hang_watches(bench: &Bench, plural: &str) {
+    let hang = Action::HangWatch(After::Time(SECOND));
+    let rule = Rule::new(hang).resource(plural);
+    bench.cluster.faults().add(rule);
 }

@@ -1,11 +1,8 @@
 //! Definitions: created, changed, left alone and waited for.
 
-use std::time::Duration;
-
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Client, CustomResourceExt};
-use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_cluster::testing::{TestCluster, wait_for_condition, wait_until_gone};
 use lariat_cluster::{Cluster, Time, User};
 use lariat_controller::{Outcome, SharedControllerFactory};
@@ -16,17 +13,17 @@ use lariat_operator::{
 use serde_json::{Value, json};
 use tokio::time;
 
-use crate::bench::{SECOND, Widget, WidgetSpec, settle};
+use crate::bench::{SECOND, Widget, WidgetSpec};
 
-const NAME: &str = "widgets.demo.dev";
+pub(crate) const NAME: &str = "widgets.demo.dev";
 const PLURAL: &str = "customresourcedefinitions";
 
-fn definitions(cluster: &TestCluster) -> Api<CustomResourceDefinition> {
+pub(crate) fn definitions(cluster: &TestCluster) -> Api<CustomResourceDefinition> {
     Api::all(cluster.client())
 }
 
 /// Returns the definition of Widgets, with a merge patch put over it.
-fn widgets(patch: &Value) -> CustomResourceDefinition {
+pub(crate) fn widgets(patch: &Value) -> CustomResourceDefinition {
     fn merge(into: &mut Value, patch: &Value) {
         match patch.as_object() {
             Some(members) if into.is_object() => {
@@ -55,14 +52,14 @@ fn versions(names: &[&str]) -> Value {
     names.iter().enumerate().map(version).collect()
 }
 
-async fn ensure(
+pub(crate) async fn ensure(
     client: &Client,
     definition: &CustomResourceDefinition,
 ) -> Result<DefinitionReport, InstallError> {
     ensure_with(client, definition, &DefinitionOptions::default()).await
 }
 
-async fn ensure_with(
+pub(crate) async fn ensure_with(
     client: &Client,
     definition: &CustomResourceDefinition,
     options: &DefinitionOptions,
@@ -74,7 +71,7 @@ async fn ensure_with(
 }
 
 /// Returns how often definitions were written, or tried to be.
-fn writes(cluster: &TestCluster) -> usize {
+pub(crate) fn writes(cluster: &TestCluster) -> usize {
     let verbs = ["create", "update", "patch", "delete"];
     verbs
         .iter()
@@ -343,7 +340,7 @@ async fn a_permission_that_is_missing_is_named_with_the_way_without_it() {
         .rbac()
         .token_of("jane", User::new("jane"));
     let cluster = builder.for_test().await;
-    let client = crate::permissions::client_of(&cluster, "jane");
+    let client = crate::program::client_of(&cluster, "jane");
     let factory = SharedControllerFactory::builder(client).build();
     let operator = Operator::new("widgeteer", &factory);
     operator.installs(Widget::crd());
@@ -388,106 +385,6 @@ async fn a_definition_that_is_going_is_waited_for() {
     });
     assert_eq!(report.unwrap().change, DefinitionChange::Created);
     assert_ne!(all.get(NAME).await.unwrap().metadata.uid, before);
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_passes_is_tried_again() {
-    let conflict = || Rule::new(Action::Conflict).verb("patch");
-    let refuse = |code| Rule::new(Action::Refuse(Refusal::new(code)));
-    let too_many = Action::Refuse(Refusal::too_many_requests());
-    let faults = [
-        conflict(),
-        Rule::new(too_many),
-        refuse(StatusCode::INTERNAL_SERVER_ERROR),
-        refuse(StatusCode::SERVICE_UNAVAILABLE).verb("patch"),
-        // A definition that is established and not served yet.
-        refuse(StatusCode::NOT_FOUND).resource("widgets"),
-        Rule::new(Action::LoseReply).verb("patch"),
-        Rule::new(Action::LoseReply).verb("create"),
-        Rule::new(Action::Disconnect),
-        Rule::new(Action::NoAnswer),
-        Rule::new(Action::Garble),
-        Rule::new(Action::Truncate(20)),
-        Rule::new(Action::Html),
-    ];
-    for fault in faults {
-        let cluster = Cluster::for_test().await;
-        let client = cluster.client();
-        let rule = cluster.faults().add(fault.clone().times(3));
-        ensure(&client, &Widget::crd()).await.unwrap();
-        let other = widgets(&json!({"spec": {"names": {"shortNames": ["w"]}}}));
-        ensure(&client, &other)
-            .await
-            .unwrap_or_else(|error| panic!("{fault:?}: {error}"));
-        assert!(cluster.faults().hits(rule) > 0, "{fault:?}");
-        cluster.faults().clear();
-        let installed = definitions(&cluster).get(NAME).await.unwrap();
-        assert_eq!(
-            installed.spec.names.short_names.unwrap(),
-            ["w"],
-            "{fault:?}"
-        );
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_does_not_pass_ends_with_what_was_missing() {
-    let check = async |fault: Rule, expected: &str| {
-        let cluster = Cluster::for_test().await;
-        cluster.faults().add(fault);
-        let options = DefinitionOptions::default().timeout(Duration::from_secs(20));
-        let began = time::Instant::now();
-        let error = ensure_with(&cluster.client(), &Widget::crd(), &options)
-            .await
-            .unwrap_err();
-        assert_eq!(began.elapsed().as_secs(), 20);
-        assert!(error.to_string().contains(expected), "{error}");
-        assert!(
-            cluster.journal().requests().len() < 100,
-            "it asks in a hot loop"
-        );
-    };
-    let not_found = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
-    let not_found = Rule::new(not_found).resource("widgets");
-    check(
-        not_found,
-        "widgets are not served yet under /apis/demo.dev/v1",
-    )
-    .await;
-    check(
-        Rule::new(Action::NoAnswer),
-        "no answer from the API server within 15s",
-    )
-    .await;
-    let overloaded = Action::Refuse(Refusal::too_many_requests());
-    check(Rule::new(overloaded), "cannot get it").await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_dropped_start_can_be_begun_again() {
-    let cluster = Cluster::for_test().await;
-    let client = cluster.client();
-    let definition = Widget::crd();
-    let slow = Rule::new(Action::Delay(5 * SECOND)).resource("widgets");
-    cluster.faults().add(slow);
-    let cut = time::timeout(SECOND, ensure(&client, &definition)).await;
-    assert!(cut.is_err());
-    let report = ensure(&client, &definition).await.unwrap();
-    assert_eq!(report.change, DefinitionChange::Unchanged);
-    assert_eq!(writes(&cluster), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_signal_ends_a_start_that_waits_for_definitions() {
-    let cluster = Cluster::for_test().await;
-    let not_found = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
-    cluster
-        .faults()
-        .add(Rule::new(not_found).resource("widgets"));
-    let factory = SharedControllerFactory::builder(cluster.client()).build();
-    let operator = Operator::new("widgeteer", &factory);
-    operator.installs(Widget::crd());
-    operator.run(1, settle()).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]

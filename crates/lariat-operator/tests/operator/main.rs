@@ -3,6 +3,15 @@
 mod bench;
 
 mod cached_api;
+mod crd_faults;
 mod crds;
+mod events_bench;
+mod events_faults;
+mod events_written;
+mod finalizing;
+mod finalizing_faults;
 mod permissions;
+mod program;
 mod reconciling;
+mod status_reports;
+mod status_writing;

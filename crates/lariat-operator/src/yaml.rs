@@ -1,9 +1,30 @@
-//! YAML of plain documents: maps, lists and short texts, as manifests of roles have them.
+//! YAML of plain documents, as manifests are.
 
+use serde::Serialize;
 use serde_json::Value;
 
+/// Writes an object as YAML, the way kubectl does: definitions and roles, say, for a folder of manifests.
+///
+/// Members are in the order of their names, texts in double quotes unless they are plain words.
+///
+/// ```
+/// use serde_json::json;
+///
+/// let role = json!({"kind": "Role", "rules": [{"apiGroups": [""], "verbs": ["get"]}]});
+/// let expected = "kind: Role\nrules:\n- apiGroups:\n  - \"\"\n  verbs:\n  - get\n";
+/// assert_eq!(lariat_operator::yaml(&role)?, expected);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// The object cannot be serialized.
+pub fn yaml<T: Serialize + ?Sized>(object: &T) -> serde_json::Result<String> {
+    Ok(document(&serde_json::to_value(object)?))
+}
+
 /// Writes a document.
-pub(super) fn document(value: &Value) -> String {
+pub(crate) fn document(value: &Value) -> String {
     let mut text = String::new();
     block(value, 0, &mut text);
     text

@@ -1,0 +1,96 @@
+//! What is written of the events that are published: a state machine that is told the time.
+
+mod counting;
+mod recent;
+mod series;
+mod spam;
+mod subject;
+
+#[cfg(test)]
+mod tests;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::record::{Pending, Record};
+use super::{EventApi, EventOptions, text};
+use counting::Counting;
+use series::SeriesKeeper;
+
+/// How many subjects are remembered, of each sort of memory.
+const CAPACITY: usize = 4096;
+
+/// What to do about an event.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Decision {
+    /// Create an Event.
+    Create(Record),
+    /// Change an Event there should be.
+    Patch(Record),
+    /// Nothing yet: it is counted.
+    Counted,
+    /// Nothing: it is over the limit.
+    Filtered,
+}
+
+/// Decides what is written of the events that are published.
+#[derive(Debug)]
+pub(super) enum Correlator {
+    Counting(Counting),
+    Series(SeriesKeeper),
+}
+
+impl Correlator {
+    pub(super) fn new(options: EventOptions) -> Self {
+        match options.api {
+            EventApi::Core => Self::Counting(Counting::new(options)),
+            EventApi::Events => Self::Series(SeriesKeeper::new(options)),
+        }
+    }
+
+    /// Takes in an event.
+    pub(super) fn observe(&mut self, pending: Pending) -> Decision {
+        match self {
+            Self::Counting(counting) => counting.observe(pending),
+            Self::Series(series) => series.observe(pending),
+        }
+    }
+
+    /// Returns when something has to be written though nothing happens.
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        match self {
+            Self::Counting(_) => None,
+            Self::Series(series) => series.next_due(),
+        }
+    }
+
+    /// Takes one Event that has to be written by now; if no time is told, one that has not been written as it is.
+    pub(super) fn take_due(&mut self, now: Option<Instant>) -> Option<Record> {
+        match self {
+            Self::Counting(_) => None,
+            Self::Series(series) => series.take_due(now),
+        }
+    }
+
+    /// Gives an Event another name, because its own is taken.
+    pub(super) fn rename(&mut self, record: &mut Record) {
+        match self {
+            Self::Counting(counting) => counting.rename(record),
+            Self::Series(series) => series.rename(record),
+        }
+    }
+}
+
+/// Numbers for names: the time, and never the same twice.
+#[derive(Debug, Default)]
+struct Names {
+    last: u64,
+}
+
+impl Names {
+    fn next(&mut self, object: Option<&str>, time: Timestamp) -> String {
+        let nanos = u64::try_from(time.as_nanosecond()).unwrap_or_default();
+        self.last = nanos.max(self.last.saturating_add(1));
+        text::event_name(object.unwrap_or_default(), self.last)
+    }
+}

@@ -1,0 +1,82 @@
+//! A map that forgets what was not used for the longest time.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// A map of bounded size.
+///
+/// Every key of `values` is in `order` once, under the number its value has.
+#[derive(Debug)]
+pub(super) struct Recent<V> {
+    capacity: usize,
+    values: HashMap<Arc<str>, (u64, V)>,
+    order: BTreeMap<u64, Arc<str>>,
+    next: u64,
+}
+
+impl<V> Recent<V> {
+    pub(super) fn new(capacity: usize) -> Self {
+        Self {
+            capacity,
+            values: HashMap::new(),
+            order: BTreeMap::new(),
+            next: 0,
+        }
+    }
+
+    /// Returns the value of a key, made if there is none, as the one used last.
+    pub(super) fn entry(&mut self, key: &str, make: impl FnOnce() -> V) -> &mut V {
+        let number = self.next;
+        self.next += 1;
+        let key: Arc<str> = match self.values.get(key) {
+            Some((used, _)) => self.order.remove(used),
+            None => None,
+        }
+        .unwrap_or_else(|| key.into());
+        self.order.insert(number, Arc::clone(&key));
+        if self.order.len() > self.capacity
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            self.values.remove(&oldest);
+        }
+        let entry = self.values.entry(key).or_insert_with(|| (number, make()));
+        entry.0 = number;
+        &mut entry.1
+    }
+
+    /// Returns the value of a key, if there is one; that is no use of it.
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut V> {
+        self.values.get_mut(key).map(|(_, value)| value)
+    }
+
+    pub(super) fn remove(&mut self, key: &str) {
+        if let Some((used, _)) = self.values.remove(key) {
+            self.order.remove(&used);
+        }
+    }
+
+    /// Returns all keys and values, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &V)> {
+        self.values.iter().map(|(key, (_, value))| (key, value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_not_used_for_longest_is_forgotten() {
+        let mut recent = Recent::new(2);
+        *recent.entry("a", || 1) += 10;
+        recent.entry("b", || 2);
+        assert_eq!(*recent.entry("a", || 0), 11);
+        recent.entry("c", || 3);
+        assert_eq!(recent.get_mut("b"), None);
+        assert_eq!(recent.get_mut("a"), Some(&mut 11));
+        recent.remove("a");
+        recent.entry("d", || 4);
+        assert_eq!(recent.get_mut("c"), Some(&mut 3));
+        assert_eq!((recent.values.len(), recent.order.len()), (2, 2));
+    }
+}

@@ -1,0 +1,136 @@
+//! Events that are series: the rules of client-go for `events.k8s.io/v1`.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::recent::Recent;
+use super::spam::SpamFilter;
+use super::{CAPACITY, Decision, Names, subject};
+use crate::events::EventOptions;
+use crate::events::record::{Pending, Record};
+
+/// After how long without an event a series is over.
+const FINISHED: Duration = Duration::from_secs(6 * 60);
+/// After how long a series that goes on is written again, so that the server does not let it expire.
+const REFRESHED: Duration = Duration::from_secs(30 * 60);
+
+/// The series that go on.
+#[derive(Debug)]
+pub(in crate::events) struct SeriesKeeper {
+    options: EventOptions,
+    names: Names,
+    spam: SpamFilter,
+    series: Recent<Series>,
+}
+
+/// A series, or an event that may become one.
+#[derive(Debug)]
+struct Series {
+    record: Record,
+    /// The count that was handed out to be written, 0 before the first time.
+    written: i32,
+    written_at: Instant,
+    last_at: Instant,
+}
+
+impl Series {
+    fn due(&self) -> Instant {
+        let finished = self.last_at + FINISHED;
+        match self.record.count {
+            ..=1 => finished,
+            _ => finished.min(self.written_at + REFRESHED),
+        }
+    }
+
+    fn write(&mut self, now: Instant) -> Record {
+        self.written = self.record.count;
+        self.written_at = now;
+        self.record.clone()
+    }
+}
+
+impl SeriesKeeper {
+    pub(super) fn new(options: EventOptions) -> Self {
+        Self {
+            spam: SpamFilter::new(options.burst, options.refill, CAPACITY),
+            options,
+            names: Names::default(),
+            series: Recent::new(CAPACITY),
+        }
+    }
+
+    pub(super) fn observe(&mut self, pending: Pending) -> Decision {
+        let now = pending.at;
+        let key = subject::same_but_note(&pending);
+        if self.series.get_mut(&key).is_none() && !self.admits(&pending) {
+            return Decision::Filtered;
+        }
+        let (names, api, time) = (&mut self.names, self.options.api, pending.time);
+        let series = self.series.entry(&key, || Series {
+            record: Record {
+                api,
+                name: names.next(pending.about.name.as_deref(), time),
+                key: key.clone(),
+                about: pending.about,
+                event: pending.event,
+                count: 0,
+                first: time,
+                last: time,
+            },
+            written: 0,
+            written_at: now,
+            last_at: now,
+        });
+        series.record.count = series.record.count.saturating_add(1);
+        series.record.last = time;
+        series.last_at = now;
+        match series.record.count {
+            1 => Decision::Create(series.write(now)),
+            2 => Decision::Patch(series.write(now)),
+            _ => Decision::Counted,
+        }
+    }
+
+    pub(super) fn next_due(&self) -> Option<Instant> {
+        self.series.iter().map(|(_, series)| series.due()).min()
+    }
+
+    pub(super) fn take_due(&mut self, now: Option<Instant>) -> Option<Record> {
+        loop {
+            let due = self.series.iter().find(|(_, series)| match now {
+                Some(now) => series.due() <= now,
+                None => series.record.count > series.written,
+            });
+            let key = due.map(|(key, _)| key.clone())?;
+            let series = self.series.get_mut(&key)?;
+            let Some(now) = now else {
+                return Some(series.write(series.last_at));
+            };
+            let is_over = series.last_at + FINISHED <= now;
+            let is_news = series.record.count > series.written;
+            let record = series.write(now);
+            if is_over {
+                self.series.remove(&key);
+            }
+            if !is_over || is_news {
+                return Some(record);
+            }
+        }
+    }
+
+    pub(super) fn rename(&mut self, record: &mut Record) {
+        record.name = self.names.next(record.about.name.as_deref(), record.last);
+        if let Some(series) = self.series.get_mut(&record.key) {
+            series.record.name.clone_from(&record.name);
+        }
+    }
+
+    fn admits(&mut self, pending: &Pending) -> bool {
+        let key = match &self.options.spam_key {
+            Some(key) => key(&pending.about, &pending.event),
+            None => subject::object(&pending.about),
+        };
+        self.spam.admits(&key, pending.at)
+    }
+}

@@ -1,0 +1,139 @@
+//! What the API server says to a write.
+
+use kube::core::Status;
+use lariat_core::{debug_as_description, describe};
+
+/// The cause in a Status that says the namespace is being deleted.
+const TERMINATING: &str = "NamespaceTerminating";
+
+/// Why an Event was not written.
+#[derive(thiserror::Error)]
+pub(super) enum WriteError {
+    /// The API server said no.
+    #[error("the API server answered {} {}", .0.code, .0.reason)]
+    Status(Box<Status>),
+    /// There was no answer in time.
+    #[error("the API server does not answer")]
+    Silence,
+    /// The answer is not from an API server.
+    #[error("the answer is not JSON")]
+    NotJson,
+    /// The connection failed.
+    #[error("{0}")]
+    Connection(String),
+    /// There is nothing to send.
+    #[error("there can be no such request: {0}")]
+    Invalid(String),
+    /// The object is said to be in something that can be no namespace.
+    #[error("the namespace of the object is not a valid name")]
+    Namespace,
+}
+
+debug_as_description!(WriteError);
+
+impl From<kube::Error> for WriteError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => Self::Status(status),
+            kube::Error::BuildRequest(_) | kube::Error::HttpError(_) => {
+                Self::Invalid(describe(&error))
+            }
+            error => Self::Connection(describe(&error)),
+        }
+    }
+}
+
+impl WriteError {
+    #[allow(clippy::needless_pass_by_value, reason = "it maps errors")]
+    pub(super) fn encoding(error: serde_json::Error) -> Self {
+        Self::Invalid(describe(&error))
+    }
+
+    /// Returns whether the same write may succeed later.
+    pub(super) fn may_pass(&self) -> bool {
+        match self {
+            Self::Status(status) => {
+                matches!(status.code, 401 | 408 | 429 | 500..) || status.reason == "Conflict"
+            }
+            Self::Silence | Self::NotJson | Self::Connection(_) => true,
+            Self::Invalid(_) | Self::Namespace => false,
+        }
+    }
+
+    pub(super) fn is_not_found(&self) -> bool {
+        self.status().is_some_and(|status| status.code == 404)
+    }
+
+    pub(super) fn is_already_exists(&self) -> bool {
+        self.status()
+            .is_some_and(|status| status.reason == "AlreadyExists")
+    }
+
+    pub(super) fn is_forbidden(&self) -> bool {
+        self.status().is_some_and(|status| status.code == 403)
+    }
+
+    /// Returns whether the namespace is being deleted, or is gone.
+    pub(super) fn is_namespace_ending(&self) -> bool {
+        let details = self.status().and_then(|status| status.details.as_ref());
+        let mut causes = details.into_iter().flat_map(|details| &details.causes);
+        self.is_not_found() || causes.any(|cause| cause.reason == TERMINATING)
+    }
+
+    fn status(&self) -> Option<&Status> {
+        match self {
+            Self::Status(status) => Some(status),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn status(code: u16, reason: &str) -> WriteError {
+        WriteError::Status(Box::new(Status {
+            code,
+            reason: reason.to_owned(),
+            message: "secret".to_owned(),
+            ..Status::default()
+        }))
+    }
+
+    #[test]
+    fn what_may_pass_is_tried_again() {
+        let check =
+            |error: WriteError, passes: bool| assert_eq!(error.may_pass(), passes, "{error}");
+        check(status(429, "TooManyRequests"), true);
+        check(status(503, ""), true);
+        // A token that has just been replaced.
+        check(status(401, "Unauthorized"), true);
+        check(status(409, "Conflict"), true);
+        check(status(409, "AlreadyExists"), false);
+        check(status(403, "Forbidden"), false);
+        check(status(422, "Invalid"), false);
+        check(WriteError::Silence, true);
+        check(WriteError::Namespace, false);
+    }
+
+    #[test]
+    fn a_namespace_that_ends_is_not_a_missing_permission() {
+        let mut error = status(403, "Forbidden");
+        assert!(error.is_forbidden() && !error.is_namespace_ending());
+        if let WriteError::Status(status) = &mut error {
+            let details = serde_json::json!({"causes": [{"reason": "NamespaceTerminating"}]});
+            status.details = serde_json::from_value(details).unwrap();
+        }
+        assert!(error.is_namespace_ending());
+        assert!(status(404, "NotFound").is_namespace_ending());
+    }
+
+    #[test]
+    fn what_the_server_writes_stays_out_of_logs() {
+        assert_eq!(
+            status(422, "Invalid").to_string(),
+            "the API server answered 422 Invalid"
+        );
+    }
+}

@@ -1,0 +1,201 @@
+//! Writes Events, one after the other.
+
+mod answer;
+
+#[cfg(test)]
+mod tests;
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use kube::Client;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::core::Request;
+use parking_lot::Mutex;
+use serde::de::IgnoredAny;
+use tokio::time;
+
+use super::EventApi;
+use super::correlator::{Correlator, Decision};
+use super::record::{Record, Source};
+use answer::WriteError;
+
+/// How often a write is tried.
+const TRIES: u32 = 12;
+/// How long after a try the next one is.
+const PAUSE: Duration = Duration::from_secs(10);
+/// How long an answer is waited for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What became of events.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) sent: AtomicU64,
+    pub(super) filtered: AtomicU64,
+    pub(super) failed: AtomicU64,
+    pub(super) dropped: AtomicU64,
+    pub(super) told: Told,
+}
+
+/// What was said in the log at a level people see; once is enough.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    forbidden: AtomicBool,
+    refused: AtomicBool,
+    pub(super) full: AtomicBool,
+}
+
+/// Writes what a correlator decides.
+pub(super) struct Sink {
+    pub(super) client: Client,
+    pub(super) source: Arc<Source>,
+    pub(super) correlator: Arc<Mutex<Correlator>>,
+    pub(super) counts: Arc<Counts>,
+}
+
+/// What a write has come to so far.
+struct Attempt {
+    /// Whether the Event is there, as far as is known.
+    exists: bool,
+    /// Whether an earlier try may have created it without our knowing.
+    maybe_created: bool,
+}
+
+impl Sink {
+    /// Carries out a decision.
+    pub(super) async fn act(&self, decision: Decision) {
+        match decision {
+            Decision::Create(record) => self.write(record, false).await,
+            Decision::Patch(record) => self.write(record, true).await,
+            Decision::Counted => {}
+            Decision::Filtered => {
+                self.counts.filtered.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Writes an Event, and waits for a server that is not well.
+    pub(super) async fn write(&self, mut record: Record, exists: bool) {
+        let mut attempt = Attempt {
+            exists,
+            maybe_created: false,
+        };
+        for tries in 1..=TRIES {
+            match self.send(&mut record, &mut attempt).await {
+                Ok(()) => {
+                    self.counts.sent.fetch_add(1, Ordering::Relaxed);
+                    return;
+                }
+                Err(error) if error.may_pass() && tries < TRIES => {
+                    attempt.maybe_created = true;
+                    tracing::debug!(event = %record.name, tries, "cannot write an Event, trying again: {error}");
+                    time::sleep(pause(tries)).await;
+                }
+                Err(error) => {
+                    self.counts.failed.fetch_add(1, Ordering::Relaxed);
+                    self.tell(&record, &error);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Tries once to write an Event.
+    async fn send(&self, record: &mut Record, attempt: &mut Attempt) -> Result<(), WriteError> {
+        if attempt.exists {
+            match self.patch(record).await {
+                // It has expired, or was deleted.
+                Err(error) if error.is_not_found() => attempt.exists = false,
+                other => return other,
+            }
+        }
+        match self.create(record).await {
+            Err(error) if error.is_already_exists() && attempt.maybe_created => Ok(()),
+            Err(error) if error.is_already_exists() => {
+                // Another process took the name in the same nanosecond.
+                self.correlator.lock().rename(record);
+                self.create(record).await
+            }
+            other => other,
+        }
+    }
+
+    async fn patch(&self, record: &Record) -> Result<(), WriteError> {
+        let path = record.path().ok_or(WriteError::Namespace)?;
+        let patch = Patch::Merge(record.changes());
+        let request = Request::new(path).patch(&record.name, &PatchParams::default(), &patch);
+        self.request(request).await
+    }
+
+    async fn create(&self, record: &Record) -> Result<(), WriteError> {
+        let path = record.path().ok_or(WriteError::Namespace)?;
+        let body = record.body(&self.source).map_err(WriteError::encoding)?;
+        let request = Request::new(path).create(&PostParams::default(), body);
+        self.request(request).await
+    }
+
+    async fn request(
+        &self,
+        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<(), WriteError> {
+        let request = request.map_err(kube::Error::BuildRequest)?;
+        let answer = time::timeout(PATIENCE, self.client.request_text(request));
+        let text = answer.await.map_err(|_| WriteError::Silence)??;
+        // A proxy may answer with a page of its own.
+        serde_json::from_str::<IgnoredAny>(&text).map_err(|_| WriteError::NotJson)?;
+        Ok(())
+    }
+
+    /// Says why an Event was not written. Once is enough for what people can do something about.
+    fn tell(&self, record: &Record, error: &WriteError) {
+        let told = &self.counts.told;
+        let (kind, name) = (record.about.kind.as_deref(), record.about.name.as_deref());
+        let (kind, name) = (kind.unwrap_or_default(), name.unwrap_or_default());
+        let (namespace, reason) = (record.namespace(), record.event.reason());
+        let (told, advice) = if error.is_forbidden() {
+            (&told.forbidden, rule(record.api))
+        } else {
+            (&told.refused, String::new())
+        };
+        if error.is_namespace_ending() || told.swap(true, Ordering::Relaxed) {
+            tracing::debug!(
+                kind,
+                namespace,
+                name,
+                reason,
+                "an Event is not written: {error}"
+            );
+        } else {
+            tracing::warn!(
+                kind,
+                namespace,
+                name,
+                reason,
+                "an Event is not written: {error}{advice} (this is said once)"
+            );
+        }
+    }
+}
+
+/// Says which permission it takes to write Events.
+fn rule(api: EventApi) -> String {
+    let group = match api {
+        EventApi::Core => "",
+        EventApi::Events => "events.k8s.io",
+    };
+    format!(
+        "; it takes a rule with apiGroups [{group:?}], resources [\"events\"], verbs [\"create\", \"patch\"]"
+    )
+}
+
+/// Returns how long to wait after a number of tries. The first time it is by chance, so that not all programs come back
+/// together.
+fn pause(tries: u32) -> Duration {
+    if tries > 1 {
+        return PAUSE;
+    }
+    let millis = u64::try_from(PAUSE.as_millis()).unwrap_or(u64::MAX);
+    Duration::from_millis(RandomState::new().hash_one(tries) % millis)
+}

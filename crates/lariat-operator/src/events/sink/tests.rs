@@ -1,0 +1,63 @@
+//! Writes against the embedded cluster that cannot be brought about from outside.
+
+use k8s_openapi::api::core::v1::{Event as CoreEvent, ObjectReference};
+use kube::ResourceExt;
+use kube::api::{Api, ListParams};
+use lariat_cluster::Cluster;
+
+use super::*;
+use crate::events::record::Pending;
+use crate::events::{Event, EventOptions};
+
+fn sink(client: Client) -> Sink {
+    Sink {
+        client,
+        source: Arc::new(Source::new("demo", None)),
+        correlator: Arc::new(Mutex::new(Correlator::new(EventOptions::default()))),
+        counts: Arc::default(),
+    }
+}
+
+/// Publishes at the beginning of time, so that all processes choose the same name.
+async fn say(sink: &Sink) {
+    let decision = sink.correlator.lock().observe(Pending {
+        about: ObjectReference {
+            name: Some("web".to_owned()),
+            ..ObjectReference::default()
+        },
+        event: Event::normal("Made", "x"),
+        at: time::Instant::now(),
+        time: jiff::Timestamp::UNIX_EPOCH,
+    });
+    sink.act(decision).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_that_another_process_took_is_left_to_it() {
+    let cluster = Cluster::for_test().await;
+    let (one, other) = (sink(cluster.client()), sink(cluster.client()));
+    say(&one).await;
+    say(&other).await;
+    say(&other).await;
+    let events: Api<CoreEvent> = Api::namespaced(cluster.client(), "default");
+    let events = events.list(&ListParams::default()).await.unwrap();
+    let events = events.items.iter();
+    let mut events: Vec<_> = events.map(|it| (it.name_any(), it.count)).collect();
+    events.sort();
+    let expected = [("web.1".to_owned(), Some(1)), ("web.2".to_owned(), Some(2))];
+    assert_eq!(events, expected);
+}
+
+#[test]
+fn the_first_pause_is_by_chance_and_the_others_are_not() {
+    let pauses: Vec<Duration> = (0..20).map(|_| pause(1)).collect();
+    assert!(pauses.iter().all(|pause| *pause < PAUSE), "{pauses:?}");
+    assert!(pauses.iter().any(|pause| *pause != pauses[0]), "{pauses:?}");
+    assert_eq!((pause(2), pause(11)), (PAUSE, PAUSE));
+}
+
+#[test]
+fn a_missing_permission_is_named() {
+    assert!(rule(EventApi::Core).contains("apiGroups [\"\"]"));
+    assert!(rule(EventApi::Events).contains("apiGroups [\"events.k8s.io\"]"));
+}

@@ -1,0 +1,53 @@
+//! The task that writes what a recorder was given.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::sync::mpsc;
+use tokio::time::{self, Instant};
+
+use super::record::Pending;
+use super::sink::Sink;
+
+/// Writes events until there can be no more.
+pub(super) async fn run(
+    sink: Sink,
+    mut events: mpsc::Receiver<Box<Pending>>,
+    queued: Arc<AtomicUsize>,
+) {
+    loop {
+        let due = sink.correlator.lock().next_due();
+        let pending = tokio::select! {
+            pending = events.recv() => pending,
+            () = until(due) => {
+                write_due(&sink, Some(Instant::now())).await;
+                continue;
+            }
+        };
+        let Some(pending) = pending else {
+            return write_due(&sink, None).await;
+        };
+        let decision = sink.correlator.lock().observe(*pending);
+        sink.act(decision).await;
+        queued.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Waits for a moment, for ever if there is none.
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Writes what has to be written by now; all that was not, if no time is told.
+async fn write_due(sink: &Sink, now: Option<Instant>) {
+    loop {
+        let record = sink.correlator.lock().take_due(now);
+        let Some(record) = record else {
+            return;
+        };
+        sink.write(record, true).await;
+    }
+}

@@ -1,0 +1,163 @@
+//! Text that the API server takes.
+
+/// The most bytes of an object's name.
+const NAME_LIMIT: usize = 253;
+/// The most bytes of the name part of a qualified name.
+const PART_LIMIT: usize = 63;
+/// What a text that was cut ends with.
+const ELLIPSIS: &str = "…";
+
+/// Makes one word of a text: what is no letter, digit, `_` or `-` goes, and what follows it begins with a capital.
+pub(super) fn word(text: &str, limit: usize) -> String {
+    let mut word = String::new();
+    let mut begins = true;
+    for c in text.chars() {
+        if !(c.is_ascii_alphanumeric() || c == '_' || c == '-') {
+            begins = true;
+            continue;
+        }
+        if word.len() == limit {
+            break;
+        }
+        word.push(if begins { c.to_ascii_uppercase() } else { c });
+        begins = false;
+    }
+    word
+}
+
+/// Cuts a text that is too long, between two characters.
+pub(super) fn cut(mut text: String, limit: usize) -> String {
+    if text.len() > limit {
+        let end = (0..=limit - ELLIPSIS.len())
+            .rev()
+            .find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or_default());
+        text.push_str(ELLIPSIS);
+    }
+    text
+}
+
+/// Makes the name of an Event: of the object's name, whatever characters it has, and a number in hexadecimal.
+pub(super) fn event_name(object: &str, number: u64) -> String {
+    let suffix = format!("{number:x}");
+    let name = dns_name(object, NAME_LIMIT - 1 - suffix.len());
+    if name.is_empty() {
+        format!("object.{suffix}")
+    } else {
+        format!("{name}.{suffix}")
+    }
+}
+
+/// Makes a qualified name of a text, such as a reporting controller has to have: `[prefix/]name`.
+pub(super) fn qualified(text: &str) -> String {
+    let (prefix, name) = match text.split_once('/') {
+        Some((prefix, name)) => (dns_name(prefix, NAME_LIMIT), name),
+        None => (String::new(), text),
+    };
+    let valid = |c: char| {
+        if c.is_ascii_alphanumeric() || "._-".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let mut name: String = name.chars().map(valid).collect();
+    name.truncate(PART_LIMIT);
+    let name = name.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+    match (prefix.is_empty(), name.is_empty()) {
+        (_, true) => "operator".to_owned(),
+        (true, false) => name.to_owned(),
+        (false, false) => format!("{prefix}/{name}"),
+    }
+}
+
+/// Makes a DNS name of a text, or nothing if there is nothing in it to make one of.
+fn dns_name(text: &str, limit: usize) -> String {
+    let valid = |c: char| match c.to_ascii_lowercase() {
+        c if c.is_ascii_alphanumeric() || c == '.' => c,
+        _ => '-',
+    };
+    let mut name: String = text.chars().map(valid).collect();
+    name.truncate(limit);
+    // Each part between dots has to begin and end with a letter or a digit.
+    let parts = name.split('.').map(|part| part.trim_matches('-'));
+    let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+    parts.join(".")
+}
+
+/// Returns whether a text can be the name of a namespace; what is not must not get into a path.
+pub(super) fn is_namespace(text: &str) -> bool {
+    let is_inner = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
+    text.len() <= PART_LIMIT
+        && text.bytes().all(is_inner)
+        && !text.is_empty()
+        && !text.starts_with('-')
+        && !text.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words() {
+        let check = |text: &str, expected: &str| assert_eq!(word(text, 12), expected, "{text:?}");
+        check("Created", "Created");
+        check("created", "Created");
+        check("replica created", "ReplicaCreat");
+        check("REPLICA_MADE", "REPLICA_MADE");
+        check("a.b:c", "ABC");
+        check("ü", "");
+        check("", "");
+    }
+
+    #[test]
+    fn cuts() {
+        let check = |text: &str, expected: &str| assert_eq!(cut(text.into(), 6), expected);
+        check("abcdef", "abcdef");
+        check("abcdefg", "abc…");
+        check("aéééé", "aé…");
+        check("", "");
+    }
+
+    #[test]
+    fn names_of_events() {
+        let check = |object: &str, expected: &str| assert_eq!(event_name(object, 0xabc), expected);
+        check("web-0", "web-0.abc");
+        check("system:node-proxier", "system-node-proxier.abc");
+        check("Upper_Case", "upper-case.abc");
+        check("a..b.-c-", "a.b.c.abc");
+        check(":", "object.abc");
+        check("", "object.abc");
+        let long = event_name(&"x".repeat(300), u64::MAX);
+        assert_eq!(long.len(), 253);
+        assert!(long.ends_with("xx.ffffffffffffffff"), "{long}");
+        let dotted = event_name(&format!("{}.b", "x".repeat(248)), 0xabc);
+        assert_eq!(
+            dotted,
+            format!("{}.abc", "x".repeat(248)),
+            "no part is left empty"
+        );
+    }
+
+    #[test]
+    fn qualified_names() {
+        let check = |text: &str, expected: &str| assert_eq!(qualified(text), expected, "{text:?}");
+        check("widgeteer", "widgeteer");
+        check("demo.dev/widgeteer", "demo.dev/widgeteer");
+        check("My Operator!", "My-Operator");
+        check("-/a/b", "a-b");
+        check("", "operator");
+        assert_eq!(qualified(&"x".repeat(100)).len(), 63);
+    }
+
+    #[test]
+    fn namespaces() {
+        for text in ["default", "a-1"] {
+            assert!(is_namespace(text), "{text}");
+        }
+        for text in ["", "a/b", "-a", "a-", "A", "a?b", &"x".repeat(64)] {
+            assert!(!is_namespace(text), "{text}");
+        }
+    }
+}

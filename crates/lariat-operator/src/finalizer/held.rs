@@ -1,0 +1,116 @@
+//! The finalizer of a reconciler at work: put on before reconciling, taken off after cleanup.
+
+use std::sync::Arc;
+
+use lariat_cache::{CachedObject, View};
+use lariat_controller::{HandlerError, HandlerResult, Outcome, Predicate};
+use lariat_core::Uid;
+use parking_lot::Mutex;
+use serde_json::json;
+
+use super::cleaned::Cleaned;
+use super::error::FinalizerNameError;
+use super::{Finalizer, name};
+use crate::api::ApiError;
+use crate::reconciler::{Callback, Reconcile};
+use crate::wire::{Attempt, Changed, Wire};
+
+/// A finalizer, what cleans up, and for whom that is done.
+pub(crate) struct Held<K> {
+    finalizer: Finalizer<K>,
+    cleanup: Callback<K>,
+    cleaned: Mutex<Cleaned>,
+}
+
+impl<K: View> Held<K> {
+    pub(super) fn new(finalizer: Finalizer<K>, cleanup: Callback<K>) -> Self {
+        Self {
+            finalizer,
+            cleanup,
+            cleaned: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), FinalizerNameError> {
+        name::check(&self.finalizer.name)
+    }
+
+    /// Wants the changes a reconciler must not miss.
+    pub(crate) fn told(&self) -> Predicate {
+        self.finalizer.told()
+    }
+
+    /// Makes sure an object has the finalizer if it is to have it, and returns with which state reconciling goes on; `None`
+    /// if the object goes by now, of which another call tells.
+    pub(crate) async fn put_on(
+        &self,
+        cx: &Reconcile<K>,
+    ) -> Result<Option<Reconcile<K>>, HandlerError> {
+        let finalizer = &self.finalizer;
+        if finalizer.is_on(cx.raw()) || !finalizer.wants(cx.object()) {
+            return Ok(Some(cx.clone()));
+        }
+        let wire = Wire::of(cx).await?;
+        let manager = &cx.shared().name;
+        let changed = wire.change(None, Arc::clone(cx.raw()), |state| {
+            let lacks = !state.is_deleting() && !finalizer.is_on(state);
+            if !lacks || !finalizer.wants(&*K::view(state, cx.gvk())?) {
+                return Ok::<_, HandlerError>(None);
+            }
+            let names: Vec<&str> = state.finalizers().chain([finalizer.name()]).collect();
+            Ok(Some(set(manager, &names, state)))
+        });
+        match changed.await? {
+            Changed::Made(state) | Changed::Unneeded(state) if !state.is_deleting() => {
+                Ok(Some(cx.with_state(K::view(&state, cx.gvk())?, state)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Cleans up after an object that is being deleted, and lets it go when that is done.
+    pub(crate) async fn take_off(&self, cx: &Reconcile<K>) -> HandlerResult {
+        let object = cx.raw();
+        if !self.finalizer.is_on(object) {
+            return Ok(Outcome::done());
+        }
+        // Decided before the await: the lock is not held meanwhile.
+        let is_cleaned = self.cleaned.lock().contains(object.uid());
+        if !is_cleaned {
+            let outcome = self.cleanup.call(cx.clone()).await?;
+            if outcome.delay().is_some() {
+                return Ok(outcome);
+            }
+            self.cleaned.lock().insert(object.uid());
+        }
+        let wire = Wire::of(cx).await?;
+        remove(&wire, &self.finalizer.name, &cx.shared().name, cx.newest()).await?;
+        Ok(Outcome::done())
+    }
+
+    /// Forgets an object that is gone.
+    pub(crate) fn forget(&self, uid: &Uid) {
+        self.cleaned.lock().forget(uid);
+    }
+}
+
+/// Removes a finalizer from an object, if it is there, and returns whether it was.
+pub(super) async fn remove(
+    wire: &Wire,
+    name: &str,
+    manager: &str,
+    state: Arc<CachedObject>,
+) -> Result<bool, ApiError> {
+    let changed = wire.change(None, state, |state| {
+        let others: Vec<&str> = state.finalizers().filter(|each| *each != name).collect();
+        let is_on = others.len() < state.finalizers().count();
+        Ok::<_, ApiError>(is_on.then(|| set(manager, &others, state)))
+    });
+    // Whoever is gone has no finalizer either.
+    Ok(matches!(changed.await?, Changed::Made(_)))
+}
+
+fn set(manager: &str, names: &[&str], state: &CachedObject) -> Attempt {
+    let patch = json!({"metadata": {"finalizers": names}});
+    Attempt::merge(manager, patch, state)
+}

@@ -1,0 +1,57 @@
+//! What finalizers may be called.
+
+use super::error::FinalizerNameError;
+use crate::names::{is_domain, is_word};
+
+const LONGEST_NAME: usize = 63;
+
+/// Checks that a name is one the API server takes for a finalizer of its own: `domain/name`.
+pub(super) fn check(name: &str) -> Result<(), FinalizerNameError> {
+    let invalid = |detail| FinalizerNameError {
+        name: name.to_owned(),
+        detail,
+    };
+    let Some((domain, rest)) = name.split_once('/') else {
+        return Err(invalid("it has no domain"));
+    };
+    match () {
+        () if !is_domain(domain) => Err(invalid("what is before the slash is not a domain")),
+        () if !(is_word(rest) && rest.len() <= LONGEST_NAME) => Err(invalid(
+            "what is after the slash is not up to 63 letters, digits, '-', '_' and '.'",
+        )),
+        () => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::check;
+
+    #[test]
+    fn names_are_what_the_api_server_takes() {
+        let longest = format!("demo.dev/{}", "a".repeat(63));
+        for good in ["demo.dev/cleanup", "d/C_l.e-4n", "1.a-b.dev/x", &longest] {
+            check(good).unwrap();
+        }
+        let too_long = format!("demo.dev/{}", "a".repeat(64));
+        let long_domain = format!("{}/a", "a.".repeat(127));
+        for bad in [
+            "",
+            "cleanup",
+            "/",
+            "/a",
+            "demo.dev/",
+            "Demo.dev/a",
+            "demo..dev/a",
+            "-a.dev/a",
+            "demo.dev/a/b",
+            "demo.dev/-a",
+            "demo.dev/a b",
+            "demo.dev/ä",
+            &too_long,
+            &long_domain,
+        ] {
+            assert!(check(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Removing a finalizer from all objects, without cleanup: for those who uninstall.
+
+use std::sync::Arc;
+
+use kube::api::ListParams;
+use lariat_cache::{CachedObject, View};
+use lariat_controller::SharedController;
+use lariat_core::ObjectKey;
+
+use super::error::StripError;
+use super::{Finalizer, held, name};
+use crate::api::ApiError;
+use crate::wire::Wire;
+
+/// How many objects are asked for at a time.
+const PAGE: u32 = 500;
+
+/// How many times a list is begun anew that expired before its end.
+const LISTS: usize = 10;
+
+/// As whom the finalizer is removed; no operator needs to be there.
+const MANAGER: &str = "lariat-strip";
+
+/// What came of removing a finalizer everywhere.
+#[derive(Debug, Default)]
+#[must_use = "some objects may have kept the finalizer"]
+pub struct Stripped {
+    removed: usize,
+    failed: Vec<(ObjectKey, ApiError)>,
+}
+
+impl Stripped {
+    /// Returns from how many objects the finalizer was removed.
+    #[must_use]
+    pub fn removed(&self) -> usize {
+        self.removed
+    }
+
+    /// Returns the objects that kept it, and why.
+    #[must_use]
+    pub fn failed(&self) -> &[(ObjectKey, ApiError)] {
+        &self.failed
+    }
+
+    /// Returns whether no object kept it.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.failed.is_empty()
+    }
+}
+
+impl<K: View> Finalizer<K> {
+    /// Removes the finalizer from every object of a kind, in all namespaces, without cleaning up.
+    ///
+    /// This is for those who uninstall an operator: objects with a finalizer nobody removes can never be deleted.
+    /// Deregister the reconciler first, or stop the program: it would put the finalizer on again.
+    ///
+    /// The objects are read from the API server, in pages, and not from the cache; the kind need not be watched. One that
+    /// cannot be changed does not keep the others from it: look at [`Stripped::failed`]. It needs to be allowed to list
+    /// and patch the kind.
+    ///
+    /// # Errors
+    ///
+    /// The kind is not served, or its objects cannot be listed to the end; some objects may have been changed. It can be
+    /// called again.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the finalizer was removed from some objects and not from others.
+    pub async fn strip(&self, kind: &SharedController<K>) -> Result<Stripped, StripError> {
+        name::check(&self.name)?;
+        let wire = Wire::of_kind(&kind.client()).await?;
+        let mut stripped = Stripped::default();
+        let mut lists = 1;
+        let mut params = ListParams::default().limit(PAGE);
+        loop {
+            let page = match wire.page(&params).await {
+                Ok(page) => page,
+                // What was done is done, and does not take long a second time.
+                Err(error) if is_expired(&error) && lists < LISTS => {
+                    lists += 1;
+                    params.continue_token = None;
+                    continue;
+                }
+                Err(source) => {
+                    return Err(StripError::List {
+                        gvk: wire.gvk().clone(),
+                        removed: stripped.removed,
+                        source: Box::new(source),
+                    });
+                }
+            };
+            let (objects, token) = page;
+            self.strip_page(&wire, objects, &mut stripped).await;
+            match token {
+                Some(token) => params.continue_token = Some(token),
+                None => return Ok(stripped),
+            }
+        }
+    }
+
+    async fn strip_page(&self, wire: &Wire, page: Vec<Arc<CachedObject>>, stripped: &mut Stripped) {
+        for object in page {
+            let key = object.key().clone();
+            // A list that was begun anew tells of those that failed once more.
+            stripped.failed.retain(|(failed, _)| *failed != key);
+            match held::remove(wire, &self.name, MANAGER, object).await {
+                Ok(true) => stripped.removed += 1,
+                Ok(false) => {}
+                Err(error) => stripped.failed.push((key, error)),
+            }
+        }
+    }
+}
+
+fn is_expired(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 410)
+}

@@ -1,0 +1,38 @@
+//! What registering a reconciler can fail with.
+
+use lariat_controller::RegisterError;
+use lariat_core::{Gvk, debug_as_description};
+
+use crate::finalizer::FinalizerNameError;
+use crate::status::ConditionError;
+
+/// A reconciler that was not registered. Nothing is left behind.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum ReconcilerError {
+    /// It cannot be a handler.
+    #[error(transparent)]
+    Register(#[from] RegisterError),
+    /// Its finalizer has a name the API server would refuse.
+    #[error("reconciler {name:?} of {gvk} cannot have its finalizer")]
+    Finalizer {
+        /// The kind.
+        gvk: Gvk,
+        /// The name of the reconciler.
+        name: String,
+        /// What is wrong.
+        source: FinalizerNameError,
+    },
+    /// The condition it reports errors with has a type the API server would refuse.
+    #[error("reconciler {name:?} of {gvk} cannot report errors")]
+    Condition {
+        /// The kind.
+        gvk: Gvk,
+        /// The name of the reconciler.
+        name: String,
+        /// What is wrong.
+        source: ConditionError,
+    },
+}
+
+debug_as_description!(ReconcilerError);

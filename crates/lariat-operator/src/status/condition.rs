@@ -1,0 +1,233 @@
+//! Conditions, by the rules of apimachinery.
+
+use jiff::Timestamp;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
+use lariat_core::debug_as_description;
+
+use crate::clock;
+use crate::names::{is_domain, is_word};
+
+/// The longest message the API server takes, in characters.
+pub(super) const LONGEST_MESSAGE: usize = 32_768;
+const LONGEST_TYPE: usize = 316;
+const LONGEST_REASON: usize = 1024;
+
+/// A condition the API server would refuse.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConditionError {
+    /// The type is not a name such as `Ready`, or `example.com/Ready`.
+    #[error(
+        "{kind:?} is not the type of a condition; write it like \"Ready\" or \"example.com/Ready\""
+    )]
+    Type {
+        /// The type.
+        kind: String,
+    },
+    /// The reason is not one word.
+    #[error("condition {kind} needs a reason in one CamelCase word, not {reason:?}")]
+    Reason {
+        /// The type of the condition.
+        kind: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The message is too long.
+    #[error("the message of condition {kind} has {length} characters; 32768 are the most")]
+    Message {
+        /// The type of the condition.
+        kind: String,
+        /// How many characters it has.
+        length: usize,
+    },
+}
+
+debug_as_description!(ConditionError);
+
+/// What a condition is to say: its status, the reason for it, and more.
+///
+/// ```
+/// use lariat_operator::{ConditionUpdate, Conditions};
+///
+/// let mut conditions = Vec::new();
+/// let waiting = ConditionUpdate::is_false("Ready", "Waiting").message("2 of 3 pods").observed(7);
+/// assert!(Conditions::set(&mut conditions, &waiting)?);
+/// assert!(!Conditions::set(&mut conditions, &waiting)?);
+/// assert!(!Conditions::is_true(&conditions, "Ready"));
+/// # Ok::<(), lariat_operator::ConditionError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "an update does nothing until it is set"]
+pub struct ConditionUpdate {
+    kind: String,
+    pub(super) status: &'static str,
+    pub(super) reason: String,
+    pub(super) message: String,
+    pub(super) observed: Option<i64>,
+}
+
+impl ConditionUpdate {
+    /// Makes a condition of a type `True` for a reason, which is one CamelCase word.
+    pub fn is_true(kind: &str, reason: &str) -> Self {
+        Self::new(kind, "True", reason)
+    }
+
+    /// Makes a condition of a type `False` for a reason, which is one CamelCase word.
+    pub fn is_false(kind: &str, reason: &str) -> Self {
+        Self::new(kind, "False", reason)
+    }
+
+    /// Makes a condition of a type `Unknown` for a reason, which is one CamelCase word.
+    pub fn is_unknown(kind: &str, reason: &str) -> Self {
+        Self::new(kind, "Unknown", reason)
+    }
+
+    fn new(kind: &str, status: &'static str, reason: &str) -> Self {
+        Self {
+            kind: kind.to_owned(),
+            status,
+            reason: reason.to_owned(),
+            message: String::new(),
+            observed: None,
+        }
+    }
+
+    /// Sets the message for people (default: empty; at most 32768 characters).
+    pub fn message(self, message: impl Into<String>) -> Self {
+        let message = message.into();
+        Self { message, ..self }
+    }
+
+    /// Sets the generation of the object that was looked at (default: not said).
+    pub fn observed(self, generation: impl Into<Option<i64>>) -> Self {
+        let observed = generation.into();
+        Self { observed, ..self }
+    }
+
+    /// Returns the type.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Checks it by the schema of `metav1.Condition`.
+    pub(super) fn check(&self) -> Result<(), ConditionError> {
+        check_type(&self.kind)?;
+        let kind = || self.kind.clone();
+        let length = self.message.chars().count();
+        match () {
+            () if !is_reason(&self.reason) => Err(ConditionError::Reason {
+                kind: kind(),
+                reason: self.reason.clone(),
+            }),
+            () if length > LONGEST_MESSAGE => Err(ConditionError::Message {
+                kind: kind(),
+                length,
+            }),
+            () => Ok(()),
+        }
+    }
+}
+
+/// The rules for lists of conditions: those of apimachinery's `meta.SetStatusCondition` and its companions.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Conditions;
+
+impl Conditions {
+    /// Sets a condition now, and returns whether the list has changed.
+    ///
+    /// There is one condition of each type, where it is: a new one comes last. The time of its last transition changes
+    /// when its status does, and not with reason, message and observed generation.
+    ///
+    /// # Errors
+    ///
+    /// The update is not a valid condition. Nothing is changed.
+    pub fn set(
+        conditions: &mut Vec<Condition>,
+        update: &ConditionUpdate,
+    ) -> Result<bool, ConditionError> {
+        Self::set_at(conditions, update, clock::now())
+    }
+
+    /// Sets a condition at a time; otherwise as [`set`](Self::set). Conditions tell time in whole seconds.
+    ///
+    /// # Errors
+    ///
+    /// As for [`set`](Self::set).
+    pub fn set_at(
+        conditions: &mut Vec<Condition>,
+        update: &ConditionUpdate,
+        now: Timestamp,
+    ) -> Result<bool, ConditionError> {
+        update.check()?;
+        let mut next = Condition {
+            last_transition_time: Time(whole_seconds(now)),
+            message: update.message.clone(),
+            observed_generation: update.observed,
+            reason: update.reason.clone(),
+            status: update.status.to_owned(),
+            type_: update.kind.clone(),
+        };
+        let Some(known) = conditions.iter_mut().find(|each| each.type_ == next.type_) else {
+            conditions.push(next);
+            return Ok(true);
+        };
+        if known.status == next.status {
+            next.last_transition_time = known.last_transition_time.clone();
+        }
+        let changed = *known != next;
+        *known = next;
+        Ok(changed)
+    }
+
+    /// Returns the condition of a type.
+    #[must_use]
+    pub fn find<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {
+        conditions.iter().find(|each| each.type_ == kind)
+    }
+
+    /// Returns whether there is a condition of a type, and it is `True`.
+    #[must_use]
+    pub fn is_true(conditions: &[Condition], kind: &str) -> bool {
+        Self::find(conditions, kind).is_some_and(|found| found.status == "True")
+    }
+
+    /// Removes the condition of a type, and returns whether there was one.
+    pub fn remove(conditions: &mut Vec<Condition>, kind: &str) -> bool {
+        let before = conditions.len();
+        conditions.retain(|each| each.type_ != kind);
+        conditions.len() < before
+    }
+}
+
+pub(super) fn whole_seconds(time: Timestamp) -> Timestamp {
+    Timestamp::from_second(time.as_second()).unwrap_or(time)
+}
+
+/// `[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?`
+fn is_reason(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    text.len() <= LONGEST_REASON
+        && bytes.first().is_some_and(u8::is_ascii_alphabetic)
+        && bytes.last().is_some_and(is_word)
+        && bytes
+            .iter()
+            .all(|byte| is_word(byte) || b",:".contains(byte))
+}
+
+/// A word with `-`, `_` and `.` inside, after a domain and a slash or alone.
+pub(super) fn check_type(kind: &str) -> Result<(), ConditionError> {
+    let (domain, word) = kind.split_once('/').unwrap_or(("a", kind));
+    match kind.len() <= LONGEST_TYPE && is_domain(domain) && is_word(word) {
+        true => Ok(()),
+        false => Err(ConditionError::Type {
+            kind: kind.to_owned(),
+        }),
+    }
+}
+
+#[cfg(test)]
+#[path = "condition_tests.rs"]
+mod tests;

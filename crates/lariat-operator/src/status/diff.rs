@@ -1,0 +1,148 @@
+//! What differs between two states of a status.
+
+use serde_json::{Map, Value};
+
+/// Takes the members out that are null: objects have none, and a patch would remove them.
+pub(super) fn without_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let kept = members.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(
+                kept.map(|(name, value)| (name, without_nulls(value)))
+                    .collect(),
+            )
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(without_nulls).collect()),
+        other => other,
+    }
+}
+
+/// Returns the merge patch that makes `to` of `from`, or `None` if they are the same; lists are replaced as a whole. Both
+/// are without nulls.
+pub(super) fn merge_patch(from: &Value, to: &Value) -> Option<Value> {
+    let (Value::Object(before), Value::Object(after)) = (from, to) else {
+        return (!is_same(from, to)).then(|| to.clone());
+    };
+    let mut patch = Map::new();
+    for name in before.keys().filter(|name| !after.contains_key(*name)) {
+        patch.insert(name.clone(), Value::Null);
+    }
+    for (name, value) in after {
+        let change = match before.get(name) {
+            Some(was) => merge_patch(was, value),
+            None => Some(value.clone()),
+        };
+        if let Some(change) = change {
+            patch.insert(name.clone(), change);
+        }
+    }
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+/// Returns whether everything in `part` is in `whole`, with equal values and equal lists.
+pub(super) fn contains(whole: &Value, part: &Value) -> bool {
+    match (whole, part) {
+        (Value::Object(whole), Value::Object(part)) => part.iter().all(|(name, value)| {
+            let found = whole.get(name);
+            found.is_some_and(|found| contains(found, value))
+        }),
+        _ => is_same(whole, part),
+    }
+}
+
+/// Compares values; a number is the same however it is written, since the API server writes 1.0 as 1.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Number(one), Value::Number(other)) => {
+            one == other || (one.is_f64() || other.is_f64()) && one.as_f64() == other.as_f64()
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|(one, other)| is_same(one, other))
+        }
+        (Value::Object(one), Value::Object(other)) => {
+            let has = |(name, value): (&String, &Value)| {
+                other.get(name).is_some_and(|other| is_same(value, other))
+            };
+            one.len() == other.len() && one.iter().all(has)
+        }
+        _ => one == other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[track_caller]
+    fn check(from: Value, to: Value, patch: Option<Value>) {
+        assert_eq!(merge_patch(&from, &to), patch, "{from} to {to}");
+    }
+
+    #[test]
+    fn a_patch_has_only_what_differs() {
+        check(json!({}), json!({}), None);
+        check(
+            json!({"a": 1, "b": [1, 2]}),
+            json!({"b": [1, 2], "a": 1}),
+            None,
+        );
+        check(
+            json!({"a": 1, "b": 2}),
+            json!({"a": 1, "b": 3}),
+            Some(json!({"b": 3})),
+        );
+        check(json!({"a": 1}), json!({}), Some(json!({"a": null})));
+        check(
+            json!({}),
+            json!({"a": {"b": 1}}),
+            Some(json!({"a": {"b": 1}})),
+        );
+        let (from, to) = (
+            json!({"a": {"b": 1, "c": 2}}),
+            json!({"a": {"b": 1, "d": 2}}),
+        );
+        check(from, to, Some(json!({"a": {"c": null, "d": 2}})));
+        let (from, to) = (json!({"a": [{"b": 1}, {"c": 2}]}), json!({"a": [{"b": 1}]}));
+        check(from, to, Some(json!({"a": [{"b": 1}]})));
+        check(
+            json!({"a": {"b": 1}}),
+            json!({"a": 1}),
+            Some(json!({"a": 1})),
+        );
+    }
+
+    #[test]
+    fn numbers_are_the_same_however_they_are_written() {
+        check(
+            json!({"a": [1, {"b": 2}]}),
+            json!({"a": [1.0, {"b": 2.0}]}),
+            None,
+        );
+        check(json!({"a": 1}), json!({"a": 1.5}), Some(json!({"a": 1.5})));
+        let (one, other) = (json!({"a": u64::MAX}), json!({"a": u64::MAX - 1}));
+        assert!(merge_patch(&one, &other).is_some());
+    }
+
+    #[test]
+    fn nulls_are_taken_out() {
+        let value = json!({"a": null, "b": {"c": null}, "d": [{"e": null, "f": 1}, null]});
+        assert_eq!(
+            without_nulls(value),
+            json!({"b": {}, "d": [{"f": 1}, null]})
+        );
+    }
+
+    #[test]
+    fn a_part_is_found_in_the_whole() {
+        let whole = json!({"a": {"b": 1, "c": 2}, "d": [1, 2]});
+        assert!(contains(&whole, &json!({"a": {"b": 1}, "d": [1, 2]})));
+        assert!(!contains(&whole, &json!({"d": [1]})));
+        assert!(!contains(&whole, &json!({"e": 1})));
+    }
+}

@@ -1,0 +1,288 @@
+//! A whole program, and an account that may do what it is granted.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::{Client, CustomResourceExt, Resource};
+use lariat_cache::{Filling, KindOptions};
+use lariat_cluster::testing::{TestCluster, namespace};
+use lariat_cluster::{Cluster, User};
+use lariat_controller::{
+    ControllerOptions, HandlerError, HandlerResult, Outcome, SharedControllerFactory,
+};
+use lariat_operator::{
+    CachedApi, DefinitionOptions, Operator, Reconcile, Rule, ensure_definitions,
+};
+use serde_json::{Value, json};
+use tokio::time;
+
+use crate::bench::{SECOND, Widget, WidgetSpec};
+
+/// Returns a client of whoever has a token.
+pub(crate) fn client_of(cluster: &Cluster, token: &str) -> Client {
+    let token = format!("Bearer {token}");
+    let token: http::HeaderValue = token.parse().expect("a header");
+    let signed = move |mut request: http::Request<kube::client::Body>| {
+        let headers = request.headers_mut();
+        headers.insert(http::header::AUTHORIZATION, token.clone());
+        request
+    };
+    Client::new(
+        tower::util::MapRequest::new(cluster.service(), signed),
+        "default",
+    )
+}
+
+/// A cluster that evaluates roles, with a namespace `demo` and a service account that may do nothing yet.
+pub(crate) async fn cluster() -> TestCluster {
+    let account = User::new("system:serviceaccount:demo:widgeteer").group("system:serviceaccounts");
+    let builder = Cluster::builder().rbac().token_of("sesame", account);
+    let cluster = builder.for_test().await;
+    namespace("demo")
+        .create(&cluster.client())
+        .await
+        .expect("created");
+    cluster
+}
+
+/// A program: Widgets have a ConfigMap of their name, and a status.
+pub(crate) struct Program {
+    pub(crate) cluster: TestCluster,
+    pub(crate) operator: Operator,
+}
+
+#[derive(Clone)]
+struct Apis {
+    widgets: CachedApi<Widget>,
+    config_maps: CachedApi<ConfigMap>,
+    secrets: Api<Secret>,
+}
+
+impl Program {
+    /// Makes the program, as a service account that may do nothing yet.
+    pub(crate) async fn new(options: KindOptions) -> Self {
+        let cluster = cluster().await;
+        let factory = SharedControllerFactory::builder(client_of(&cluster, "sesame"))
+            .default_options(ControllerOptions::default().cache(options.filling(Filling::Lists)))
+            .sync_timeout(5 * SECOND)
+            .build();
+        let operator = Operator::new("widgeteer", &factory);
+        operator.definition_options(DefinitionOptions::default().timeout(10 * SECOND));
+        operator.installs(Widget::crd());
+        operator.installs(gadgets(&["g"]));
+        register(&operator);
+        let program = Self { cluster, operator };
+        // One definition is missing, and one is old.
+        let (admin, old) = (program.admin(), [gadgets(&["old"])]);
+        let options = DefinitionOptions::default();
+        let old = ensure_definitions(&admin, &old, &options).await;
+        old.expect("installed");
+        let secret = json!({"metadata": {"name": "key"}});
+        let secret: Secret = serde_json::from_value(secret).expect("a Secret");
+        let secrets: Api<Secret> = Api::namespaced(program.admin(), "default");
+        secrets
+            .create(&PostParams::default(), &secret)
+            .await
+            .expect("created");
+        program
+    }
+
+    fn admin(&self) -> Client {
+        self.cluster.client()
+    }
+
+    /// Gives the account what the manifests say, as kubectl would.
+    pub(crate) async fn grant(&self) {
+        let account = "demo/widgeteer".parse().expect("a key");
+        let manifests = self
+            .operator
+            .manifests("widgeteer", &account)
+            .await
+            .expect("known");
+        for document in manifests.to_string().split("---\n") {
+            let kind = document
+                .lines()
+                .find_map(|line| line.strip_prefix("kind: "));
+            let namespace = document
+                .lines()
+                .find_map(|line| line.strip_prefix("  namespace: "));
+            let plural = format!("{}s", kind.expect("a kind").to_lowercase());
+            let path = match namespace.filter(|_| !plural.starts_with("cluster")) {
+                Some(namespace) => format!("namespaces/{namespace}/{plural}"),
+                None => plural.clone(),
+            };
+            let group = match plural.as_str() {
+                "serviceaccounts" => "/api/v1",
+                _ => "/apis/rbac.authorization.k8s.io/v1",
+            };
+            let request = http::Request::post(format!("{group}/{path}"))
+                .header(http::header::CONTENT_TYPE, "application/yaml")
+                .body(document.as_bytes().to_vec());
+            let created = self
+                .admin()
+                .request::<Value>(request.expect("a request"))
+                .await;
+            created.unwrap_or_else(|error| panic!("{error}:\n{document}"));
+        }
+    }
+
+    /// Takes a verb on a resource out of the role.
+    pub(crate) async fn revoke(&self, verb: &str, resource: &str) {
+        let roles: Api<ClusterRole> = Api::all(self.admin());
+        let mut role = roles.get("widgeteer").await.expect("there");
+        let rules = role.rules.take().unwrap_or_default();
+        role.rules = Some(
+            rules
+                .into_iter()
+                .flat_map(|rule| without(&rule, verb, resource))
+                .collect(),
+        );
+        let params = PostParams::default();
+        let replaced = roles.replace("widgeteer", &params, &role).await;
+        replaced.expect("replaced");
+    }
+
+    /// Returns whether the program does all it has to.
+    pub(crate) async fn works(&self) -> bool {
+        if self.operator.start(1).await.is_err() {
+            return false;
+        }
+        let widgets: Api<Widget> = Api::namespaced(self.admin(), "default");
+        let config_maps: Api<ConfigMap> = Api::namespaced(self.admin(), "default");
+        let patch = async |patch: Value| {
+            let patch = Patch::Merge(patch);
+            widgets
+                .patch("a", &PatchParams::default(), &patch)
+                .await
+                .expect("patched");
+            time::sleep(SECOND).await;
+        };
+        let is = async |size: &str| {
+            let map = config_maps
+                .get_opt("a")
+                .await
+                .expect("read")
+                .and_then(|map| map.data);
+            let status = widgets
+                .get("a")
+                .await
+                .expect("read")
+                .status
+                .and_then(|status| status.size);
+            let is_in_map = map.is_some_and(|data| data["size"] == size);
+            is_in_map && status.map(|status| status.to_string()).as_deref() == Some(size)
+        };
+        let widget = Widget::new("a", WidgetSpec { size: 1 });
+        widgets
+            .create(&PostParams::default(), &widget)
+            .await
+            .expect("created");
+        time::sleep(SECOND).await;
+        if !is("1").await {
+            return false;
+        }
+        patch(json!({"spec": {"size": 2}})).await;
+        if !is("2").await {
+            return false;
+        }
+        // What others delete comes back, if it is watched; what is not wanted goes.
+        config_maps
+            .delete("a", &DeleteParams::default())
+            .await
+            .expect("deleted");
+        time::sleep(SECOND).await;
+        if !is("2").await {
+            return false;
+        }
+        patch(json!({"spec": {"size": 0}})).await;
+        let is_gone = config_maps.get_opt("a").await.expect("read").is_none();
+        // Without a watch everything is read again and again, which is no way to work.
+        let caches = self.operator.factory().caches().status();
+        is_gone && caches.iter().all(|kind| kind.loads == 1)
+    }
+}
+
+fn gadgets(names: &[&str]) -> CustomResourceDefinition {
+    let mut definition = Widget::crd();
+    definition.metadata.name = Some("gadgets.demo.dev".to_owned());
+    let spec = &mut definition.spec.names;
+    (spec.kind, spec.plural) = ("Gadget".to_owned(), "gadgets".to_owned());
+    spec.singular = Some("gadget".to_owned());
+    spec.short_names = Some(names.iter().map(|name| (*name).to_owned()).collect());
+    definition
+}
+
+/// Registers the reconciler of Widgets.
+pub(crate) fn register(operator: &Operator) {
+    let factory = operator.factory();
+    let (widgets, config_maps) = (
+        factory.for_object::<Widget>(),
+        factory.for_object::<ConfigMap>(),
+    );
+    let apis = Apis {
+        widgets: CachedApi::new(&widgets),
+        config_maps: CachedApi::new(&config_maps),
+        secrets: Api::namespaced(factory.client(), "default"),
+    };
+    operator
+        .reconciler("sizes", &widgets)
+        .owns(&config_maps)
+        .applies(&config_maps)
+        .needs(Rule::status(&widgets))
+        .needs(
+            Rule::on("", "secrets")
+                .verbs(["get"])
+                .named(["key"])
+                .because("the key"),
+        )
+        .register(move |cx| reconcile(cx, apis.clone()))
+        .expect("registered");
+}
+
+async fn reconcile(cx: Reconcile<Widget>, apis: Apis) -> HandlerResult {
+    apis.secrets.get("key").await.map_err(HandlerError::from)?;
+    let (key, size) = (cx.key(), cx.object().spec.size);
+    if size == 0 {
+        match apis.config_maps.delete(key, &DeleteParams::default()).await {
+            Err(error) if !error.is_not_found() => return Err(error.into()),
+            _ => return Ok(Outcome::done()),
+        }
+    }
+    let map = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {
+            "name": key.name(), "namespace": key.namespace(),
+            "ownerReferences": [cx.object().controller_owner_ref(&())],
+        },
+        "data": {"size": size.to_string()},
+    });
+    if apis.config_maps.get_opt(key).await?.is_none() {
+        let map: ConfigMap = serde_json::from_value(map)?;
+        apis.config_maps.create(&map).await?;
+    } else {
+        let params = PatchParams::apply("widgeteer").force();
+        apis.config_maps
+            .patch(key, &params, &Patch::Apply(map))
+            .await?;
+    }
+    let status = Patch::Merge(json!({"status": {"size": size}}));
+    apis.widgets
+        .patch_status(key, &PatchParams::default(), &status)
+        .await?;
+    Ok(Outcome::done())
+}
+
+/// Splits a rule into what is left of it without a verb on a resource.
+fn without(rule: &PolicyRule, verb: &str, resource: &str) -> Vec<PolicyRule> {
+    let resources = rule.resources.clone().unwrap_or_default();
+    let split = resources.into_iter().map(|each| {
+        let mut rule = rule.clone();
+        if each == resource {
+            rule.verbs.retain(|each| each != verb);
+        }
+        rule.resources = Some(vec![each]);
+        rule
+    });
+    split.filter(|rule| !rule.verbs.is_empty()).collect()
+}

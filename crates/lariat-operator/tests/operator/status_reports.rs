@@ -1,0 +1,222 @@
+//! Failures and success, told in a condition.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
+use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
+use lariat_controller::{HandlerError, HandlerResult, Ignore, Outcome};
+use lariat_operator::{ConditionUpdate, Conditions, Finalizer, Reconcile};
+use tokio::time;
+
+use crate::bench::{Bench, SECOND, Widget, key, settle};
+
+/// Registers a reconciler that tells how it goes, and starts.
+async fn run<F>(bench: &Bench, reconcile: F)
+where
+    F: Fn(&Reconcile<Widget>) -> HandlerResult + Send + Sync + 'static,
+{
+    let registered = bench
+        .operator
+        .reconciler("tells", &bench.widgets)
+        .report_errors("Ready")
+        .register(move |cx| std::future::ready(reconcile(&cx)));
+    registered.expect("registered");
+    bench.start().await;
+}
+
+fn writes(bench: &Bench) -> usize {
+    let all = bench.cluster.journal().select().verb("patch");
+    all.subresource("status").count()
+}
+
+async fn ready(bench: &Bench) -> Option<Condition> {
+    let status = bench.get("a").await?.status?;
+    Conditions::find(&status.conditions, "Ready").cloned()
+}
+
+fn text(condition: Option<Condition>) -> String {
+    let Some(condition) = condition else {
+        return "none".to_owned();
+    };
+    let observed = condition.observed_generation;
+    format!(
+        "{} {} {:?} {observed:?}",
+        condition.status, condition.reason, condition.message
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_and_success_are_told_once() {
+    let bench = Bench::new().await;
+    run(&bench, |cx| match cx.object().spec.size {
+        1 => Err(HandlerError::from("no\nway")),
+        2 => Err(HandlerError::terminal("never")),
+        3 => Err(Ignore::because("not mine").into()),
+        _ => Ok(Outcome::requeue_after(SECOND)),
+    })
+    .await;
+    bench.create("a", 1).await;
+    time::sleep(300 * SECOND).await;
+    assert_eq!(
+        text(ready(&bench).await),
+        "False ReconcileError \"no way\" Some(1)"
+    );
+    assert_eq!(writes(&bench), 1);
+    for (size, expected) in [
+        (2, "False ReconcileError \"never\" Some(2)"),
+        (3, "False ReconcileError \"never\" Some(2)"),
+        (4, "True Reconciled \"\" Some(4)"),
+    ] {
+        bench.resize("a", size).await;
+        time::sleep(300 * SECOND).await;
+        assert_eq!(text(ready(&bench).await), expected);
+    }
+    assert_eq!(writes(&bench), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_that_is_another_each_time_makes_no_hot_loop() {
+    for terminal in [false, true] {
+        let bench = Bench::new().await;
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&calls);
+        run(&bench, move |_| {
+            let call = counted.fetch_add(1, Ordering::Relaxed);
+            let error = HandlerError::from(format!("failure {call}"));
+            Err(if terminal {
+                error.into_terminal()
+            } else {
+                error
+            })
+        })
+        .await;
+        bench.create("a", 1).await;
+        time::sleep(600 * SECOND).await;
+        let calls = calls.load(Ordering::Relaxed);
+        let most = if terminal { (2, 1) } else { (60, 11) };
+        assert!(
+            calls <= most.0 && writes(&bench) <= most.1,
+            "{calls} {}",
+            writes(&bench)
+        );
+        let told = ready(&bench).await.unwrap();
+        assert!(
+            terminal || told.message != "failure 0",
+            "it is renewed now and then"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_reconciler_says_itself_is_believed() {
+    let bench = Bench::new().await;
+    let registered = bench
+        .operator
+        .reconciler("tells", &bench.widgets)
+        .report_errors("Ready")
+        .register(|cx: Reconcile<Widget>| async move {
+            let waiting = ConditionUpdate::is_false("Ready", "Waiting");
+            match cx.object().spec.size {
+                1 => drop(cx.set_condition(&waiting).await?),
+                2 => {
+                    let mut status = cx.object().status.clone().unwrap_or_default();
+                    Conditions::set(&mut status.conditions, &waiting)?;
+                    cx.set_status(&status).await?;
+                }
+                3 => return Err("fails".into()),
+                // What was there is carried along with what changes.
+                size => {
+                    let mut status = cx.object().status.clone().unwrap_or_default();
+                    status.size = Some(size);
+                    cx.set_status(&status).await?;
+                }
+            }
+            Ok(Outcome::requeue_after(SECOND))
+        });
+    registered.unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    for (size, expected, most) in [
+        (1, "False Waiting \"\" Some(1)", 1),
+        (2, "False Waiting \"\" None", 1),
+        (3, "False ReconcileError \"fails\" Some(3)", 1),
+        (4, "True Reconciled \"\" Some(4)", 2),
+    ] {
+        let before = writes(&bench);
+        if size > 1 {
+            bench.resize("a", size).await;
+        }
+        time::sleep(20 * SECOND).await;
+        assert_eq!(text(ready(&bench).await), expected);
+        assert!(writes(&bench) - before <= most, "{size}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_it_cannot_be_told_hides_nothing() {
+    let bench = Bench::new().await;
+    let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
+    let rule = Rule::new(Action::Refuse(refusal)).subresource("status");
+    bench.cluster.faults().add(rule);
+    run(&bench, |cx| match cx.object().spec.size {
+        1 => Err("the error itself".into()),
+        _ => Ok(Outcome::done()),
+    })
+    .await;
+    bench.create("a", 1).await;
+    settle().await;
+    let last = bench.widgets.why(&key("a")).pop().unwrap();
+    assert_eq!(last.calls[0].error.as_deref(), Some("the error itself"));
+    bench.resize("a", 2).await;
+    settle().await;
+    let last = bench.widgets.why(&key("a")).pop().unwrap();
+    assert_eq!(last.calls[0].error, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cleanup_that_fails_is_told_and_one_that_is_done_is_not() {
+    let bench = Bench::new().await;
+    let calls = Arc::new(AtomicUsize::new(0));
+    let registered = bench
+        .operator
+        .reconciler("tells", &bench.widgets)
+        .report_errors("Ready")
+        .finalizer(Finalizer::new("demo.dev/cleanup"), move |_| {
+            let answer = match calls.fetch_add(1, Ordering::Relaxed) {
+                0..8 => Err("still in use".into()),
+                _ => Ok(Outcome::done()),
+            };
+            std::future::ready(answer)
+        })
+        .register(|_| std::future::ready(Ok(Outcome::done())));
+    registered.unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    assert_eq!(text(ready(&bench).await), "True Reconciled \"\" Some(1)");
+    bench.delete("a").await;
+    settle().await;
+    let told = text(ready(&bench).await);
+    assert!(
+        told.starts_with("False ReconcileError \"still in use\""),
+        "{told}"
+    );
+    time::sleep(60 * SECOND).await;
+    assert!(bench.get("a").await.is_none());
+    assert_eq!(writes(&bench), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_condition_of_no_type_is_refused_at_once() {
+    let bench = Bench::new().await;
+    let reconciler = bench.operator.reconciler("tells", &bench.widgets);
+    let registered = reconciler
+        .report_errors("not ready")
+        .register(|_| std::future::ready(Ok(Outcome::done())));
+    let error = registered.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "reconciler \"tells\" of demo.dev/v1 Widget cannot report errors"
+    );
+}
