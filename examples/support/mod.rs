@@ -4,7 +4,6 @@ mod console;
 mod options;
 mod place;
 mod setup;
-mod soon;
 mod stage;
 mod table;
 #[cfg(test)]
@@ -14,7 +13,6 @@ pub use console::{Paint, error_exit, log_errors, output_closed, paint, say, tell
 pub use options::{Flag, Options};
 pub use place::Place;
 pub use setup::{delete, ensure, ensure_namespace, merge, unique};
-pub use soon::Soon;
 pub use stage::{About, Stage, perform};
 pub use table::Table;
 #[cfg(test)]

@@ -17,7 +17,7 @@ use lariat_examples::useless_machine::stage4::{MACHINE, Switch};
 use lariat_examples::useless_machine::{Pace, lever, stage1, stage2, stage3, stage4};
 use lariat_examples::{About, Flag, Stage, merge, perform};
 use serde_json::json;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 const ABOUT: About = About {
     name: "useless_machine",
@@ -102,6 +102,8 @@ async fn story_of_levers(stage: &Stage, number: u8) -> Result<()> {
             wait_for(&machines, name, lever::Machine::is_down).await?;
         }
         let seconds = begin.elapsed().as_secs_f64();
+        // The operator tells of a flip when it knows that it was done, which others may see before.
+        pause().await;
         stage.step(format_args!("all are down after {seconds:.1} s"));
     }
     Ok(())
@@ -129,6 +131,7 @@ async fn story_of_switches(stage: &Stage) -> Result<()> {
     }
     wait_for(&machines, "robot", |robot| !shows(robot, "ddd")).await?;
     wait_for(&machines, "robot", |robot| shows(robot, "ddd")).await?;
+    pause().await;
 
     stage.step("somebody takes one for another machine: it is replaced");
     let taken = made
@@ -146,11 +149,12 @@ async fn story_of_switches(stage: &Stage) -> Result<()> {
         switch.owner_references().is_empty()
     })
     .await?;
-    wait_for(&machines, "robot", |robot| shows(robot, "ddd")).await?;
+    pause().await;
 
     stage.step("two are enough");
     merge(&machines, "robot", json!({"spec": {"switches": 2}})).await?;
     wait_for(&machines, "robot", |robot| shows(robot, "dd")).await?;
+    pause().await;
 
     stage.step("the machine is deleted, and its switches with it");
     machines
@@ -158,6 +162,11 @@ async fn story_of_switches(stage: &Stage) -> Result<()> {
         .await?;
     wait_until_gone(&machines, "robot").await?;
     Ok(())
+}
+
+/// Lets the operator tell what it has just done, before the story goes on.
+async fn pause() {
+    sleep(Duration::from_millis(200)).await;
 }
 
 fn shows(machine: &stage4::Machine, positions: &str) -> bool {

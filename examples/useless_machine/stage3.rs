@@ -11,7 +11,6 @@ use lariat::prelude::*;
 
 use super::Pace;
 use super::lever::{Machine, MachineStatus, flip};
-use crate::Soon;
 
 /// Registers the reconciler of machines.
 ///

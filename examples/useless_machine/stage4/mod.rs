@@ -20,7 +20,7 @@ use lariat::prelude::*;
 use serde_json::{Value, json};
 
 use super::Pace;
-use crate::{Paint, Soon, tell};
+use crate::{Paint, tell};
 pub use kinds::{MACHINE, Machine, MachineSpec, MachineStatus, Switch, SwitchSpec, SwitchStatus};
 
 /// Registers the reconciler of machines.
