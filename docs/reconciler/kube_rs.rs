@@ -20,7 +20,13 @@ use serde_json::json;
 
 /// The Deployment a Foo wants.
 #[derive(CustomResource, Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[kube(group = "demo.dev", version = "v1", kind = "Foo", namespaced, status = "FooStatus")]
+#[kube(
+    group = "demo.dev",
+    version = "v1",
+    kind = "Foo",
+    namespaced,
+    status = "FooStatus"
+)]
 #[serde(rename_all = "camelCase")]
 pub struct FooSpec {
     pub deployment_name: String,
@@ -57,7 +63,11 @@ pub async fn run(client: Client) {
     Controller::new(foos, watcher::Config::default())
         .owns(deployments, watcher::Config::default())
         .shutdown_on_signal()
-        .run(reconcile, |_, _, _| Action::requeue(Duration::from_secs(5)), Arc::new(Operator { client, recorder }))
+        .run(
+            reconcile,
+            |_, _, _| Action::requeue(Duration::from_secs(5)),
+            Arc::new(Operator { client, recorder }),
+        )
         .for_each(|result| async move {
             if let Err(error) = result {
                 tracing::warn!(%error, "reconcile failed");
@@ -85,29 +95,49 @@ async fn apply(foo: &Foo, operator: &Operator) -> Result<i32, Error> {
     let api: Api<Deployment> = Api::namespaced(operator.client.clone(), &namespace);
     let (name, uid) = (&foo.spec.deployment_name, foo.uid().unwrap_or_default());
     let is_ours = |found: &Deployment| {
-        found.owner_references().iter().any(|owner| owner.controller == Some(true) && owner.uid == uid)
+        found
+            .owner_references()
+            .iter()
+            .any(|owner| owner.controller == Some(true) && owner.uid == uid)
     };
     let found = api.get_opt(name).await?;
     if found.as_ref().is_some_and(|found| !is_ours(found)) {
         return Err(Error::InTheWay(name.clone()));
     }
     let params = PatchParams::apply("foo-operator").force();
-    let applied = api.patch(name, &params, &Patch::Apply(deployment(foo))).await?;
+    let applied = api
+        .patch(name, &params, &Patch::Apply(deployment(foo)))
+        .await?;
     if found.and_then(|found| found.resource_version()) != applied.resource_version() {
         let event = Event {
             type_: EventType::Normal,
             reason: "Applied".into(),
-            note: Some(format!("Deployment {name} with {} replicas", foo.spec.replicas)),
+            note: Some(format!(
+                "Deployment {name} with {} replicas",
+                foo.spec.replicas
+            )),
             action: "Apply".into(),
             secondary: None,
         };
-        operator.recorder.publish(&event, &foo.object_ref(&())).await?;
+        operator
+            .recorder
+            .publish(&event, &foo.object_ref(&()))
+            .await?;
     }
     let labelled = ListParams::default().labels(&format!("foo={}", foo.name_any()));
-    for old in api.list(&labelled).await?.iter().filter(|old| is_ours(old) && old.name_any() != *name) {
-        api.delete(&old.name_any(), &DeleteParams::background()).await?;
+    for old in api
+        .list(&labelled)
+        .await?
+        .iter()
+        .filter(|old| is_ours(old) && old.name_any() != *name)
+    {
+        api.delete(&old.name_any(), &DeleteParams::background())
+            .await?;
     }
-    Ok(applied.status.and_then(|status| status.available_replicas).unwrap_or(0))
+    Ok(applied
+        .status
+        .and_then(|status| status.available_replicas)
+        .unwrap_or(0))
 }
 
 /// Writes the status, if it changed.
@@ -119,12 +149,22 @@ async fn report(
 ) -> Result<(), Error> {
     let old = foo.status.clone().unwrap_or_default();
     let status = if problem.is_none() { "True" } else { "False" };
-    let before = old.conditions.iter().find(|condition| condition.type_ == "Ready");
-    let since = before.filter(|before| before.status == status).map(|before| before.last_transition_time.clone());
+    let before = old
+        .conditions
+        .iter()
+        .find(|condition| condition.type_ == "Ready");
+    let since = before
+        .filter(|before| before.status == status)
+        .map(|before| before.last_transition_time.clone());
     let ready = Condition {
         type_: "Ready".into(),
         status: status.into(),
-        reason: if problem.is_none() { "Reconciled" } else { "ReconcileError" }.into(),
+        reason: if problem.is_none() {
+            "Reconciled"
+        } else {
+            "ReconcileError"
+        }
+        .into(),
         message: problem.unwrap_or_default(),
         observed_generation: foo.metadata.generation,
         last_transition_time: since.unwrap_or_else(|| Time(Timestamp::now())),
@@ -134,9 +174,13 @@ async fn report(
         conditions: vec![ready],
     };
     if new != old {
-        let api: Api<Foo> = Api::namespaced(operator.client.clone(), &foo.namespace().unwrap_or_default());
+        let api: Api<Foo> = Api::namespaced(
+            operator.client.clone(),
+            &foo.namespace().unwrap_or_default(),
+        );
         let patch = Patch::Merge(json!({"status": new}));
-        api.patch_status(&foo.name_any(), &PatchParams::default(), &patch).await?;
+        api.patch_status(&foo.name_any(), &PatchParams::default(), &patch)
+            .await?;
     }
     Ok(())
 }
@@ -158,10 +202,19 @@ fn deployment(foo: &Foo) -> Deployment {
         },
         spec: Some(DeploymentSpec {
             replicas: Some(foo.spec.replicas),
-            selector: LabelSelector { match_labels: Some(labels.clone()), ..Default::default() },
+            selector: LabelSelector {
+                match_labels: Some(labels.clone()),
+                ..Default::default()
+            },
             template: PodTemplateSpec {
-                metadata: Some(ObjectMeta { labels: Some(labels), ..Default::default() }),
-                spec: Some(PodSpec { containers: vec![container], ..Default::default() }),
+                metadata: Some(ObjectMeta {
+                    labels: Some(labels),
+                    ..Default::default()
+                }),
+                spec: Some(PodSpec {
+                    containers: vec![container],
+                    ..Default::default()
+                }),
             },
             ..Default::default()
         }),

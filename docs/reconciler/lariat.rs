@@ -14,7 +14,13 @@ use serde::{Deserialize, Serialize};
 
 /// The Deployment a Foo wants.
 #[derive(CustomResource, Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[kube(group = "demo.dev", version = "v1", kind = "Foo", namespaced, status = "FooStatus")]
+#[kube(
+    group = "demo.dev",
+    version = "v1",
+    kind = "Foo",
+    namespaced,
+    status = "FooStatus"
+)]
 #[serde(rename_all = "camelCase")]
 pub struct FooSpec {
     pub deployment_name: String,
@@ -44,15 +50,27 @@ pub async fn run(client: Client) -> anyhow::Result<()> {
 }
 
 async fn reconcile(cx: Reconcile<Foo>, deployments: CachedApi<Deployment>) -> HandlerResult {
-    let FooSpec { deployment_name, replicas } = &cx.object().spec;
+    let FooSpec {
+        deployment_name,
+        replicas,
+    } = &cx.object().spec;
     let applied = cx.apply(Desired::new().with(&deployment(&cx))).await?;
     if !applied.is_unchanged() {
-        cx.event(Event::normal("Applied", format!("Deployment {deployment_name} with {replicas} replicas")));
+        cx.event(Event::normal(
+            "Applied",
+            format!("Deployment {deployment_name} with {replicas} replicas"),
+        ));
     }
     let key = ObjectKey::namespaced(cx.key().namespace().unwrap_or_default(), deployment_name);
-    let status = deployments.get(&key).await?.status.clone().unwrap_or_default();
+    let status = deployments
+        .get(&key)
+        .await?
+        .status
+        .clone()
+        .unwrap_or_default();
     let available = status.available_replicas.unwrap_or(0);
-    cx.update_status(|status: &mut FooStatus| status.available_replicas = available).await?;
+    cx.update_status(|status: &mut FooStatus| status.available_replicas = available)
+        .await?;
     Ok(Outcome::done())
 }
 
@@ -72,10 +90,19 @@ fn deployment(cx: &Reconcile<Foo>) -> Deployment {
         },
         spec: Some(DeploymentSpec {
             replicas: Some(cx.object().spec.replicas),
-            selector: LabelSelector { match_labels: Some(labels.clone()), ..Default::default() },
+            selector: LabelSelector {
+                match_labels: Some(labels.clone()),
+                ..Default::default()
+            },
             template: PodTemplateSpec {
-                metadata: Some(ObjectMeta { labels: Some(labels), ..Default::default() }),
-                spec: Some(PodSpec { containers: vec![container], ..Default::default() }),
+                metadata: Some(ObjectMeta {
+                    labels: Some(labels),
+                    ..Default::default()
+                }),
+                spec: Some(PodSpec {
+                    containers: vec![container],
+                    ..Default::default()
+                }),
             },
             ..Default::default()
         }),

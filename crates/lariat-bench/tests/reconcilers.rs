@@ -69,7 +69,10 @@ impl Bench {
             deployment_name: deployment.to_owned(),
             replicas: 1,
         };
-        let created = self.foos.create(&PostParams::default(), &Foo::new(name, spec)).await;
+        let created = self
+            .foos
+            .create(&PostParams::default(), &Foo::new(name, spec))
+            .await;
         created.expect("created");
     }
 
@@ -86,7 +89,10 @@ impl Bench {
 
     async fn ready(&self, name: &str, status: &str) {
         let is_told = |told: &FooStatus| {
-            let ready = told.conditions.iter().find(|condition| condition.type_ == "Ready");
+            let ready = told
+                .conditions
+                .iter()
+                .find(|condition| condition.type_ == "Ready");
             ready.is_some_and(|ready| ready.status == status)
                 && (status != "True" || told.available_replicas == 1)
         };
@@ -160,10 +166,20 @@ async fn what_reconcilers_ask_for() {
         println!("{name}: {} watches of Deployments", counted.watches);
         println!("  {FOOS} Foos: {:?}", counted.filling);
         println!("  everything is read anew: {:?}", counted.relisting);
-        println!("  a Foo that cannot be, for ten minutes: {:?}", counted.in_the_way);
+        println!(
+            "  a Foo that cannot be, for ten minutes: {:?}",
+            counted.in_the_way
+        );
     }
     // An Event, a note of the kinds, a Deployment and a status or two for each.
     assert!(ours.filling.writes <= 6 * FOOS, "{:?}", ours.filling);
-    let nothing = Requests { writes: 0, reads: 0 };
-    assert!(ours.relisting.writes == nothing.writes, "{:?}", ours.relisting);
+    let nothing = Requests {
+        writes: 0,
+        reads: 0,
+    };
+    assert!(
+        ours.relisting.writes == nothing.writes,
+        "{:?}",
+        ours.relisting
+    );
 }

@@ -51,8 +51,9 @@ mod warm;
 
 pub use cache::Cache;
 pub use client::{
-    ClientIdentity, ConnectError, Http2, IdentityError, KindClient, SharedClientFactory, connect,
-    from_config, from_kubeconfig,
+    Admission, ClientIdentity, ConnectError, Http2, IdentityError, KindClient, PendingWrite,
+    SharedClientFactory, WriteEnd, WriteGate, WriteReceipt, WriteVerb, connect, from_config,
+    from_kubeconfig,
 };
 pub use error::{SyncError, Unsynced};
 pub use factory::{CacheFactoryBuilder, SharedCacheFactory};

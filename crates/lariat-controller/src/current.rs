@@ -11,6 +11,8 @@ use lariat_core::Gvk;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::handler::Gated;
+
 tokio::task_local! {
     static CURRENT: Caller;
 }
@@ -27,6 +29,8 @@ pub(crate) struct Caller {
     handler: Arc<str>,
     /// How many runs in a row, each caused by the write of the one before, led to this one.
     pub(crate) chain: u32,
+    /// The call, if the handler's writes are asked about.
+    gated: Option<Gated>,
 }
 
 /// How long after a backtrace the next may be taken: resolving one takes milliseconds.
@@ -38,7 +42,13 @@ impl Caller {
             gvk,
             handler,
             chain,
+            gated: None,
         }
+    }
+
+    /// Has somebody asked before the call writes.
+    pub(crate) fn gated(self, gated: Option<Gated>) -> Self {
+        Self { gated, ..self }
     }
 
     /// Returns the name under which the handler is told to others.
@@ -63,6 +73,12 @@ pub(crate) async fn within<T>(caller: Caller, call: impl Future<Output = T>) -> 
 /// Returns the call the present task is in.
 pub(crate) fn caller() -> Option<Caller> {
     CURRENT.try_with(Caller::clone).ok()
+}
+
+/// Returns the call the present task is in, and its handler's kind, if its writes are asked about.
+pub(crate) fn gated() -> Option<(Gvk, Gated)> {
+    let gated = |caller: &Caller| Some((caller.gvk.clone(), caller.gated.clone()?));
+    CURRENT.try_with(gated).ok().flatten()
 }
 
 /// Makes panics of handlers leave their backtrace; other panics, and what is done about any, stay as they

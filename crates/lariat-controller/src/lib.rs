@@ -57,8 +57,8 @@ pub use enqueue::{Enqueue, EnqueueError};
 pub use error::{RegisterError, RunError, StartError, StopError};
 pub use factory::{FactoryBuilder, SharedControllerFactory, Transaction};
 pub use handler::{
-    Call, Context, Handler, HandlerError, HandlerOptions, HandlerResult, Ignore, Middleware, Next,
-    Outcome, Predicate, Resync, Timeout, Tracing,
+    Call, Context, Gate, Handler, HandlerError, HandlerOptions, HandlerResult, HandlerWrite,
+    Ignore, Middleware, Next, Outcome, Predicate, Resync, Timeout, Tracing,
 };
 pub use lane::Ended;
 pub use many::{AllKinds, KindsRegistration};

@@ -42,6 +42,7 @@ pub use crd::{
 };
 pub use events::{Event, EventApi, EventOptions, EventStatus, Recorder};
 pub use finalizer::{Finalizer, FinalizerNameError, StripError, Stripped};
+pub use guard::{Budget, FieldChange, Guard, GuardError, GuardState, Plan, PlannedWrite, Trip};
 pub use lifecycle::OperatorError;
 pub use operator::Operator;
 pub use rbac::{AccessError, Manifests, Permission, Rule};

@@ -1,7 +1,7 @@
 //! The operator: a name, a factory, and what all reconcilers share.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use lariat_cache::{SharedCacheFactory, View};
 use lariat_controller::{SharedController, SharedControllerFactory};
@@ -9,6 +9,7 @@ use lariat_controller::{SharedController, SharedControllerFactory};
 use crate::api::CachedApi;
 use crate::crd::Definitions;
 use crate::events::Recorder;
+use crate::guard::Book;
 use crate::rbac::Needs;
 use crate::reconciler::Reconciler;
 use crate::status::Applied;
@@ -29,6 +30,8 @@ pub struct Operator {
 pub(crate) struct Shared {
     pub(crate) name: Arc<str>,
     pub(crate) caches: SharedCacheFactory,
+    /// Set once nothing is written any more, only planned.
+    pub(crate) plan: OnceLock<Book>,
     pub(crate) definitions: Definitions,
     pub(crate) needs: Needs,
     pub(crate) applied: Applied,
@@ -46,6 +49,7 @@ impl Operator {
                 events: Recorder::new(&name, factory.caches().clients()),
                 name,
                 caches: factory.caches().clone(),
+                plan: OnceLock::new(),
                 definitions: Definitions::default(),
                 needs: Needs::default(),
                 applied: Applied::default(),

@@ -1,6 +1,6 @@
-//! A client that tells what was written through it.
+//! A client that asks before it writes, and tells what was written through it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -9,20 +9,28 @@ use http::{HeaderMap, Method, Request, Response, header};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
+use lariat_core::{Gvk, ObjectKey};
 use tower::{BoxError, Service};
 
+use super::gate::{self, WriteEnd, WriteGate, WriteVerb};
 use super::identity::ClientIdentity;
-use crate::store::CachedObject;
+use crate::store::{CachedObject, Store};
 
 /// Is told of writes that succeeded.
 pub(crate) trait WriteObserver: Send + Sync + 'static {
+    /// Returns the kind that is written and its cache, if it is cached.
+    fn cache_of(&self, write: &Write) -> Option<(Gvk, Arc<Store>)>;
+
     /// Returns the state before a write that is about to be sent, as far as it is known.
-    fn before(&self, write: &Write) -> Option<Arc<CachedObject>>;
+    fn before(&self, write: &Write) -> Option<Arc<CachedObject>> {
+        let (_, store) = self.cache_of(write)?;
+        store.get(&write.key())
+    }
 
     fn wrote(&self, write: &Write, answer: &[u8], before: Option<Arc<CachedObject>>);
 }
 
-/// A write that succeeded.
+/// A write, read from its request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Write {
     pub(crate) method: Method,
@@ -30,18 +38,21 @@ pub(crate) struct Write {
     pub(crate) api_path: String,
     pub(crate) namespace: Option<String>,
     pub(crate) plural: String,
-    /// Empty for a creation.
+    /// Empty for a creation, and for a collection.
     pub(crate) name: String,
     pub(crate) subresource: Option<String>,
+    /// Nothing is stored.
+    pub(crate) is_rehearsal: bool,
 }
 
-/// Adds an identity to requests, and tells of writes.
+/// Adds an identity to requests, asks before writes, and tells of them.
 #[derive(Clone)]
 pub(super) struct Observed {
     pub(super) client: Client,
     pub(super) identity: ClientIdentity,
     pub(super) headers: HeaderMap,
     pub(super) observer: Arc<dyn WriteObserver>,
+    pub(super) gate: Arc<OnceLock<Arc<dyn WriteGate>>>,
 }
 
 impl Service<Request<Body>> for Observed {
@@ -60,28 +71,56 @@ impl Service<Request<Body>> for Observed {
         self.identity.sign(&mut request);
         let mut write = Write::of(&request);
         let (client, observer) = (self.client.clone(), Arc::clone(&self.observer));
+        let gate = Arc::clone(&self.gate);
         Box::pin(async move {
-            if request.method() == Method::DELETE {
+            let mut options = None;
+            if let Some(write) = write.as_mut().filter(|write| write.is_deletion()) {
                 // The options of a deletion, and so whether it is a rehearsal, are in its body.
                 let (parts, body) = request.into_parts();
-                let options: Bytes = body.collect().await?.to_bytes();
-                write = write.filter(|_| !is_rehearsal(&options));
-                request = Request::from_parts(parts, Body::from(options));
+                let bytes: Bytes = body.collect().await?.to_bytes();
+                write.is_rehearsal |= is_rehearsal(&bytes);
+                request = Request::from_parts(parts, Body::from(bytes.clone()));
+                options = Some(bytes);
             }
             // Here, and not when the request is made: this is the task of whoever writes.
+            let receipt = match (&mut write, gate.get()) {
+                (Some(write), Some(gate)) => {
+                    gate::pass(&**gate, &*observer, write, &mut request, options.as_ref())?
+                }
+                _ => None,
+            };
+            let is_rehearsal = write.as_ref().is_some_and(|write| write.is_rehearsal);
+            let write = write.filter(Write::shows);
             let before = write.as_ref().and_then(|write| observer.before(write));
             let response = client.send(request).await?;
-            match write {
-                Some(write) if response.status().is_success() && is_json(&response) => {
-                    let (parts, body) = response.into_parts();
-                    let answer: Bytes = body.collect().await?.to_bytes();
-                    observer.wrote(&write, &answer, before);
-                    Ok(Response::from_parts(parts, Body::from(answer)))
-                }
-                _ => Ok(response),
+            let status = response.status();
+            let write = write.filter(|_| status.is_success());
+            let is_wanted = write.is_some() || receipt.is_some();
+            let (response, body) = match is_wanted && is_json(&response) {
+                true => read(response).await?,
+                false => (response, None),
+            };
+            if let Some((write, body)) = write.zip(body.as_ref()) {
+                observer.wrote(&write, body, before);
             }
+            if let Some(receipt) = receipt {
+                receipt.ended(&WriteEnd::Answered {
+                    status,
+                    body: body.as_deref(),
+                    is_rehearsal,
+                });
+            }
+            Ok(response)
         })
     }
+}
+
+/// Reads an answer, and makes it unread again.
+async fn read(response: Response<Body>) -> Result<(Response<Body>, Option<Bytes>), BoxError> {
+    let (parts, body) = response.into_parts();
+    let bytes: Bytes = body.collect().await?.to_bytes();
+    let response = Response::from_parts(parts, Body::from(bytes.clone()));
+    Ok((response, Some(bytes)))
 }
 
 /// Returns whether the options of a deletion ask for a rehearsal.
@@ -105,14 +144,14 @@ fn is_json(response: &Response<Body>) -> bool {
 }
 
 impl Write {
-    /// Reads what a request writes; `None` for reads, rehearsals, and writes of whole collections.
+    /// Reads what a request writes; `None` for reads.
     fn of<B>(request: &Request<B>) -> Option<Self> {
         let method = request.method();
         let is_write = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE].contains(method);
-        let query = request.uri().query().unwrap_or_default();
-        if !is_write || query.split('&').any(|pair| pair.starts_with("dryRun=")) {
+        if !is_write {
             return None;
         }
+        let query = request.uri().query().unwrap_or_default();
         let mut parts = request.uri().path().trim_matches('/').split('/').peekable();
         let api_path = match parts.next()? {
             "api" => format!("/api/{}", parts.next()?),
@@ -130,10 +169,11 @@ impl Write {
             rest = &rest[2..];
         }
         let name = rest.first().copied().unwrap_or_default();
-        if name.is_empty() && *method != Method::POST {
+        if name.is_empty() && ![Method::POST, Method::DELETE].contains(method) {
             return None;
         }
         Some(Self {
+            is_rehearsal: query.split('&').any(|pair| pair.starts_with("dryRun=")),
             method: method.clone(),
             api_path,
             namespace,
@@ -141,6 +181,31 @@ impl Write {
             name: name.to_owned(),
             subresource: rest.get(1).map(|part| (*part).to_owned()),
         })
+    }
+
+    pub(super) fn verb(&self) -> WriteVerb {
+        match self.method {
+            Method::PUT => WriteVerb::Update,
+            Method::PATCH => WriteVerb::Patch,
+            Method::DELETE if self.name.is_empty() => WriteVerb::DeleteCollection,
+            Method::DELETE => WriteVerb::Delete,
+            _ => WriteVerb::Create,
+        }
+    }
+
+    /// Returns the key of the object, if it has a name.
+    pub(crate) fn key(&self) -> ObjectKey {
+        let namespace = self.namespace.as_deref().unwrap_or_default();
+        ObjectKey::namespaced(namespace, &self.name)
+    }
+
+    fn is_deletion(&self) -> bool {
+        self.method == Method::DELETE
+    }
+
+    /// Returns whether an object is in another state afterwards, which the answer tells.
+    fn shows(&self) -> bool {
+        !self.is_rehearsal && self.verb() != WriteVerb::DeleteCollection
     }
 }
 
@@ -155,7 +220,7 @@ mod tests {
 
     fn read(method: Method, uri: &str) -> Option<String> {
         let request = Request::builder().method(method).uri(uri).body(()).unwrap();
-        let write = Write::of(&request)?;
+        let write = Write::of(&request).filter(Write::shows)?;
         let namespace = write.namespace.unwrap_or("-".to_owned());
         let subresource = write.subresource.unwrap_or("-".to_owned());
         let (path, plural, name) = (write.api_path, write.plural, write.name);
@@ -201,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_rehearsals_and_collections_are_no_writes() {
+    fn reads_rehearsals_and_collections_show_nothing() {
         for (method, uri) in [
             (Method::GET, "/api/v1/namespaces/a/pods"),
             (Method::POST, "/api/v1/namespaces/a/pods?dryRun=All"),

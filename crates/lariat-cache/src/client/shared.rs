@@ -10,10 +10,11 @@ use kube::api::{Api, ApiResource, DynamicObject};
 use lariat_core::{Gvk, ResourceKind, Scope};
 use parking_lot::Mutex;
 
+use super::gate::WriteGate;
 use super::identity::{ClientIdentity, IdentityError};
 use super::observed::{Observed, Write, WriteObserver};
 use crate::mapper::{MapperError, RestMapper};
-use crate::store::CachedObject;
+use crate::store::{CachedObject, Store};
 
 /// Gives out one [`KindClient`] per kind and identity; a clone is the same factory.
 #[derive(Clone)]
@@ -28,6 +29,8 @@ struct Shared {
     state: Mutex<State>,
     /// Is told of every write.
     observer: Arc<OnceLock<Arc<dyn WriteObserver>>>,
+    /// Is asked before every write.
+    gate: Arc<OnceLock<Arc<dyn WriteGate>>>,
 }
 
 #[derive(Default)]
@@ -48,6 +51,7 @@ impl SharedClientFactory {
                 base: client,
                 state: Mutex::default(),
                 observer: Arc::default(),
+                gate: Arc::default(),
             }),
         }
     }
@@ -55,6 +59,13 @@ impl SharedClientFactory {
     /// Makes somebody be told of every write; the first who asks is.
     pub(crate) fn observe(&self, observer: Arc<dyn WriteObserver>) {
         let _ = self.shared.observer.set(observer);
+    }
+
+    /// Makes a gate be asked before each write through clients of this factory, of whatever kind and identity, those
+    /// it has given out already included. The first that is set stays; returns whether this one is it. A
+    /// `SharedControllerFactory` sets one, which asks the gates of its handlers.
+    pub fn set_gate(&self, gate: Arc<dyn WriteGate>) -> bool {
+        self.shared.gate.set(gate).is_ok()
     }
 
     /// Returns the client everything is written through.
@@ -93,6 +104,7 @@ impl SharedClientFactory {
                 identity,
                 headers,
                 observer: Arc::new(Late(Arc::clone(&self.shared.observer))),
+                gate: Arc::clone(&self.shared.gate),
             };
             Client::new(observed, namespace)
         });
@@ -160,8 +172,8 @@ impl SharedClientFactory {
 struct Late(Arc<OnceLock<Arc<dyn WriteObserver>>>);
 
 impl WriteObserver for Late {
-    fn before(&self, write: &Write) -> Option<Arc<CachedObject>> {
-        self.0.get()?.before(write)
+    fn cache_of(&self, write: &Write) -> Option<(Gvk, Arc<Store>)> {
+        self.0.get()?.cache_of(write)
     }
 
     fn wrote(&self, write: &Write, answer: &[u8], before: Option<Arc<CachedObject>>) {

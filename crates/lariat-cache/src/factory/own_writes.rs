@@ -3,13 +3,13 @@
 use std::sync::{Arc, Weak};
 
 use http::Method;
-use lariat_core::{ObjectKey, Uid};
+use lariat_core::{Gvk, Uid};
 use serde::Deserialize;
 
 use super::Shared;
 use crate::client::{Write, WriteObserver};
 use crate::informer::Core;
-use crate::store::CachedObject;
+use crate::store::{CachedObject, Store};
 
 /// Brings the answers of writes into the caches, ahead of their watches.
 ///
@@ -64,11 +64,9 @@ const OF_THE_OBJECT: [&str; 5] = [
 ];
 
 impl WriteObserver for OwnWrites {
-    fn before(&self, write: &Write) -> Option<Arc<CachedObject>> {
+    fn cache_of(&self, write: &Write) -> Option<(Gvk, Arc<Store>)> {
         let core = self.factory.upgrade()?.written_to(write)?;
-        let namespace = write.namespace.as_deref().unwrap_or_default();
-        let key = ObjectKey::namespaced(namespace, &write.name);
-        core.store().get(&key)
+        Some((core.gvk().clone(), Arc::clone(core.store())))
     }
 
     fn wrote(&self, write: &Write, answer: &[u8], before: Option<Arc<CachedObject>>) {
@@ -86,8 +84,7 @@ impl WriteObserver for OwnWrites {
         let namespace = write.namespace.as_deref().unwrap_or_default();
         let deletes = write.method == Method::DELETE && subresource.is_none();
         if read.kind == "Status" && deletes && !read.details.uid.is_empty() {
-            let key = ObjectKey::namespaced(namespace, &write.name);
-            return core.deleted(&key, &Uid::new(&read.details.uid));
+            return core.deleted(&write.key(), &Uid::new(&read.details.uid));
         }
         // A creation may leave the name to the server.
         let is_it = read.kind == core.gvk().kind()

@@ -106,7 +106,7 @@ impl Core {
         self.progress.status(&self.store)
     }
 
-    pub(crate) fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &Arc<Store> {
         &self.store
     }
 

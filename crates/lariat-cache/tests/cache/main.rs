@@ -11,6 +11,7 @@ mod content;
 mod defects;
 mod factory;
 mod faults;
+mod gates;
 mod identity;
 mod informer;
 #[cfg(feature = "kube-runtime")]

@@ -17,7 +17,7 @@ use super::guard::{Again, Answer, Failure, guarded};
 use super::history::{CallRecord, RunRecord};
 use super::report::Report;
 use crate::current::Caller;
-use crate::handler::{Call, Class, Decoded};
+use crate::handler::{Call, Class, Decoded, Gated};
 use crate::lane::{Admission, Admitted, Lane, LaneList, Waiting};
 use crate::payload::Payload;
 
@@ -136,8 +136,11 @@ impl Runner<'_> {
             _ if lane.is_over() => return Verdict::Done,
             Ok(object) => {
                 let call = self.make_call(lane, object, failures);
+                let object = call.object.as_ref().or(call.deleted.as_ref());
+                let gated = Gated::of(lane, &call.key, object);
                 let caller =
-                    Caller::new(self.core.gvk().clone(), Arc::clone(lane.name()), self.chain);
+                    Caller::new(self.core.gvk().clone(), Arc::clone(lane.name()), self.chain)
+                        .gated(gated);
                 guarded(call, caller).await
             }
             Err(error) => Answer::failed(&error.into()),

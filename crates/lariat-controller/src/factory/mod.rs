@@ -22,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::controller::{SharedController, Slot};
 use crate::current::keep_backtraces;
 use crate::error::{RunError, StartError, StopError};
+use crate::handler::ByHandler;
 use crate::many::AllKinds;
 use crate::status::ControllerStatus;
 use running::Running;
@@ -71,9 +72,11 @@ impl SharedControllerFactory {
     }
 
     fn new(caches: CacheFactoryBuilder, options: Options) -> Self {
+        let caches = caches.build();
+        caches.clients().set_gate(Arc::new(ByHandler));
         Self {
             shared: Arc::new(Shared {
-                caches: caches.build(),
+                caches,
                 options,
                 state: Mutex::default(),
                 lifecycle: tokio::sync::Mutex::default(),

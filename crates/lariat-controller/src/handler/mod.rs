@@ -3,6 +3,7 @@
 mod call;
 mod context;
 mod error;
+mod gate;
 mod middleware;
 mod options;
 mod outcome;
@@ -19,6 +20,8 @@ pub(crate) use call::Decoded;
 pub use context::Context;
 pub(crate) use error::Class;
 pub use error::{HandlerError, Ignore};
+pub(crate) use gate::{ByHandler, Gated};
+pub use gate::{Gate, HandlerWrite};
 pub(crate) use middleware::{AnyMiddleware, through};
 pub use middleware::{Middleware, Next, Timeout, Tracing};
 pub use options::{HandlerOptions, Resync};

@@ -8,11 +8,11 @@ use lariat_cache::ClientIdentity;
 use lariat_queue::{Priority, RateLimiter};
 use tokio_util::sync::CancellationToken;
 
-use super::{AnyMiddleware, Middleware, Predicate, Timeout};
+use super::{AnyMiddleware, Gate, Middleware, Predicate, Timeout};
 
 /// The options of a handler; also the defaults for all handlers of a kind, or of a factory.
 ///
-/// What is not set for a handler is as the kind says, then as the factory says. Middleware adds up.
+/// What is not set for a handler is as the kind says, then as the factory says. Middleware and gates add up.
 ///
 /// ```
 /// use std::time::Duration;
@@ -38,6 +38,7 @@ pub struct HandlerOptions {
     pub(crate) identity: Option<ClientIdentity>,
     pub(crate) until: Option<CancellationToken>,
     pub(crate) middleware: Vec<Arc<dyn AnyMiddleware>>,
+    pub(crate) gates: Vec<Arc<dyn Gate>>,
 }
 
 type MakeLimiter = dyn Fn() -> Box<dyn RateLimiter> + Send + Sync;
@@ -164,11 +165,18 @@ impl HandlerOptions {
         self
     }
 
+    /// Has a gate asked before each write of the handler, after the gates that were given before; see [`Gate`].
+    pub fn gate(mut self, gate: impl Gate) -> Self {
+        self.gates.push(Arc::new(gate));
+        self
+    }
+
     /// Returns these options, with others for what is not set.
     pub(crate) fn or(self, others: &Self) -> Self {
         let outer = others.middleware.iter().cloned();
         Self {
             middleware: outer.chain(self.middleware).collect(),
+            gates: others.gates.iter().cloned().chain(self.gates).collect(),
             timeout: self.timeout.or(others.timeout),
             max_retries: self.max_retries.or(others.max_retries),
             concurrency: self.concurrency.or(others.concurrency),
@@ -203,6 +211,7 @@ impl fmt::Debug for HandlerOptions {
             .field("resync", &self.resync)
             .field("identity", &self.identity)
             .field("middleware", &self.middleware.len())
+            .field("gates", &self.gates.len())
             .finish_non_exhaustive()
     }
 }

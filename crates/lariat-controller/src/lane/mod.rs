@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::controller::ControllerCore;
-use crate::handler::{AnyHandler, AnyMiddleware, HandlerOptions, Resync};
+use crate::handler::{self, AnyHandler, AnyMiddleware, HandlerOptions, Resync};
 use crate::status::HandlerStatus;
 use gate::{Gate, Inside};
 pub(crate) use limit::{Admission, Limit, Waiting};
@@ -85,6 +85,11 @@ impl Lane {
 
     pub(crate) fn middleware(&self) -> &[Arc<dyn AnyMiddleware>] {
         &self.middleware
+    }
+
+    /// Returns who is asked before the handler writes.
+    pub(crate) fn gates(&self) -> &[Arc<dyn handler::Gate>] {
+        &self.options.gates
     }
 
     pub(crate) fn limit(&self) -> Option<&Limit> {

@@ -9,6 +9,7 @@ mod circles;
 mod content;
 mod enqueueing;
 mod factory;
+mod gates;
 mod guarantees;
 mod handler_options;
 mod handlers;

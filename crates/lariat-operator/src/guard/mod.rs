@@ -1,1 +1,210 @@
-//! The guard: budgets for what handlers write.
+//! The guard: budgets for what handlers write, and plans of what they would.
+
+mod budget;
+mod error;
+mod gate;
+mod plan;
+mod rules;
+mod state;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cache::View;
+use lariat_controller::HandlerError;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::reconciler::Reconciler;
+pub use budget::Budget;
+pub use error::GuardError;
+pub(crate) use gate::ReconcilerGate;
+pub(crate) use plan::Book;
+pub use plan::{FieldChange, Plan, PlannedWrite};
+use rules::{Rule, Verbs};
+pub use state::{GuardState, Trip};
+use state::{Request, Ruling, State, Ticket};
+
+/// Budgets for what a handler writes: when one is used up, the guard trips, and what it covers is refused from then on.
+///
+/// It is for the day on which a handler is wrong: a selector that matches everything, a cache that shows nothing. A
+/// write that is refused is not sent, and fails with a [`GuardError`]. A reconciler that fails so is called again every
+/// minute, or when the guard [resets itself](Self::reset_after); another handler with its backoff. Tripping is logged
+/// once, as an error.
+///
+/// A clone is the same guard with the same budgets: give clones to several reconcilers, and they have them in common;
+/// keep one to look at its [`state`](Self::state) and to [`reset`](Self::reset) it. A method that adds to a guard makes
+/// a new one, which knows nothing of the other.
+///
+/// - It sees the writes of a reconciler's calls, through whatever client of the factory; see
+///   [`Gate`](lariat_controller::Gate) for what that leaves out.
+/// - Deletions are `delete`, `deletecollection` and evictions. A collection counts as the objects of it that are cached;
+///   of a kind that is not cached it is refused.
+/// - Writes of `status` are not counted and never refused, so a handler can report what is wrong, nor is what is
+///   [exempt](Self::exempt), nor rehearsals (`dryRun`).
+/// - A write is counted before it is sent, so workers cannot exceed a budget together, and given back if the API server
+///   refused it. One whose end is not known stays counted: no answer, an answer with a 5xx, a call that was dropped.
+///
+/// What it counted is in memory: a process that starts again starts with unused budgets, and has not tripped.
+///
+/// ```
+/// use std::time::Duration;
+/// use k8s_openapi::api::core::v1::Pod;
+/// use lariat_controller::{HandlerResult, Outcome, SharedControllerFactory};
+/// use lariat_operator::{Budget, Guard, Operator, Reconcile};
+///
+/// # async fn reap(_: Reconcile<Pod>) -> HandlerResult { Ok(Outcome::done()) }
+/// # fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
+/// let minute = Duration::from_secs(60);
+/// let guard = Guard::new()
+///     .deletes(Budget::rate(10, minute))
+///     .deletes(Budget::share(0.2, 10 * minute).at_least(3))
+///     .writes(Budget::rate(500, minute));
+/// Operator::new("reaper", &factory)
+///     .reconciler("pods", &factory.for_object::<Pod>())
+///     .guard(guard.clone())
+///     .register(reap)?;
+/// println!("{}", guard.state());
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Default)]
+#[must_use = "a guard does nothing until a reconciler has it"]
+pub struct Guard(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    rules: Vec<Rule>,
+    reset_after: Option<Duration>,
+    state: Mutex<State>,
+}
+
+tokio::task_local! {
+    /// Set where guards do not look.
+    static EXEMPT: ();
+}
+
+impl Guard {
+    /// Makes a guard without budgets, which refuses nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a budget for deletions.
+    pub fn deletes(self, budget: Budget) -> Self {
+        self.with(Verbs::Deletes, budget)
+    }
+
+    /// Adds a budget for creations. Server-side apply, which may create, is a [change](Self::changes).
+    pub fn creates(self, budget: Budget) -> Self {
+        self.with(Verbs::Creates, budget)
+    }
+
+    /// Adds a budget for updates and patches.
+    pub fn changes(self, budget: Budget) -> Self {
+        self.with(Verbs::Changes, budget)
+    }
+
+    /// Adds a budget for all writes together, deletions included.
+    pub fn writes(self, budget: Budget) -> Self {
+        self.with(Verbs::All, budget)
+    }
+
+    /// Makes a guard that has tripped reset itself after this long (default: never; zero means never too).
+    ///
+    /// A handler that is wrong then goes on at the rate its budgets allow in that time.
+    pub fn reset_after(self, pause: Duration) -> Self {
+        Self(Arc::new(Inner {
+            rules: self.0.rules.clone(),
+            reset_after: Some(pause).filter(|pause| !pause.is_zero()),
+            state: Mutex::default(),
+        }))
+    }
+
+    fn with(self, verbs: Verbs, budget: Budget) -> Self {
+        let mut rules = self.0.rules.clone();
+        rules.push(Rule { verbs, budget });
+        Self(Arc::new(Inner {
+            rules,
+            reset_after: self.0.reset_after,
+            state: Mutex::default(),
+        }))
+    }
+
+    /// Returns whether it has tripped.
+    #[must_use]
+    pub fn state(&self) -> GuardState {
+        self.0.state.lock().look(Instant::now())
+    }
+
+    /// Lets writes through again, with unused budgets. Reconcilers that were refused find out within a minute; a key that
+    /// is enqueued is tried at once.
+    pub fn reset(&self) {
+        let was = self.0.state.lock().reset();
+        if was {
+            tracing::info!("a guard was reset");
+        }
+    }
+
+    /// Runs a future whose writes guards neither count nor refuse: bookkeeping that must get through, such as taking
+    /// off a finalizer. Plan mode holds for them all the same.
+    ///
+    /// # Cancel safety
+    ///
+    /// As for the future.
+    pub async fn exempt<T>(future: impl Future<Output = T>) -> T {
+        EXEMPT.scope((), future).await
+    }
+
+    fn is_exempt() -> bool {
+        EXEMPT.try_with(|()| ()).is_ok()
+    }
+
+    /// Counts a write that is about to be sent, or refuses it.
+    fn admit(&self, request: &Request<'_>) -> Ruling {
+        let Inner {
+            rules,
+            reset_after,
+            state,
+        } = &*self.0;
+        let mut state = state.lock();
+        // Under the lock, so that the times of writes are in order.
+        state.admit(Instant::now(), (rules, *reset_after), request)
+    }
+
+    fn give_back(&self, ticket: &Ticket) {
+        self.0.state.lock().give_back(ticket);
+    }
+}
+
+impl<K: View> Reconciler<K> {
+    /// Gives what the reconciler writes a budget: in reconciling, cleaning up, and being told what is gone. Of several
+    /// guards each counts, and any refuses.
+    pub fn guard(mut self, guard: Guard) -> Self {
+        self.setup.guards.push(guard);
+        self
+    }
+}
+
+/// Lets an error that a guard caused wait for the guard.
+pub(crate) fn paced(error: HandlerError) -> HandlerError {
+    let delay = GuardError::find(error.source()).map(GuardError::retry_after);
+    match delay.filter(|_| error.is_retryable()) {
+        Some(delay) => error.retry_after(delay),
+        None => error,
+    }
+}
+
+impl fmt::Debug for Guard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Guard")
+            .field("rules", &self.0.rules)
+            .field("reset_after", &self.0.reset_after)
+            .field("state", &self.state())
+            .finish()
+    }
+}

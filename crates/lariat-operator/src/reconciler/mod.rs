@@ -17,6 +17,7 @@ use lariat_controller::{
 };
 
 use crate::finalizer::Held;
+use crate::guard::{Guard, ReconcilerGate};
 use crate::operator::Shared;
 use crate::rbac::Rule;
 use crate::status::Report;
@@ -76,6 +77,7 @@ pub(crate) struct Setup<K> {
     pub(crate) requeue_after: Option<Duration>,
     pub(crate) on_error: Option<Box<ErrorPolicy<K>>>,
     pub(crate) on_gone: Option<Callback<K>>,
+    pub(crate) guards: Vec<Guard>,
     /// What it needs to be allowed.
     pub(crate) needs: Vec<Rule>,
     pub(crate) finalizer: Option<Held<K>>,
@@ -94,6 +96,7 @@ impl<K: View> Reconciler<K> {
                 requeue_after: None,
                 on_error: None,
                 on_gone: None,
+                guards: Vec::new(),
                 needs: vec![Rule::of(kind).verbs(READS)],
                 finalizer: None,
                 report: None,
@@ -185,6 +188,7 @@ impl<K: View> Reconciler<K> {
             mut options,
             mut setup,
         } = self;
+        options = options.gate(ReconcilerGate::of(&setup));
         let (shared, needs) = (Arc::clone(&setup.shared), std::mem::take(&mut setup.needs));
         if let Some(told) = setup.told() {
             options = options.also(told);

@@ -9,6 +9,7 @@ use lariat_cache::View;
 use lariat_controller::{Context, HandlerError, HandlerResult, Outcome};
 
 use super::{Reconcile, Setup};
+use crate::guard;
 
 /// A function of the user's whose type is forgotten.
 pub(crate) struct Callback<K>(Box<Function<K>>);
@@ -110,7 +111,7 @@ impl<K: View> Call<K> {
     fn decide(&self, error: HandlerError, cx: &Reconcile<K>) -> HandlerError {
         match &self.setup.on_error {
             Some(policy) if error.is_retryable() => policy(&error, cx).apply(error),
-            _ => error,
+            _ => guard::paced(error),
         }
     }
 }

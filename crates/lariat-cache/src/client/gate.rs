@@ -1,0 +1,368 @@
+//! Gates: who is asked before a write is sent.
+
+use std::cell::OnceCell;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, StatusCode, Uri, header};
+use kube::client::Body;
+use lariat_core::{Gvk, LabelSelector, ObjectKey};
+use serde_json::{Map, Value, json};
+use tower::BoxError;
+
+use super::observed::{Write, WriteObserver};
+use crate::store::{CachedObject, Query, Store};
+
+/// Is asked before each write through the clients of a factory; see
+/// [`SharedClientFactory::set_gate`](super::SharedClientFactory::set_gate).
+///
+/// Access reviews and other questions that are asked by a POST are no writes. Calls into pods and services (exec,
+/// proxy) are, if they are not a GET.
+pub trait WriteGate: Send + Sync + 'static {
+    /// Judges a write. It is called on the task of whoever writes, which waits for it: it must be prompt.
+    fn admit(&self, write: &PendingWrite<'_>) -> Admission;
+}
+
+/// What is to become of a write.
+#[non_exhaustive]
+pub enum Admission {
+    /// It is sent, and nobody is told what comes of it.
+    Pass,
+    /// It is sent, and the receipt is told what comes of it.
+    Send(Box<dyn WriteReceipt>),
+    /// It is sent as a rehearsal (`dryRun=All`): the API server checks and answers it, and stores nothing. Whoever
+    /// writes gets that answer; caches do not.
+    Rehearse(Box<dyn WriteReceipt>),
+    /// It is not sent. Whoever writes gets the error as [`kube::Error::Service`].
+    Refuse(Box<dyn Error + Send + Sync>),
+}
+
+/// Is told once how a write ended. It is dropped without a word if that is not known: whoever wrote was cancelled, or
+/// no answer came.
+pub trait WriteReceipt: Send {
+    /// Takes note of the end. It is called on the task of whoever writes, which waits for it: it must be prompt.
+    fn ended(self: Box<Self>, end: &WriteEnd<'_>);
+}
+
+/// How a write ended.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub enum WriteEnd<'a> {
+    /// It was not sent after all.
+    NotSent,
+    /// The API server answered.
+    Answered {
+        /// The HTTP status: a success, or why not.
+        status: StatusCode,
+        /// The answer, if it is JSON.
+        body: Option<&'a [u8]>,
+        /// Whether it was sent as a rehearsal, so that nothing is stored.
+        is_rehearsal: bool,
+    },
+}
+
+/// What a write does, in the API server's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WriteVerb {
+    /// `create`; also of subresources, such as a pod's eviction.
+    Create,
+    /// `update`: an object is replaced.
+    Update,
+    /// `patch`; also server-side apply, which may create.
+    Patch,
+    /// `delete`
+    Delete,
+    /// `deletecollection`: all objects that match are deleted.
+    DeleteCollection,
+}
+
+/// A write that is about to be sent.
+///
+/// Prints as `delete v1 Pod shop/web-0`, or, if the kind is not cached, as `delete v1 pods shop/web-0`.
+pub struct PendingWrite<'a> {
+    write: &'a Write,
+    /// The query of the request.
+    query: &'a str,
+    observer: &'a dyn WriteObserver,
+    /// The cache of the kind, once it was looked for.
+    cache: OnceCell<Option<(Gvk, Arc<Store>)>>,
+}
+
+/// A write that cannot be sent as a rehearsal.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot rehearse to {write}: {why}")]
+struct NotRehearsed {
+    write: String,
+    why: &'static str,
+}
+
+/// Subresources that pass requests on to programs, which know nothing of rehearsals.
+const PASSED_ON: [&str; 4] = ["proxy", "exec", "attach", "portforward"];
+
+/// Groups whose objects are questions: nothing is stored.
+const QUESTIONS: [&str; 2] = [
+    "/apis/authorization.k8s.io/",
+    "/apis/authentication.k8s.io/",
+];
+
+impl WriteVerb {
+    /// Returns the word: `deletecollection`.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+            Self::DeleteCollection => "deletecollection",
+        }
+    }
+}
+
+impl fmt::Display for WriteVerb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl PendingWrite<'_> {
+    /// Returns what it does.
+    #[must_use]
+    pub fn verb(&self) -> WriteVerb {
+        self.write.verb()
+    }
+
+    /// Returns where its group and version are served: `/api/v1`, or `/apis/group/version`.
+    #[must_use]
+    pub fn api_path(&self) -> &str {
+        &self.write.api_path
+    }
+
+    /// Returns the plural of its kind.
+    #[must_use]
+    pub fn plural(&self) -> &str {
+        &self.write.plural
+    }
+
+    /// Returns the namespace; `None` for a cluster-scoped object, and for a collection over all namespaces.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
+        self.write.namespace.as_deref()
+    }
+
+    /// Returns the key of the object; `None` for a collection, and for a creation, whose name is in its body.
+    #[must_use]
+    pub fn key(&self) -> Option<ObjectKey> {
+        (!self.write.name.is_empty()).then(|| self.write.key())
+    }
+
+    /// Returns the subresource.
+    #[must_use]
+    pub fn subresource(&self) -> Option<&str> {
+        self.write.subresource.as_deref()
+    }
+
+    /// Returns whether whoever writes asked for a rehearsal, which stores nothing.
+    #[must_use]
+    pub fn is_rehearsal(&self) -> bool {
+        self.write.is_rehearsal
+    }
+
+    /// Returns the kind, if it is cached.
+    #[must_use]
+    pub fn gvk(&self) -> Option<&Gvk> {
+        self.cache().map(|(gvk, _)| gvk)
+    }
+
+    /// Returns the cached objects of the kind, if it is cached; the cache may not be filled yet.
+    #[must_use]
+    pub fn store(&self) -> Option<&Arc<Store>> {
+        self.cache().map(|(_, store)| store)
+    }
+
+    /// Returns the object as the cache has it.
+    #[must_use]
+    pub fn cached(&self) -> Option<Arc<CachedObject>> {
+        self.store()?.get(&self.key()?)
+    }
+
+    /// Returns how many objects are written: one, or of a collection as many as are cached with its namespace and
+    /// labels; `None` if those are not cached. A field selector is not looked at, so it may be fewer.
+    #[must_use]
+    pub fn objects(&self) -> Option<usize> {
+        if self.verb() != WriteVerb::DeleteCollection {
+            return Some(1);
+        }
+        let mut query = self
+            .namespace()
+            .map_or_else(Query::all, Query::in_namespace);
+        let mut pairs = form_urlencoded::parse(self.query.as_bytes());
+        let labels = pairs.find(|(name, _)| name == "labelSelector");
+        // Labels that are not understood here are taken for all.
+        let labels = labels.and_then(|(_, text)| text.parse::<LabelSelector>().ok());
+        if let Some(labels) = labels {
+            query = query.labels(labels);
+        }
+        Some(self.store()?.count(&query))
+    }
+
+    fn cache(&self) -> Option<&(Gvk, Arc<Store>)> {
+        let cache = || self.observer.cache_of(self.write);
+        self.cache.get_or_init(cache).as_ref()
+    }
+}
+
+impl fmt::Display for PendingWrite<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", self.verb())?;
+        match self.gvk() {
+            Some(gvk) => write!(f, "{gvk}")?,
+            None => {
+                let path = self.api_path().trim_start_matches("/apis/");
+                let path = path.trim_start_matches("/api/");
+                write!(f, "{path} {}", self.plural())?;
+            }
+        }
+        match (self.key(), self.namespace()) {
+            (Some(key), _) => write!(f, " {key}")?,
+            (None, Some(namespace)) => write!(f, " in {namespace}")?,
+            (None, None) => {}
+        }
+        match self.subresource() {
+            Some(subresource) => write!(f, " ({subresource})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for PendingWrite<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("PendingWrite").field(self.write).finish()
+    }
+}
+
+impl fmt::Debug for Admission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pass => f.write_str("Pass"),
+            Self::Send(_) => f.write_str("Send"),
+            Self::Rehearse(_) => f.write_str("Rehearse"),
+            Self::Refuse(error) => f.debug_tuple("Refuse").field(error).finish(),
+        }
+    }
+}
+
+impl fmt::Debug for WriteEnd<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSent => f.write_str("NotSent"),
+            // Not the body, which may be a Secret.
+            Self::Answered { status, .. } => f.debug_tuple("Answered").field(status).finish(),
+        }
+    }
+}
+
+/// Asks a gate, and makes the request what it says; `options` is the body of a deletion.
+pub(super) fn pass(
+    gate: &dyn WriteGate,
+    observer: &dyn WriteObserver,
+    write: &mut Write,
+    request: &mut Request<Body>,
+    options: Option<&Bytes>,
+) -> Result<Option<Box<dyn WriteReceipt>>, BoxError> {
+    if QUESTIONS
+        .iter()
+        .any(|path| write.api_path.starts_with(path))
+    {
+        return Ok(None);
+    }
+    let pending = PendingWrite {
+        write,
+        query: request.uri().query().unwrap_or_default(),
+        observer,
+        cache: OnceCell::new(),
+    };
+    let receipt = match gate.admit(&pending) {
+        Admission::Pass => return Ok(None),
+        Admission::Send(receipt) => return Ok(Some(receipt)),
+        Admission::Refuse(error) => return Err(error),
+        Admission::Rehearse(receipt) => receipt,
+    };
+    let text = pending.to_string();
+    match rehearse(write, request, options) {
+        Ok(()) => Ok(Some(receipt)),
+        Err(why) => {
+            receipt.ended(&WriteEnd::NotSent);
+            Err(NotRehearsed { write: text, why }.into())
+        }
+    }
+}
+
+/// Makes a request a rehearsal.
+fn rehearse(
+    write: &mut Write,
+    request: &mut Request<Body>,
+    options: Option<&Bytes>,
+) -> Result<(), &'static str> {
+    let subresource = write.subresource.as_deref();
+    if subresource.is_some_and(|name| PASSED_ON.contains(&name)) {
+        return Err("it is passed on to a program");
+    }
+    if write.is_rehearsal {
+        return Ok(());
+    }
+    write.is_rehearsal = true;
+    // Where a deletion has a body, its query is not looked at.
+    match options.filter(|options| !options.is_empty()) {
+        Some(options) => {
+            let not_json = "the options of the deletion are not JSON";
+            let mut options: Map<String, Value> =
+                serde_json::from_slice(options).map_err(|_| not_json)?;
+            options.insert("dryRun".to_owned(), json!(["All"]));
+            let options = serde_json::to_vec(&options).map_err(|_| not_json)?;
+            *request.body_mut() = Body::from(options);
+            request.headers_mut().remove(header::CONTENT_LENGTH);
+        }
+        None => *request.uri_mut() = with_dry_run(request.uri()).ok_or("its URI is too long")?,
+    }
+    Ok(())
+}
+
+/// Adds the parameter of a rehearsal to a URI.
+fn with_dry_run(uri: &Uri) -> Option<Uri> {
+    let path = uri.path();
+    let target = match uri.query().filter(|query| !query.is_empty()) {
+        Some(query) => format!("{path}?{query}&dryRun=All"),
+        None => format!("{path}?dryRun=All"),
+    };
+    let mut parts = uri.clone().into_parts();
+    parts.path_and_query = Some(target.parse().ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parameter_of_a_rehearsal_joins_what_is_there() {
+        for (uri, expected) in [
+            ("/api/v1/pods", "/api/v1/pods?dryRun=All"),
+            ("/api/v1/pods?", "/api/v1/pods?dryRun=All"),
+            (
+                "/api/v1/pods?force=true",
+                "/api/v1/pods?force=true&dryRun=All",
+            ),
+            (
+                "http://x:1/api/v1/pods",
+                "http://x:1/api/v1/pods?dryRun=All",
+            ),
+        ] {
+            let uri: Uri = uri.parse().unwrap();
+            assert_eq!(with_dry_run(&uri).unwrap().to_string(), expected);
+        }
+    }
+}

@@ -1,0 +1,202 @@
+//! Gates of handlers: which writes they see, and whose they are.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
+use lariat_cache::{Admission, WriteEnd, WriteReceipt};
+use lariat_controller::{
+    Context, ControllerOptions, Gate, HandlerOptions, HandlerResult, HandlerWrite, Outcome,
+};
+use parking_lot::Mutex;
+use serde_json::json;
+
+use crate::bench::{Bench, settle};
+
+type Log = Arc<Mutex<Vec<String>>>;
+
+/// Writes down what it is asked, and answers always the same.
+#[derive(Clone)]
+struct Scribe {
+    name: &'static str,
+    answer: Answer,
+    log: Log,
+}
+
+#[derive(Clone, Copy)]
+enum Answer {
+    Pass,
+    Send,
+    Rehearse,
+    Refuse,
+}
+
+impl Scribe {
+    fn new(name: &'static str, answer: Answer, log: &Log) -> Self {
+        let log = Arc::clone(log);
+        Self { name, answer, log }
+    }
+
+    fn note(&self, text: &str) {
+        self.log.lock().push(format!("{}: {text}", self.name));
+    }
+}
+
+impl Gate for Scribe {
+    fn admit(&self, write: &HandlerWrite<'_>) -> Admission {
+        let (handler, kind, key) = (write.handler(), write.gvk(), write.key());
+        let version = write.object().is_some();
+        self.note(&format!(
+            "{handler} of {kind} {key} ({version}): {}",
+            write.write()
+        ));
+        match self.answer {
+            Answer::Pass => Admission::Pass,
+            Answer::Send => Admission::Send(Box::new(self.clone())),
+            Answer::Rehearse => Admission::Rehearse(Box::new(self.clone())),
+            Answer::Refuse => Admission::Refuse("no".into()),
+        }
+    }
+}
+
+impl WriteReceipt for Scribe {
+    fn ended(self: Box<Self>, end: &WriteEnd<'_>) {
+        let text = match end {
+            WriteEnd::Answered {
+                is_rehearsal: true, ..
+            } => format!("rehearsed, {end:?}"),
+            end => format!("{end:?}"),
+        };
+        self.note(&text);
+    }
+}
+
+/// Labels the object, and does not mind if it may not.
+async fn label(cx: Context<ConfigMap>) -> HandlerResult {
+    let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
+    let patch = Patch::Merge(json!({"metadata": {"labels": {cx.handler(): "yes"}}}));
+    let _ = api
+        .patch(cx.key().name(), &PatchParams::default(), &patch)
+        .await;
+    Ok(Outcome::done())
+}
+
+/// Has a handler with these gates label `a`; returns what the gates said, and whether it has the label.
+async fn run(answers: &[Answer]) -> (Vec<String>, bool) {
+    let bench = Bench::new().await;
+    let log = Log::default();
+    let names = ["first", "second"];
+    let mut options = HandlerOptions::default();
+    for (name, answer) in names.into_iter().zip(answers) {
+        options = options.gate(Scribe::new(name, *answer, &log));
+    }
+    let maps = &bench.config_maps;
+    maps.register_handler_with("labels", options, label)
+        .expect("registered");
+    bench.create("a").await;
+    bench.start().await;
+    settle().await;
+    let object = bench.api.get("a").await.expect("there");
+    let mut lines = log.lock().clone();
+    // A change calls the handler once more, which then changes nothing.
+    lines.truncate(4);
+    (lines, object.metadata.labels.is_some())
+}
+
+const ASKED: &str = "labels of v1 ConfigMap default/a (true): patch v1 ConfigMap default/a";
+
+fn asked(names: &[&str]) -> Vec<String> {
+    names
+        .iter()
+        .map(|name| format!("{name}: {ASKED}"))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_gates_are_asked_and_told_the_end() {
+    let (lines, is_labelled) = run(&[Answer::Send, Answer::Send]).await;
+    let mut expected = asked(&["first", "second"]);
+    expected.extend(["first", "second"].map(|name| format!("{name}: Answered(200)")));
+    assert_eq!(lines, expected);
+    assert!(is_labelled);
+    let (lines, is_labelled) = run(&[Answer::Pass, Answer::Pass]).await;
+    assert_eq!(lines[..2], asked(&["first", "second"]));
+    assert!(is_labelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_refuses_decides_and_those_before_are_told() {
+    let (lines, is_labelled) = run(&[Answer::Send, Answer::Refuse]).await;
+    let mut expected = asked(&["first", "second"]);
+    expected.push("first: NotSent".to_owned());
+    assert_eq!(lines, expected);
+    assert!(!is_labelled);
+    let (lines, is_labelled) = run(&[Answer::Refuse, Answer::Send]).await;
+    assert_eq!(lines, asked(&["first"]));
+    assert!(!is_labelled);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_rehearses_makes_it_a_rehearsal_for_all() {
+    let (lines, is_labelled) = run(&[Answer::Send, Answer::Rehearse]).await;
+    assert!(!is_labelled);
+    assert_eq!(lines[2], "first: rehearsed, Answered(200)");
+    assert_eq!(lines[3], "second: rehearsed, Answered(200)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn gates_add_up_and_see_no_other_handler() {
+    let log = Log::default();
+    let every = Scribe::new("every", Answer::Pass, &log);
+    let handlers = HandlerOptions::default().gate(every);
+    let options = ControllerOptions::default().handlers(handlers);
+    let bench = Bench::with(|builder| builder.default_options(options)).await;
+    let own = HandlerOptions::default().gate(Scribe::new("own", Answer::Refuse, &log));
+    let maps = &bench.config_maps;
+    maps.register_handler_with("one", own, label).unwrap();
+    maps.register_handler("two", label).unwrap();
+    bench.create("a").await;
+    bench.start().await;
+    settle().await;
+    let lines = log.lock().clone();
+    let of = |gate: &str, handler: &str| {
+        let begin = format!("{gate}: {handler} of");
+        lines.iter().filter(|line| line.starts_with(&begin)).count()
+    };
+    assert!(
+        of("every", "one") > 0 && of("every", "two") > 0,
+        "{lines:?}"
+    );
+    assert_eq!(
+        (of("own", "one"), of("own", "two")),
+        (of("every", "one"), 0)
+    );
+    let labels = bench.api.get("a").await.unwrap().metadata.labels.unwrap();
+    assert_eq!(labels.keys().collect::<Vec<_>>(), ["two"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletions_are_asked_about_with_the_last_state_and_what_is_outside_is_not() {
+    let bench = Bench::new().await;
+    let log = Log::default();
+    let options = HandlerOptions::default().gate(Scribe::new("g", Answer::Refuse, &log));
+    let deletes = |cx: Context<ConfigMap>| async move {
+        if cx.deleted()?.is_some() {
+            let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
+            let _ = api.delete("other", &DeleteParams::default()).await;
+        }
+        Ok(Outcome::done())
+    };
+    let maps = &bench.config_maps;
+    maps.register_handler_with("deletes", options, deletes)
+        .unwrap();
+    bench.create("a").await;
+    bench.create("other").await;
+    bench.start().await;
+    let outside: Api<ConfigMap> = Api::namespaced(bench.factory.client(), "default");
+    outside.delete("a", &DeleteParams::default()).await.unwrap();
+    settle().await;
+    let expected = "g: deletes of v1 ConfigMap default/a (true): delete v1 ConfigMap default/other";
+    assert_eq!(*log.lock(), [expected]);
+    assert!(bench.api.get("other").await.is_ok());
+}

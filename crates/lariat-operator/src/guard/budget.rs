@@ -1,0 +1,128 @@
+//! Budgets: how many objects may be written within a time.
+
+use std::fmt;
+use std::time::Duration;
+
+/// How many objects may be written within a time, ending at any moment.
+///
+/// What was written is forgotten a little later than the time says, by at most its 128th part. [`Duration::MAX`] means
+/// until the guard is reset. Within a time of zero only what is written at one moment counts together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[must_use = "a budget does nothing until a guard has it"]
+pub struct Budget {
+    pub(super) limit: Limit,
+    pub(super) per: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Limit {
+    /// So many, of all kinds together.
+    Rate(u32),
+    /// This part of the cached objects of a kind, for each kind.
+    Share { fraction: f64, at_least: u32 },
+}
+
+impl Budget {
+    /// Allows this many writes within a time, of all kinds together; zero allows none.
+    pub fn rate(count: u32, per: Duration) -> Self {
+        let limit = Limit::Rate(count);
+        Self { limit, per }
+    }
+
+    /// Allows writes of this part (0.2 is a fifth, rounded down) of the cached objects of a kind within a time, counted
+    /// for each kind by itself, and [at least](Self::at_least) one.
+    ///
+    /// It is a part of what is cached now, or was when the time began, whichever is more. Nothing is known of a kind
+    /// that is not cached: the minimum is then all that is allowed. A fraction that is negative or no number is zero.
+    pub fn share(fraction: f64, per: Duration) -> Self {
+        let fraction = if fraction > 0.0 { fraction } else { 0.0 };
+        let limit = Limit::Share {
+            fraction,
+            at_least: 1,
+        };
+        Self { limit, per }
+    }
+
+    /// Sets how many writes a [share](Self::share) allows at least (default 1), for kinds with few objects. A rate of
+    /// fewer allows this many too.
+    pub fn at_least(self, count: u32) -> Self {
+        let limit = match self.limit {
+            Limit::Rate(rate) => Limit::Rate(rate.max(count)),
+            Limit::Share { fraction, .. } => Limit::Share {
+                fraction,
+                at_least: count,
+            },
+        };
+        Self { limit, ..self }
+    }
+
+    /// Returns how many objects of a kind may be written if this many are cached.
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a share is rounded down, saturates, and is never negative"
+    )]
+    pub(super) fn allows(&self, cached: usize) -> u64 {
+        match self.limit {
+            Limit::Rate(count) => count.into(),
+            Limit::Share { fraction, at_least } => {
+                // A fifth of 15 is three, though 0.2 is a little less than a fifth in binary.
+                let share = (fraction * cached as f64 + 1e-9) as u64;
+                share.max(at_least.into())
+            }
+        }
+    }
+}
+
+impl fmt::Display for Budget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.limit {
+            Limit::Rate(count) => write!(f, "{count}")?,
+            Limit::Share { fraction, .. } => {
+                let percent = (fraction * 1000.0).round() / 10.0;
+                write!(f, "{percent} % of what is cached")?;
+            }
+        }
+        match self.per {
+            Duration::MAX => f.write_str(" until a reset"),
+            per => write!(f, " per {per:?}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_rounded_down_and_has_a_minimum() {
+        for (fraction, at_least, cached, allowed) in [
+            (0.2, 1, 100, 20),
+            (0.2, 1, 15, 3),
+            (0.2, 1, 14, 2),
+            (0.2, 1, 4, 1),
+            (0.2, 5, 4, 5),
+            (0.2, 0, 4, 0),
+            (0.0, 1, 1000, 1),
+            (f64::NAN, 0, 1000, 0),
+            (-1.0, 0, 1000, 0),
+            (f64::INFINITY, 0, 2, u64::MAX),
+            (1.0, 0, 7, 7),
+        ] {
+            let budget = Budget::share(fraction, Duration::ZERO).at_least(at_least);
+            assert_eq!(budget.allows(cached), allowed, "{budget:?} of {cached}");
+        }
+        assert_eq!(Budget::rate(3, Duration::ZERO).allows(1000), 3);
+    }
+
+    #[test]
+    fn budgets_say_what_they_are() {
+        let minute = Duration::from_secs(60);
+        assert_eq!(Budget::rate(10, minute).to_string(), "10 per 60s");
+        assert_eq!(
+            Budget::share(0.25, Duration::MAX).to_string(),
+            "25 % of what is cached until a reset"
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! Guards and plan at the gate of a reconciler.
+
+use std::sync::Arc;
+
+use lariat_cache::{Admission, WriteEnd, WriteReceipt};
+use lariat_controller::{Gate, HandlerWrite};
+use tokio::time::Instant;
+
+use super::rules::Act;
+use super::state::{Request, Ruling, Ticket, Trip};
+use super::{Guard, GuardError};
+use crate::operator::Shared;
+use crate::reconciler::Setup;
+
+/// What judges the writes of a reconciler: the plan, if its operator only plans, or else its guards.
+pub(crate) struct ReconcilerGate {
+    shared: Arc<Shared>,
+    guards: Vec<Guard>,
+}
+
+impl ReconcilerGate {
+    pub(crate) fn of<K>(setup: &Setup<K>) -> Self {
+        Self {
+            shared: Arc::clone(&setup.shared),
+            guards: setup.guards.clone(),
+        }
+    }
+}
+
+impl Gate for ReconcilerGate {
+    fn admit(&self, write: &HandlerWrite<'_>) -> Admission {
+        match self.shared.plan.get() {
+            Some(book) => book.rehearse(write),
+            None => judge(&self.guards, write, |trip| announce(write, trip)),
+        }
+    }
+}
+
+/// A guard can be the [gate](lariat_controller::HandlerOptions::gate) of any handler.
+impl Gate for Guard {
+    fn admit(&self, write: &HandlerWrite<'_>) -> Admission {
+        judge(std::slice::from_ref(self), write, |trip| {
+            announce(write, trip)
+        })
+    }
+}
+
+/// Asks guards about a write; `tripped` is told of each that trips over it.
+fn judge(guards: &[Guard], write: &HandlerWrite<'_>, tripped: impl Fn(&Trip)) -> Admission {
+    let pending = write.write();
+    let Some(act) = Act::of(pending).filter(|_| !guards.is_empty() && !Guard::is_exempt()) else {
+        return Admission::Pass;
+    };
+    let request = Request {
+        act,
+        what: pending,
+        kind: (pending.api_path(), pending.plural()),
+        objects: pending.objects(),
+        cached: pending.store().map_or(0, |store| store.len()),
+    };
+    // Gives back what was counted if a guard that is asked later refuses.
+    let mut counted = Counted::default();
+    for guard in guards {
+        let error = match guard.admit(&request) {
+            Ruling::NotCounted => continue,
+            Ruling::Counted(ticket) => {
+                counted.tickets.push((guard.clone(), ticket));
+                continue;
+            }
+            Ruling::Tripped { trip, is_first } => {
+                if is_first {
+                    tripped(&trip);
+                }
+                let now = Instant::now();
+                GuardError::tripped(write.handler(), pending.to_string(), &trip, now)
+            }
+            Ruling::Unknown => GuardError::unknown(write.handler(), pending.to_string()),
+        };
+        counted.give_back();
+        return Admission::Refuse(error.into());
+    }
+    match counted.tickets.is_empty() {
+        true => Admission::Pass,
+        false => Admission::Send(Box::new(counted)),
+    }
+}
+
+/// Tells people that a guard has tripped: the one place for the log, and for an Event on the object.
+fn announce(write: &HandlerWrite<'_>, trip: &Trip) {
+    let (kind, key, handler) = (write.gvk(), write.key(), write.handler());
+    let why = trip.why();
+    tracing::error!(%kind, %key, handler, why, "a guard has tripped: writes are refused");
+}
+
+/// A write that guards counted.
+#[derive(Default)]
+struct Counted {
+    tickets: Vec<(Guard, Ticket)>,
+}
+
+impl Counted {
+    fn give_back(&self) {
+        for (guard, ticket) in &self.tickets {
+            guard.give_back(ticket);
+        }
+    }
+}
+
+impl WriteReceipt for Counted {
+    fn ended(self: Box<Self>, end: &WriteEnd<'_>) {
+        let is_done = match end {
+            WriteEnd::Answered {
+                status,
+                is_rehearsal,
+                ..
+            } => {
+                // A server that fails may have written all the same.
+                let may_be = status.is_success() || status.is_server_error();
+                may_be && !is_rehearsal
+            }
+            _ => false,
+        };
+        if !is_done {
+            self.give_back();
+        }
+    }
+}

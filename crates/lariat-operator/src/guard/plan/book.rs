@@ -1,0 +1,90 @@
+//! Where planned writes are written down.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lariat_cache::Admission;
+use lariat_controller::HandlerWrite;
+use parking_lot::Mutex;
+
+use super::receipt::Receipt;
+use super::write::What;
+use super::{Plan, PlannedWrite};
+
+/// Writes down what would be written; a clone is the same book.
+#[derive(Clone, Default)]
+pub(crate) struct Book(Arc<Mutex<Entries>>);
+
+#[derive(Default)]
+struct Entries {
+    /// Each with the place at which it came up first, and how many times it did.
+    writes: HashMap<What, (u64, u64)>,
+    next: u64,
+    left_out: u64,
+}
+
+/// How many different writes a plan has at most.
+const MOST: usize = 10_000;
+
+impl Book {
+    /// Has a write rehearsed, and written down with what comes of it.
+    pub(crate) fn rehearse(&self, write: &HandlerWrite<'_>) -> Admission {
+        // Whoever writes asked for a rehearsal, and plans something by itself.
+        if write.write().is_rehearsal() {
+            return Admission::Pass;
+        }
+        Admission::Rehearse(Box::new(Receipt::new(self, write)))
+    }
+
+    /// Writes down what would be written.
+    pub(super) fn add(&self, what: What) {
+        let mut entries = self.0.lock();
+        let place = entries.next;
+        if let Some((_, times)) = entries.writes.get_mut(&what) {
+            *times += 1;
+            return;
+        }
+        if entries.writes.len() == MOST {
+            entries.left_out += 1;
+            return;
+        }
+        log(&what);
+        entries.next += 1;
+        entries.writes.insert(what, (place, 1));
+    }
+
+    pub(crate) fn plan(&self) -> Plan {
+        let entries = self.0.lock();
+        let writes = entries.writes.iter();
+        let writes = writes.map(|(what, at)| (what.clone(), *at)).collect();
+        plan(writes, entries.left_out)
+    }
+
+    pub(crate) fn take(&self) -> Plan {
+        let entries = std::mem::take(&mut *self.0.lock());
+        plan(entries.writes.into_iter().collect(), entries.left_out)
+    }
+}
+
+fn plan(mut writes: Vec<(What, (u64, u64))>, left_out: u64) -> Plan {
+    writes.sort_by_key(|(_, (place, _))| *place);
+    let writes = writes.into_iter();
+    let writes = writes.map(|(what, (_, times))| PlannedWrite { what, times });
+    Plan {
+        writes: writes.collect(),
+        left_out,
+    }
+}
+
+/// Says what would be written; not with which values, nor what the API server says of them.
+fn log(what: &What) {
+    let (of_kind, of) = &what.of;
+    let key = what.key.as_ref().map_or("", |key| key.as_str());
+    tracing::info!(
+        reconciler = what.reconciler,
+        kind = %of_kind,
+        key = %of,
+        refused = what.refused.is_some(),
+        "would {} {} {key}", what.verb, what.kind,
+    );
+}

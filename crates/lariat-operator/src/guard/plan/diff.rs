@@ -1,0 +1,232 @@
+//! Which fields of an object change.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+/// A field that would change.
+///
+/// Prints as `spec.replicas: 2 → 3`; a field that is not there is `-`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct FieldChange {
+    path: String,
+    old: Option<String>,
+    new: Option<String>,
+}
+
+/// The fields that change between two states.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub(super) struct Diff {
+    pub(super) changes: Vec<FieldChange>,
+    /// How many more there are.
+    left_out: usize,
+    hides: bool,
+}
+
+/// How many fields are told of one object.
+const MOST: usize = 256;
+
+/// How many characters of a value are told.
+const LONGEST: usize = 256;
+
+/// What the API server keeps for itself.
+const UNTOLD: [&str; 6] = [
+    "managedFields",
+    "resourceVersion",
+    "generation",
+    "uid",
+    "creationTimestamp",
+    "selfLink",
+];
+
+impl FieldChange {
+    /// Returns where it is: `spec.containers[0].image`, `metadata.labels["app.kubernetes.io/name"]`.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Returns the value there is, as JSON, if there is one. Values of Secrets are `(hidden)`; long ones are cut.
+    #[must_use]
+    pub fn before(&self) -> Option<&str> {
+        self.old.as_deref()
+    }
+
+    /// Returns the value there would be, as JSON, if there would be one. Values of Secrets are `(hidden)`; long ones
+    /// are cut.
+    #[must_use]
+    pub fn after(&self) -> Option<&str> {
+        self.new.as_deref()
+    }
+}
+
+impl fmt::Display for FieldChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (old, new) = (self.before().unwrap_or("-"), self.after().unwrap_or("-"));
+        write!(f, "{}: {old} → {new}", self.path)
+    }
+}
+
+impl fmt::Display for Diff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for change in &self.changes {
+            write!(f, "\n    {change}")?;
+        }
+        match (self.left_out, self.changes.is_empty()) {
+            (0, true) => f.write_str("\n    nothing would change"),
+            (0, false) => Ok(()),
+            (more, _) => write!(f, "\n    and {more} more fields"),
+        }
+    }
+}
+
+impl Diff {
+    /// Compares two states of an object; `hides` leaves out the values.
+    pub(super) fn of(old: &Value, new: &Value, hides: bool) -> Self {
+        let mut diff = Self {
+            hides,
+            ..Self::default()
+        };
+        let (old, new) = (told(old), told(new));
+        diff.fields("", &old, &new);
+        diff
+    }
+
+    fn fields(&mut self, at: &str, old: &Map<String, Value>, new: &Map<String, Value>) {
+        let mut names: Vec<&String> = old.keys().chain(new.keys()).collect();
+        names.sort();
+        names.dedup();
+        for name in names {
+            self.value(&field(at, name), old.get(name), new.get(name));
+        }
+    }
+
+    fn value(&mut self, at: &str, old: Option<&Value>, new: Option<&Value>) {
+        let nothing = Map::new();
+        match (old, new) {
+            (old, new) if old == new => {}
+            (Some(Value::Object(old)), Some(Value::Object(new))) => self.fields(at, old, new),
+            // Field by field, so that what is created reads like what is changed.
+            (None, Some(Value::Object(new))) if !new.is_empty() => self.fields(at, &nothing, new),
+            (Some(Value::Object(old)), None) if !old.is_empty() => self.fields(at, old, &nothing),
+            (Some(Value::Array(old)), Some(Value::Array(new))) => self.elements(at, old, new),
+            (None, Some(Value::Array(new))) if !new.is_empty() => self.elements(at, &[], new),
+            (Some(Value::Array(old)), None) if !old.is_empty() => self.elements(at, old, &[]),
+            (old, new) => self.add(at, old, new),
+        }
+    }
+
+    fn elements(&mut self, at: &str, old: &[Value], new: &[Value]) {
+        for number in 0..old.len().max(new.len()) {
+            self.value(&format!("{at}[{number}]"), old.get(number), new.get(number));
+        }
+    }
+
+    fn add(&mut self, at: &str, old: Option<&Value>, new: Option<&Value>) {
+        if self.changes.len() == MOST {
+            self.left_out += 1;
+            return;
+        }
+        let hides = self.hides;
+        let text = |value: &Value| match hides {
+            true => "(hidden)".to_owned(),
+            false => cut(value.to_string()),
+        };
+        self.changes.push(FieldChange {
+            path: at.to_owned(),
+            old: old.map(text),
+            new: new.map(text),
+        });
+    }
+}
+
+/// Returns what is told of an object.
+fn told(object: &Value) -> Map<String, Value> {
+    let mut object = object.as_object().cloned().unwrap_or_default();
+    // They say what it is, and not how.
+    object.remove("apiVersion");
+    object.remove("kind");
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        for name in UNTOLD {
+            metadata.remove(name);
+        }
+    }
+    object
+}
+
+fn field(at: &str, name: &str) -> String {
+    let is_plain = |each: char| each.is_ascii_alphanumeric() || each == '_' || each == '-';
+    match name.chars().all(is_plain) {
+        true if at.is_empty() => name.to_owned(),
+        true => format!("{at}.{name}"),
+        false => format!("{at}[{name:?}]"),
+    }
+}
+
+fn cut(text: String) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn check(old: &Value, new: &Value, expected: &[&str]) {
+        let diff = Diff::of(old, new, false);
+        let changes: Vec<_> = diff.changes.iter().map(ToString::to_string).collect();
+        assert_eq!(changes, expected, "{old} → {new}");
+    }
+
+    #[test]
+    fn fields_that_change_are_told_with_their_path() {
+        let old = json!({"spec": {"replicas": 2, "list": [{"a": 1}, "x"], "gone": "y"}});
+        let new = json!({"spec": {"replicas": 3, "list": [{"a": 1, "b.c/d": 2}]}, "more": {}});
+        check(
+            &old,
+            &new,
+            &[
+                "more: - → {}",
+                "spec.gone: \"y\" → -",
+                "spec.list[0][\"b.c/d\"]: - → 2",
+                "spec.list[1]: \"x\" → -",
+                "spec.replicas: 2 → 3",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_the_server_keeps_for_itself_is_left_out() {
+        let metadata = json!({"uid": "u", "resourceVersion": "1", "name": "a"});
+        let new = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata});
+        check(&json!({}), &new, &["metadata.name: - → \"a\""]);
+        check(&new, &new, &[]);
+        check(&json!(null), &json!([1]), &[]);
+    }
+
+    #[test]
+    fn values_are_hidden_and_cut() {
+        let new = json!({"data": {"k": "geheim"}});
+        let diff = Diff::of(&json!({}), &new, true);
+        assert_eq!(diff.to_string(), "\n    data.k: - → (hidden)");
+        assert!(!format!("{diff:?}").contains("geheim"));
+        let long = json!({"a": "ä".repeat(LONGEST)});
+        let diff = Diff::of(&json!({}), &long, false);
+        let new = diff.changes[0].after().unwrap().chars().count();
+        assert_eq!(new, LONGEST + 1);
+    }
+
+    #[test]
+    fn of_many_fields_the_first_are_told() {
+        let fields = (0..MOST + 3).map(|number| (number.to_string(), json!(1)));
+        let diff = Diff::of(&json!({}), &Value::Object(fields.collect()), false);
+        assert_eq!(diff.changes.len(), MOST);
+        assert!(diff.to_string().ends_with("and 3 more fields"));
+        let same = Diff::of(&json!({}), &json!({}), false);
+        assert_eq!(same.to_string(), "\n    nothing would change");
+    }
+}

@@ -1,0 +1,133 @@
+//! A rehearsal under way, and what is made of its answer.
+
+use std::sync::Arc;
+
+use lariat_cache::{CachedObject, PendingWrite, WriteEnd, WriteReceipt, WriteVerb};
+use lariat_controller::HandlerWrite;
+use lariat_core::{Gvk, ObjectKey};
+use serde_json::{Map, Value};
+
+use super::book::Book;
+use super::diff::Diff;
+use super::write::What;
+
+/// A rehearsal under way.
+pub(super) struct Receipt {
+    book: Book,
+    what: What,
+    namespace: Option<String>,
+    /// The state before, as far as it is cached.
+    before: Option<Arc<CachedObject>>,
+    /// The kind, if it is cached.
+    gvk: Option<Gvk>,
+    is_secret: bool,
+}
+
+impl Receipt {
+    pub(super) fn new(book: &Book, write: &HandlerWrite<'_>) -> Self {
+        let pending = write.write();
+        let what = What {
+            reconciler: write.handler().to_owned(),
+            of: (write.gvk().clone(), write.key().clone()),
+            verb: pending.verb(),
+            kind: kind(pending),
+            key: pending.key(),
+            subresource: pending.subresource().map(ToOwned::to_owned),
+            diff: None,
+            refused: None,
+        };
+        Self {
+            book: book.clone(),
+            what,
+            namespace: pending.namespace().map(ToOwned::to_owned),
+            before: pending.cached(),
+            gvk: pending.gvk().cloned(),
+            is_secret: pending.plural() == "secrets" && pending.api_path() == "/api/v1",
+        }
+    }
+
+    /// Takes down what the answer to a success shows.
+    fn answered(&mut self, mut answer: Value, is_created: bool) {
+        if self.what.key.is_none() && self.what.verb == WriteVerb::Create {
+            self.name(&mut answer);
+        }
+        let is_deletion = matches!(
+            self.what.verb,
+            WriteVerb::Delete | WriteVerb::DeleteCollection
+        );
+        if !is_deletion {
+            self.compare(&answer, is_created);
+        }
+    }
+
+    /// Takes down what was created, which its request did not say.
+    fn name(&mut self, answer: &mut Value) {
+        let text = |name: &str| answer.pointer(name).and_then(Value::as_str);
+        if let Some((version, kind)) = text("/apiVersion").zip(text("/kind")) {
+            self.what.kind = format!("{version} {kind}");
+        }
+        let made_up = text("/metadata/generateName").map(|begin| format!("{begin}*"));
+        // A name that is made up is another one each time.
+        let is_made_up = made_up.is_some();
+        let name = made_up.or_else(|| text("/metadata/name").map(ToOwned::to_owned));
+        let namespace = self.namespace.as_deref().unwrap_or_default();
+        self.what.key = name.map(|name| ObjectKey::namespaced(namespace, &name));
+        let metadata = answer.get_mut("metadata").filter(|_| is_made_up);
+        if let Some(metadata) = metadata.and_then(Value::as_object_mut) {
+            metadata.remove("name");
+        }
+    }
+
+    /// Takes down what would change.
+    fn compare(&mut self, answer: &Value, is_created: bool) {
+        let kind = answer.get("kind").and_then(Value::as_str);
+        let old = match is_created {
+            true => Some(Value::Object(Map::new())),
+            // Some subresources answer with another kind, which cannot be compared.
+            false if kind != self.gvk.as_ref().map(Gvk::kind) => None,
+            false => self.before.as_ref().and_then(content),
+        };
+        let diff = |old| Diff::of(&old, answer, self.is_secret);
+        self.what.diff = old.map(diff);
+    }
+}
+
+impl WriteReceipt for Receipt {
+    fn ended(mut self: Box<Self>, end: &WriteEnd<'_>) {
+        match end {
+            WriteEnd::Answered { status, body, .. } => {
+                let answer = body.and_then(|body| serde_json::from_slice::<Value>(body).ok());
+                let answer = answer.unwrap_or_default();
+                if status.is_success() {
+                    let is_created = status.as_u16() == 201 && self.what.subresource.is_none();
+                    self.answered(answer, is_created);
+                } else {
+                    let said = answer.get("message").and_then(Value::as_str);
+                    // What is said of a Secret may be what is in it.
+                    let said = said.filter(|_| !self.is_secret);
+                    let said = said.map(|said| format!(": {said}")).unwrap_or_default();
+                    self.what.refused = Some(format!("{status}{said}"));
+                }
+            }
+            _ => self.what.refused = Some("it cannot be rehearsed".to_owned()),
+        }
+        let Self { book, what, .. } = *self;
+        book.add(what);
+    }
+}
+
+/// Says which kind is written.
+fn kind(pending: &PendingWrite<'_>) -> String {
+    match pending.gvk() {
+        Some(gvk) => gvk.to_string(),
+        None => {
+            let path = pending.api_path().trim_start_matches("/apis/");
+            let path = path.trim_start_matches("/api/");
+            format!("{path} {}", pending.plural())
+        }
+    }
+}
+
+fn content(object: &Arc<CachedObject>) -> Option<Value> {
+    serde_json::from_slice(&object.json()?).ok()
+}

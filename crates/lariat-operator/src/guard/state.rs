@@ -1,0 +1,252 @@
+//! What a guard has counted, and whether it has tripped.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::rules::{Act, Rule};
+use super::window::Window;
+
+/// Whether a guard has tripped. Prints as one line.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum GuardState {
+    /// Writes are counted, and let through.
+    Watching,
+    /// A budget was used up; writes are refused.
+    Tripped(Trip),
+}
+
+/// How a guard tripped.
+#[derive(Debug, Clone)]
+pub struct Trip {
+    since: Instant,
+    until: Option<Instant>,
+    why: Arc<str>,
+    refused: u64,
+}
+
+/// What a guard is asked.
+pub(super) struct Request<'a> {
+    pub(super) act: Act,
+    /// What is written, for people.
+    pub(super) what: &'a dyn fmt::Display,
+    /// The kind; what it is made of is the same for all writes of a kind.
+    pub(super) kind: (&'a str, &'a str),
+    /// How many objects are written, if that is known.
+    pub(super) objects: Option<usize>,
+    /// How many objects of the kind are cached; none of a kind that is not.
+    pub(super) cached: usize,
+}
+
+/// What a guard says of a write.
+pub(super) enum Ruling {
+    /// It is none of the guard's.
+    NotCounted,
+    /// It is counted.
+    Counted(Ticket),
+    /// It is refused, because of this; `is_first` if it is what made the guard trip.
+    Tripped { trip: Trip, is_first: bool },
+    /// It is refused for itself: how many objects it deletes cannot be told.
+    Unknown,
+}
+
+/// What was counted for a write, to be given back if nothing comes of it.
+#[derive(Debug)]
+pub(super) struct Ticket {
+    /// Since which reset it was counted.
+    era: u64,
+    objects: u64,
+    kind: Kind,
+    /// The rules, and the slots of their windows.
+    slots: Vec<(usize, Instant)>,
+}
+
+/// A kind: where it is served, and its plural.
+type Kind = Arc<(String, String)>;
+
+/// What a guard has counted since it was reset.
+#[derive(Default)]
+pub(super) struct State {
+    tripped: Option<Trip>,
+    /// By rule, and by kind where each counts by itself.
+    windows: HashMap<(usize, Option<Kind>), Window>,
+    kinds: HashMap<String, Vec<Kind>>,
+    /// How many resets there were.
+    era: u64,
+}
+
+impl Trip {
+    /// Returns when it tripped.
+    #[must_use]
+    pub fn since(&self) -> Instant {
+        self.since
+    }
+
+    /// Returns when the guard resets itself; `None` if somebody has to.
+    #[must_use]
+    pub fn until(&self) -> Option<Instant> {
+        self.until
+    }
+
+    /// Returns which budget was used up, by what.
+    #[must_use]
+    pub fn why(&self) -> &str {
+        &self.why
+    }
+
+    /// Returns how many writes were refused since, the one that made the guard trip included.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    pub(super) fn why_shared(&self) -> &Arc<str> {
+        &self.why
+    }
+}
+
+impl GuardState {
+    /// Returns whether writes are refused.
+    #[must_use]
+    pub fn is_tripped(&self) -> bool {
+        matches!(self, Self::Tripped(_))
+    }
+
+    /// Returns how it tripped, if it did.
+    #[must_use]
+    pub fn trip(&self) -> Option<&Trip> {
+        match self {
+            Self::Watching => None,
+            Self::Tripped(trip) => Some(trip),
+        }
+    }
+}
+
+impl fmt::Display for GuardState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Watching => f.write_str("watching"),
+            Self::Tripped(trip) => write!(f, "tripped: {}; {} refused", trip.why, trip.refused),
+        }
+    }
+}
+
+impl State {
+    /// Returns whether it has tripped, after resetting it if it is time.
+    pub(super) fn look(&mut self, now: Instant) -> GuardState {
+        let until = self.tripped.as_ref().and_then(|trip| trip.until);
+        if until.is_some_and(|until| until <= now) {
+            self.reset();
+        }
+        match &self.tripped {
+            Some(trip) => GuardState::Tripped(trip.clone()),
+            None => GuardState::Watching,
+        }
+    }
+
+    /// Forgets everything; returns whether it had tripped.
+    pub(super) fn reset(&mut self) -> bool {
+        self.windows.clear();
+        self.era += 1;
+        self.tripped.take().is_some()
+    }
+
+    /// Counts a write, or refuses it.
+    pub(super) fn admit(
+        &mut self,
+        now: Instant,
+        (rules, reset_after): (&[Rule], Option<Duration>),
+        request: &Request<'_>,
+    ) -> Ruling {
+        let covering = rules.iter().enumerate();
+        let covering: Vec<_> = covering
+            .filter(|(_, rule)| rule.verbs.cover(request.act))
+            .collect();
+        if covering.is_empty() {
+            return Ruling::NotCounted;
+        }
+        self.look(now);
+        if let Some(trip) = &mut self.tripped {
+            trip.refused += 1;
+            let (trip, is_first) = (trip.clone(), false);
+            return Ruling::Tripped { trip, is_first };
+        }
+        let Some(objects) = request.objects else {
+            return Ruling::Unknown;
+        };
+        let objects = objects as u64;
+        let kind = self.kind(request.kind);
+        for (number, rule) in &covering {
+            let window = self.window((*number, rule), &kind);
+            window.forget(now);
+            let cached = window.cached(request.cached);
+            let (used, allowed) = (window.used(), rule.budget.allows(cached));
+            if used.saturating_add(objects) > allowed {
+                let text = format!(
+                    "the {rule}, is used up: {used} of {allowed} when it was to {}",
+                    request.what
+                );
+                return self.trip(now, reset_after, text);
+            }
+        }
+        let count = |(number, rule)| {
+            let window = self.window((number, rule), &kind);
+            (number, window.add(now, objects, request.cached))
+        };
+        let slots = covering.into_iter().map(count).collect();
+        let era = self.era;
+        Ruling::Counted(Ticket {
+            era,
+            objects,
+            kind,
+            slots,
+        })
+    }
+
+    fn trip(&mut self, now: Instant, reset_after: Option<Duration>, why: String) -> Ruling {
+        let trip = Trip {
+            since: now,
+            until: reset_after.and_then(|pause| now.checked_add(pause)),
+            why: why.into(),
+            refused: 1,
+        };
+        self.tripped = Some(trip.clone());
+        let is_first = true;
+        Ruling::Tripped { trip, is_first }
+    }
+
+    /// Takes back what was counted for a write of which nothing came.
+    pub(super) fn give_back(&mut self, ticket: &Ticket) {
+        if ticket.era != self.era {
+            return;
+        }
+        for (rule, slot) in &ticket.slots {
+            for kind in [None, Some(Kind::clone(&ticket.kind))] {
+                if let Some(window) = self.windows.get_mut(&(*rule, kind)) {
+                    window.give_back(*slot, ticket.objects);
+                }
+            }
+        }
+    }
+
+    fn window(&mut self, (number, rule): (usize, &Rule), kind: &Kind) -> &mut Window {
+        let kind = rule.is_by_kind().then(|| Kind::clone(kind));
+        let window = || Window::new(rule.budget.per);
+        self.windows.entry((number, kind)).or_insert_with(window)
+    }
+
+    /// Returns the one text of a kind.
+    fn kind(&mut self, (api_path, plural): (&str, &str)) -> Kind {
+        let kinds = self.kinds.entry(api_path.to_owned()).or_default();
+        if let Some(kind) = kinds.iter().find(|kind| kind.1 == plural) {
+            return Kind::clone(kind);
+        }
+        let kind = Kind::new((api_path.to_owned(), plural.to_owned()));
+        kinds.push(Kind::clone(&kind));
+        kind
+    }
+}

@@ -1,0 +1,252 @@
+//! The state of guards, at any time.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::budget::Budget;
+use super::rules::{Act, Rule, Verbs};
+use super::state::{Request, Ruling, State, Ticket};
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// A state with its rules, and a clock that is set by hand.
+struct Bench {
+    state: State,
+    rules: Vec<Rule>,
+    reset_after: Option<Duration>,
+    now: Instant,
+}
+
+impl Bench {
+    fn new(rules: &[(Verbs, Budget)]) -> Self {
+        let rules = rules.iter();
+        let rules = rules.map(|&(verbs, budget)| Rule { verbs, budget });
+        Self {
+            state: State::default(),
+            rules: rules.collect(),
+            reset_after: None,
+            now: Instant::now(),
+        }
+    }
+
+    fn ask(&mut self, act: Act, plural: &str, objects: Option<usize>, cached: usize) -> Ruling {
+        let request = Request {
+            act,
+            what: &"write it",
+            kind: ("/api/v1", plural),
+            objects,
+            cached,
+        };
+        let rules = (&*self.rules, self.reset_after);
+        self.state.admit(self.now, rules, &request)
+    }
+
+    fn delete(&mut self) -> Ruling {
+        self.ask(Act::Delete, "pods", Some(1), 100)
+    }
+
+    /// Counts one deletion, which must be let through.
+    fn deleted(&mut self) -> Ticket {
+        match self.delete() {
+            Ruling::Counted(ticket) => ticket,
+            _ => panic!("it is refused"),
+        }
+    }
+
+    fn is_tripped(&mut self) -> bool {
+        self.state.look(self.now).is_tripped()
+    }
+}
+
+/// Asks for writes in a row, and says for each what became of it: counted, passed, tripped, or refused before or for
+/// itself.
+fn check(rules: &[(Verbs, Budget)], asked: &[(Act, &str, Option<usize>, usize)], expected: &str) {
+    let mut bench = Bench::new(rules);
+    let mut said = String::new();
+    for &(act, plural, objects, cached) in asked {
+        said.push(match bench.ask(act, plural, objects, cached) {
+            Ruling::Counted(_) => 'c',
+            Ruling::NotCounted => '-',
+            Ruling::Tripped { is_first: true, .. } => 'T',
+            Ruling::Tripped { .. } => 'r',
+            Ruling::Unknown => '?',
+        });
+    }
+    assert_eq!(said, expected, "{rules:?}, {asked:?}");
+}
+
+#[test]
+fn budgets_are_for_the_writes_they_name() {
+    use Act::{Change, Create, Delete};
+    let one = Budget::rate(1, MINUTE);
+    let each = |act| (act, "pods", Some(1), 100);
+    let all = [Delete, Create, Change, Delete, Create, Change].map(each);
+    check(&[(Verbs::Deletes, one)], &all, "c--T--");
+    check(&[(Verbs::Creates, one)], &all, "-c--T-");
+    check(&[(Verbs::Changes, one)], &all, "--c--T");
+    check(&[(Verbs::All, one)], &all, "cTrrrr");
+    check(&[], &all, "------");
+    let both = [
+        (Verbs::Deletes, one),
+        (Verbs::Creates, Budget::rate(9, MINUTE)),
+    ];
+    check(&both, &all, "cc-Tr-");
+}
+
+#[test]
+fn shares_are_of_each_kind_and_rates_of_all() {
+    use Act::Delete;
+    let share = Budget::share(0.5, MINUTE);
+    let asked = [
+        (Delete, "pods", Some(1), 4),
+        (Delete, "nodes", Some(1), 2),
+        (Delete, "pods", Some(1), 3),
+        (Delete, "nodes", Some(1), 2),
+    ];
+    check(&[(Verbs::Deletes, share)], &asked, "cccT");
+    let rate = Budget::rate(2, MINUTE);
+    check(&[(Verbs::Deletes, rate)], &asked, "ccTr");
+    let unknown = [(Delete, "pods", Some(1), 0), (Delete, "pods", Some(1), 0)];
+    check(&[(Verbs::Deletes, share)], &unknown, "cT");
+}
+
+#[test]
+fn collections_count_as_what_is_in_them() {
+    use Act::Delete;
+    let ten = [(Verbs::Deletes, Budget::rate(10, MINUTE))];
+    let of = |objects| (Delete, "pods", objects, 100);
+    check(
+        &ten,
+        &[of(Some(6)), of(Some(4)), of(Some(0)), of(Some(1))],
+        "cccT",
+    );
+    check(&ten, &[of(Some(11)), of(Some(1))], "Tr");
+    check(&ten, &[of(None), of(Some(10))], "?c");
+    let none = [(Verbs::Creates, Budget::rate(0, MINUTE))];
+    check(&none, &[of(None)], "-");
+}
+
+#[test]
+fn a_refusal_by_one_budget_uses_up_no_other() {
+    let rules = [
+        (Verbs::All, Budget::rate(2, MINUTE)),
+        (Verbs::Deletes, Budget::rate(0, MINUTE)),
+    ];
+    let mut bench = Bench::new(&rules);
+    assert!(matches!(bench.delete(), Ruling::Tripped { .. }));
+    bench.state.reset();
+    bench.rules.pop();
+    bench.deleted();
+    bench.deleted();
+    assert!(matches!(bench.delete(), Ruling::Tripped { .. }));
+}
+
+#[test]
+fn what_is_given_back_can_be_used_again_but_not_after_a_reset() {
+    let mut bench = Bench::new(&[
+        (Verbs::Deletes, Budget::rate(2, MINUTE)),
+        (Verbs::All, Budget::share(0.02, MINUTE)),
+    ]);
+    let first = bench.deleted();
+    bench.deleted();
+    bench.state.give_back(&first);
+    let third = bench.deleted();
+    bench.state.reset();
+    bench.deleted();
+    bench.state.give_back(&third);
+    bench.deleted();
+    assert!(matches!(bench.delete(), Ruling::Tripped { .. }));
+}
+
+#[test]
+fn it_stays_tripped_until_it_is_reset() {
+    let mut bench = Bench::new(&[(Verbs::Deletes, Budget::rate(1, MINUTE))]);
+    bench.deleted();
+    assert!(matches!(
+        bench.delete(),
+        Ruling::Tripped { is_first: true, .. }
+    ));
+    bench.now += 1000 * MINUTE;
+    assert!(matches!(
+        bench.delete(),
+        Ruling::Tripped {
+            is_first: false,
+            ..
+        }
+    ));
+    let state = bench.state.look(bench.now);
+    let trip = state.trip().expect("tripped");
+    assert_eq!((trip.refused(), trip.until()), (2, None));
+    let why = "the budget of deletions, 1 per 60s, is used up: 1 of 1 when it was to write it";
+    assert_eq!(trip.why(), why);
+    assert!(bench.state.reset());
+    assert!(!bench.is_tripped());
+    bench.deleted();
+}
+
+#[test]
+fn it_resets_itself_when_it_is_told_to() {
+    let mut bench = Bench::new(&[(Verbs::Deletes, Budget::rate(1, 100 * MINUTE))]);
+    bench.reset_after = Some(MINUTE);
+    bench.deleted();
+    assert!(matches!(bench.delete(), Ruling::Tripped { .. }));
+    bench.now += MINUTE - Duration::from_nanos(1);
+    assert!(bench.is_tripped());
+    bench.now += Duration::from_nanos(1);
+    assert!(!bench.is_tripped());
+    // With an unused budget, although the old one is still remembered by its time.
+    bench.deleted();
+    assert!(matches!(bench.delete(), Ruling::Tripped { .. }));
+}
+
+#[test]
+fn budgets_come_back_with_time_while_they_are_kept() {
+    let mut bench = Bench::new(&[(Verbs::Deletes, Budget::rate(2, MINUTE))]);
+    for _ in 0..100 {
+        bench.deleted();
+        bench.now += MINUTE / 2 + MINUTE / 100;
+    }
+}
+
+/// Whatever is written, no time of its length sees more than the budget, and what is far below it is not refused.
+#[test]
+fn no_time_sees_more_than_its_budget() {
+    let seed = fastrand::u64(..);
+    let mut random = fastrand::Rng::with_seed(seed);
+    for _ in 0..50 {
+        let most = random.u32(1..20);
+        let mut bench = Bench::new(&[(Verbs::Deletes, Budget::rate(most, MINUTE))]);
+        bench.reset_after = Some(Duration::from_nanos(1));
+        let mut written: Vec<Instant> = Vec::new();
+        let mut held: HashMap<usize, Ticket> = HashMap::new();
+        for _ in 0..500 {
+            bench.now += MINUTE.mul_f64(random.f64() / 10.0);
+            let now = bench.now;
+            let within = |per| written.iter().filter(|at| now - **at < per).count();
+            let (sure, maybe) = (within(MINUTE), within(MINUTE + MINUTE / 64));
+            match bench.delete() {
+                Ruling::Counted(ticket) => {
+                    assert!(sure < most as usize, "seed {seed}: too many");
+                    written.push(now);
+                    held.insert(written.len() - 1, ticket);
+                }
+                Ruling::Tripped { .. } => {
+                    assert!(maybe >= most as usize, "seed {seed}: too early");
+                    // The reset forgets what was written.
+                    bench.now += Duration::from_nanos(1);
+                    written.clear();
+                    held.clear();
+                }
+                _ => panic!("seed {seed}: not judged"),
+            }
+            let last = written.len().checked_sub(1);
+            if let Some(last) = last.filter(|_| random.u8(..5) == 0) {
+                let ticket = held.remove(&last).expect("it was the last");
+                bench.state.give_back(&ticket);
+                written.pop();
+            }
+        }
+    }
+}

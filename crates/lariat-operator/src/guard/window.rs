@@ -1,0 +1,173 @@
+//! What was written within a time that ends now.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Counts writes, and forgets them a time later.
+///
+/// Writes are put together in slots of a 128th of the time, so a window has at most some 130, however many writes it
+/// counts. A slot is forgotten when its latest possible write is.
+#[derive(Debug)]
+pub(super) struct Window {
+    per: Duration,
+    /// In the order of time; each has something in it, or is the last.
+    slots: VecDeque<Slot>,
+    /// The sum of the slots.
+    used: u64,
+}
+
+#[derive(Debug)]
+struct Slot {
+    began: Instant,
+    used: u64,
+    /// How many objects were cached when it began.
+    cached: usize,
+}
+
+/// A time is counted in so many slots.
+const SLOTS: u32 = 128;
+
+impl Window {
+    pub(super) fn new(per: Duration) -> Self {
+        Self {
+            per,
+            slots: VecDeque::new(),
+            used: 0,
+        }
+    }
+
+    /// Forgets what is long ago.
+    pub(super) fn forget(&mut self, now: Instant) {
+        let keep = self.per.saturating_add(self.per / SLOTS);
+        while let Some(slot) = self.slots.front() {
+            // A time no clock can hold never ends.
+            let is_over = slot.began.checked_add(keep).is_some_and(|end| end <= now);
+            if !is_over || (keep.is_zero() && slot.began == now) {
+                return;
+            }
+            self.used -= slot.used;
+            self.slots.pop_front();
+        }
+    }
+
+    /// Returns how many objects were written.
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Returns how many objects shares are of: what is cached now, or was when the time began.
+    pub(super) fn cached(&self, now: usize) -> usize {
+        self.slots.front().map_or(now, |slot| slot.cached.max(now))
+    }
+
+    /// Counts objects; returns the slot they are in.
+    pub(super) fn add(&mut self, now: Instant, objects: u64, cached: usize) -> Instant {
+        let width = self.per / SLOTS;
+        let is_present = |slot: &&mut Slot| {
+            now == slot.began || now.saturating_duration_since(slot.began) < width
+        };
+        self.used += objects;
+        if let Some(slot) = self.slots.back_mut().filter(is_present) {
+            slot.used += objects;
+            return slot.began;
+        }
+        self.slots.push_back(Slot {
+            began: now,
+            used: objects,
+            cached,
+        });
+        now
+    }
+
+    /// Takes back what was counted, unless it is forgotten already.
+    pub(super) fn give_back(&mut self, slot: Instant, objects: u64) {
+        let found = self.slots.iter_mut().rev().find(|each| each.began == slot);
+        if let Some(slot) = found {
+            let objects = objects.min(slot.used);
+            slot.used -= objects;
+            self.used -= objects;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Remembers every write by itself.
+    #[derive(Default)]
+    struct Naive(Vec<(Instant, u64)>);
+
+    impl Naive {
+        fn within(&self, now: Instant, per: Duration) -> u64 {
+            let is_recent = |at: &Instant| now.duration_since(*at) < per;
+            let recent = self.0.iter().filter(|(at, _)| is_recent(at));
+            recent.map(|(_, objects)| objects).sum()
+        }
+    }
+
+    #[test]
+    fn it_counts_what_the_time_says_and_little_more() {
+        let seed = fastrand::u64(..);
+        let mut random = fastrand::Rng::with_seed(seed);
+        for per in [1, 1_000, 60_000, 3_600_000].map(Duration::from_millis) {
+            let (mut window, mut naive) = (Window::new(per), Naive::default());
+            let mut now = Instant::now();
+            let mut written: Vec<(Instant, usize, u64)> = Vec::new();
+            for _ in 0..2_000 {
+                now += per.mul_f64(random.f64() / 40.0);
+                window.forget(now);
+                match written.pop().filter(|_| random.u8(..10) == 0) {
+                    Some((slot, at, objects)) => {
+                        window.give_back(slot, objects);
+                        naive.0[at].1 = 0;
+                    }
+                    None => {
+                        let objects = random.u64(1..4);
+                        let slot = window.add(now, objects, 0);
+                        written.push((slot, naive.0.len(), objects));
+                        naive.0.push((now, objects));
+                    }
+                }
+                let (least, used) = (naive.within(now, per), window.used());
+                let most = naive.within(now, per + per / 64);
+                assert!(least <= used, "seed {seed}: {used} < {least}");
+                assert!(used <= most, "seed {seed}: {used} > {most}");
+                assert!(window.slots.len() <= 131, "seed {seed}");
+            }
+        }
+    }
+
+    #[test]
+    fn times_of_any_length_are_counted() {
+        let start = Instant::now();
+        let later = start + Duration::from_secs(1_000_000);
+        let mut never = Window::new(Duration::MAX);
+        never.add(start, 2, 0);
+        never.forget(later);
+        assert_eq!(never.used(), 2);
+        let mut moment = Window::new(Duration::ZERO);
+        moment.add(start, 2, 0);
+        moment.forget(start);
+        moment.add(start, 1, 0);
+        assert_eq!(moment.used(), 3);
+        moment.forget(start + Duration::from_nanos(1));
+        assert_eq!(moment.used(), 0);
+    }
+
+    #[test]
+    fn shares_are_of_what_there_was_when_the_time_began() {
+        let start = Instant::now();
+        let minute = Duration::from_secs(60);
+        let mut window = Window::new(minute);
+        assert_eq!(window.cached(7), 7);
+        window.add(start, 1, 100);
+        window.add(start + minute / 2, 1, 50);
+        assert_eq!(window.cached(10), 100);
+        assert_eq!(window.cached(200), 200);
+        window.forget(start + minute + minute / 4);
+        assert_eq!(window.cached(10), 50);
+    }
+}

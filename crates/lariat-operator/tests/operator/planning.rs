@@ -1,0 +1,327 @@
+//! Operators that only plan.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Secret};
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use lariat_cache::WriteVerb;
+use lariat_cluster::testing::{pod, secret};
+use lariat_controller::{HandlerOptions, HandlerResult, Outcome, Predicate};
+use lariat_operator::{Budget, Guard, Operator, Plan, Reconcile};
+use serde_json::json;
+use tokio::time;
+
+use crate::bench::{Bench, Widget, settle};
+
+/// Registers a reconciler of Widgets with an operator that only plans.
+fn plan<F, Fut>(bench: &Bench, reconcile: F) -> Operator
+where
+    F: Fn(Reconcile<Widget>) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = HandlerResult> + Send + 'static,
+{
+    let operator = bench.operator.clone().plan_only();
+    let reconciler = operator.reconciler("planner", &bench.widgets);
+    reconciler.register(reconcile).expect("registered");
+    operator
+}
+
+/// What would be written, a line each.
+fn lines(plan: &Plan) -> Vec<String> {
+    plan.to_string().lines().map(ToOwned::to_owned).collect()
+}
+
+fn config_map(value: &serde_json::Value) -> ConfigMap {
+    serde_json::from_value(value.clone()).expect("it is one")
+}
+
+/// Writes in every way there is.
+async fn writes_all(cx: Reconcile<Widget>) -> HandlerResult {
+    if cx.key().name() != "a" {
+        return Ok(Outcome::done());
+    }
+    let widgets: Api<Widget> = Api::namespaced(cx.client(), "default");
+    let config_maps: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
+    let (params, all) = (PatchParams::default(), ListParams::default());
+    let size = Patch::Merge(json!({"spec": {"size": 7}}));
+    widgets.patch("a", &params, &size).await?;
+    let status = Patch::Merge(json!({"status": {"size": 7}}));
+    widgets.patch_status("a", &params, &status).await?;
+    let mut widget = Widget::clone(cx.object());
+    widget.metadata.labels = Some([("x.y/z".to_owned(), "1".to_owned())].into());
+    widgets
+        .replace("a", &PostParams::default(), &widget)
+        .await?;
+    widgets.delete("b", &DeleteParams::default()).await?;
+    widgets
+        .delete_collection(&DeleteParams::default(), &all)
+        .await?;
+    let new = json!({"metadata": {"name": "new"}, "data": {"k": "v"}});
+    config_maps
+        .create(&PostParams::default(), &config_map(&new))
+        .await?;
+    let applied = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "applied"}, "data": {"k": "v"},
+    });
+    let apply = PatchParams::apply("planner");
+    config_maps
+        .patch("applied", &apply, &Patch::Apply(applied))
+        .await?;
+    Ok(Outcome::done())
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_written_and_everything_is_told() {
+    let bench = Bench::new().await;
+    bench.create("a", 1).await;
+    bench.create("b", 1).await;
+    let operator = plan(&bench, writes_all);
+    let before = bench.api.list(&ListParams::default()).await.unwrap();
+    bench.start().await;
+    time::sleep(Duration::from_secs(600)).await;
+    let after = bench.api.list(&ListParams::default()).await.unwrap();
+    assert_eq!(before.items, after.items);
+    assert_eq!(
+        before.metadata.resource_version,
+        after.metadata.resource_version
+    );
+    assert_eq!(bench.widgets.cache().len(), 2);
+    let of = "planner, for demo.dev/v1 Widget default/a: would";
+    let expected = [
+        format!("{of} patch demo.dev/v1 Widget default/a"),
+        "    spec.size: 1 → 7".to_owned(),
+        format!("{of} patch demo.dev/v1 Widget default/a (status)"),
+        "    status.size: - → 7".to_owned(),
+        format!("{of} update demo.dev/v1 Widget default/a"),
+        "    metadata.labels[\"x.y/z\"]: - → \"1\"".to_owned(),
+        format!("{of} delete demo.dev/v1 Widget default/b"),
+        format!("{of} deletecollection demo.dev/v1 Widget"),
+        format!("{of} create v1 ConfigMap default/new"),
+        "    data.k: - → \"v\"".to_owned(),
+        "    metadata.name: - → \"new\"".to_owned(),
+        "    metadata.namespace: - → \"default\"".to_owned(),
+        format!("{of} patch v1 configmaps default/applied"),
+        "    data.k: - → \"v\"".to_owned(),
+        "    metadata.name: - → \"applied\"".to_owned(),
+        "    metadata.namespace: - → \"default\"".to_owned(),
+    ];
+    assert_eq!(lines(&operator.planned()), expected);
+    assert_eq!(operator.take_planned().len(), 7);
+    assert!(operator.planned().is_empty());
+    assert_eq!(operator.planned().to_string(), "nothing would be written\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn values_of_secrets_are_not_told() {
+    let bench = Bench::new().await;
+    bench.create("a", 1).await;
+    let created = secret("old", &[("password", "geheim-1")]);
+    created.create(&bench.cluster.client()).await.unwrap();
+    let secrets = bench.factory.for_object::<Secret>();
+    let cache = secrets.cache();
+    let operator = plan(&bench, move |cx| {
+        let cache = cache.clone();
+        async move {
+            cache.synced().await;
+            let api: Api<Secret> = Api::namespaced(cx.client(), "default");
+            let new = secret("new", &[("password", "geheim-2")]).to();
+            api.create(&PostParams::default(), &new).await?;
+            let patch = Patch::Merge(json!({"stringData": {"password": "geheim-3"}}));
+            api.patch("old", &PatchParams::default(), &patch).await?;
+            let bad = Patch::Merge(json!({"data": {"password": "geheim-4"}}));
+            let refused = api.patch("old", &PatchParams::default(), &bad).await;
+            refused.expect_err("it is not base64");
+            Ok(Outcome::done())
+        }
+    });
+    bench.start().await;
+    settle().await;
+    let plan = operator.planned();
+    let text = plan.to_string();
+    assert!(
+        text.contains("data.password: (hidden) → (hidden)"),
+        "{text}"
+    );
+    assert!(text.contains("data.password: - → (hidden)"), "{text}");
+    assert_eq!(
+        plan.iter()
+            .filter(|write| write.refused().is_some())
+            .count(),
+        1
+    );
+    for each in [text, format!("{plan:?}")] {
+        // In plain text, and in base64.
+        assert!(
+            !each.contains("geheim") && !each.contains("Z2VoZWlt"),
+            "{each}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_to_what_is_only_planned_is_refused_and_not_tried_again_hotly() {
+    let bench = Bench::new().await;
+    bench.create("a", 1).await;
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let operator = plan(&bench, move |cx| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        async move {
+            let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
+            let new = config_map(&json!({"metadata": {"generateName": "new-"}}));
+            let created = api.create(&PostParams::default(), &new).await?;
+            assert!(created.metadata.name.is_some());
+            let patch = Patch::Merge(json!({"data": {"k": "v"}}));
+            api.patch("new", &PatchParams::default(), &patch).await?;
+            Ok(Outcome::done())
+        }
+    });
+    bench.start().await;
+    time::sleep(Duration::from_secs(60)).await;
+    let calls = calls.load(Ordering::Relaxed);
+    assert!((2..30).contains(&calls), "{calls}");
+    let plan = operator.planned();
+    let [created, patched] = [0, 1].map(|at| plan.iter().nth(at).expect("planned").clone());
+    assert_eq!(plan.len(), 2, "{plan}");
+    assert_eq!(created.key().unwrap().to_string(), "default/new-*");
+    assert_eq!(created.times(), calls as u64);
+    assert_eq!(
+        (patched.verb(), patched.times()),
+        (WriteVerb::Patch, calls as u64)
+    );
+    assert!(patched.refused().unwrap().starts_with("404"), "{patched}");
+    let left = Api::<ConfigMap>::namespaced(bench.cluster.client(), "default");
+    let labels = left.list(&ListParams::default()).await.unwrap();
+    assert!(
+        labels
+            .items
+            .iter()
+            .all(|each| each.metadata.name.as_deref() != Some("new"))
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_reconciler_of_the_operator_writes_as_ever() {
+    let bench = Bench::new().await;
+    bench.create("a", 1).await;
+    let operator = plan(&bench, |_| async { Ok(Outcome::done()) });
+    let other = Operator::new("other", &bench.factory);
+    let label = |cx: Reconcile<Widget>| async move {
+        let api: Api<Widget> = Api::namespaced(cx.client(), "default");
+        let patch = Patch::Merge(json!({"metadata": {"labels": {"was": "here"}}}));
+        api.patch("a", &PatchParams::default(), &patch).await?;
+        Ok(Outcome::done())
+    };
+    other
+        .reconciler("other", &bench.widgets)
+        .register(label)
+        .unwrap();
+    bench.start().await;
+    settle().await;
+    assert!(bench.get("a").await.unwrap().metadata.labels.is_some());
+    assert!(operator.planned().is_empty() && other.planned().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn reconcilers_that_were_registered_before_only_plan_too_and_guards_are_not_asked() {
+    let bench = Bench::new().await;
+    bench.create("a", 1).await;
+    let guard = Guard::new().writes(Budget::rate(0, Duration::MAX));
+    let reap = |cx: Reconcile<Widget>| async move {
+        let api: Api<Widget> = Api::namespaced(cx.client(), "default");
+        api.delete("a", &DeleteParams::default()).await?;
+        let rehearsal = DeleteParams::default().dry_run();
+        api.delete("a", &rehearsal).await?;
+        Ok(Outcome::done())
+    };
+    let reconciler = bench.operator.reconciler("reaper", &bench.widgets);
+    reconciler.guard(guard.clone()).register(reap).unwrap();
+    let operator = bench.operator.clone().plan_only();
+    bench.start().await;
+    settle().await;
+    assert!(bench.get("a").await.is_some());
+    assert!(!guard.state().is_tripped());
+    let plan = operator.planned();
+    assert_eq!(plan.len(), 1, "{plan}");
+    let write = plan.iter().next().unwrap();
+    assert_eq!(
+        (write.reconciler(), write.verb()),
+        ("reaper", WriteVerb::Delete)
+    );
+    assert_eq!(write.reconciled().1.to_string(), "default/a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn evictions_are_rehearsed_and_calls_into_pods_refused() {
+    let bench = Bench::new().await;
+    bench.create("a", 1).await;
+    pod("web").create(&bench.cluster.client()).await.unwrap();
+    let operator = plan(&bench, |cx| async move {
+        let api: Api<Pod> = Api::namespaced(cx.client(), "default");
+        api.evict("web", &Default::default()).await?;
+        let path = "/api/v1/namespaces/default/pods/web/proxy/shutdown";
+        let request = http::Request::post(path).body(Vec::new())?;
+        let refused = cx.client().request_text(request).await;
+        let refused = refused.expect_err("it is refused").to_string();
+        assert!(refused.contains("passed on to a program"), "{refused}");
+        Ok(Outcome::done())
+    });
+    bench.start().await;
+    settle().await;
+    let pods: Api<Pod> = Api::namespaced(bench.cluster.client(), "default");
+    assert!(
+        pods.get("web")
+            .await
+            .unwrap()
+            .metadata
+            .deletion_timestamp
+            .is_none()
+    );
+    let plan = operator.planned();
+    let text = plan.to_string();
+    assert!(
+        text.contains("would create v1 pods default/web (eviction)\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("(proxy), but is refused: it cannot be rehearsed"),
+        "{text}"
+    );
+    assert_eq!(
+        bench
+            .cluster
+            .journal()
+            .select()
+            .subresource("proxy")
+            .count(),
+        0
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_up_again_is_told_once_and_counted() {
+    let bench = Bench::new().await;
+    bench.create("a", 1).await;
+    let operator = bench.operator.clone().plan_only();
+    let apply = |cx: Reconcile<Widget>| async move {
+        let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}});
+        let apply = PatchParams::apply("planner");
+        api.patch("x", &apply, &Patch::Apply(object)).await?;
+        Ok(Outcome::done())
+    };
+    let options = HandlerOptions::default().only(Predicate::generation_changed());
+    let reconciler = operator
+        .reconciler("planner", &bench.widgets)
+        .options(options);
+    reconciler.register(apply).unwrap();
+    bench.start().await;
+    settle().await;
+    bench.resize("a", 2).await;
+    settle().await;
+    let plan = operator.planned();
+    assert_eq!(plan.len(), 1, "{plan}");
+    assert_eq!(plan.iter().next().unwrap().times(), 2);
+    assert!(plan.to_string().contains("default/x, 2 times\n"), "{plan}");
+}
