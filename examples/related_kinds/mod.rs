@@ -112,7 +112,7 @@ impl Reload {
 fn tell_why(cx: &Reconcile<Deployment>, restarts: bool) {
     let what = match restarts {
         true => paint(Paint::Green, "restarts", 0),
-        false => paint(Paint::Dim, "is known", 0),
+        false => paint(Paint::Dim, "is looked after", 0),
     };
     // Causes name objects by namespace and name; everybody here knows the namespace.
     let namespace = format!("{}/", cx.key().namespace().unwrap_or_default());

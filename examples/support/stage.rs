@@ -7,15 +7,15 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use lariat::kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, PostParams};
+use lariat::kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams};
 use lariat::kube::{Client, CustomResourceExt, Error};
 use lariat::{Operator, SharedControllerFactory};
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 
 use super::{
-    Flag, Options, Paint, Place, delete, ensure_namespace, error_exit, log_errors, output_closed,
-    paint, say, unique,
+    Flag, Options, Paint, Place, delete, ensure, ensure_namespace, error_exit, log_errors,
+    output_closed, paint, say, unique,
 };
 
 /// How many workers each kind gets.
@@ -144,13 +144,18 @@ impl Stage {
         let (definition, resource) = (K::crd(), K::api_resource());
         let name = definition.metadata.name.clone().unwrap_or_default();
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let created = definitions
-            .create(&PostParams::default(), &definition)
-            .await;
-        let is_new = match created {
-            Ok(_) => true,
-            Err(Error::Api(status)) if status.reason == "AlreadyExists" => false,
-            Err(error) => return Err(error).with_context(|| format!("cannot define {name}")),
+        let is_new = loop {
+            match ensure(&definitions, &definition).await {
+                Ok(true) => break true,
+                Ok(false) => {}
+                Err(error) => return Err(error).with_context(|| format!("cannot define {name}")),
+            }
+            // One that an earlier run is taking away has to be gone first.
+            let found = definitions.get_opt(&name).await?;
+            if found.is_some_and(|found| found.metadata.deletion_timestamp.is_none()) {
+                break false;
+            }
+            sleep(Duration::from_millis(100)).await;
         };
         self.defined.lock().push((resource.clone(), is_new));
         let objects: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
