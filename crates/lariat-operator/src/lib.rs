@@ -31,18 +31,24 @@ mod rbac;
 
 mod api;
 mod clock;
+mod diff;
 mod names;
 mod wire;
 mod yaml;
 
 pub use api::{ApiError, CachedApi};
+pub use apply::{
+    Action, Applied, AppliedObject, Apply, ApplyError, Desired, FieldConflict, Immutable,
+    ObjectError, ObjectFailure, PlanStep, PlannedAction, SetPlan,
+};
 pub use crd::{
     DefinitionChange, DefinitionError, DefinitionOptions, DefinitionReport, Install, InstallError,
     Skew, ensure_definitions, with_definition_version,
 };
+pub use diff::FieldChange;
 pub use events::{Event, EventApi, EventOptions, EventStatus, Recorder};
 pub use finalizer::{Finalizer, FinalizerNameError, StripError, Stripped};
-pub use guard::{Budget, FieldChange, Guard, GuardError, GuardState, Plan, PlannedWrite, Trip};
+pub use guard::{Budget, Guard, GuardError, GuardState, Plan, PlannedWrite, Trip};
 pub use lifecycle::OperatorError;
 pub use operator::Operator;
 pub use rbac::{AccessError, Manifests, Permission, Rule};

@@ -36,6 +36,7 @@ pub(crate) struct Shared {
     pub(crate) needs: Needs,
     pub(crate) applied: Applied,
     pub(crate) events: Recorder,
+    pub(crate) sets: crate::apply::Memory,
 }
 
 impl Operator {
@@ -53,6 +54,7 @@ impl Operator {
                 definitions: Definitions::default(),
                 needs: Needs::default(),
                 applied: Applied::default(),
+                sets: crate::apply::Memory::default(),
             }),
         }
     }

@@ -302,7 +302,8 @@ mod tests {
 
     #[test]
     fn an_injected_bundle_stays() {
-        let webhook = |client: Value| json!({"strategy": "Webhook", "webhook": {"clientConfig": client, "conversionReviewVersions": ["v1"]}});
+        let webhook =
+            |client: Value| json!({"strategy": "Webhook", "webhook": {"clientConfig": client}});
         let theirs = with(
             "/spec",
             "conversion",

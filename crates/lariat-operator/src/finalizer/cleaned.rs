@@ -4,8 +4,8 @@ use std::collections::{HashSet, VecDeque};
 
 use lariat_core::Uid;
 
-/// How many are remembered. More that wait for finalizers of others at a time make the first of them be cleaned up again,
-/// if their own finalizer cannot be removed.
+/// How many are remembered. More that wait for finalizers of others at a time make the first of them be cleaned up
+/// again, if their own finalizer cannot be removed.
 const MOST: usize = 16 * 1024;
 
 /// The uids of objects whose cleanup is done.

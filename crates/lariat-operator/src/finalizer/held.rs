@@ -40,8 +40,8 @@ impl<K: View> Held<K> {
         self.finalizer.told()
     }
 
-    /// Makes sure an object has the finalizer if it is to have it, and returns with which state reconciling goes on; `None`
-    /// if the object goes by now, of which another call tells.
+    /// Makes sure an object has the finalizer if it is to have it, and returns with which state reconciling goes on;
+    /// `None` if the object goes by now, of which another call tells.
     pub(crate) async fn put_on(
         &self,
         cx: &Reconcile<K>,

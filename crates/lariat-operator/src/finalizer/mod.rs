@@ -90,15 +90,15 @@ impl<K: View> Reconciler<K> {
     /// alone.
     ///
     /// Cleanup happens at least once: not again for the same object in this process after it was done, but again in the
-    /// next process if this one ended before the finalizer was removed. It must bear that, as it must bear being dropped
-    /// by a [timeout](lariat_controller::HandlerOptions::timeout). It is told of every deletion, whatever
+    /// next process if this one ended before the finalizer was removed. It must bear that, as it must bear being
+    /// dropped by a [timeout](lariat_controller::HandlerOptions::timeout). It is told of every deletion, whatever
     /// [`options`](Self::options) say of changes.
     ///
-    /// Reconciling goes on in the same call with the object as the API server answered it. Finalizers of others are never
-    /// overwritten: only the state they were read from is changed, and that is tried again on the newest.
+    /// Reconciling goes on in the same call with the object as the API server answered it. Finalizers of others are
+    /// never overwritten: only the state they were read from is changed, and that is tried again on the newest.
     ///
-    /// An object that does not fit `K` cannot be cleaned up. It stays, and the error, which names it, is logged; it goes
-    /// once it is mended, or once somebody removes the finalizer.
+    /// An object that does not fit `K` cannot be cleaned up. It stays, and the error, which names it, is logged; it
+    /// goes once it is mended, or once somebody removes the finalizer.
     ///
     /// A second finalizer replaces the first; for two, register two reconcilers.
     ///

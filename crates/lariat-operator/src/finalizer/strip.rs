@@ -55,14 +55,14 @@ impl<K: View> Finalizer<K> {
     /// This is for those who uninstall an operator: objects with a finalizer nobody removes can never be deleted.
     /// Deregister the reconciler first, or stop the program: it would put the finalizer on again.
     ///
-    /// The objects are read from the API server, in pages, and not from the cache; the kind need not be watched. One that
-    /// cannot be changed does not keep the others from it: look at [`Stripped::failed`]. It needs to be allowed to list
-    /// and patch the kind.
+    /// The objects are read from the API server, in pages, and not from the cache; the kind need not be watched. One
+    /// that cannot be changed does not keep the others from it: look at [`Stripped::failed`]. It needs to be allowed
+    /// to list and patch the kind.
     ///
     /// # Errors
     ///
-    /// The kind is not served, or its objects cannot be listed to the end; some objects may have been changed. It can be
-    /// called again.
+    /// The kind is not served, or its objects cannot be listed to the end; some objects may have been changed. It can
+    /// be called again.
     ///
     /// # Cancel safety
     ///

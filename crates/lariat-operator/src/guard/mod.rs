@@ -25,7 +25,7 @@ pub use budget::Budget;
 pub use error::GuardError;
 pub(crate) use gate::ReconcilerGate;
 pub(crate) use plan::Book;
-pub use plan::{FieldChange, Plan, PlannedWrite};
+pub use plan::{Plan, PlannedWrite};
 use rules::{Rule, Verbs};
 pub use state::{GuardState, Trip};
 use state::{Request, Ruling, State, Ticket};

@@ -69,7 +69,8 @@ impl<K: View> Reconcile<K> {
         &self.raw
     }
 
-    /// Returns the newest state that is known of this object: the cache's, or the answer to the last write of its status.
+    /// Returns the newest state that is known of this object: the cache's, or the answer to the last write of its
+    /// status.
     ///
     /// What [`raw`](Self::raw) returns stays as it is. Once the object is gone, this is its last known state.
     #[must_use]

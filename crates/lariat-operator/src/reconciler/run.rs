@@ -50,6 +50,7 @@ impl<K: View> Call<K> {
         self.gone(&cx).await?;
         let raw = cx.raw().cloned();
         let Some(object) = cx.object()?.zip(raw) else {
+            self.setup.shared.sets.forget(cx.gvk(), cx.key());
             return Ok(Outcome::done());
         };
         let cx = Reconcile::new(cx, object, Arc::clone(&self.setup.shared));

@@ -38,7 +38,8 @@ pub(super) fn set(
     }
     condition["status"] = update.status.into();
     condition["reason"] = update.reason.as_str().into();
-    // Some kinds leave empty messages out, and some know no generation; that alone is no reason to write again and again.
+    // Some kinds leave empty messages out, and some know no generation; that alone is no reason to write again and
+    // again.
     let lacks = |name: &str| at.is_some() && was.get(name).is_none();
     if !(update.message.is_empty() && lacks("message")) {
         condition["message"] = update.message.as_str().into();
@@ -58,8 +59,8 @@ pub(super) fn set(
     Ok(Some(json!({"conditions": conditions})))
 }
 
-/// Returns the types of the conditions that whoever made `after` of `before` decided on: those that differ, and those with
-/// a reason of their own. One of ours that is the same was only carried along.
+/// Returns the types of the conditions that whoever made `after` of `before` decided on: those that differ, and those
+/// with a reason of their own. One of ours that is the same was only carried along.
 pub(super) fn decided(before: &Value, after: &Value) -> Vec<String> {
     let conditions = after.get("conditions").and_then(Value::as_array);
     let decided = |condition: &&Value| {

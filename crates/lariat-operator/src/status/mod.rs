@@ -65,8 +65,8 @@ impl<K: View> Reconcile<K> {
         self.status().update(change).await
     }
 
-    /// Sets one condition in `status.conditions`, by the rules of [`Conditions::set`], and leaves the others as they are.
-    /// Returns whether anything was written.
+    /// Sets one condition in `status.conditions`, by the rules of [`Conditions::set`], and leaves the others as they
+    /// are. Returns whether anything was written.
     ///
     /// Without an [observed generation](ConditionUpdate::observed) it is the one of the object this reconcile is about.
     ///
@@ -96,9 +96,10 @@ impl<K: View> Reconcile<K> {
 impl<K: View> Reconciler<K> {
     /// Tells of failures, and of success, in a condition of the object: `Ready`, say.
     ///
-    /// After a failure it is `False` for the reason `ReconcileError`, and its message is the error's text on one line, at
-    /// most 32768 characters of it. Mind what errors say: whoever reads the object reads them. After a success it is
-    /// `True` for the reason `Reconciled`, unless the call set this condition itself. A failed cleanup is told too.
+    /// After a failure it is `False` for the reason `ReconcileError`, and its message is the error's text on one
+    /// line, at most 32768 characters of it. Mind what errors say: whoever reads the object reads them. After a
+    /// success it is `True` for the reason `Reconciled`, unless the call set this condition itself. A failed cleanup
+    /// is told too.
     ///
     /// It is written only when it changes. Where nothing but the message does, it is written once a minute at most: a
     /// text with a time or a number in it would otherwise make every attempt a change that brings the next one. Errors

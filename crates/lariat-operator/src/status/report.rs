@@ -17,7 +17,8 @@ use crate::reconciler::Reconcile;
 const FAILED: &str = "ReconcileError";
 const RECONCILED: &str = "Reconciled";
 
-/// How long another message of the same failure is not worth a write. Every write is a change that calls the reconciler.
+/// How long another message of the same failure is not worth a write. Every write is a change that calls the
+/// reconciler.
 const MESSAGE_PERIOD: Duration = Duration::from_secs(60);
 
 /// How many times are kept before those that no longer matter are thrown away.

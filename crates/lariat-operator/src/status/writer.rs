@@ -19,10 +19,10 @@ use crate::wire::{Attempt, Changed, Wire, json_of};
 
 /// Writes the status of the object a reconcile is about; [`Reconcile::status`] begins it.
 ///
-/// By default a merge patch has only what differs from the newest state that is known, and when nothing does, nothing is
-/// sent. The state is named in the request: when it is not the newest after all, the newest is read and the difference
-/// worked out again, a few times. So a status is never written to another object of the same name, and what others write
-/// into other fields meanwhile is not lost.
+/// By default a merge patch has only what differs from the newest state that is known, and when nothing does, nothing
+/// is sent. The state is named in the request: when it is not the newest after all, the newest is read and the
+/// difference worked out again, a few times. So a status is never written to another object of the same name, and
+/// what others write into other fields meanwhile is not lost.
 ///
 /// What was written is the base of the next write in the same reconcile; [`Reconcile::newest`] returns it, while
 /// [`Reconcile::object`] stays as it is.
@@ -81,9 +81,9 @@ impl<K: View> StatusWriter<K> {
     ///
     /// # Errors
     ///
-    /// The object is gone ([`StatusError::is_not_found`]; a handler that passes this on is not called again for it). Its
-    /// kind has no status subresource. It changes faster than it can be written ([`StatusError::is_conflict`]), or the
-    /// API server refuses. What is given is not a JSON object.
+    /// The object is gone ([`StatusError::is_not_found`]; a handler that passes this on is not called again for it).
+    /// Its kind has no status subresource. It changes faster than it can be written ([`StatusError::is_conflict`]),
+    /// or the API server refuses. What is given is not a JSON object.
     ///
     /// # Cancel safety
     ///

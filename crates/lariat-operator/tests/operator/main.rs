@@ -2,6 +2,10 @@
 
 mod bench;
 
+mod apply_claims;
+mod apply_faults;
+mod apply_rig;
+mod apply_sets;
 mod cached_api;
 mod crd_faults;
 mod crds;

@@ -92,19 +92,19 @@ async fn nothing_is_written_and_everything_is_told() {
         format!("{of} patch demo.dev/v1 Widget default/a"),
         "    spec.size: 1 → 7".to_owned(),
         format!("{of} patch demo.dev/v1 Widget default/a (status)"),
-        "    status.size: - → 7".to_owned(),
+        "    status.size: (none) → 7".to_owned(),
         format!("{of} update demo.dev/v1 Widget default/a"),
-        "    metadata.labels[\"x.y/z\"]: - → \"1\"".to_owned(),
+        "    metadata.labels[\"x.y/z\"]: (none) → \"1\"".to_owned(),
         format!("{of} delete demo.dev/v1 Widget default/b"),
         format!("{of} deletecollection demo.dev/v1 Widget"),
         format!("{of} create v1 ConfigMap default/new"),
-        "    data.k: - → \"v\"".to_owned(),
-        "    metadata.name: - → \"new\"".to_owned(),
-        "    metadata.namespace: - → \"default\"".to_owned(),
+        "    data.k: (none) → \"v\"".to_owned(),
+        "    metadata.name: (none) → \"new\"".to_owned(),
+        "    metadata.namespace: (none) → \"default\"".to_owned(),
         format!("{of} patch v1 configmaps default/applied"),
-        "    data.k: - → \"v\"".to_owned(),
-        "    metadata.name: - → \"applied\"".to_owned(),
-        "    metadata.namespace: - → \"default\"".to_owned(),
+        "    data.k: (none) → \"v\"".to_owned(),
+        "    metadata.name: (none) → \"applied\"".to_owned(),
+        "    metadata.namespace: (none) → \"default\"".to_owned(),
     ];
     assert_eq!(lines(&operator.planned()), expected);
     assert_eq!(operator.take_planned().len(), 7);
@@ -143,7 +143,7 @@ async fn values_of_secrets_are_not_told() {
         text.contains("data.password: (hidden) → (hidden)"),
         "{text}"
     );
-    assert!(text.contains("data.password: - → (hidden)"), "{text}");
+    assert!(text.contains("data.password: (none) → (hidden)"), "{text}");
     assert_eq!(
         plan.iter()
             .filter(|write| write.refused().is_some())

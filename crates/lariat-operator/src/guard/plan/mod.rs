@@ -1,14 +1,12 @@
 //! Plans: what reconcilers would write.
 
 mod book;
-mod diff;
 mod receipt;
 mod write;
 
 use std::fmt;
 
 pub(crate) use book::Book;
-pub use diff::FieldChange;
 pub use write::PlannedWrite;
 
 use crate::operator::Operator;

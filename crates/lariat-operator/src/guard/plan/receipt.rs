@@ -8,8 +8,8 @@ use lariat_core::{Gvk, ObjectKey};
 use serde_json::{Map, Value};
 
 use super::book::Book;
-use super::diff::Diff;
 use super::write::What;
+use crate::diff::Diff;
 
 /// A rehearsal under way.
 pub(super) struct Receipt {

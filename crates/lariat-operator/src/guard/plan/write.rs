@@ -5,8 +5,7 @@ use std::fmt;
 use lariat_cache::WriteVerb;
 use lariat_core::{Gvk, ObjectKey};
 
-use super::FieldChange;
-use super::diff::Diff;
+use crate::diff::{Diff, FieldChange};
 
 /// A write that a reconciler would have made.
 #[derive(Debug, Clone)]

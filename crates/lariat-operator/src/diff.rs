@@ -1,12 +1,13 @@
-//! Which fields of an object change.
+//! Which fields of an object change, for people.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde_json::{Map, Value};
 
 /// A field that would change.
 ///
-/// Prints as `spec.replicas: 2 → 3`; a field that is not there is `-`.
+/// Prints as `spec.replicas: 2 → 3`; a field that is not there is `(none)`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldChange {
     path: String,
@@ -16,11 +17,11 @@ pub struct FieldChange {
 
 /// The fields that change between two states.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub(super) struct Diff {
-    pub(super) changes: Vec<FieldChange>,
+pub(crate) struct Diff {
+    pub(crate) changes: Vec<FieldChange>,
     /// How many more there are.
     left_out: usize,
-    hides: bool,
+    is_secret: bool,
 }
 
 /// How many fields are told of one object.
@@ -40,7 +41,7 @@ const UNTOLD: [&str; 6] = [
 ];
 
 impl FieldChange {
-    /// Returns where it is: `spec.containers[0].image`, `metadata.labels["app.kubernetes.io/name"]`.
+    /// Returns where it is: `spec.containers[web].image`, `metadata.labels["app.kubernetes.io/name"]`.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.path
@@ -62,7 +63,10 @@ impl FieldChange {
 
 impl fmt::Display for FieldChange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (old, new) = (self.before().unwrap_or("-"), self.after().unwrap_or("-"));
+        let (old, new) = (
+            self.before().unwrap_or("(none)"),
+            self.after().unwrap_or("(none)"),
+        );
         write!(f, "{}: {old} → {new}", self.path)
     }
 }
@@ -81,10 +85,10 @@ impl fmt::Display for Diff {
 }
 
 impl Diff {
-    /// Compares two states of an object; `hides` leaves out the values.
-    pub(super) fn of(old: &Value, new: &Value, hides: bool) -> Self {
+    /// Compares two states of an object; the values of a Secret are left out.
+    pub(crate) fn of(old: &Value, new: &Value, is_secret: bool) -> Self {
         let mut diff = Self {
-            hides,
+            is_secret,
             ..Self::default()
         };
         let (old, new) = (told(old), told(new));
@@ -117,8 +121,12 @@ impl Diff {
     }
 
     fn elements(&mut self, at: &str, old: &[Value], new: &[Value]) {
-        for number in 0..old.len().max(new.len()) {
-            self.value(&format!("{at}[{number}]"), old.get(number), new.get(number));
+        let named = by_name(old).zip(by_name(new));
+        let (old, new) = named.unwrap_or_else(|| (by_index(old), by_index(new)));
+        let places: BTreeSet<Place<'_>> = old.keys().chain(new.keys()).copied().collect();
+        for place in places {
+            let (old, new) = (old.get(&place).copied(), new.get(&place).copied());
+            self.value(&format!("{at}[{place}]"), old, new);
         }
     }
 
@@ -127,7 +135,7 @@ impl Diff {
             self.left_out += 1;
             return;
         }
-        let hides = self.hides;
+        let hides = self.is_secret && tells_values(at);
         let text = |value: &Value| match hides {
             true => "(hidden)".to_owned(),
             false => cut(value.to_string()),
@@ -163,6 +171,49 @@ fn field(at: &str, name: &str) -> String {
     }
 }
 
+/// Returns whether a field of a Secret tells values, as the annotation of `kubectl apply` does too.
+fn tells_values(at: &str) -> bool {
+    const OPEN: [&str; 5] = [
+        "metadata.name",
+        "metadata.labels",
+        "metadata.ownerReferences",
+        "type",
+        "immutable",
+    ];
+    !OPEN.iter().any(|open| at.starts_with(open))
+}
+
+/// Where an element of a list is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place<'a> {
+    Named(&'a str),
+    At(usize),
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(name) => f.write_str(name),
+            Self::At(at) => write!(f, "{at}"),
+        }
+    }
+}
+
+/// Returns elements by name, if each has one of its own, as containers and ports do.
+fn by_name(list: &[Value]) -> Option<BTreeMap<Place<'_>, &Value>> {
+    let named = list
+        .iter()
+        .map(|each| Some((Place::Named(each.get("name")?.as_str()?), each)));
+    let named: BTreeMap<Place<'_>, &Value> = named.collect::<Option<_>>()?;
+    (named.len() == list.len()).then_some(named)
+}
+
+/// Returns elements by their place.
+fn by_index(list: &[Value]) -> BTreeMap<Place<'_>, &Value> {
+    let places = list.iter().enumerate();
+    places.map(|(at, each)| (Place::At(at), each)).collect()
+}
+
 fn cut(text: String) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -190,10 +241,10 @@ mod tests {
             &old,
             &new,
             &[
-                "more: - → {}",
-                "spec.gone: \"y\" → -",
-                "spec.list[0][\"b.c/d\"]: - → 2",
-                "spec.list[1]: \"x\" → -",
+                "more: (none) → {}",
+                "spec.gone: \"y\" → (none)",
+                "spec.list[0][\"b.c/d\"]: (none) → 2",
+                "spec.list[1]: \"x\" → (none)",
                 "spec.replicas: 2 → 3",
             ],
         );
@@ -203,17 +254,42 @@ mod tests {
     fn what_the_server_keeps_for_itself_is_left_out() {
         let metadata = json!({"uid": "u", "resourceVersion": "1", "name": "a"});
         let new = json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata});
-        check(&json!({}), &new, &["metadata.name: - → \"a\""]);
+        check(&json!({}), &new, &["metadata.name: (none) → \"a\""]);
         check(&new, &new, &[]);
         check(&json!(null), &json!([1]), &[]);
     }
 
     #[test]
-    fn values_are_hidden_and_cut() {
-        let new = json!({"data": {"k": "geheim"}});
-        let diff = Diff::of(&json!({}), &new, true);
-        assert_eq!(diff.to_string(), "\n    data.k: - → (hidden)");
-        assert!(!format!("{diff:?}").contains("geheim"));
+    fn elements_with_names_are_told_by_them() {
+        let list = |image: &str| json!({"c": [{"name": "web", "image": image}, {"name": "log"}]});
+        let mut fewer = list("y");
+        fewer["c"].as_array_mut().unwrap().pop();
+        check(
+            &list("x"),
+            &fewer,
+            &[
+                "c[log].name: \"log\" → (none)",
+                "c[web].image: \"x\" → \"y\"",
+            ],
+        );
+    }
+
+    #[test]
+    fn values_of_secrets_are_hidden_wherever_they_are() {
+        let last = "kubectl.kubernetes.io/last-applied-configuration";
+        let old = json!({"data": {"a": "b2xk"}, "metadata": {"annotations": {last: "b2xk"}}});
+        let new = json!({"data": {"a": "bmV3", "b": "bmV3"}, "stringData": {"c": "bmV3"}});
+        let diff = Diff::of(&old, &new, true);
+        let text = format!("{diff}{diff:?}");
+        assert!(text.contains("data.b: (none) → (hidden)"), "{text}");
+        assert!(!text.contains("b2xk") && !text.contains("bmV3"), "{text}");
+        let labels = |value: &str| json!({"metadata": {"labels": {"a": value}}});
+        let diff = Diff::of(&labels("1"), &labels("2"), true);
+        assert_eq!(diff.to_string(), "\n    metadata.labels.a: \"1\" → \"2\"");
+    }
+
+    #[test]
+    fn long_values_are_cut() {
         let long = json!({"a": "ä".repeat(LONGEST)});
         let diff = Diff::of(&json!({}), &long, false);
         let new = diff.changes[0].after().unwrap().chars().count();

@@ -1,0 +1,270 @@
+//! What applying a set can fail with.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use lariat_cache::MapperError;
+use lariat_controller::HandlerError;
+use lariat_core::{Gvk, ObjectKey, debug_as_description, describe};
+
+use super::report::Applied;
+
+/// How many failures an error writes out.
+const WRITTEN: usize = 5;
+
+/// Objects of a set that could not be applied or pruned; all others were.
+///
+/// Returned from a reconciler with `?` it is tried again after a delay that grows, whatever failed.
+/// [`into_handler_error`](Self::into_handler_error) makes an error that is not tried again if that cannot help.
+pub struct ApplyError {
+    pub(super) set: String,
+    pub(super) failures: Vec<ObjectFailure>,
+    pub(super) applied: Applied,
+}
+
+/// An object that could not be applied or pruned, or a kind that could not be looked through.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct ObjectFailure {
+    /// The kind; of what has none, as much as is known.
+    pub gvk: Gvk,
+    /// The key; `None` if it is the kind that could not be looked through for what is to be pruned.
+    pub key: Option<ObjectKey>,
+    /// Why.
+    pub error: ObjectError,
+}
+
+/// Why an object could not be applied or pruned.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum ObjectError {
+    /// It is no object that could be applied.
+    #[error("it cannot be applied: {why}")]
+    Malformed {
+        /// What is missing or too much.
+        why: String,
+    },
+    /// The set has it twice. Neither is applied.
+    #[error("it is in the set more than once")]
+    Duplicate,
+    /// The kind has namespaces, and neither object nor owner name one.
+    #[error("it needs a namespace, since its owner has none")]
+    NoNamespace,
+    /// Where the kind is served is not known.
+    #[error(transparent)]
+    Mapper(#[from] MapperError),
+    /// The owner is in a namespace and the object is not in it, so a reference would be illegal, and the garbage
+    /// collector would delete the object.
+    #[error(
+        "it is outside of its owner's namespace {namespace:?} and cannot be owned; apply it in a set `without_owner`, \
+         and clean up with a finalizer"
+    )]
+    CannotOwn {
+        /// The owner's namespace.
+        namespace: String,
+    },
+    /// Another owner is its controller.
+    #[error(
+        "it exists and is controlled by {controller}; choose another name, or delete one of them"
+    )]
+    Controlled {
+        /// Kind and name of its controller.
+        controller: String,
+    },
+    /// Another set has it.
+    #[error("it belongs to the set {set:?} of the operator {operator:?}")]
+    OfAnotherSet {
+        /// The operator.
+        operator: String,
+        /// The set.
+        set: String,
+    },
+    /// It exists and nobody says that the owner made it.
+    #[error(
+        "it exists and is not this owner's; delete it, choose another name, or let the set adopt it (`Apply::adopts`)"
+    )]
+    NotOurs,
+    /// It is being deleted, and will be applied once it is gone.
+    #[error("it is being deleted; it is applied again once it is gone")]
+    Deleting,
+    /// It changed each time it was about to be deleted.
+    #[error("it changes faster than it can be deleted")]
+    Changing,
+    /// Others manage fields that are to be changed, and the set does not [force](super::Apply::force).
+    #[error("{}", conflicts_text(conflicts))]
+    Conflicts {
+        /// The fields.
+        conflicts: Vec<FieldConflict>,
+    },
+    /// Fields that cannot be changed differ.
+    #[error(
+        "fields that cannot be changed differ: {}; delete it, or let the set replace it (`Apply::on_immutable`)",
+        fields.join(", ")
+    )]
+    Immutable {
+        /// Their paths.
+        fields: Vec<String>,
+    },
+    /// The API server finds it invalid. What it says about a Secret is left out.
+    #[error("it is invalid: {why}")]
+    Invalid {
+        /// What is invalid.
+        why: String,
+    },
+    /// Nothing can be created in its namespace any more.
+    #[error("its namespace is being deleted")]
+    NamespaceTerminating,
+    /// The owner is gone, or another object has its name by now; nothing was applied.
+    #[error("it is gone; nothing was applied")]
+    OwnerGone,
+    /// The API server refused otherwise, or did not answer.
+    #[error("cannot {verb} it")]
+    Refused {
+        /// What was tried.
+        verb: &'static str,
+        /// Why.
+        source: Box<kube::Error>,
+    },
+    /// The API server answered with something else than an object.
+    #[error("the answer to {verb} is not an object")]
+    Unreadable {
+        /// What was tried.
+        verb: &'static str,
+    },
+}
+
+debug_as_description!(ApplyError, ObjectError);
+
+/// A field somebody else manages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FieldConflict {
+    /// The path.
+    pub field: String,
+    /// Who manages it, in the API server's words.
+    pub manager: String,
+}
+
+fn conflicts_text(conflicts: &[FieldConflict]) -> String {
+    let each = conflicts
+        .iter()
+        .map(|conflict| format!("{} ({})", conflict.field, conflict.manager));
+    let fields: Vec<String> = each.collect();
+    let fields = fields.join(", ");
+    format!("others manage {fields}; leave the fields out, or take them over (`Apply::force`)")
+}
+
+impl ObjectError {
+    /// Returns whether trying again cannot help: something has to be changed first.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        matches!(
+            self,
+            Self::Malformed { .. }
+                | Self::Duplicate
+                | Self::NoNamespace
+                | Self::CannotOwn { .. }
+                | Self::Immutable { .. }
+                | Self::Invalid { .. }
+                | Self::OwnerGone
+        )
+    }
+
+    /// Returns how long the API server asks to wait.
+    fn retry_after(&self) -> Option<Duration> {
+        let Self::Refused { source, .. } = self else {
+            return None;
+        };
+        let kube::Error::Api(status) = &**source else {
+            return None;
+        };
+        let seconds = status.details.as_ref()?.retry_after_seconds;
+        (seconds > 0).then(|| Duration::from_secs(seconds.into()))
+    }
+}
+
+impl ObjectFailure {
+    pub(super) fn new(gvk: &Gvk, key: &ObjectKey, error: ObjectError) -> Self {
+        Self {
+            gvk: gvk.clone(),
+            key: Some(key.clone()),
+            error,
+        }
+    }
+}
+
+impl fmt::Display for ObjectFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let error = describe(&self.error);
+        match &self.key {
+            Some(key) => write!(f, "{} {key}: {error}", self.gvk),
+            None => write!(f, "all {}: {error}", self.gvk),
+        }
+    }
+}
+
+impl ApplyError {
+    /// Returns what failed.
+    #[must_use]
+    pub fn failures(&self) -> &[ObjectFailure] {
+        &self.failures
+    }
+
+    /// Returns what went well.
+    #[must_use]
+    pub fn applied(&self) -> &Applied {
+        &self.applied
+    }
+
+    /// Returns whether trying again cannot help with any of the failures.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        self.failures
+            .iter()
+            .all(|failure| failure.error.is_terminal())
+    }
+
+    /// Makes a handler's error of it: one that is not tried again if [that cannot help](Self::is_terminal), else one
+    /// that waits for as long as the API server asked, if it did.
+    #[must_use]
+    pub fn into_handler_error(self) -> HandlerError {
+        if self.is_terminal() {
+            return HandlerError::terminal(self);
+        }
+        let delays = self.failures.iter();
+        let delay = delays.filter_map(|each| each.error.retry_after()).max();
+        match delay {
+            Some(delay) => HandlerError::from(self).retry_after(delay),
+            None => self.into(),
+        }
+    }
+}
+
+impl fmt::Display for ApplyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.failures.len();
+        let objects = if count == 1 { "object" } else { "objects" };
+        write!(
+            f,
+            "cannot apply {count} {objects} of the set {:?}",
+            self.set
+        )?;
+        let mut before = ": ";
+        for failure in self.failures.iter().take(WRITTEN) {
+            write!(f, "{before}{failure}")?;
+            before = "; ";
+        }
+        match count.saturating_sub(WRITTEN) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+impl Error for ApplyError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        let first = self.failures.first()?;
+        Some(&first.error)
+    }
+}

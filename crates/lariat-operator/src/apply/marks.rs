@@ -1,0 +1,167 @@
+//! The labels by which the objects of a set are found, and what they say of an object.
+
+use lariat_cache::CachedObject;
+use lariat_core::{Labels, Uid};
+
+use super::meta::Meta;
+
+/// The uid of the owner.
+pub(super) const OWNER_UID: &str = "lariat.dev/owner-uid";
+/// The operator that applies the set.
+pub(super) const OPERATOR: &str = "lariat.dev/operator";
+/// The set's name.
+pub(super) const SET: &str = "lariat.dev/set";
+
+const LONGEST: usize = 63;
+
+/// Which objects are members of a set: the values of their labels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Marks {
+    pub(super) owner_uid: String,
+    pub(super) operator: String,
+    pub(super) set: String,
+    /// Names the set had before.
+    pub(super) former: Vec<String>,
+}
+
+impl Marks {
+    pub(super) fn new(owner: &Uid, operator: &str, set: &str) -> Self {
+        Self {
+            owner_uid: owner.to_string(),
+            operator: label_value(operator),
+            set: label_value(set),
+            former: Vec::new(),
+        }
+    }
+
+    /// Returns the selector of the members.
+    pub(super) fn selector(&self) -> String {
+        let sets: Vec<&str> = self.sets().collect();
+        let sets = sets.join(",");
+        let (uid, operator) = (&self.owner_uid, &self.operator);
+        format!("{OWNER_UID}={uid},{OPERATOR}={operator},{SET} in ({sets})")
+    }
+
+    fn sets(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&*self.set).chain(self.former.iter().map(|name| &**name))
+    }
+
+    /// Returns the labels of a member.
+    pub(super) fn labels(&self) -> [(&'static str, &str); 3] {
+        [
+            (OWNER_UID, &self.owner_uid),
+            (OPERATOR, &self.operator),
+            (SET, &self.set),
+        ]
+    }
+
+    /// Returns what an object's labels say.
+    pub(super) fn read(&self, found: &Found) -> Membership {
+        let (Some(owner), Some(operator), Some(set)) =
+            (&found.owner_uid, &found.operator, &found.set)
+        else {
+            return Membership::None;
+        };
+        if *owner != self.owner_uid {
+            return Membership::OfAnotherOwner;
+        }
+        if *operator == self.operator && self.sets().any(|name| name == set) {
+            return Membership::Ours;
+        }
+        Membership::OfAnotherSet {
+            operator: operator.clone(),
+            set: set.clone(),
+        }
+    }
+}
+
+/// What an object's labels say about sets.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Membership {
+    None,
+    Ours,
+    OfAnotherOwner,
+    OfAnotherSet { operator: String, set: String },
+}
+
+/// The labels of sets that an object has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Found {
+    owner_uid: Option<String>,
+    operator: Option<String>,
+    set: Option<String>,
+}
+
+impl Found {
+    fn new<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Self {
+        let get = |name| get(name).map(str::to_owned);
+        Self {
+            owner_uid: get(OWNER_UID),
+            operator: get(OPERATOR),
+            set: get(SET),
+        }
+    }
+}
+
+impl From<&CachedObject> for Found {
+    fn from(object: &CachedObject) -> Self {
+        Self::new(|name| object.labels().get(name))
+    }
+}
+
+impl From<&Meta> for Found {
+    fn from(meta: &Meta) -> Self {
+        Self::new(|name| meta.labels.get(name).map(|value| &**value))
+    }
+}
+
+/// Makes a value of a label of a name: the name itself where that is one, else what is left of it and a hash.
+///
+/// The result is the same in every process and version, because sets are found by it.
+pub(super) fn label_value(name: &str) -> String {
+    if !name.is_empty() && Labels::check_value(name).is_ok() {
+        return name.to_owned();
+    }
+    let hash = format!("{:016x}", fnv(name));
+    let keep = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let kept = name.chars().map(|c| if keep(c) { c } else { '-' });
+    let kept: String = kept.take(LONGEST - hash.len() - 1).collect();
+    let kept = kept.trim_start_matches(|c: char| !c.is_ascii_alphanumeric());
+    match kept {
+        "" => hash,
+        kept => format!("{kept}-{hash}"),
+    }
+}
+
+/// The hash FNV-1a, which unlike the standard library's never changes.
+fn fnv(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_no_label_values_get_a_hash_and_stay_apart() {
+        assert_eq!(label_value("widgets"), "widgets");
+        let long = "x".repeat(100);
+        for name in ["", "a/b", "-a", "ä", &long] {
+            let value = label_value(name);
+            assert!(Labels::check_value(&value).is_ok(), "{name} → {value}");
+            assert!(!value.is_empty());
+        }
+        assert_ne!(label_value("a/b"), label_value("a:b"));
+        assert_eq!(label_value("a/b"), "a-b-e620c3190468cf61");
+    }
+
+    #[test]
+    fn the_selector_finds_former_names_too() {
+        let mut marks = Marks::new(&Uid::new("u"), "op", "new");
+        marks.former.push("old".to_owned());
+        let expected = "lariat.dev/owner-uid=u,lariat.dev/operator=op,lariat.dev/set in (new,old)";
+        assert_eq!(marks.selector(), expected);
+    }
+}

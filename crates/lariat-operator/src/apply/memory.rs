@@ -1,0 +1,243 @@
+//! What was applied and how the API server answered, so that nothing needs to be sent while nothing changes.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use lariat_cache::CachedObject;
+use lariat_core::{Gvk, ObjectKey, ResourceVersion, Uid};
+use parking_lot::Mutex;
+use serde_json::Value;
+
+/// The memory of an operator. It is as large as the sets of the owners that exist.
+#[derive(Default)]
+pub(crate) struct Memory {
+    owners: Mutex<HashMap<(Gvk, ObjectKey), OfOwner>>,
+}
+
+struct OfOwner {
+    uid: Uid,
+    sets: HashMap<String, HashMap<(Gvk, ObjectKey), Entry>>,
+}
+
+/// What was wanted of an object, and its state when it was just so.
+#[derive(Clone)]
+struct Entry {
+    wanted: u64,
+    uid: Uid,
+    version: ResourceVersion,
+    content: Content,
+}
+
+/// Hashes of an object without what changes with each write.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Content {
+    /// The metadata, of an object with a generation, which grows with all that is neither metadata nor status.
+    metadata: Option<u64>,
+    /// The object without its status.
+    whole: Option<u64>,
+}
+
+/// The place of a set in the memory.
+pub(super) struct Place<'a> {
+    pub(super) memory: &'a Memory,
+    pub(super) owner: (&'a Gvk, &'a CachedObject),
+    pub(super) set: &'a str,
+}
+
+impl Memory {
+    /// Forgets an owner.
+    pub(crate) fn forget(&self, gvk: &Gvk, key: &ObjectKey) {
+        let mut owners = self.owners.lock();
+        if !owners.is_empty() {
+            owners.remove(&(gvk.clone(), key.clone()));
+        }
+    }
+
+    /// Returns how many objects are remembered.
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        let owners = self.owners.lock();
+        let sets = owners.values().flat_map(|owner| owner.sets.values());
+        sets.map(HashMap::len).sum()
+    }
+}
+
+impl Place<'_> {
+    fn with<T>(&self, look: impl FnOnce(&mut HashMap<(Gvk, ObjectKey), Entry>) -> T) -> T {
+        let (gvk, owner) = self.owner;
+        let mut owners = self.memory.owners.lock();
+        let entry = owners.entry((gvk.clone(), owner.key().clone()));
+        let of_owner = entry.or_insert_with(|| OfOwner {
+            uid: owner.uid().clone(),
+            sets: HashMap::new(),
+        });
+        if of_owner.uid != *owner.uid() {
+            of_owner.uid = owner.uid().clone();
+            of_owner.sets.clear();
+        }
+        look(of_owner.sets.entry(self.set.to_owned()).or_default())
+    }
+
+    /// Returns whether an object is still as it was when the same was applied; its status may differ.
+    pub(super) fn is_as_applied(
+        &self,
+        id: &(Gvk, ObjectKey),
+        wanted: u64,
+        now: &CachedObject,
+    ) -> bool {
+        let Some(entry) = self.with(|entries| entries.get(id).cloned()) else {
+            return false;
+        };
+        if entry.wanted != wanted || entry.uid != *now.uid() {
+            return false;
+        }
+        if entry.version == *now.version() {
+            return true;
+        }
+        // A new status is a new version too.
+        if !Content::of_cached(now).is_same(entry.content) {
+            return false;
+        }
+        let version = now.version().clone();
+        self.with(|entries| entries.insert(id.clone(), Entry { version, ..entry }));
+        true
+    }
+
+    /// Remembers the answer to what was applied.
+    pub(super) fn remember(
+        &self,
+        id: &(Gvk, ObjectKey),
+        wanted: u64,
+        answer: (&Uid, &ResourceVersion, &str),
+    ) {
+        let (uid, version, json) = answer;
+        let entry = Entry {
+            wanted,
+            uid: uid.clone(),
+            version: version.clone(),
+            content: Content::of(json.as_bytes()),
+        };
+        self.with(|entries| entries.insert(id.clone(), entry));
+    }
+
+    /// Forgets all objects that are not wanted any more.
+    pub(super) fn keep(&self, is_wanted: impl Fn(&(Gvk, ObjectKey)) -> bool) {
+        self.with(|entries| entries.retain(|id, _| is_wanted(id)));
+    }
+}
+
+/// Returns a hash of what is wanted. It means something in this process only.
+pub(super) fn hash(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    bytes.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl Content {
+    fn of_cached(object: &CachedObject) -> Self {
+        let Some(json) = object.json() else {
+            return Self::default();
+        };
+        let mut content = Self::of(&json);
+        if !object.has_content() {
+            // What is cached is the metadata, and looks like an object without anything else.
+            content.whole = None;
+        }
+        content
+    }
+
+    /// Reads an object; nothing of one that does not parse.
+    fn of(json: &[u8]) -> Self {
+        Self::read(json).unwrap_or_default()
+    }
+
+    fn read(json: &[u8]) -> Option<Self> {
+        let mut value: Value = serde_json::from_slice(json).ok()?;
+        let object = value.as_object_mut()?;
+        object.remove("status");
+        let metadata = object.get_mut("metadata")?.as_object_mut()?;
+        metadata.remove("resourceVersion");
+        metadata.remove("managedFields");
+        let has_generation = metadata.contains_key("generation");
+        let of_metadata = serde_json::to_vec(metadata).ok()?;
+        let whole = serde_json::to_vec(&value).ok()?;
+        Some(Self {
+            metadata: has_generation.then(|| hash(&of_metadata)),
+            whole: Some(hash(&whole)),
+        })
+    }
+
+    fn is_same(self, other: Self) -> bool {
+        let same = |a: Option<u64>, b| a.is_some() && a == b;
+        same(self.metadata, other.metadata) || same(self.whole, other.whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lariat_core::RawObject;
+    use serde_json::json;
+
+    fn object(value: &Value) -> CachedObject {
+        let json = value.to_string();
+        let gvk = Gvk::new("", "v1", "Pod");
+        CachedObject::new(RawObject::parse(json.as_bytes(), &gvk).unwrap())
+    }
+
+    fn pod(uid: &str, version: &str, image: &str, phase: &str) -> Value {
+        json!({"apiVersion": "v1", "kind": "Pod", "spec": {"image": image}, "status": {"phase": phase},
+            "metadata": {"name": "a", "namespace": "n", "uid": uid, "resourceVersion": version}})
+    }
+
+    #[test]
+    fn a_new_status_is_no_drift_and_everything_else_is() {
+        let memory = Memory::default();
+        let gvk = Gvk::new("", "v1", "Pod");
+        let owner = object(&pod("owner", "1", "x", "y"));
+        let place = Place {
+            memory: &memory,
+            owner: (&gvk, &owner),
+            set: "s",
+        };
+        let id = (gvk.clone(), ObjectKey::namespaced("n", "a"));
+        let answer = pod("u", "5", "one", "Pending");
+        let version = ResourceVersion::new("5");
+        place.remember(&id, 7, (&Uid::new("u"), &version, &answer.to_string()));
+        let is_as_applied = |wanted, value| place.is_as_applied(&id, wanted, &object(&value));
+        assert!(is_as_applied(7, pod("u", "5", "one", "Pending")));
+        assert!(is_as_applied(7, pod("u", "6", "one", "Running")));
+        assert!(!is_as_applied(8, pod("u", "6", "one", "Running")));
+        assert!(!is_as_applied(7, pod("u", "7", "two", "Running")));
+        assert!(!is_as_applied(7, pod("v", "6", "one", "Running")));
+        // Another owner under the same name knows nothing of it.
+        let recreated = object(&pod("again", "9", "x", "y"));
+        let place = Place {
+            owner: (&gvk, &recreated),
+            ..place
+        };
+        assert!(!place.is_as_applied(&id, 7, &object(&pod("u", "6", "one", "Running"))));
+    }
+
+    #[test]
+    fn owners_and_objects_are_forgotten() {
+        let memory = Memory::default();
+        let gvk = Gvk::new("", "v1", "Pod");
+        let owner = object(&pod("owner", "1", "x", "y"));
+        let place = Place {
+            memory: &memory,
+            owner: (&gvk, &owner),
+            set: "s",
+        };
+        for name in ["a", "b"] {
+            let id = (gvk.clone(), ObjectKey::cluster(name));
+            let version = ResourceVersion::new("1");
+            place.remember(&id, 7, (&Uid::new("u"), &version, "{}"));
+        }
+        assert_eq!(memory.len(), 2);
+        place.keep(|(_, key)| key.name() == "a");
+        assert_eq!(memory.len(), 1);
+        memory.forget(&gvk, owner.key());
+        assert_eq!(memory.len(), 0);
+    }
+}

@@ -1,0 +1,138 @@
+//! What is read of the objects the API server answers with.
+
+use std::collections::BTreeMap;
+
+use lariat_core::{OwnerRef, ResourceVersion, Uid};
+use serde::Deserialize;
+
+use super::marks::Found;
+use lariat_cache::CachedObject;
+
+/// The metadata of an object.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Meta {
+    #[serde(default)]
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) namespace: Option<String>,
+    #[serde(default)]
+    pub(super) uid: String,
+    #[serde(default)]
+    pub(super) resource_version: String,
+    #[serde(default)]
+    pub(super) deletion_timestamp: Option<String>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) labels: BTreeMap<String, String>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) owner_references: Vec<Reference>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) managed_fields: Vec<Manager>,
+}
+
+/// An entry of `metadata.ownerReferences`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Reference {
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    pub(super) uid: String,
+    #[serde(default)]
+    controller: Option<bool>,
+}
+
+/// An entry of `metadata.managedFields`.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Manager {
+    #[serde(default)]
+    manager: String,
+    #[serde(default)]
+    operation: String,
+}
+
+/// An object of which only the metadata matters.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Partial {
+    #[serde(default)]
+    pub(super) metadata: Meta,
+}
+
+/// A page of a list.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Page {
+    #[serde(default)]
+    pub(super) metadata: PageMeta,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) items: Vec<Partial>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct PageMeta {
+    #[serde(default, rename = "continue")]
+    pub(super) next: Option<String>,
+}
+
+fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+impl Meta {
+    /// Returns whether a manager has applied the object.
+    pub(super) fn is_applied_by(&self, name: &str) -> bool {
+        let mut managers = self.managed_fields.iter();
+        managers.any(|each| each.manager == name && each.operation == "Apply")
+    }
+}
+
+/// What is there under the name of an object that is wanted.
+#[derive(Debug)]
+pub(super) struct Existing {
+    pub(super) uid: Uid,
+    pub(super) version: ResourceVersion,
+    pub(super) is_deleting: bool,
+    /// The owner that says it is the controller, and its uid.
+    pub(super) controller: Option<(String, Uid)>,
+    pub(super) marks: Found,
+}
+
+impl From<&CachedObject> for Existing {
+    fn from(object: &CachedObject) -> Self {
+        let controller = object.owners().iter().find(|owner| owner.is_controller());
+        let named = |owner: &OwnerRef| {
+            let name = format!("{} {}", owner.kind(), owner.name());
+            (name, owner.uid().clone())
+        };
+        Self {
+            uid: object.uid().clone(),
+            version: object.version().clone(),
+            is_deleting: object.is_deleting(),
+            controller: controller.map(named),
+            marks: Found::from(object),
+        }
+    }
+}
+
+impl From<&Meta> for Existing {
+    fn from(meta: &Meta) -> Self {
+        let mut owners = meta.owner_references.iter();
+        let controller = owners.find(|owner| owner.controller == Some(true));
+        let named = |owner: &Reference| {
+            let name = format!("{} {}", owner.kind, owner.name);
+            (name, Uid::new(&owner.uid))
+        };
+        Self {
+            uid: Uid::new(&meta.uid),
+            version: ResourceVersion::new(&meta.resource_version),
+            is_deleting: meta.deletion_timestamp.is_some(),
+            controller: controller.map(named),
+            marks: Found::from(meta),
+        }
+    }
+}

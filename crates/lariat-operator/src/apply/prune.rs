@@ -1,0 +1,197 @@
+//! Deleting what is not wanted any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::FutureExt;
+use kube::api::Preconditions;
+use lariat_cache::Query;
+use lariat_core::{Gvk, LabelSelector, ObjectKey, ResourceKind, Scope};
+
+use super::error::{ObjectError, ObjectFailure};
+use super::marks::{Found, Membership};
+use super::meta::{Existing, Meta};
+use super::object::bounded;
+use super::order::rank;
+use super::report::{Action, Applied};
+use super::resolve::{Target, identity};
+use super::send::Endpoint;
+use super::set::Run;
+
+/// How often a deletion is tried while the object changes.
+const TRIES: usize = 4;
+
+/// An object with the labels of the set that is not wanted.
+pub(super) struct Surplus {
+    pub(super) resource: ResourceKind,
+    pub(super) key: ObjectKey,
+    /// What a list said.
+    meta: Option<Meta>,
+}
+
+/// What there is to be pruned.
+#[derive(Default)]
+pub(super) struct Surplusses {
+    pub(super) objects: Vec<Surplus>,
+    pub(super) failures: Vec<ObjectFailure>,
+}
+
+impl Run<'_> {
+    /// Deletes what is not wanted any more, in the reverse order of what is applied; returns what failed.
+    pub(super) async fn prune(
+        &self,
+        known: &BTreeSet<Gvk>,
+        targets: &[Target],
+        applied: &mut Applied,
+    ) -> Vec<ObjectFailure> {
+        let Surplusses {
+            objects,
+            mut failures,
+        } = self.surplus(known, targets).await;
+        let mut left: BTreeSet<Gvk> = targets.iter().map(|each| each.gvk().clone()).collect();
+        let same_rank = |a: &Surplus, b: &Surplus| rank(a.resource.gvk()) == rank(b.resource.gvk());
+        for group in objects.chunk_by(same_rank) {
+            let calls = group.iter().map(|each| self.prune_object(each).boxed());
+            let results = bounded(calls.collect()).await;
+            for (each, result) in group.iter().zip(results) {
+                let gvk = each.resource.gvk();
+                match result {
+                    Ok(false) => continue,
+                    Ok(true) => applied.add(gvk, &each.key, Action::Pruned),
+                    Err(error) => failures.push(ObjectFailure::new(gvk, &each.key, error)),
+                }
+                left.insert(gvk.clone());
+            }
+        }
+        if failures.is_empty() {
+            self.forget_kinds(known, &left).await;
+        }
+        failures
+    }
+
+    /// Returns what has the labels of the set and is not wanted.
+    pub(super) async fn surplus(&self, known: &BTreeSet<Gvk>, targets: &[Target]) -> Surplusses {
+        let wanted: BTreeSet<_> = targets.iter().map(Target::identity).collect();
+        let mut surplus = Surplusses::default();
+        for gvk in self.kinds_to_prune(known, targets) {
+            match self.members(&gvk).await {
+                Ok(members) => {
+                    let is_surplus = |each: &Surplus| {
+                        !wanted.contains(&identity(each.resource.gvk(), &each.key))
+                    };
+                    surplus
+                        .objects
+                        .extend(members.into_iter().filter(is_surplus));
+                }
+                // There are no objects of a kind that is not served.
+                Err(ObjectError::Mapper(error)) if error.is_unknown() => {}
+                Err(error) if error.has_code(404) => {}
+                Err(error) => {
+                    let key = None;
+                    surplus.failures.push(ObjectFailure { gvk, key, error });
+                }
+            }
+        }
+        surplus
+    }
+
+    /// Returns the kinds to be looked through, last ones first. Of the versions of a kind one is enough.
+    fn kinds_to_prune(&self, known: &BTreeSet<Gvk>, targets: &[Target]) -> Vec<Gvk> {
+        let wanted = targets.iter().map(Target::gvk);
+        let all = wanted.chain(&self.set.options.prunes).chain(known);
+        let mut kinds: BTreeMap<(&str, &str), &Gvk> = BTreeMap::new();
+        for gvk in all {
+            kinds.entry((gvk.group(), gvk.kind())).or_insert(gvk);
+        }
+        let mut kinds: Vec<Gvk> = kinds.into_values().cloned().collect();
+        kinds.sort_by_key(|gvk| std::cmp::Reverse(rank(gvk)));
+        kinds
+    }
+
+    /// Returns the objects of a kind that have the labels of the set.
+    async fn members(&self, gvk: &Gvk) -> Result<Vec<Surplus>, ObjectError> {
+        let client = self.set.shared.caches.clients().for_kind(gvk);
+        let resource = client.resource().await?;
+        let owned = self.set.options.owned && resource.scope() == Scope::Namespaced;
+        let namespace = self.set.owner.key().namespace().filter(|_| owned);
+        let selector = self.set.marks.selector();
+        if let Some(informer) = self.cache_of(gvk, namespace)
+            && let Ok(labels) = selector.parse::<LabelSelector>()
+        {
+            let query = namespace.map_or_else(Query::all, Query::in_namespace);
+            let members = informer.store().select(&query.labels(labels));
+            let surplus = |key: &ObjectKey| Surplus {
+                resource: resource.clone(),
+                key: key.clone(),
+                meta: None,
+            };
+            return Ok(members.iter().map(|each| surplus(each.key())).collect());
+        }
+        let endpoint = Endpoint {
+            client: &self.set.client,
+            resource: &resource,
+            namespace,
+        };
+        let members = endpoint.list(&selector).await?;
+        let surplus = |meta: Meta| Surplus {
+            resource: resource.clone(),
+            key: ObjectKey::namespaced(meta.namespace.as_deref().unwrap_or_default(), &meta.name),
+            meta: Some(meta),
+        };
+        Ok(members.into_iter().map(surplus).collect())
+    }
+
+    /// Deletes an object, if it is the set's; returns whether it was.
+    async fn prune_object(&self, surplus: &Surplus) -> Result<bool, ObjectError> {
+        let endpoint = Endpoint::new(&self.set.client, &surplus.resource, &surplus.key);
+        let name = surplus.key.name();
+        let mut told = surplus.meta.clone();
+        for _ in 0..TRIES {
+            let meta = match told.take() {
+                Some(meta) => Some(meta),
+                None => endpoint.metadata(name).await?,
+            };
+            let Some(meta) = meta.filter(|meta| self.may_delete(surplus, meta)) else {
+                return Ok(false);
+            };
+            if meta.deletion_timestamp.is_some() {
+                return Ok(true);
+            }
+            // The very state that was looked at.
+            let state = Preconditions {
+                uid: Some(meta.uid),
+                resource_version: Some(meta.resource_version),
+            };
+            if endpoint.delete(name, state).await? {
+                return Ok(true);
+            }
+        }
+        Err(ObjectError::Changing)
+    }
+
+    /// Returns whether an object is the set's: by its labels, by its controller, and because this operator applied
+    /// it. Copies of objects have the labels of the original.
+    pub(super) fn may_delete(&self, surplus: &Surplus, meta: &Meta) -> bool {
+        let is_member = self.set.marks.read(&Found::from(meta)) == Membership::Ours;
+        let controller = Existing::from(meta).controller;
+        let owner = self.set.owner.uid();
+        let is_of_others = controller.is_some_and(|(_, uid)| uid != *owner);
+        let is_ours = is_member && !is_of_others && meta.is_applied_by(&self.set.shared.name);
+        if !is_ours {
+            let (gvk, key) = (surplus.resource.gvk(), &surplus.key);
+            tracing::debug!(%gvk, %key, "not pruned: it has the labels of the set, but was not applied by it");
+        }
+        is_ours
+    }
+
+    /// Returns whether an object is the set's, and not gone yet.
+    pub(super) async fn would_delete(&self, surplus: &Surplus) -> Result<bool, ObjectError> {
+        let meta = match &surplus.meta {
+            Some(meta) => Some(meta.clone()),
+            None => {
+                let endpoint = Endpoint::new(&self.set.client, &surplus.resource, &surplus.key);
+                endpoint.metadata(surplus.key.name()).await?
+            }
+        };
+        Ok(meta.is_some_and(|meta| self.may_delete(surplus, &meta)))
+    }
+}

@@ -1,0 +1,194 @@
+//! From what is wanted to what is sent: where each object is served, whose it is, and its JSON.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
+use serde_json::{Map, Value, json};
+
+use super::desired::{Desired, Wanted};
+use super::error::{ObjectError, ObjectFailure};
+use super::memory;
+use super::order::rank;
+use super::owner::controller_reference;
+use super::set::{Apply, Run};
+
+/// An object that is to be applied.
+#[derive(Debug)]
+pub(super) struct Target {
+    pub(super) resource: ResourceKind,
+    pub(super) key: ObjectKey,
+    pub(super) object: Value,
+    /// A hash of the object.
+    pub(super) hash: u64,
+    pub(super) rank: usize,
+}
+
+impl Target {
+    pub(super) fn gvk(&self) -> &Gvk {
+        self.resource.gvk()
+    }
+
+    pub(super) fn id(&self) -> (Gvk, ObjectKey) {
+        (self.gvk().clone(), self.key.clone())
+    }
+
+    /// Returns what tells the object from others: the versions of a kind show the same objects.
+    pub(super) fn identity(&self) -> (&str, &str, &str) {
+        identity(self.gvk(), &self.key)
+    }
+
+    pub(super) fn failed(&self, error: ObjectError) -> ObjectFailure {
+        ObjectFailure::new(self.gvk(), &self.key, error)
+    }
+}
+
+pub(super) fn identity<'a>(gvk: &'a Gvk, key: &'a ObjectKey) -> (&'a str, &'a str, &'a str) {
+    (gvk.group(), gvk.kind(), key.as_str())
+}
+
+impl Run<'_> {
+    /// Makes out all objects; those for which that fails are told.
+    pub(super) async fn resolve(&self, desired: Desired) -> (Vec<Target>, Vec<ObjectFailure>) {
+        let (mut targets, mut failures) = (Vec::new(), Vec::new());
+        for wanted in desired.into_wanted() {
+            match wanted {
+                Ok(wanted) => match self.target(wanted).await {
+                    Ok(target) => targets.push(target),
+                    Err(failure) => failures.push(failure),
+                },
+                Err(misfit) => {
+                    let key = key_of(misfit.namespace.as_deref(), &misfit.name);
+                    let error = malformed(&misfit.why);
+                    failures.push(ObjectFailure::new(&misfit.gvk, &key, error));
+                }
+            }
+        }
+        let targets = without_duplicates(targets, &mut failures);
+        (targets, failures)
+    }
+
+    async fn target(&self, wanted: Wanted) -> Result<Target, ObjectFailure> {
+        let Wanted {
+            gvk,
+            namespace,
+            name,
+            object,
+        } = wanted;
+        let as_written = key_of(namespace.as_deref(), &name);
+        let failed = |error| ObjectFailure::new(&gvk, &as_written, error);
+        let client = self.set.shared.caches.clients().for_kind(&gvk);
+        let resource = client.resource().await;
+        let resource = resource.map_err(|error| failed(error.into()))?;
+        let owner_namespace = self.set.owner.key().namespace();
+        let key = match (resource.scope(), namespace.as_deref().or(owner_namespace)) {
+            (Scope::Cluster, _) => ObjectKey::cluster(&name),
+            (Scope::Namespaced, Some(namespace)) => ObjectKey::namespaced(namespace, &name),
+            (Scope::Namespaced, None) => return Err(failed(ObjectError::NoNamespace)),
+        };
+        let object = self.set.signed(object, &key);
+        let object = object.map_err(|error| ObjectFailure::new(&gvk, &key, error))?;
+        Ok(Target {
+            hash: memory::hash(object.to_string().as_bytes()),
+            rank: rank(&gvk),
+            resource,
+            key,
+            object,
+        })
+    }
+}
+
+impl Apply {
+    /// Adds what makes an object a member of the set.
+    fn signed(
+        &self,
+        mut object: Map<String, Value>,
+        key: &ObjectKey,
+    ) -> Result<Value, ObjectError> {
+        let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else {
+            return Err(malformed("`metadata` is not an object"));
+        };
+        match key.namespace() {
+            Some(namespace) => metadata.insert("namespace".to_owned(), json!(namespace)),
+            None => metadata.remove("namespace"),
+        };
+        let labels = metadata.entry("labels").or_insert(Value::Null);
+        if labels.is_null() {
+            *labels = json!({});
+        }
+        let Some(labels) = labels.as_object_mut() else {
+            return Err(malformed("`metadata.labels` is not an object"));
+        };
+        for (name, value) in self.marks.labels() {
+            labels.insert(name.to_owned(), json!(value));
+        }
+        self.add_reference(metadata, key)?;
+        Ok(Value::Object(object))
+    }
+
+    fn add_reference(
+        &self,
+        metadata: &mut Map<String, Value>,
+        key: &ObjectKey,
+    ) -> Result<(), ObjectError> {
+        if !self.options.owned {
+            return Ok(());
+        }
+        if let Some(namespace) = self.owner.key().namespace()
+            && key.namespace() != Some(namespace)
+        {
+            let namespace = namespace.to_owned();
+            return Err(ObjectError::CannotOwn { namespace });
+        }
+        let references = metadata.entry("ownerReferences").or_insert(Value::Null);
+        if references.is_null() {
+            *references = json!([]);
+        }
+        let Some(references) = references.as_array_mut() else {
+            return Err(malformed("`metadata.ownerReferences` is not a list"));
+        };
+        let own: OwnerReference = controller_reference(&self.owner_gvk, &self.owner);
+        references.retain(|each| each["uid"] != own.uid);
+        if references.iter().any(|each| each["controller"] == true) {
+            return Err(malformed(
+                "it names another controller in its `metadata.ownerReferences`",
+            ));
+        }
+        references.push(json!(own));
+        Ok(())
+    }
+}
+
+fn malformed(why: &str) -> ObjectError {
+    let why = why.to_owned();
+    ObjectError::Malformed { why }
+}
+
+fn key_of(namespace: Option<&str>, name: &str) -> ObjectKey {
+    ObjectKey::namespaced(namespace.unwrap_or_default(), name)
+}
+
+/// Takes out objects that are wanted more than once, each being an error, and sorts the others by rank; those of one
+/// rank stay in the order they were given in.
+fn without_duplicates(targets: Vec<Target>, failures: &mut Vec<ObjectFailure>) -> Vec<Target> {
+    let mut counts: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
+    for target in &targets {
+        *counts.entry(target.identity()).or_default() += 1;
+    }
+    let twice: Vec<bool> = targets
+        .iter()
+        .map(|target| counts[&target.identity()] > 1)
+        .collect();
+    let mut once = Vec::with_capacity(targets.len());
+    let mut told: Vec<(Gvk, ObjectKey)> = Vec::new();
+    for (target, twice) in targets.into_iter().zip(twice) {
+        if !twice {
+            once.push(target);
+        } else if !told.contains(&target.id()) {
+            told.push(target.id());
+            failures.push(target.failed(ObjectError::Duplicate));
+        }
+    }
+    once.sort_by_key(|target| target.rank);
+    once
+}

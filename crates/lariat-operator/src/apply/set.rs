@@ -1,0 +1,236 @@
+//! A set of an owner, and how it is applied.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use kube::Client;
+use lariat_cache::{CachedObject, Informer, Phase, View};
+use lariat_controller::SharedController;
+use lariat_core::{Gvk, ObjectKey};
+
+use super::desired::Desired;
+use super::error::{ApplyError, ObjectError, ObjectFailure};
+use super::marks::{Marks, label_value};
+use super::memory::Place;
+use super::plan::SetPlan;
+use super::report::Applied;
+use crate::operator::Shared;
+
+/// What is done if fields differ that cannot be changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Immutable {
+    /// It is an error of the object: [`ObjectError::Immutable`].
+    #[default]
+    Report,
+    /// The object is deleted, if it is the set's, and created again. If its deletion takes time, because of a grace
+    /// period or a finalizer, that is an error first, and it is created by a later call.
+    Replace,
+}
+
+/// A named set of objects of one owner, with options; see [`Reconcile::apply_set`](crate::Reconcile::apply_set).
+#[derive(Clone)]
+#[must_use = "a set does nothing until objects are applied"]
+pub struct Apply {
+    pub(super) client: Client,
+    pub(super) shared: Arc<Shared>,
+    pub(super) owner: Arc<CachedObject>,
+    pub(super) owner_gvk: Gvk,
+    pub(super) marks: Marks,
+    pub(super) options: Options,
+}
+
+#[derive(Clone)]
+pub(super) struct Options {
+    pub(super) force: bool,
+    pub(super) immutable: Immutable,
+    pub(super) adopts: bool,
+    pub(super) owned: bool,
+    pub(super) annotates: bool,
+    pub(super) prunes: BTreeSet<Gvk>,
+}
+
+impl Apply {
+    pub(super) fn new(
+        (client, shared): (Client, Arc<Shared>),
+        (owner_gvk, owner): (Gvk, Arc<CachedObject>),
+        name: &str,
+    ) -> Self {
+        Self {
+            marks: Marks::new(owner.uid(), &shared.name, name),
+            client,
+            shared,
+            owner,
+            owner_gvk,
+            options: Options {
+                force: true,
+                immutable: Immutable::Report,
+                adopts: false,
+                owned: true,
+                annotates: true,
+                prunes: BTreeSet::new(),
+            },
+        }
+    }
+
+    /// Sets whether fields others manage are taken over (default: yes, as Kubernetes advises controllers to do). If
+    /// not, a field whose value differs is an error that names who manages it: [`ObjectError::Conflicts`].
+    pub fn force(mut self, force: bool) -> Self {
+        self.options.force = force;
+        self
+    }
+
+    /// Sets what is done if fields differ that cannot be changed (default: [`Immutable::Report`]).
+    pub fn on_immutable(mut self, immutable: Immutable) -> Self {
+        self.options.immutable = immutable;
+        self
+    }
+
+    /// Sets whether objects that exist, and that nobody controls, become the set's (default: no, they are errors:
+    /// [`ObjectError::NotOurs`]). They will be deleted like all others, by pruning or with the owner.
+    pub fn adopts(mut self, adopts: bool) -> Self {
+        self.options.adopts = adopts;
+        self
+    }
+
+    /// Looks through a kind for what is to be pruned, in every call.
+    ///
+    /// Usually there is no need: kinds are remembered. It is for sets [without](Self::without_annotation) that.
+    pub fn prunes<B: View>(self, kind: &SharedController<B>) -> Self {
+        self.prunes_kind(kind.gvk())
+    }
+
+    /// Looks through a kind for what is to be pruned, in every call; as [`prunes`](Self::prunes).
+    pub fn prunes_kind(mut self, gvk: impl Into<Gvk>) -> Self {
+        self.options.prunes.insert(gvk.into());
+        self
+    }
+
+    /// Gives objects no reference to the owner: they are the set's by their labels alone, and can be in any namespace
+    /// or in none.
+    ///
+    /// The garbage collector does not know about them: give the owner a finalizer that applies an empty set, and is
+    /// done when that [is gone](Applied::is_gone).
+    pub fn without_owner(mut self) -> Self {
+        self.options.owned = false;
+        self
+    }
+
+    /// Does not note on the owner which kinds the set has (default: it does, in an annotation, when that changes).
+    ///
+    /// For owners the operator may not or should not patch. Kinds that are neither among the objects of a call nor
+    /// told by [`prunes`](Self::prunes) are not looked through then.
+    pub fn without_annotation(mut self) -> Self {
+        self.options.annotates = false;
+        self
+    }
+
+    /// Takes over the objects of a set of another name, of the same owner and operator: what it was called before.
+    /// That set must not be in use any more.
+    pub fn formerly(mut self, name: &str) -> Self {
+        self.marks.former.push(label_value(name));
+        self
+    }
+
+    /// Brings the objects of the set to what is wanted, and deletes those that are not wanted any more.
+    ///
+    /// [`Reconcile::apply`](crate::Reconcile::apply) says what is sent, and in which order.
+    ///
+    /// # Errors
+    ///
+    /// Objects that could not be applied or deleted; all others were, except that nothing is deleted in a call in
+    /// which something could not be applied.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, some objects may have been written and others not; the next call does what is left.
+    pub async fn apply(&self, desired: Desired) -> Result<Applied, ApplyError> {
+        let run = Run::new(self);
+        run.run(desired).await
+    }
+
+    /// Tells what [`apply`](Self::apply) would do, by rehearsing it on the API server. Nothing is written.
+    ///
+    /// What an object needs that does not exist yet, such as its namespace or its definition, makes its rehearsal
+    /// fail.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn plan(&self, desired: Desired) -> SetPlan {
+        Run::new(self).plan(desired).await
+    }
+
+    pub(super) fn place(&self) -> Place<'_> {
+        Place {
+            memory: &self.shared.sets,
+            owner: (&self.owner_gvk, &self.owner),
+            set: &self.marks.set,
+        }
+    }
+}
+
+impl std::fmt::Debug for Apply {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Apply")
+            .field("set", &self.marks.set)
+            .field("owner", self.owner.key())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One call: what the options say, and which caches can be looked into.
+pub(super) struct Run<'a> {
+    pub(super) set: &'a Apply,
+    /// The caches there are, filled. None is opened.
+    pub(super) caches: BTreeMap<Gvk, Informer>,
+}
+
+impl<'a> Run<'a> {
+    fn new(set: &'a Apply) -> Self {
+        let caches = &set.shared.caches;
+        let filled = caches.status().into_iter();
+        let filled = filled.filter(|kind| kind.phase == Phase::Synced);
+        let informer = |gvk: Gvk| {
+            let informer = caches.for_kind(&gvk).optional();
+            (gvk, informer)
+        };
+        Self {
+            set,
+            caches: filled.map(|kind| informer(kind.gvk)).collect(),
+        }
+    }
+
+    async fn run(&self, desired: Desired) -> Result<Applied, ApplyError> {
+        let (targets, mut failures) = self.resolve(desired).await;
+        let mut applied = Applied::default();
+        let wanted: BTreeSet<(Gvk, ObjectKey)> = targets.iter().map(|each| each.id()).collect();
+        let kinds = self.known_kinds();
+        match self.note_kinds(&kinds, &targets).await {
+            Ok(()) => self.apply_all(&targets, &mut applied, &mut failures).await,
+            Err(error) => {
+                let (gvk, key) = (&self.set.owner_gvk, self.set.owner.key());
+                failures.push(ObjectFailure::new(gvk, key, error));
+            }
+        }
+        if failures.is_empty() {
+            self.set.place().keep(|id| wanted.contains(id));
+            failures = self.prune(&kinds, &targets, &mut applied).await;
+        }
+        match failures.is_empty() {
+            true => Ok(applied),
+            false => Err(ApplyError {
+                set: self.set.marks.set.clone(),
+                failures,
+                applied,
+            }),
+        }
+    }
+
+    /// Returns whether a write of the owner may have been refused because it is gone, or another by now.
+    pub(super) fn may_be_gone(error: &ObjectError) -> bool {
+        let ObjectError::Refused { source, .. } = error else {
+            return false;
+        };
+        matches!(&**source, kube::Error::Api(status) if matches!(status.code, 404 | 409 | 422))
+    }
+}

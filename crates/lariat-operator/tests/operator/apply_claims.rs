@@ -1,0 +1,290 @@
+//! Whose objects are: a set neither takes nor deletes what others have.
+
+use kube::api::{Api, Patch, PatchParams};
+use lariat_operator::{Action, Apply, Immutable, PlannedAction};
+use serde_json::{Value, json};
+
+use crate::apply_rig::{Rig, config, service};
+use crate::bench::settle;
+
+fn in_default(mut object: Value) -> Value {
+    object["metadata"]["namespace"] = json!("default");
+    object
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_another_owner_controls_is_not_stolen() {
+    for rig in [Rig::watching().await, Rig::blind().await] {
+        let mut theirs = in_default(config("web", "theirs"));
+        theirs["metadata"]["ownerReferences"] = json!([{"apiVersion": "demo.dev/v1", "kind": "Widget",
+            "name": "z", "uid": rig.bench.create("z", 1).await.metadata.uid, "controller": true}]);
+        rig.create(theirs).await;
+        settle().await;
+        rig.calls();
+        for adopts in [false, true] {
+            rig.setup(move |set| set.adopts(adopts));
+            rig.want([config("web", "1"), config("other", "1")]);
+            rig.bench.create(&format!("a{adopts}"), 1).await;
+            settle().await;
+            let error = rig.last().unwrap_err();
+            let text = error.to_string();
+            assert!(
+                text.contains("v1 ConfigMap default/web: it exists and is controlled by Widget z"),
+                "{text}"
+            );
+            assert!(!error.is_terminal());
+            rig.bench.delete(&format!("a{adopts}")).await;
+            settle().await;
+        }
+        let web = rig.config_map("web").await.unwrap();
+        assert_eq!(web.data.unwrap()["key"], "theirs");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_exists_is_adopted_only_if_the_set_does_so() {
+    let rig = Rig::watching().await;
+    rig.create(in_default(config("web", "theirs"))).await;
+    rig.want([config("web", "1"), config("other", "1")]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    let error = rig.last().unwrap_err();
+    assert!(error.to_string().contains("is not this owner's"), "{error}");
+    assert_eq!(error.applied().objects().len(), 1, "the other is applied");
+    assert_eq!(
+        rig.config_map("web").await.unwrap().data.unwrap()["key"],
+        "theirs"
+    );
+    rig.setup(|set| set.adopts(true));
+    rig.kick().await;
+    let web = rig.config_map("web").await.unwrap();
+    assert_eq!(web.data.unwrap()["key"], "1");
+    assert!(web.metadata.owner_references.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_copy_with_the_labels_of_the_set_is_not_pruned() {
+    for rig in [Rig::watching().await, Rig::blind().await] {
+        rig.want([config("web", "1")]);
+        rig.bench.create("a", 1).await;
+        settle().await;
+        let web = rig.config_map("web").await.unwrap();
+        let mut copy = in_default(config("copy", "1"));
+        copy["metadata"]["labels"] = json!(web.metadata.labels);
+        copy["metadata"]["ownerReferences"] = json!(web.metadata.owner_references);
+        rig.create(copy).await;
+        settle().await;
+        rig.apply([]).await;
+        assert!(rig.config_map("web").await.is_none());
+        assert!(rig.config_map("copy").await.is_some());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_changes_while_it_is_pruned_is_pruned_all_the_same() {
+    use lariat_cluster::faults::{Action as Fault, Rule};
+    let rig = Rig::watching().await;
+    rig.want([config("web", "1")]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    let recreate = Fault::Recreate(String::new());
+    let rule = Rule::new(recreate)
+        .verb("delete")
+        .resource("configmaps")
+        .times(1);
+    rig.cluster().faults().add(rule);
+    rig.apply([]).await;
+    // What was recreated has the same content, and so is the set's too.
+    assert!(rig.config_map("web").await.is_none());
+    assert_eq!(rig.cluster().journal().count("delete", "configmaps"), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_cannot_be_owned_need_a_set_without_owner() {
+    let rig = Rig::watching().await;
+    let outside = || {
+        let mut object = config("web", "1");
+        object["metadata"]["namespace"] = json!("kube-system");
+        let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": {"name": "web"}, "rules": []});
+        [object, role]
+    };
+    rig.want(outside());
+    rig.bench.create("a", 1).await;
+    settle().await;
+    let error = rig.last().unwrap_err();
+    assert_eq!(error.failures().len(), 2);
+    assert!(error.is_terminal());
+    assert!(error.to_string().contains("without_owner"), "{error}");
+    rig.setup(Apply::without_owner);
+    rig.kick().await;
+    let api: Api<k8s_openapi::api::core::v1::ConfigMap> =
+        Api::namespaced(rig.cluster().client(), "kube-system");
+    let web = api.get("web").await.unwrap();
+    assert_eq!(web.metadata.owner_references, None);
+    rig.apply([]).await;
+    assert!(api.get_opt("web").await.unwrap().is_none());
+    rig.kick().await;
+    assert!(rig.last().unwrap().is_gone());
+}
+
+#[tokio::test(start_paused = true)]
+async fn fields_of_others_are_named_unless_they_are_taken() {
+    let rig = Rig::watching().await;
+    rig.want([config("web", "1")]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    rig.setup(|set| set.force(false));
+    let params = PatchParams::apply("kubectl").force();
+    let theirs = in_default(config("web", "2"));
+    let api = rig.config_maps();
+    api.patch("web", &params, &Patch::Apply(theirs))
+        .await
+        .unwrap();
+    settle().await;
+    let error = rig.failure();
+    assert!(
+        error.contains(".data.key (conflict with \"kubectl\""),
+        "{error}"
+    );
+    assert_eq!(
+        rig.config_map("web").await.unwrap().data.unwrap()["key"],
+        "2"
+    );
+    rig.setup(|set| set.force(true));
+    rig.kick().await;
+    assert_eq!(
+        rig.config_map("web").await.unwrap().data.unwrap()["key"],
+        "1"
+    );
+}
+
+fn fixed(value: &str) -> Value {
+    let mut object = config("web", value);
+    object["immutable"] = json!(true);
+    object
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_changed_is_reported_or_replaced() {
+    let rig = Rig::watching().await;
+    rig.want([fixed("1")]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    rig.calls();
+    rig.apply([fixed("2")]).await;
+    let error = rig.last().unwrap_err();
+    assert!(error.is_terminal());
+    assert!(
+        error.to_string().contains("cannot be changed differ: data"),
+        "{error}"
+    );
+    assert_eq!(rig.calls().len(), 0, "it is not tried again");
+    rig.setup(|set| set.on_immutable(Immutable::Replace));
+    let plan = rig.plan([fixed("2")]).await;
+    assert_eq!(plan.count(PlannedAction::Replace), 1, "{plan}");
+    rig.kick().await;
+    assert_eq!(
+        rig.config_map("web").await.unwrap().data.unwrap()["key"],
+        "2"
+    );
+    assert_eq!(rig.cluster().journal().count("delete", "configmaps"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replacement_waits_for_finalizers() {
+    let rig = Rig::watching().await;
+    rig.setup(|set| set.on_immutable(Immutable::Replace));
+    rig.want([fixed("1")]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    let api = rig.config_maps();
+    let finalizers = |value: Value| Patch::Merge(json!({"metadata": {"finalizers": value}}));
+    let params = PatchParams::default();
+    api.patch("web", &params, &finalizers(json!(["demo.dev/hold"])))
+        .await
+        .unwrap();
+    settle().await;
+    rig.apply([fixed("2")]).await;
+    let error = rig.last().unwrap_err();
+    assert!(!error.is_terminal());
+    assert!(error.to_string().contains("it is being deleted"), "{error}");
+    api.patch("web", &params, &finalizers(json!(null)))
+        .await
+        .unwrap();
+    settle().await;
+    assert_eq!(
+        rig.config_map("web").await.unwrap().data.unwrap()["key"],
+        "2"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_takes_time_to_go_is_told_until_it_is_gone() {
+    let rig = Rig::watching().await;
+    let mut held = config("web", "1");
+    held["metadata"]["finalizers"] = json!(["demo.dev/hold"]);
+    rig.want([held]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    rig.apply([]).await;
+    rig.kick().await;
+    let applied = rig.last().unwrap();
+    assert_eq!(applied.count(Action::Pruned), 1);
+    assert_eq!(rig.cluster().journal().count("delete", "configmaps"), 1);
+    let api = rig.config_maps();
+    let patch = Patch::Merge(json!({"metadata": {"finalizers": null}}));
+    api.patch("web", &PatchParams::default(), &patch)
+        .await
+        .unwrap();
+    settle().await;
+    assert!(rig.last().unwrap().is_gone());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_plan_tells_what_would_happen_and_writes_nothing() {
+    let rig = Rig::watching().await;
+    let secret = |value: &str| {
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key"},
+        "data": {"password": value}})
+    };
+    rig.want([
+        config("one", "1"),
+        config("two", "2"),
+        service("web", 80),
+        secret("b2xk"),
+    ]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    rig.cluster().journal().clear();
+    let wanted = [
+        config("one", "changed"),
+        service("web", 80),
+        service("new", 1),
+        secret("bmV3"),
+        json!({}),
+    ];
+    let plan = rig.plan(wanted.clone()).await;
+    assert_eq!(plan.count(PlannedAction::Fail), 1, "{plan}");
+    assert_eq!(
+        plan.count(PlannedAction::Prune),
+        0,
+        "nothing is pruned then"
+    );
+    let plan = rig.plan(wanted.into_iter().take(4)).await;
+    let expected = "\
+change    v1 ConfigMap default/one
+            data.key: \"1\" → \"changed\"
+change    v1 Secret default/key
+            data.password: (hidden) → (hidden)
+unchanged v1 Service default/web
+create    v1 Service default/new
+prune     v1 ConfigMap default/two";
+    assert_eq!(plan.to_string(), expected);
+    let journal = rig.cluster().journal();
+    let writes = journal.requests().into_iter().filter(|request| {
+        !matches!(&*request.verb, "get" | "list" | "watch") && !request.query.contains("dryRun=All")
+    });
+    assert_eq!(writes.count(), 0);
+    assert!(rig.config_map("two").await.is_some());
+}

@@ -1,0 +1,215 @@
+//! A reconciler that applies what the test wants at the moment, and notes what came of it.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
+use kube::api::{Api, DynamicObject, PostParams};
+use lariat_cluster::Cluster;
+use lariat_controller::{Outcome, SharedControllerFactory};
+use lariat_operator::{Applied, Apply, ApplyError, Desired, Operator, Plan, Reconcile};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, Widget, settle};
+
+type Setup = dyn Fn(Apply) -> Apply + Send + Sync;
+type Call = Result<Applied, ApplyError>;
+
+/// The part of a rig the reconciler has too.
+#[derive(Clone)]
+struct State {
+    wanted: Arc<Mutex<Vec<Value>>>,
+    calls: Arc<Mutex<Vec<Call>>>,
+    plans: Arc<Mutex<Option<Vec<Plan>>>>,
+    setup: Arc<Mutex<Arc<Setup>>>,
+    name: Arc<Mutex<String>>,
+}
+
+pub(crate) struct Rig {
+    pub(crate) bench: Bench,
+    state: State,
+}
+
+impl Rig {
+    /// Has the reconciler watch what it makes: ConfigMaps, Secrets, Services and Deployments.
+    pub(crate) async fn watching() -> Self {
+        let rig = Self::new(Bench::new().await);
+        rig.register(&rig.bench.operator, &rig.bench.factory, true);
+        rig.bench.start().await;
+        rig
+    }
+
+    /// Has the reconciler watch nothing but its own kind.
+    pub(crate) async fn blind() -> Self {
+        let rig = Self::new(Bench::new().await);
+        rig.register(&rig.bench.operator, &rig.bench.factory, false);
+        rig.bench.start().await;
+        rig
+    }
+
+    fn new(bench: Bench) -> Self {
+        let state = State {
+            wanted: Arc::default(),
+            calls: Arc::default(),
+            plans: Arc::default(),
+            setup: Arc::new(Mutex::new(Arc::new(|set| set))),
+            name: Arc::new(Mutex::new("things".to_owned())),
+        };
+        Self { bench, state }
+    }
+
+    fn register(&self, operator: &Operator, factory: &SharedControllerFactory, watches: bool) {
+        let kind = factory.for_object::<Widget>();
+        let mut reconciler = operator.reconciler("applies", &kind);
+        if watches {
+            reconciler = reconciler
+                .owns(&factory.for_object::<ConfigMap>())
+                .owns(&factory.for_object::<Secret>())
+                .owns(&factory.for_object::<Service>())
+                .owns(&factory.for_object::<Deployment>());
+        }
+        let state = self.state.clone();
+        let registered = reconciler.register(move |cx: Reconcile<Widget>| {
+            let state = state.clone();
+            async move {
+                let (setup, name) = (state.setup.lock().clone(), state.name.lock().clone());
+                let wanted = state.wanted.lock().clone();
+                let desired = wanted.into_iter().fold(Desired::new(), Desired::with_value);
+                let set = setup(cx.apply_set(&name));
+                if state.plans.lock().is_some() {
+                    let plan = set.plan(desired).await;
+                    state.plans.lock().get_or_insert_default().push(plan);
+                    return Ok(Outcome::done());
+                }
+                let result = set.apply(desired).await;
+                let terminal = result.as_ref().is_err_and(ApplyError::is_terminal);
+                let text = result.as_ref().err().map(ToString::to_string);
+                state.calls.lock().push(result);
+                match text {
+                    Some(text) if terminal => Err(lariat_controller::HandlerError::terminal(text)),
+                    Some(text) => Err(text.into()),
+                    None => Ok(Outcome::done()),
+                }
+            }
+        });
+        registered.expect("registered");
+    }
+
+    /// Goes on with another process: an operator and a factory that remember nothing.
+    pub(crate) async fn restart(&mut self, watches: bool) {
+        self.bench.operator.stop().await.expect("stopped");
+        let factory = SharedControllerFactory::builder(self.bench.cluster.client()).build();
+        let operator = Operator::new("widgeteer", &factory);
+        self.register(&operator, &factory, watches);
+        self.bench.widgets = factory.for_object();
+        self.bench.factory = factory;
+        self.bench.operator = operator;
+        self.bench.start().await;
+        settle().await;
+    }
+
+    /// Sets how the set is applied.
+    pub(crate) fn setup(&self, setup: impl Fn(Apply) -> Apply + Send + Sync + 'static) {
+        *self.state.setup.lock() = Arc::new(setup);
+    }
+
+    pub(crate) fn rename(&self, name: &str) {
+        name.clone_into(&mut self.state.name.lock());
+    }
+
+    /// Sets what is wanted, without a call.
+    pub(crate) fn want(&self, wanted: impl IntoIterator<Item = Value>) {
+        *self.state.wanted.lock() = wanted.into_iter().collect();
+    }
+
+    /// Sets what is wanted, and lets the reconciler of the Widget be called until all is quiet.
+    pub(crate) async fn apply(&self, wanted: impl IntoIterator<Item = Value>) {
+        self.want(wanted);
+        self.kick().await;
+    }
+
+    pub(crate) async fn kick(&self) {
+        self.bench.widgets.enqueue(&crate::bench::key("a"));
+        settle().await;
+    }
+
+    /// Makes a plan instead of applying.
+    pub(crate) async fn plan(&self, wanted: impl IntoIterator<Item = Value>) -> Plan {
+        *self.state.plans.lock() = Some(Vec::new());
+        self.apply(wanted).await;
+        let plans = self.state.plans.lock().take();
+        plans.and_then(|mut plans| plans.pop()).expect("a plan")
+    }
+
+    /// Returns the calls since the last look, as texts.
+    pub(crate) fn calls(&self) -> Vec<String> {
+        let calls = std::mem::take(&mut *self.state.calls.lock());
+        let text = |call: &Call| match call {
+            Ok(applied) => applied.to_string(),
+            Err(error) => error.to_string(),
+        };
+        calls.iter().map(text).collect()
+    }
+
+    /// Returns the last call.
+    pub(crate) fn last(&self) -> Call {
+        let calls = std::mem::take(&mut *self.state.calls.lock());
+        calls.into_iter().next_back().expect("a call")
+    }
+
+    /// Returns the last call, which failed, as text.
+    pub(crate) fn failure(&self) -> String {
+        self.last().expect_err("a failure").to_string()
+    }
+
+    /// Returns how many writes were sent for a resource.
+    pub(crate) fn writes(&self, resource: &str) -> usize {
+        let journal = self.bench.cluster.journal();
+        let count = |verb| journal.count(verb, resource);
+        count("patch") + count("create") + count("update") + count("delete")
+    }
+
+    pub(crate) fn cluster(&self) -> &Cluster {
+        &self.bench.cluster
+    }
+
+    pub(crate) fn config_maps(&self) -> Api<ConfigMap> {
+        Api::namespaced(self.bench.cluster.client(), "default")
+    }
+
+    /// Returns an object of a core kind, as somebody else sees it.
+    pub(crate) async fn config_map(&self, name: &str) -> Option<ConfigMap> {
+        self.config_maps().get_opt(name).await.expect("read")
+    }
+
+    /// Creates an object as somebody else.
+    pub(crate) async fn create(&self, object: Value) {
+        let object: DynamicObject = serde_json::from_value(object).expect("an object");
+        let types = object.types.clone().expect("types");
+        let gvk: lariat_core::Gvk = format!("{}/{}", types.api_version, types.kind)
+            .parse()
+            .expect("a kind");
+        let clients = self.bench.factory.caches().clients().for_kind(&gvk);
+        let resource = clients.resource().await.expect("served");
+        let described = kube::core::ApiResource::from(&resource);
+        let client = self.bench.cluster.client();
+        let api: Api<DynamicObject> = match object.metadata.namespace.clone() {
+            Some(namespace) => Api::namespaced_with(client, &namespace, &described),
+            None => Api::all_with(client, &described),
+        };
+        let created = api.create(&PostParams::default(), &object).await;
+        created.expect("created");
+    }
+}
+
+/// Returns a ConfigMap with one value.
+pub(crate) fn config(name: &str, value: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"key": value}})
+}
+
+/// Returns a Service with a port.
+pub(crate) fn service(name: &str, port: u16) -> Value {
+    json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": name},
+        "spec": {"ports": [{"port": port}], "selector": {"app": name}}})
+}
