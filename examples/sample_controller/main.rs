@@ -9,8 +9,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use k8s_openapi::api::apps::v1::Deployment;
-use lariat::cluster::testing::{deployment, wait_for, wait_until_gone};
-use lariat::kube::api::{Api, DeleteParams, PostParams};
+use k8s_openapi::api::core::v1::Event;
+use lariat::cluster::testing::{PATIENCE, deployment, eventually, wait_for, wait_until_gone};
+use lariat::kube::api::{Api, DeleteParams, ListParams, PostParams};
 use lariat_examples::sample_controller::{Foo, FooSpec, register};
 use lariat_examples::{About, Stage, delete, merge, perform};
 use serde_json::json;
@@ -51,7 +52,7 @@ async fn story(stage: &Stage) -> Result<()> {
     let other = deployment("taken", 1).namespace(&stage.namespace);
     other.create(&stage.client).await?;
     merge(&foos, "shop", json!({"spec": {"deploymentName": "taken"}})).await?;
-    refused(stage, "shop").await?;
+    refused(stage).await?;
 
     stage.step("somebody else's Deployment goes: the Foo takes the name, and its old one goes");
     delete(&deployments, "taken").await?;
@@ -88,7 +89,19 @@ fn replicas(deployment: &Deployment) -> Option<i32> {
     deployment.spec.as_ref()?.replicas
 }
 
-async fn refused(_stage: &Stage, _name: &str) -> Result<()> {
-    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
-    Ok(())
+/// Waits until an Event says that something is in the way.
+async fn refused(stage: &Stage) -> Result<()> {
+    let events: Api<Event> = stage.api();
+    let look = async || {
+        let events = events.list(&ListParams::default()).await;
+        let events = events.map_err(|error| error.to_string())?;
+        let is_told = |event: &Event| event.reason.as_deref() == Some("ErrResourceExists");
+        events
+            .items
+            .iter()
+            .any(is_told)
+            .then_some(())
+            .ok_or_else(|| "no Event yet".to_owned())
+    };
+    Ok(eventually(PATIENCE, look).await?)
 }

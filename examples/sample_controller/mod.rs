@@ -1,7 +1,7 @@
 //! The sample-controller of Kubernetes: a Foo has a Deployment, and tells how many of its pods are available.
 //!
 //! What happens to the Deployment behind the Foo's back is repaired. One of that name that is not the Foo's is left
-//! alone: an Event says that it is in the way, and the Foo is reconciled as soon as it is gone.
+//! alone: an Event says that it is in the way, and the Foo gets its own as soon as it is gone.
 
 #[cfg(test)]
 mod tests;
@@ -10,14 +10,13 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, OwnerReference};
-use lariat::Query;
-use lariat::kube::api::{DeleteParams, ObjectMeta, Patch, PatchParams};
-use lariat::kube::{CustomResource, Resource, ResourceExt};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use lariat::kube::api::ObjectMeta;
+use lariat::kube::{CustomResource, ResourceExt};
+use lariat::operator::{ApplyError, Desired, Event};
 use lariat::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 
 use crate::{Paint, tell};
 
@@ -35,6 +34,8 @@ use crate::{Paint, tell};
     type_ = "integer",
     json_path = ".status.availableReplicas"
 ))]
+// Its pods carry the name as a label.
+#[kube(validation = Rule::new("self.metadata.name.size() <= 63").message("the name is longer than a label can be"))]
 // API servers want to know that somebody allowed the use of their own groups.
 #[kube(annotation("api-approved.kubernetes.io", "unapproved, experimental-only"))]
 #[serde(rename_all = "camelCase")]
@@ -92,117 +93,81 @@ fn key(foo: &Foo, name: &str) -> ObjectKey {
 
 async fn reconcile(cx: Reconcile<Foo>, deployments: CachedApi<Deployment>) -> HandlerResult {
     let foo = cx.object();
-    let name = key(foo, &foo.spec.deployment_name);
-    let found = deployments.get_opt(&name).await?;
-    if let Some(found) = found.as_deref().filter(|found| !is_controlled(found, foo)) {
-        return Err(in_the_way(&cx, &found.name_any()));
+    // Creates it, repairs it, deletes the one of a former name, or finds that nothing has to be done.
+    let applied = match cx.apply(Desired::new().with(&deployment(foo))).await {
+        Ok(applied) => applied,
+        Err(error) => return refused(&cx, error),
+    };
+    if !applied.is_unchanged() {
+        cx.event(Event::normal("Synced", "Foo synced successfully"));
+        tell(
+            "Foo",
+            cx.key().name(),
+            Paint::Green,
+            format_args!("Synced: {applied}"),
+        );
     }
-    let is_as_wanted = |found: &Deployment| {
-        let spec = found.spec.as_ref();
-        let replicas = spec.and_then(|spec| spec.replicas);
-        foo.spec
-            .replicas
-            .is_none_or(|wanted| replicas == Some(wanted))
-    };
-    let deployment = match found {
-        Some(found) if is_as_wanted(&found) => found,
-        _ => {
-            let params = PatchParams::apply("sample-controller").force();
-            let applied = deployments
-                .patch(&name, &params, &Patch::Apply(deployment(foo)))
-                .await?;
-            tell("Foo", cx.key().name(), Paint::Green, "Synced");
-            applied.into()
-        }
-    };
-    prune(&deployments, &cx, &name).await?;
-    let available = deployment.status.as_ref();
-    let available = available.and_then(|status| status.available_replicas);
-    report(&cx, available.unwrap_or(0)).await?;
+    let deployment = deployments
+        .get(&key(foo, &foo.spec.deployment_name))
+        .await?;
+    let available = deployment
+        .status
+        .as_ref()
+        .and_then(|status| status.available_replicas);
+    let available_replicas = available.unwrap_or(0);
+    cx.set_status(&FooStatus { available_replicas }).await?;
     Ok(Outcome::done())
 }
 
-fn in_the_way(cx: &Reconcile<Foo>, name: &str) -> HandlerError {
-    let text = format!("Resource {name:?} already exists and is not managed by Foo");
-    tell("Foo", cx.key().name(), Paint::Red, &text);
-    HandlerError::terminal(text)
-}
-
-fn is_controlled(deployment: &Deployment, foo: &Foo) -> bool {
-    let owners = deployment.owner_references();
-    owners
+/// Tells of a Deployment that is in the way. That is no failure to be tried again: its going is a change, and makes the
+/// next call.
+fn refused(cx: &Reconcile<Foo>, error: ApplyError) -> HandlerResult {
+    if !error
+        .failures()
         .iter()
-        .any(|owner| owner.controller == Some(true) && Some(&owner.uid) == foo.uid().as_ref())
-}
-
-/// Deletes Deployments the Foo had under other names.
-async fn prune(
-    deployments: &CachedApi<Deployment>,
-    cx: &Reconcile<Foo>,
-    name: &ObjectKey,
-) -> Result<(), HandlerError> {
-    for old in deployments.list(&Query::owned_by(cx.raw().uid())).await? {
-        let old = key(cx.object(), &old.name_any());
-        if old != *name {
-            deployments
-                .delete(&old, &DeleteParams::background())
-                .await?;
-        }
+        .all(|failure| failure.error.is_in_the_way())
+    {
+        return Err(error.into_handler_error());
     }
-    Ok(())
+    let name = &cx.object().spec.deployment_name;
+    let note = format!("Resource {name:?} already exists and is not managed by Foo");
+    tell("Foo", cx.key().name(), Paint::Red, &note);
+    cx.event(Event::warning("ErrResourceExists", note));
+    Ok(Outcome::done())
 }
 
-async fn report(cx: &Reconcile<Foo>, available_replicas: i32) -> Result<(), HandlerError> {
-    let status = FooStatus { available_replicas };
-    if cx.object().status.as_ref() != Some(&status) {
-        let foos: lariat::kube::Api<Foo> =
-            lariat::kube::Api::namespaced(cx.client(), cx.key().namespace().unwrap_or_default());
-        foos.patch_status(
-            cx.key().name(),
-            &PatchParams::default(),
-            &Patch::Merge(json!({"status": status})),
-        )
-        .await?;
-    }
-    Ok(())
-}
-
-/// Returns the Deployment a Foo wants. What is left out is nobody's business of ours.
+/// Returns the Deployment a Foo wants. Whose it is is added when it is applied; what is left out is not our business.
 fn deployment(foo: &Foo) -> Deployment {
-    let labels = BTreeMap::from(
-        [("app", "foo"), ("controller", &foo.name_any())]
-            .map(|(k, v)| (k.to_owned(), v.to_owned())),
-    );
+    let labels = [("app", "foo".to_owned()), ("controller", foo.name_any())];
+    let labels = BTreeMap::from(labels.map(|(label, value)| (label.to_owned(), value)));
     let container = Container {
         name: "main".to_owned(),
         image: Some("registry.k8s.io/pause:3.10".to_owned()),
         ..Container::default()
     };
+    let template = PodTemplateSpec {
+        metadata: Some(ObjectMeta {
+            labels: Some(labels.clone()),
+            ..ObjectMeta::default()
+        }),
+        spec: Some(PodSpec {
+            containers: vec![container],
+            ..PodSpec::default()
+        }),
+    };
+    let selector = LabelSelector {
+        match_labels: Some(labels),
+        ..LabelSelector::default()
+    };
     Deployment {
         metadata: ObjectMeta {
             name: Some(foo.spec.deployment_name.clone()),
-            namespace: foo.namespace(),
-            owner_references: foo
-                .controller_owner_ref(&())
-                .map(|owner: OwnerReference| vec![owner]),
             ..ObjectMeta::default()
         },
         spec: Some(DeploymentSpec {
             replicas: foo.spec.replicas,
-            selector: LabelSelector {
-                match_labels: Some(labels.clone()),
-                ..LabelSelector::default()
-            },
-            template: PodTemplateSpec {
-                metadata: Some(ObjectMeta {
-                    labels: Some(labels),
-                    ..ObjectMeta::default()
-                }),
-                spec: Some(PodSpec {
-                    containers: vec![container],
-                    ..PodSpec::default()
-                }),
-            },
+            selector,
+            template,
             ..DeploymentSpec::default()
         }),
         status: None,

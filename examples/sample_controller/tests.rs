@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Event;
 use lariat::cluster::faults::{Action, After, Refusal, Rule, StatusCode};
 use lariat::cluster::testing::{TestCluster, deployment, wait_for, wait_until_gone};
 use lariat::cluster::{Cluster, Request, Workloads};
 use lariat::kube::ResourceExt;
-use lariat::kube::api::{Api, DeleteParams, PostParams};
+use lariat::kube::api::{Api, DeleteParams, ListParams, PostParams};
 use lariat::{Operator, SharedControllerFactory};
 use serde_json::json;
 use tokio::time::sleep;
@@ -66,6 +67,24 @@ impl Bench {
         found?.spec?.replicas
     }
 
+    /// Returns the Events about a Foo, as reasons and notes.
+    async fn events(&self) -> Vec<(String, String)> {
+        settle().await;
+        let events: Api<Event> = Api::default_namespaced(self.cluster.client());
+        let events = events.list(&ListParams::default()).await.expect("listed");
+        let ours = events
+            .items
+            .into_iter()
+            .filter(|event| event.involved_object.kind.as_deref() == Some("Foo"));
+        ours.map(|event| {
+            (
+                event.reason.unwrap_or_default(),
+                event.message.unwrap_or_default(),
+            )
+        })
+        .collect()
+    }
+
     /// Counts what was written so far, by whomever.
     fn writes(&self) -> usize {
         let journal = self.cluster.journal();
@@ -97,6 +116,8 @@ async fn a_foo_gets_its_deployment_and_tells_what_is_available() {
         (&*owner.kind, Some(&owner.uid), owner.controller),
         ("Foo", foo.uid().as_ref(), Some(true))
     );
+    let synced = ("Synced".to_owned(), "Foo synced successfully".to_owned());
+    assert_eq!(bench.events().await, [synced]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -142,6 +163,17 @@ async fn what_is_done_to_the_deployment_is_repaired() {
         .unwrap();
     settle().await;
     assert_eq!(bench.replicas("web").await, Some(2));
+    // The original looks at the replicas only.
+    let containers = json!([{"name": "main", "image": "other"}]);
+    let patch = json!({"spec": {"template": {"spec": {"containers": containers}}}});
+    merge(&bench.deployments, "web", patch).await.unwrap();
+    settle().await;
+    let web = bench.deployments.get("web").await.unwrap();
+    let pod = web.spec.unwrap().template.spec.unwrap();
+    assert_eq!(
+        pod.containers[0].image.as_deref(),
+        Some("registry.k8s.io/pause:3.10")
+    );
     delete(&bench.deployments, "web").await.unwrap();
     settle().await;
     assert_eq!(bench.replicas("web").await, Some(2));
@@ -171,6 +203,9 @@ async fn a_deployment_that_is_not_its_own_is_left_alone_until_it_goes() {
     assert_eq!(web.uid(), other.uid());
     assert!(web.owner_references().is_empty());
     assert_eq!(bench.replicas("web").await, Some(1));
+    let reason = "ErrResourceExists".to_owned();
+    let note = r#"Resource "web" already exists and is not managed by Foo"#.to_owned();
+    assert_eq!(bench.events().await, [(reason, note)]);
     delete(&bench.deployments, "web").await.unwrap();
     settle().await;
     bench.available("shop", 3).await;
