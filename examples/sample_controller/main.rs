@@ -49,8 +49,9 @@ async fn story(stage: &Stage) -> Result<()> {
     stage.step(
         "the Foo wants the name of a Deployment that is somebody else's: nothing happens to that",
     );
-    let other = deployment("taken", 1).namespace(&stage.namespace);
+    let other = deployment("taken", 0).namespace(&stage.namespace);
     other.create(&stage.client).await?;
+    wait_for(&deployments, "taken", is_settled).await?;
     merge(&foos, "shop", json!({"spec": {"deploymentName": "taken"}})).await?;
     refused(stage).await?;
 
@@ -83,6 +84,11 @@ async fn available(foos: &Api<Foo>, name: &str, replicas: i32) -> Result<()> {
     };
     wait_for(foos, name, is_reached).await?;
     Ok(())
+}
+
+fn is_settled(deployment: &Deployment) -> bool {
+    let status = deployment.status.as_ref();
+    status.is_some_and(|status| status.observed_generation.is_some())
 }
 
 fn replicas(deployment: &Deployment) -> Option<i32> {
