@@ -58,7 +58,7 @@ pub use error::{RegisterError, RunError, StartError, StopError};
 pub use factory::{FactoryBuilder, SharedControllerFactory, Transaction};
 pub use handler::{
     Call, Context, Gate, Handler, HandlerError, HandlerOptions, HandlerResult, HandlerWrite,
-    Ignore, Middleware, Next, Outcome, Predicate, Resync, Timeout, Tracing,
+    Ignore, Middleware, Next, Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, Tracing,
 };
 pub use lane::Ended;
 pub use many::{AllKinds, KindsRegistration};

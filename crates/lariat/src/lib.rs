@@ -31,11 +31,11 @@ mod signal;
 
 pub use lariat_controller::{
     AllKinds, Call, CallRecord, Circle, Context, ControllerOptions, ControllerStatus, Ended,
-    Enqueue, EnqueueError, FactoryBuilder, Handler, HandlerError, HandlerOptions, HandlerResult,
-    HandlerStatus, Ignore, KindsRegistration, Middleware, Next, Outcome, Pattern, Predicate,
-    RegisterError, Registration, Related, Relation, Resync, RunError, RunRecord, Sentinel,
-    SharedController, SharedControllerFactory, StartError, StopError, Timeout, Tracing,
-    Transaction,
+    Enqueue, EnqueueError, FactoryBuilder, Gate, Handler, HandlerError, HandlerOptions,
+    HandlerResult, HandlerStatus, HandlerWrite, Ignore, KindsRegistration, Middleware, Next,
+    Outcome, Pattern, Predicate, RegisterError, Registration, Related, Relation, Resync,
+    RetryAfter, RunError, RunRecord, Sentinel, SharedController, SharedControllerFactory,
+    StartError, StopError, Terminal, Timeout, Tracing, Transaction,
 };
 
 pub use lariat_cache::{

@@ -9,6 +9,7 @@ use crate::api::arrival::Arrival;
 use crate::api::route::Target;
 use crate::api::status::ApiError;
 use crate::server::Server;
+use crate::verbs::{Call, Verb};
 
 /// Returns who sends a request, if they may.
 pub(crate) fn admit(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
@@ -124,6 +125,17 @@ fn impersonate(resource: &str, namespace: Option<&str>, name: &str) -> Attribute
             ..Target::default()
         }),
     }
+}
+
+/// Checks that the sender of a request may also do something else with what it is about.
+///
+/// Source: `createAuthorizerAttributes` in `k8s.io/apiserver/pkg/endpoints/handlers/patch.go`.
+pub(crate) fn check_also(call: &Call, verb: Verb) -> Result<(), ApiError> {
+    let attributes = Attributes {
+        verb: verb.as_str().to_owned(),
+        subject: Subject::Resource(call.target.clone()),
+    };
+    check(&call.server, &call.user, &attributes)
 }
 
 fn check(server: &Server, user: &User, attributes: &Attributes) -> Result<(), ApiError> {

@@ -13,7 +13,7 @@ mod tokens;
 mod user;
 
 pub(crate) use attributes::{Attributes, Subject};
-pub(crate) use authenticate::admit;
+pub(crate) use authenticate::{admit, check_also};
 pub(crate) use bootstrap::create_roles;
 pub(crate) use policy::{Decision, decide, rules};
 pub(crate) use tokens::{AUDIENCE, Issue, Tokens, issue, look_up};

@@ -329,3 +329,48 @@ async fn a_selected_name_counts_for_lists_only() {
         .await
         .fails(403, "Forbidden");
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_apply_that_creates_needs_to_be_allowed_to_create() {
+    let bench = bench(builder().rbac()).await;
+    let subject = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "jane"});
+    let binding = json!({
+        "metadata": {"name": "jane"}, "subjects": [subject],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "patcher"},
+    });
+    let role = |verbs: &[&str]| {
+        json!({
+            "metadata": {"name": "patcher"},
+            "rules": [{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}],
+        })
+    };
+    bench
+        .post(&format!("{RBAC}/clusterrolebindings"), &binding)
+        .await;
+    bench
+        .post(&format!("{RBAC}/clusterroles"), &role(&["patch"]))
+        .await;
+    let apply = async || {
+        let headers = [
+            ("authorization", "Bearer janes"),
+            ("content-type", "application/apply-patch+yaml"),
+        ];
+        let path = format!("{CONFIG_MAPS}/a?fieldManager=jane");
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}});
+        bench
+            .ask(Method::PATCH, &path, &headers, object.to_string())
+            .await
+    };
+    let refused = apply().await;
+    assert_eq!(refused.code, StatusCode::FORBIDDEN, "{}", refused.text);
+    assert!(
+        refused.text.contains("cannot create resource"),
+        "{}",
+        refused.text
+    );
+    let both = role(&["create", "patch"]);
+    bench
+        .put(&format!("{RBAC}/clusterroles/patcher"), &both)
+        .await;
+    assert_eq!(apply().await.code, StatusCode::CREATED);
+}

@@ -16,7 +16,7 @@ use super::outcome::Updated;
 /// Every error converts into one with `?`, and is tried again: the handler is called once more, alone,
 /// after a delay that grows with its failures. [`terminal`](Self::terminal) is for what trying again
 /// cannot mend, [`ignore`](Self::ignore) for what is no failure at all. A [`DecodeError`] is terminal by
-/// itself, and an [`Ignore`] ignored, also as the cause of another error.
+/// itself, like a [`Terminal`], an [`Ignore`] ignored, and a [`RetryAfter`] waited for, also as the cause of another error.
 pub struct HandlerError {
     source: Box<dyn Error + Send + Sync>,
     class: Class,
@@ -187,16 +187,50 @@ impl Ignore {
     }
 }
 
+/// An error that says, from wherever it is returned, that trying again does not help; see
+/// [`HandlerError::terminal`]. It is found as the cause of another error too.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Terminal(String);
+
+impl Terminal {
+    /// Makes an error that trying again cannot mend.
+    #[must_use]
+    pub fn because(reason: impl Into<String>) -> Self {
+        Self(reason.into())
+    }
+}
+
+/// An error that says, from wherever it is returned, when to try again; see [`HandlerError::retry_after`]. It is found as
+/// the cause of another error too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("to be tried again after {0:?}")]
+pub struct RetryAfter(Duration);
+
+impl RetryAfter {
+    /// Makes an error that is tried again after a delay; zero means at once.
+    #[must_use]
+    pub fn new(delay: Duration) -> Self {
+        Self(delay)
+    }
+}
+
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
     fn from(error: E) -> Self {
         let source = error.into();
+        let delay = chain(&*source).find_map(|each| each.downcast_ref::<RetryAfter>());
+        let delay = delay.copied();
         let class = |each: &(dyn Error + 'static)| match each {
             each if each.is::<Ignore>() => Some(Class::Ignored),
-            each if each.is::<DecodeError>() => Some(Class::Terminal),
+            each if each.is::<DecodeError>() || each.is::<Terminal>() => Some(Class::Terminal),
             _ => None,
         };
         let class = chain(&*source).find_map(class).unwrap_or(Class::Retryable);
-        Self::new(source, class)
+        let error = Self::new(source, class);
+        match delay {
+            Some(RetryAfter(delay)) => error.retry_after(delay),
+            None => error,
+        }
     }
 }
 
@@ -256,5 +290,12 @@ mod tests {
         assert_eq!(error.to_string(), "no");
         assert!(!HandlerError::terminal("never").is_retryable());
         assert_eq!(HandlerError::from("text").to_string(), "text");
+        let never = HandlerError::from(Terminal::because("never"));
+        assert!(!never.is_retryable() && !never.is_ignored());
+        let delay = Duration::from_secs(3);
+        assert_eq!(
+            HandlerError::from(RetryAfter::new(delay)).delay(),
+            Some(delay)
+        );
     }
 }

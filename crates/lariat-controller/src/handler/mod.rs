@@ -19,7 +19,7 @@ pub use call::Call;
 pub(crate) use call::Decoded;
 pub use context::Context;
 pub(crate) use error::Class;
-pub use error::{HandlerError, Ignore};
+pub use error::{HandlerError, Ignore, RetryAfter, Terminal};
 pub(crate) use gate::{ByHandler, Gated};
 pub use gate::{Gate, HandlerWrite};
 pub(crate) use middleware::{AnyMiddleware, through};

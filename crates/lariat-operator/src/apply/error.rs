@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use lariat_cache::MapperError;
-use lariat_controller::HandlerError;
+use lariat_controller::{RetryAfter, Terminal};
 use lariat_core::{Gvk, ObjectKey, debug_as_description, describe};
 
 use super::report::Applied;
@@ -15,12 +15,13 @@ const WRITTEN: usize = 5;
 
 /// Objects of a set that could not be applied or pruned; all others were.
 ///
-/// Returned from a reconciler with `?` it is tried again after a delay that grows, whatever failed.
-/// [`into_handler_error`](Self::into_handler_error) makes an error that is not tried again if that cannot help.
+/// Returned from a reconciler with `?` it is tried again, after as long as the API server asked to wait if it did, unless
+/// [that cannot help](Self::is_terminal).
 pub struct ApplyError {
-    pub(super) set: String,
-    pub(super) failures: Vec<ObjectFailure>,
-    pub(super) applied: Applied,
+    set: String,
+    failures: Vec<ObjectFailure>,
+    applied: Applied,
+    advice: Option<Box<dyn Error + Send + Sync>>,
 }
 
 /// An object that could not be applied or pruned, or a kind that could not be looked through.
@@ -215,6 +216,15 @@ impl fmt::Display for ObjectFailure {
 }
 
 impl ApplyError {
+    pub(super) fn new(set: String, failures: Vec<ObjectFailure>, applied: Applied) -> Self {
+        Self {
+            set,
+            advice: advice(&failures),
+            failures,
+            applied,
+        }
+    }
+
     /// Returns what failed.
     #[must_use]
     pub fn failures(&self) -> &[ObjectFailure] {
@@ -234,21 +244,16 @@ impl ApplyError {
             .iter()
             .all(|failure| failure.error.is_terminal())
     }
+}
 
-    /// Makes a handler's error of it: one that is not tried again if [that cannot help](Self::is_terminal), else one
-    /// that waits for as long as the API server asked, if it did.
-    #[must_use]
-    pub fn into_handler_error(self) -> HandlerError {
-        if self.is_terminal() {
-            return HandlerError::terminal(self);
-        }
-        let delays = self.failures.iter();
-        let delay = delays.filter_map(|each| each.error.retry_after()).max();
-        match delay {
-            Some(delay) => HandlerError::from(self).retry_after(delay),
-            None => self.into(),
-        }
+/// What is to be done about a failure as a whole, for whoever looks through the causes of an error.
+fn advice(failures: &[ObjectFailure]) -> Option<Box<dyn Error + Send + Sync>> {
+    if failures.iter().all(|failure| failure.error.is_terminal()) {
+        return Some(Terminal::because("trying again does not help").into());
     }
+    let delays = failures.iter();
+    let delay = delays.filter_map(|each| each.error.retry_after()).max()?;
+    Some(RetryAfter::new(delay).into())
 }
 
 impl fmt::Display for ApplyError {
@@ -274,6 +279,9 @@ impl fmt::Display for ApplyError {
 
 impl Error for ApplyError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
+        if let Some(advice) = &self.advice {
+            return Some(&**advice);
+        }
         let first = self.failures.first()?;
         Some(&first.error)
     }

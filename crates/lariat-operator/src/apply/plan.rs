@@ -7,13 +7,13 @@ use lariat_core::{Gvk, ObjectKey, describe};
 use serde_json::Value;
 
 use super::desired::Desired;
-
 use super::error::{ObjectError, ObjectFailure};
 use super::meta::{Existing, Partial};
 use super::object::bounded;
 use super::resolve::Target;
 use super::send::parse;
 use super::set::Run;
+use crate::diff::{Diff, FieldChange};
 
 /// What applying a set would do, object by object, in the order in which it would be done. Its `Display` is for
 /// people: a line for each object, and one for each field that would change.

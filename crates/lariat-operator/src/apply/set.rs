@@ -218,11 +218,10 @@ impl<'a> Run<'a> {
         }
         match failures.is_empty() {
             true => Ok(applied),
-            false => Err(ApplyError {
-                set: self.set.marks.set.clone(),
-                failures,
-                applied,
-            }),
+            false => {
+                let set = self.set.marks.set.clone();
+                Err(ApplyError::new(set, failures, applied))
+            }
         }
     }
 

@@ -12,6 +12,7 @@ use super::cleaned::Cleaned;
 use super::error::FinalizerNameError;
 use super::{Finalizer, name};
 use crate::api::ApiError;
+use crate::guard::Guard;
 use crate::reconciler::{Callback, Reconcile};
 use crate::wire::{Attempt, Changed, Wire};
 
@@ -60,7 +61,7 @@ impl<K: View> Held<K> {
             let names: Vec<&str> = state.finalizers().chain([finalizer.name()]).collect();
             Ok(Some(set(manager, &names, state)))
         });
-        match changed.await? {
+        match Guard::exempt(changed).await? {
             Changed::Made(state) | Changed::Unneeded(state) if !state.is_deleting() => {
                 Ok(Some(cx.with_state(K::view(&state, cx.gvk())?, state)))
             }
@@ -84,7 +85,8 @@ impl<K: View> Held<K> {
             self.cleaned.lock().insert(object.uid());
         }
         let wire = Wire::of(cx).await?;
-        remove(&wire, &self.finalizer.name, &cx.shared().name, cx.newest()).await?;
+        let removal = remove(&wire, &self.finalizer.name, &cx.shared().name, cx.newest());
+        Guard::exempt(removal).await?;
         Ok(Outcome::done())
     }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use k8s_openapi::api::core::v1::ObjectReference;
 use lariat_cache::{Admission, WriteEnd, WriteReceipt};
 use lariat_controller::{Gate, HandlerWrite};
 use tokio::time::Instant;
@@ -9,8 +10,12 @@ use tokio::time::Instant;
 use super::rules::Act;
 use super::state::{Request, Ruling, Ticket, Trip};
 use super::{Guard, GuardError};
+use crate::events::Event;
 use crate::operator::Shared;
 use crate::reconciler::Setup;
+
+/// The reason of the Event that tells of a trip.
+const TRIPPED: &str = "GuardTripped";
 
 /// What judges the writes of a reconciler: the plan, if its operator only plans, or else its guards.
 pub(crate) struct ReconcilerGate {
@@ -27,11 +32,32 @@ impl ReconcilerGate {
     }
 }
 
+impl ReconcilerGate {
+    /// Tells of a trip in an Event on the object that was being reconciled.
+    fn publish(&self, write: &HandlerWrite<'_>, trip: &Trip) {
+        let (gvk, key) = (write.gvk(), write.key());
+        let reference = ObjectReference {
+            api_version: Some(gvk.api_version()),
+            kind: Some(gvk.kind().to_owned()),
+            namespace: key.namespace().map(ToOwned::to_owned),
+            name: Some(key.name().to_owned()),
+            uid: write.object().map(|object| object.uid().to_string()),
+            ..ObjectReference::default()
+        };
+        let note = format!("writes of {} are refused: {}", write.handler(), trip.why());
+        let event = Event::warning(TRIPPED, note);
+        self.shared.events.publish(&reference, event);
+    }
+}
+
 impl Gate for ReconcilerGate {
     fn admit(&self, write: &HandlerWrite<'_>) -> Admission {
         match self.shared.plan.get() {
             Some(book) => book.rehearse(write),
-            None => judge(&self.guards, write, |trip| announce(write, trip)),
+            None => judge(&self.guards, write, |trip| {
+                announce(write, trip);
+                self.publish(write, trip);
+            }),
         }
     }
 }
@@ -85,7 +111,7 @@ fn judge(guards: &[Guard], write: &HandlerWrite<'_>, tripped: impl Fn(&Trip)) ->
     }
 }
 
-/// Tells people that a guard has tripped: the one place for the log, and for an Event on the object.
+/// Logs that a guard has tripped.
 fn announce(write: &HandlerWrite<'_>, trip: &Trip) {
     let (kind, key, handler) = (write.gvk(), write.key(), write.handler());
     let why = trip.why();

@@ -210,8 +210,10 @@ impl<K: View> Reconciler<K> {
     }
 
     /// Says that the reconciler applies objects of a kind, as their owner; see [`Rule::apply`] and [`Rule::owner`].
+    /// On the owner it is noted which kinds those are.
     pub fn applies<B: View>(self, other: &SharedController<B>) -> Self {
         let owner = Rule::owner(self.kind());
-        self.needs(Rule::apply(other)).needs(owner)
+        let note = Rule::of(self.kind()).verbs(["patch"]);
+        self.needs(Rule::apply(other)).needs(owner).needs(note)
     }
 }

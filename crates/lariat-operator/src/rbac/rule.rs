@@ -53,9 +53,10 @@ impl Rule {
         Self::of(kind).subresource("status").verbs(["patch"])
     }
 
-    /// Makes the rule for objects of a kind that are applied and pruned: they are created, patched and deleted.
+    /// Makes the rule for objects of a kind that are applied and pruned: they are created, patched and deleted, and looked
+    /// at before that where the cache does not tell.
     pub fn apply<K: View>(kind: &SharedController<K>) -> Self {
-        Self::of(kind).verbs(["create", "delete", "patch"])
+        Self::of(kind).verbs(["create", "delete", "get", "list", "patch"])
     }
 
     /// Makes the rule for objects of a kind that own others and keep their deletion waiting for those: clusters that
@@ -65,9 +66,10 @@ impl Rule {
         Self::of(kind).subresource("finalizers").verbs(["update"])
     }
 
-    /// Makes the rule for Events, which are created, and patched when they repeat.
+    /// Makes the rule for Events, which are created, and patched when they repeat; as
+    /// [core Events](crate::EventApi::Core), which is the default.
     pub fn events() -> Self {
-        Self::on("events.k8s.io", "events").verbs(["create", "patch"])
+        Self::on("", "events").verbs(["create", "patch"])
     }
 
     fn new(target: Target) -> Self {

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 use kube::api::{Api, DynamicObject, PostParams};
 use lariat_cluster::Cluster;
 use lariat_controller::{Outcome, SharedControllerFactory};
-use lariat_operator::{Applied, Apply, ApplyError, Desired, Operator, Plan, Reconcile};
+use lariat_operator::{Applied, Apply, ApplyError, Desired, Operator, Reconcile, SetPlan};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ type Call = Result<Applied, ApplyError>;
 struct State {
     wanted: Arc<Mutex<Vec<Value>>>,
     calls: Arc<Mutex<Vec<Call>>>,
-    plans: Arc<Mutex<Option<Vec<Plan>>>>,
+    plans: Arc<Mutex<Option<Vec<SetPlan>>>>,
     setup: Arc<Mutex<Arc<Setup>>>,
     name: Arc<Mutex<String>>,
 }
@@ -135,7 +135,7 @@ impl Rig {
     }
 
     /// Makes a plan instead of applying.
-    pub(crate) async fn plan(&self, wanted: impl IntoIterator<Item = Value>) -> Plan {
+    pub(crate) async fn plan(&self, wanted: impl IntoIterator<Item = Value>) -> SetPlan {
         *self.state.plans.lock() = Some(Vec::new());
         self.apply(wanted).await;
         let plans = self.state.plans.lock().take();

@@ -286,10 +286,8 @@ async fn typed_and_dynamic_objects_are_applied_in_a_set_named_after_the_reconcil
             if cx.object().spec.size > 0 {
                 desired = desired.with_dynamic(&dynamic);
             }
-            match cx.apply(desired).await {
-                Ok(_) => Ok(Outcome::done()),
-                Err(error) => Err(error.into_handler_error()),
-            }
+            cx.apply(desired).await?;
+            Ok(Outcome::done())
         });
     registered.unwrap();
     bench.start().await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::StatusCode;
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_controller::{Context, HandlerError, HandlerOptions, HandlerResult, Outcome};
@@ -397,4 +397,22 @@ async fn a_call_that_is_dropped_while_it_writes_has_used_its_budget() {
     time::sleep(10 * MINUTE).await;
     assert_eq!(bench.cluster.journal().count("delete", "widgets"), 3);
     assert!(guard.state().is_tripped());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_trip_is_told_once_in_an_event_on_what_was_reconciled() {
+    let bench = with_widgets(10).await;
+    let guard = Guard::new().deletes(Budget::rate(3, MINUTE));
+    register_reaper(&bench, "reap", &guard);
+    bench.start().await;
+    time::sleep(5 * MINUTE).await;
+    assert_eq!(left(&bench).await, 7);
+    let events: Api<Event> = Api::namespaced(bench.cluster.client(), "default");
+    let told = events.list(&ListParams::default()).await.unwrap().items;
+    assert_eq!(told.len(), 1, "{told:?}");
+    let event = &told[0];
+    assert_eq!(event.reason.as_deref(), Some("GuardTripped"));
+    assert_eq!(event.involved_object.kind.as_deref(), Some("Widget"));
+    let note = event.message.as_deref().unwrap_or_default();
+    assert!(note.contains("writes of reap are refused: "), "{note}");
 }

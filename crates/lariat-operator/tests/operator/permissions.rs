@@ -31,6 +31,7 @@ rules:
   verbs:
   - create
   - delete
+  - get
   - list
   - patch
   - watch
@@ -63,7 +64,9 @@ rules:
   resources:
   - widgets
   verbs:
+  - get
   - list
+  - patch
   - watch
 - apiGroups:
   - demo.dev
@@ -109,8 +112,12 @@ async fn without_any_of_the_rules_the_check_says_so_and_the_program_does_not_wor
             let missing: Vec<String> = error.missing().iter().map(|each| each.path()).collect();
             assert_eq!(missing, [permission.path()], "{error}");
             assert!(error.missing()[0].verbs.keys().eq([verb]), "{error}");
-            // Only clusters with OwnerReferencesPermissionEnforcement ask for it.
-            if permission.subresource != "finalizers" {
+            // Only clusters with OwnerReferencesPermissionEnforcement ask for the first, and a single object is read when a
+            // cache is behind.
+            let is_in_reserve = permission.subresource == "finalizers"
+                || verb == "get" && permission.resource != "secrets" && permission.group.is_empty()
+                || verb == "get" && permission.group == "demo.dev";
+            if !is_in_reserve {
                 assert!(
                     !program.works().await,
                     "it works without {verb} {}",
@@ -120,7 +127,7 @@ async fn without_any_of_the_rules_the_check_says_so_and_the_program_does_not_wor
             tried += 1;
         }
     }
-    assert_eq!(tried, 13);
+    assert_eq!(tried, 16);
 }
 
 #[tokio::test(start_paused = true)]
@@ -186,7 +193,7 @@ async fn questions_that_fail_for_a_moment_are_asked_again() {
         .add(Fault::new(overloaded).resource(REVIEWS).times(2));
     let error = program.operator.check_access().await.unwrap_err();
     let verbs: usize = error.missing().iter().map(|each| each.verbs.len()).sum();
-    assert_eq!(verbs, 13);
+    assert_eq!(verbs, 16);
 }
 
 #[tokio::test(start_paused = true)]
@@ -247,9 +254,9 @@ async fn caches_need_what_they_do() {
     let rules = operator.rules().await.unwrap();
     let texts: Vec<String> = rules.iter().map(ToString::to_string).collect();
     let expected = [
+        "create, patch events (for the operator)",
         "list, watch namespaces (for the cache of namespaces)",
         "get, list, watch secrets (for the cache of secrets)",
-        "create, patch events.events.k8s.io (for the operator)",
     ];
     assert_eq!(texts, expected);
 }

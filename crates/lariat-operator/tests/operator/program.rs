@@ -4,16 +4,14 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use kube::{Client, CustomResourceExt, Resource};
+use kube::{Client, CustomResourceExt};
 use lariat_cache::{Filling, KindOptions};
 use lariat_cluster::testing::{TestCluster, namespace};
 use lariat_cluster::{Cluster, User};
 use lariat_controller::{
     ControllerOptions, HandlerError, HandlerResult, Outcome, SharedControllerFactory,
 };
-use lariat_operator::{
-    CachedApi, DefinitionOptions, Operator, Reconcile, Rule, ensure_definitions,
-};
+use lariat_operator::{DefinitionOptions, Desired, Operator, Reconcile, Rule, ensure_definitions};
 use serde_json::{Value, json};
 use tokio::time;
 
@@ -50,13 +48,6 @@ pub(crate) async fn cluster() -> TestCluster {
 pub(crate) struct Program {
     pub(crate) cluster: TestCluster,
     pub(crate) operator: Operator,
-}
-
-#[derive(Clone)]
-struct Apis {
-    widgets: CachedApi<Widget>,
-    config_maps: CachedApi<ConfigMap>,
-    secrets: Api<Secret>,
 }
 
 impl Program {
@@ -220,56 +211,36 @@ pub(crate) fn register(operator: &Operator) {
         factory.for_object::<Widget>(),
         factory.for_object::<ConfigMap>(),
     );
-    let apis = Apis {
-        widgets: CachedApi::new(&widgets),
-        config_maps: CachedApi::new(&config_maps),
-        secrets: Api::namespaced(factory.client(), "default"),
-    };
+    let secrets: Api<Secret> = Api::namespaced(factory.client(), "default");
     operator
         .reconciler("sizes", &widgets)
         .owns(&config_maps)
         .applies(&config_maps)
-        .needs(Rule::status(&widgets))
+        .writes_status()
         .needs(
             Rule::on("", "secrets")
                 .verbs(["get"])
                 .named(["key"])
                 .because("the key"),
         )
-        .register(move |cx| reconcile(cx, apis.clone()))
+        .register(move |cx| reconcile(cx, secrets.clone()))
         .expect("registered");
 }
 
-async fn reconcile(cx: Reconcile<Widget>, apis: Apis) -> HandlerResult {
-    apis.secrets.get("key").await.map_err(HandlerError::from)?;
-    let (key, size) = (cx.key(), cx.object().spec.size);
-    if size == 0 {
-        match apis.config_maps.delete(key, &DeleteParams::default()).await {
-            Err(error) if !error.is_not_found() => return Err(error.into()),
-            _ => return Ok(Outcome::done()),
-        }
-    }
+async fn reconcile(cx: Reconcile<Widget>, secrets: Api<Secret>) -> HandlerResult {
+    secrets.get("key").await.map_err(HandlerError::from)?;
+    let size = cx.object().spec.size;
     let map = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
-        "metadata": {
-            "name": key.name(), "namespace": key.namespace(),
-            "ownerReferences": [cx.object().controller_owner_ref(&())],
-        },
+        "metadata": {"name": cx.key().name(), "namespace": cx.key().namespace()},
         "data": {"size": size.to_string()},
     });
-    if apis.config_maps.get_opt(key).await?.is_none() {
-        let map: ConfigMap = serde_json::from_value(map)?;
-        apis.config_maps.create(&map).await?;
-    } else {
-        let params = PatchParams::apply("widgeteer").force();
-        apis.config_maps
-            .patch(key, &params, &Patch::Apply(map))
-            .await?;
-    }
-    let status = Patch::Merge(json!({"status": {"size": size}}));
-    apis.widgets
-        .patch_status(key, &PatchParams::default(), &status)
-        .await?;
+    let desired = match size {
+        0 => Desired::new(),
+        _ => Desired::new().with_value(map),
+    };
+    cx.apply(desired).await?;
+    cx.set_status(&json!({"size": size})).await?;
     Ok(Outcome::done())
 }
 

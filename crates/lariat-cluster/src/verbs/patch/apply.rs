@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
+use crate::access;
 use crate::api::document::Document;
 use crate::api::reply::Reply;
 use crate::api::status::{ApiError, Cause};
 use crate::store::Object;
 use crate::verbs::form::{self, Origin, Validation};
 use crate::verbs::ownership::{self, Writer};
-use crate::verbs::{Call, admit, create, metadata_mut, update, view};
+use crate::verbs::{Call, Verb, admit, create, metadata_mut, update, view};
 
 pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
     let force = call.query.flag("force").unwrap_or(false);
@@ -27,6 +28,7 @@ pub(super) fn apply(call: &Call) -> Result<Reply, ApiError> {
             return Err(call.not_found());
         }
         if live.is_none() {
+            access::check_also(call, Verb::Create)?;
             create::check_admission(call, call.name())?;
         }
         let merged = writer
