@@ -6,6 +6,7 @@
 //! `-- --watch` to make Foos yourself.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -15,6 +16,7 @@ use lariat::kube::api::{Api, DeleteParams, ListParams, PostParams};
 use lariat_examples::sample_controller::{Foo, FooSpec, register};
 use lariat_examples::{About, Stage, delete, merge, perform};
 use serde_json::json;
+use tokio::time::sleep;
 
 const ABOUT: About = About {
     name: "sample_controller",
@@ -45,6 +47,9 @@ async fn story(stage: &Stage) -> Result<()> {
     stage.step("somebody scales the Deployment: the Foo scales it back");
     merge(&deployments, "web", json!({"spec": {"replicas": 1}})).await?;
     wait_for(&deployments, "web", |web| replicas(web) == Some(3)).await?;
+    pause().await;
+    available(&foos, "shop", 3).await?;
+    pause().await;
 
     stage.step(
         "the Foo wants the name of a Deployment that is somebody else's: nothing happens to that",
@@ -54,6 +59,7 @@ async fn story(stage: &Stage) -> Result<()> {
     wait_for(&deployments, "taken", is_settled).await?;
     merge(&foos, "shop", json!({"spec": {"deploymentName": "taken"}})).await?;
     refused(stage).await?;
+    pause().await;
 
     stage.step("somebody else's Deployment goes: the Foo takes the name, and its old one goes");
     delete(&deployments, "taken").await?;
@@ -93,6 +99,11 @@ fn is_settled(deployment: &Deployment) -> bool {
 
 fn replicas(deployment: &Deployment) -> Option<i32> {
     deployment.spec.as_ref()?.replicas
+}
+
+/// Lets the operator tell what it has just done, and pods come and go, before the story goes on.
+async fn pause() {
+    sleep(Duration::from_millis(300)).await;
 }
 
 /// Waits until an Event says that something is in the way.

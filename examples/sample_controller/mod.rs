@@ -3,6 +3,8 @@
 //! What happens to the Deployment behind the Foo's back is repaired. One of that name that is not the Foo's is left
 //! alone: an Event says that it is in the way, and the Foo gets its own as soon as it is gone.
 
+#![allow(clippy::disallowed_names, reason = "Foo is what the kind is called")]
+
 #[cfg(test)]
 mod tests;
 
@@ -76,7 +78,7 @@ pub fn register(operator: &Operator) -> anyhow::Result<()> {
     let waiting = Relation::map(move |deployment: &Metadata| {
         let found = by_deployment.by_index(BY_DEPLOYMENT, deployment.key().as_str());
         let foos = found.into_iter().flatten().flatten();
-        foos.map(|foo| key(&*foo, &foo.name_any())).collect()
+        foos.map(|foo| key(&foo, &foo.name_any())).collect()
     });
     let api = operator.api::<Deployment>();
     operator
@@ -100,20 +102,14 @@ async fn reconcile(cx: Reconcile<Foo>, deployments: CachedApi<Deployment>) -> Ha
     };
     if !applied.is_unchanged() {
         cx.event(Event::normal("Synced", "Foo synced successfully"));
-        tell(
-            "Foo",
-            cx.key().name(),
-            Paint::Green,
-            format_args!("Synced: {applied}"),
-        );
+        let what = format!("Synced: {applied}");
+        tell("Foo", cx.key().name(), Paint::Green, what);
     }
-    let deployment = deployments
-        .get(&key(foo, &foo.spec.deployment_name))
-        .await?;
-    let available = deployment
-        .status
-        .as_ref()
-        .and_then(|status| status.available_replicas);
+    // What was just applied is in the cache.
+    let name = key(foo, &foo.spec.deployment_name);
+    let deployment = deployments.get_opt(&name).await?;
+    let status = deployment.as_ref().and_then(|found| found.status.as_ref());
+    let available = status.and_then(|status| status.available_replicas);
     let available_replicas = available.unwrap_or(0);
     cx.set_status(&FooStatus { available_replicas }).await?;
     Ok(Outcome::done())
@@ -122,12 +118,9 @@ async fn reconcile(cx: Reconcile<Foo>, deployments: CachedApi<Deployment>) -> Ha
 /// Tells of a Deployment that is in the way. That is no failure to be tried again: its going is a change, and makes the
 /// next call.
 fn refused(cx: &Reconcile<Foo>, error: ApplyError) -> HandlerResult {
-    if !error
-        .failures()
-        .iter()
-        .all(|failure| failure.error.is_in_the_way())
-    {
-        return Err(error.into_handler_error());
+    let mut failures = error.failures().iter();
+    if !failures.all(|failure| failure.error.is_in_the_way()) {
+        return Err(error.into());
     }
     let name = &cx.object().spec.deployment_name;
     let note = format!("Resource {name:?} already exists and is not managed by Foo");
