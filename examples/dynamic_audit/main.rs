@@ -53,7 +53,7 @@ async fn main() -> ExitCode {
     .await
 }
 
-fn line(entry: Entry) {
+fn line(entry: &Entry) {
     let (colour, what) = match entry.what {
         What::Appeared => (Paint::Green, "appears"),
         What::Changed => (Paint::Yellow, "changes"),

@@ -45,7 +45,7 @@ pub enum What {
 pub fn register(
     operator: &Operator,
     namespace: &str,
-    tell: impl Fn(Entry) + Send + Sync + 'static,
+    tell: impl Fn(&Entry) + Send + Sync + 'static,
 ) -> anyhow::Result<KindsRegistration> {
     let (namespace, tell) = (Arc::<str>::from(namespace), Arc::new(tell));
     let kinds = operator
@@ -54,7 +54,7 @@ pub fn register(
         .view::<Metadata>();
     let audit = move |cx: Context<Metadata>| {
         if cx.key().namespace() == Some(&namespace) {
-            entries(&cx).into_iter().for_each(&*tell);
+            entries(&cx).iter().for_each(&*tell);
         }
         async { Ok(Outcome::done()) }
     };

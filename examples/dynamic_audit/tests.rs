@@ -31,7 +31,9 @@ impl Bench {
         let operator = Operator::new("dynamic-audit", &factory);
         let entries = Arc::new(Mutex::new(Vec::new()));
         let told = Arc::clone(&entries);
-        let audit = register(&operator, "default", move |entry| told.lock().push(entry));
+        let audit = register(&operator, "default", move |entry: &Entry| {
+            told.lock().push(entry.clone())
+        });
         let audit = audit.expect("registered");
         operator.start(1).await.expect("started");
         let bench = Self {

@@ -7,6 +7,7 @@
 //! `-- --watch` to change ConfigMaps yourself.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::Result;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -16,6 +17,7 @@ use lariat::kube::ResourceExt;
 use lariat_examples::related_kinds::{CONFIG, RELOAD, register};
 use lariat_examples::{About, Stage, delete, merge, perform};
 use serde_json::json;
+use tokio::time::sleep;
 
 const ABOUT: About = About {
     name: "related_kinds",
@@ -105,5 +107,7 @@ async fn changed(stage: &Stage, name: &str, before: &str) -> Result<()> {
             .is_some_and(|config| config != before)
     };
     wait_for(&stage.api(), name, is_new).await?;
+    // The operator tells why when it knows that it was done, which others may see before.
+    sleep(Duration::from_millis(200)).await;
     Ok(())
 }

@@ -114,9 +114,18 @@ fn tell_why(cx: &Reconcile<Deployment>, restarts: bool) {
         true => paint(Paint::Green, "restarts", 0),
         false => paint(Paint::Dim, "is looked after", 0),
     };
-    // Causes name objects by namespace and name; everybody here knows the namespace.
+    // What happened to ConfigMaps is told in words; of the Deployment itself only that it came into sight is worth telling.
+    let causes = cx.causes().iter().filter_map(|cause| match cause {
+        Cause::Related { what, .. } => Some(what.to_string()),
+        Cause::Added { .. } => Some(cause.to_string()),
+        _ => None,
+    });
+    // Everybody here knows the namespace.
     let namespace = format!("{}/", cx.key().namespace().unwrap_or_default());
-    let why = cx.causes().to_string().replace(&namespace, "");
+    let why = causes
+        .collect::<Vec<_>>()
+        .join(", ")
+        .replace(&namespace, "");
     tell(
         "Deployment",
         cx.key().name(),
