@@ -59,6 +59,7 @@ async fn story(stage: &Stage) -> Result<()> {
     merge(&config_maps, "unused", blue.clone()).await?;
     let label = json!({"metadata": {"labels": {"some": "label"}}});
     merge(&config_maps, "common", label).await?;
+    sleep(Duration::from_millis(500)).await;
 
     stage.step("common changes: both restart");
     let web = config(stage, "web").await?;
