@@ -3,6 +3,17 @@
 //! Each folder is one example: `mod.rs` is what one would write for a cluster of one's own, `main.rs` lets
 //! something happen to it, `tests.rs` says what it does in numbers.
 
+pub mod concurrency;
+pub mod custom_config;
+pub mod metrics;
+pub mod multi_resource;
+pub mod pod_logger;
+pub mod pod_terminator;
+
+pub mod autoscaler;
+pub mod cpu_autoscaler;
+pub mod kronjob;
+
 pub mod dynamic_audit;
 pub mod related_kinds;
 pub mod sample_controller;

@@ -4,11 +4,12 @@ use std::env;
 use std::fmt;
 use std::io::{IsTerminal, Write, stdout};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 use tracing::Level;
 use tracing_subscriber::Layer;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{FilterExt, Targets, dynamic_filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
@@ -77,6 +78,14 @@ pub async fn output_closed() {
     CLOSED.notified().await;
 }
 
+/// Whether nothing is logged at the moment.
+static HUSHED: AtomicBool = AtomicBool::new(false);
+
+/// Leaves out what Lariat logs, or prints it again: for an example that has handlers fail by the dozen.
+pub fn hush(quiet: bool) {
+    HUSHED.store(quiet, Ordering::Relaxed);
+}
+
 /// Prints the errors Lariat itself logs, and when a cache is behind; with `LARIAT_LOG=warn` (or `info`,
 /// `debug`) more of it.
 pub fn log_errors() {
@@ -89,6 +98,7 @@ pub fn log_errors() {
             .with_target("lariat", Level::ERROR)
             .with_target("lariat_cache", Level::WARN),
     };
+    let ours = ours.and(dynamic_filter_fn(|_, _| !HUSHED.load(Ordering::Relaxed)));
     let lines = tracing_subscriber::fmt::layer()
         .with_ansi(*COLOURED)
         .with_target(false)

@@ -3,17 +3,19 @@
 mod console;
 mod options;
 mod place;
+#[cfg(test)]
+pub(crate) mod roles;
 mod setup;
 mod stage;
 mod table;
 #[cfg(test)]
 mod testing;
 
-pub use console::{Paint, error_exit, log_errors, output_closed, paint, say, tell};
+pub use console::{Paint, error_exit, hush, log_errors, output_closed, paint, say, tell};
 pub use options::{Flag, Options};
 pub use place::Place;
 pub use setup::{delete, ensure, ensure_namespace, merge, unique};
-pub use stage::{About, Stage, perform};
+pub use stage::{About, RUN, Stage, perform, perform_with};
 pub use table::Table;
 #[cfg(test)]
 pub(crate) use testing::define;

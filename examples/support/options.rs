@@ -15,7 +15,7 @@ use super::About;
 pub struct Flag {
     /// Its name, without dashes.
     pub name: &'static str,
-    /// Its value when it is not given.
+    /// Its value when it is not given; with `false` it is a switch, which takes no value.
     pub default: &'static str,
     /// What it is about.
     pub help: &'static str,
@@ -56,7 +56,10 @@ impl Options {
                     let flag = flag.ok_or_else(|| {
                         anyhow!("unknown option \"--{name}\"; --help lists what there is")
                     })?;
-                    let value = parser.value()?.string()?;
+                    let value = match flag.is_switch() {
+                        true => "true".to_owned(),
+                        false => parser.value()?.string()?,
+                    };
                     options.values.insert(flag.name, value);
                 }
                 other => return Err(other.unexpected().into()),
@@ -81,6 +84,12 @@ impl Options {
     }
 }
 
+impl Flag {
+    fn is_switch(&self) -> bool {
+        self.default == "false"
+    }
+}
+
 impl About {
     fn print_usage(&self) {
         println!("cargo run --example {} -- [OPTIONS]\n", self.name);
@@ -97,10 +106,13 @@ impl About {
         ];
         for flag in self.flags {
             let (name, help, default) = (flag.name, flag.help, flag.default);
-            lines.push((
-                format!("--{name} VALUE"),
-                format!("{help} (default {default})"),
-            ));
+            lines.push(match flag.is_switch() {
+                true => (format!("--{name}"), help.to_owned()),
+                false => (
+                    format!("--{name} VALUE"),
+                    format!("{help} (default {default})"),
+                ),
+            });
         }
         for (option, help) in lines {
             println!("  {option:<24}{help}");

@@ -7,17 +7,23 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use lariat::cache::Informer;
 use lariat::kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams};
 use lariat::kube::{Client, CustomResourceExt, Error};
-use lariat::{Operator, SharedControllerFactory};
+use lariat::{
+    CancellationToken, FactoryBuilder, Gvk, Operator, Selection, SharedControllerFactory,
+};
 use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
+use tokio_util::task::TaskTracker;
 
 use super::{
     Flag, Options, Paint, Place, delete, ensure, ensure_namespace, error_exit, log_errors,
     output_closed, paint, say, unique,
 };
 
+/// The label of what an example makes outside of its namespace; its value is the namespace.
+pub const RUN: &str = "lariat.dev/run";
 /// How many workers each kind gets.
 const WORKERS: usize = 2;
 /// How long the objects of an example may take to go, finalizers included.
@@ -44,11 +50,19 @@ pub struct Stage {
     pub factory: SharedControllerFactory,
     /// The operator, which has the example's name.
     pub operator: Operator,
+    /// Tasks of the example's own: when the operator has stopped, the end waits for them.
+    pub tasks: TaskTracker,
+    /// Tells those tasks that the operator has stopped.
+    pub ending: CancellationToken,
     /// The command line.
     pub options: Options,
     place: Place,
     /// The kinds that were defined for the example.
     defined: Mutex<Vec<(ApiResource, bool)>>,
+    /// Namespaces of the example's own beside the first.
+    others: Mutex<Vec<String>>,
+    /// The caches that are restricted to the example's namespace, which holds as long as somebody has them.
+    restricted: Mutex<Vec<Informer>>,
 }
 
 /// Performs an example: sets it up, starts the factory, lets the story happen, and takes away what was made.
@@ -59,9 +73,23 @@ pub async fn perform(
     set_up: impl AsyncFnOnce(&Stage) -> Result<()>,
     story: impl AsyncFnOnce(&Stage) -> Result<()>,
 ) -> ExitCode {
+    perform_with(about, |_, _, builder| Ok(builder), set_up, story).await
+}
+
+/// Performs an example whose factory has options of its own, which may depend on the command line and on the
+/// example's namespace.
+pub async fn perform_with(
+    about: About,
+    configure: impl FnOnce(&Options, &str, FactoryBuilder) -> Result<FactoryBuilder>,
+    set_up: impl AsyncFnOnce(&Stage) -> Result<()>,
+    story: impl AsyncFnOnce(&Stage) -> Result<()>,
+) -> ExitCode {
     log_errors();
     let outcome = match Options::parse(&about) {
-        Ok(Some(options)) => play(about, options, set_up, story).await,
+        Ok(Some(options)) => match Stage::new(about, options, configure).await {
+            Ok(stage) => play(stage, set_up, story).await,
+            Err(error) => Err(error),
+        },
         Ok(None) => Ok(()),
         Err(error) => Err(error),
     };
@@ -72,12 +100,10 @@ pub async fn perform(
 }
 
 async fn play(
-    about: About,
-    options: Options,
+    stage: Stage,
     set_up: impl AsyncFnOnce(&Stage) -> Result<()>,
     story: impl AsyncFnOnce(&Stage) -> Result<()>,
 ) -> Result<()> {
-    let stage = Stage::new(about, options).await?;
     let acts = async {
         set_up(&stage).await?;
         stage.operator.start(WORKERS).await?;
@@ -101,23 +127,32 @@ async fn play(
 }
 
 impl Stage {
-    async fn new(about: About, options: Options) -> Result<Self> {
-        let place = Place::with_workloads(options.kubeconfig.clone()).await?;
+    async fn new(
+        about: About,
+        options: Options,
+        configure: impl FnOnce(&Options, &str, FactoryBuilder) -> Result<FactoryBuilder>,
+    ) -> Result<Self> {
         let name = about.name.replace('_', "-");
+        let namespace = unique(&name);
+        let place = Place::with_workloads(options.kubeconfig.clone()).await?;
+        let builder = SharedControllerFactory::builder(place.client.clone());
+        let factory = configure(&options, &namespace, builder)?.build();
         let title = paint(Paint::Bold, format!("Lariat {name}"), 0);
         say(format_args!("{title} on {}", place.name));
         say(paint(Paint::Dim, about.what, 0));
-        let namespace = unique(&name);
         ensure_namespace(&place.client, &namespace).await?;
-        let factory = SharedControllerFactory::builder(place.client.clone()).build();
         Ok(Self {
             client: place.client.clone(),
             operator: Operator::new(&name, &factory),
+            tasks: TaskTracker::new(),
+            ending: CancellationToken::new(),
             namespace,
             factory,
             options,
             place,
             defined: Mutex::default(),
+            others: Mutex::default(),
+            restricted: Mutex::default(),
         })
     }
 
@@ -128,6 +163,18 @@ impl Stage {
         K: lariat::kube::Resource<DynamicType = (), Scope = k8s_openapi::NamespaceResourceScope>,
     {
         Api::namespaced(self.client.clone(), &self.namespace)
+    }
+
+    /// Makes another namespace of the example's own; it goes at the end, like the first.
+    ///
+    /// # Errors
+    ///
+    /// The API server refuses it.
+    pub async fn another_namespace(&self, what: &str) -> Result<String> {
+        let name = format!("{}-{what}", self.namespace);
+        self.others.lock().push(name.clone());
+        ensure_namespace(&self.client, &name).await?;
+        Ok(name)
     }
 
     /// Tells of a step of the story.
@@ -158,6 +205,9 @@ impl Stage {
             sleep(Duration::from_millis(100)).await;
         };
         self.defined.lock().push((resource.clone(), is_new));
+        if !is_new {
+            self.keep_to_the_namespace(&resource);
+        }
         let objects: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         let served = async {
             while objects.list(&ListParams::default().limit(1)).await.is_err() {
@@ -166,6 +216,15 @@ impl Stage {
         };
         let served = timeout(Duration::from_secs(30), served).await;
         served.with_context(|| format!("{name} is defined, but not served"))
+    }
+
+    /// Lets the operator see objects of the example's namespace only; where the kind was there before, others may be
+    /// somebody else's.
+    fn keep_to_the_namespace(&self, resource: &ApiResource) {
+        let gvk = Gvk::new(&resource.group, &resource.version, &resource.kind);
+        let cache = self.factory.caches().for_kind(gvk);
+        cache.select(Selection::all().in_namespaces([&self.namespace]));
+        self.restricted.lock().push(cache);
     }
 
     async fn wait_for_the_end(&self) {
@@ -192,8 +251,15 @@ impl Stage {
     async fn leave(self) -> Result<()> {
         let removed = timeout(FAREWELL, self.remove_objects()).await;
         let stopped = self.operator.stop().await;
+        self.ending.cancel();
+        self.tasks.close();
+        let ended = timeout(FAREWELL, self.tasks.wait()).await;
         let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let cleaned = delete(&namespaces, &self.namespace).await;
+        let mut cleaned = delete(&namespaces, &self.namespace).await;
+        let others = std::mem::take(&mut *self.others.lock());
+        for other in others {
+            cleaned = cleaned.and(delete(&namespaces, &other).await);
+        }
         let defined = std::mem::take(&mut *self.defined.lock());
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         for (resource, _) in defined.iter().filter(|(_, is_new)| *is_new) {
@@ -204,7 +270,8 @@ impl Stage {
         say("stopped");
         removed.context("some objects of the example have finalizers and did not go")??;
         cleaned?;
-        Ok(stopped?)
+        stopped?;
+        ended.context("tasks of the example go on after the operator has stopped")
     }
 
     /// Deletes the objects of the kinds that were defined, in the example's namespace or, where the kind was new, all.
@@ -218,9 +285,7 @@ impl Stage {
                     Err(Error::Api(status)) if status.code == 404 => break,
                     listed => listed?,
                 };
-                let ours = |object: &&DynamicObject| {
-                    *is_new || object.metadata.namespace.as_deref() == Some(&self.namespace)
-                };
+                let ours = |object: &&DynamicObject| *is_new || self.made(object);
                 let mut left = listed.items.iter().filter(ours).peekable();
                 if left.peek().is_none() {
                     break;
@@ -232,6 +297,13 @@ impl Stage {
             }
         }
         Ok(())
+    }
+
+    /// Whether an object is the example's, by its namespace or its label.
+    fn made(&self, object: &DynamicObject) -> bool {
+        let meta = &object.metadata;
+        let run = meta.labels.as_ref().and_then(|labels| labels.get(RUN));
+        meta.namespace.as_ref().or(run) == Some(&self.namespace)
     }
 
     async fn remove(&self, resource: &ApiResource, object: &DynamicObject) -> Result<()> {

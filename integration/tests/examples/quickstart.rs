@@ -1,4 +1,4 @@
-//! The quickstart and the pod logger.
+//! The quickstart.
 
 use lariat_integration::{example, interrupted, run};
 
@@ -58,21 +58,4 @@ async fn the_quickstart_that_goes_on_ends_cleanly_at_ctrl_c() {
         text.contains("▸ stopping") && text.contains("demo.dev/v1 Widget"),
         "{text}"
     );
-}
-
-#[cfg(unix)]
-#[tokio::test]
-async fn the_pod_logger_logs_and_ends_cleanly_at_sigterm() {
-    let expected: &[&str] = if std::env::var_os("KUBECONFIG").is_some() {
-        &["logging pods of"]
-    } else {
-        &[
-            "created  default/web-0",
-            "updated  default/web-0",
-            "deleted  default/web-0",
-        ]
-    };
-    let (code, text) = interrupted(example("pod_logger", &[]), "TERM", expected).await;
-    assert_eq!(code, Some(0), "{text}");
-    assert!(text.ends_with("stopped\n"), "{text}");
 }

@@ -1,15 +1,17 @@
 //! `lariat new`: an operator to begin with.
 
 mod names;
+mod permissions;
 mod project;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
 pub(crate) use names::{Group, Kind, Name};
-use project::Project;
+use project::{PERMISSIONS, Project};
 
 /// The options of `lariat new`.
 #[derive(Debug, PartialEq)]
@@ -31,11 +33,29 @@ pub(crate) fn run(options: &Options) -> Result<String> {
     let given = options.path.clone();
     let folder = given.unwrap_or_else(|| PathBuf::from(options.name.as_str()));
     let project = Project::new(options, checkout(options.lariat.as_deref())?);
+    let permissions = permissions::manifests(options)?;
     make(&folder)?;
+    write(&folder.join(PERMISSIONS), &permissions)?;
     for (path, text) in project.files() {
         write(&folder.join(path), &text)?;
     }
+    format(&folder);
     Ok(project.farewell(&folder))
+}
+
+/// Breaks lines as long as the names make them; without rustfmt they stay as they are.
+fn format(folder: &Path) {
+    let files = [
+        "src/lib.rs",
+        "src/main.rs",
+        "tests/manifests.rs",
+        "tests/operator.rs",
+    ];
+    let mut rustfmt = Command::new("rustfmt");
+    rustfmt
+        .args(["--edition", "2024"])
+        .args(files.map(|file| folder.join(file)));
+    let _ = rustfmt.stdout(Stdio::null()).stderr(Stdio::null()).status();
 }
 
 /// Makes a folder; what is in one that exists is nobody's to overwrite.

@@ -48,8 +48,17 @@ const TAKEN_NAMES: &[&str] = &[
     "tokio",
 ];
 
-/// Types the project itself uses.
+/// Types the project itself uses, and words that YAML takes for something else.
 const TAKEN_KINDS: &[&str] = &[
+    "False",
+    "N",
+    "No",
+    "Null",
+    "Off",
+    "On",
+    "True",
+    "Y",
+    "Yes",
     "Arc",
     "Box",
     "Condition",
@@ -132,7 +141,7 @@ impl Kind {
         }
         if TAKEN_KINDS.contains(&text) {
             return Err(format!(
-                "--kind {text:?} is the name of a type the operator uses; choose another"
+                "--kind {text:?} is taken by something the operator uses; choose another"
             ));
         }
         Ok(Self(text.to_owned()))

@@ -18,7 +18,6 @@ const TEMPLATES: &[(&str, &str)] = templates![
     "deploy/crd.yaml",
     "deploy/example.yaml",
     "deploy/operator.yaml",
-    "deploy/rbac.yaml",
     "src/api.rs",
     "src/lib.rs",
     "src/main.rs",
@@ -26,6 +25,9 @@ const TEMPLATES: &[(&str, &str)] = templates![
     "tests/manifests.rs",
     "tests/operator.rs",
 ];
+
+/// Where the permissions are, which are no template: their order depends on the names.
+pub(super) const PERMISSIONS: &str = "deploy/rbac.yaml";
 
 /// What a project's folder has that git and docker do not want.
 const IGNORED: &str = "/target\n";

@@ -1,0 +1,56 @@
+//! What the operator of a new project needs to be allowed.
+
+use anyhow::{Context, Result};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{Client, Config};
+use lariat_controller::{Outcome, SharedControllerFactory};
+use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
+use lariat_operator::{Operator, Rule};
+use serde_json::json;
+
+use super::Options;
+
+/// Returns the manifests of the account and its role, as the project's own program prints them.
+pub(super) fn manifests(options: &Options) -> Result<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let runtime = runtime.context("the runtime does not start")?;
+    runtime.block_on(async {
+        // Nothing is sent: where the kinds are served is told.
+        let nowhere = Config::new("http://localhost".parse()?);
+        let operator = operator(Client::try_from(nowhere)?, options)?;
+        let name = options.name.as_str();
+        let account = ObjectKey::namespaced(name, name);
+        Ok(operator.manifests(name, &account).await?.to_string())
+    })
+}
+
+/// Registers what `template/src/lib.rs.in` does.
+fn operator(client: Client, options: &Options) -> Result<Operator> {
+    let Options {
+        name, kind, group, ..
+    } = options;
+    let factory = SharedControllerFactory::builder(client).build();
+    let operator = Operator::new(name.as_str(), &factory);
+    let definition = format!("{}.{}", kind.plural(), group.as_str());
+    let definition: CustomResourceDefinition = serde_json::from_value(json!({
+        "metadata": {"name": definition},
+        "spec": {"group": "", "names": {"kind": "", "plural": ""}, "scope": "", "versions": []},
+    }))?;
+    operator.installs(definition);
+    operator.needs(Rule::events());
+    let resource = |gvk: Gvk, plural: &str| {
+        factory.for_resource_kind(ResourceKind::new(gvk, plural, Scope::Namespaced))
+    };
+    let gvk = Gvk::new(group.as_str(), "v1alpha1", kind.as_str());
+    let objects = resource(gvk, &kind.plural());
+    let deployments = resource(Gvk::new("apps", "v1", "Deployment"), "deployments");
+    operator
+        .reconciler(&kind.singular(), &objects)
+        .owns(&deployments)
+        .applies(&deployments)
+        .report_errors("Ready")
+        .register(|_| async { Ok(Outcome::done()) })?;
+    Ok(operator)
+}

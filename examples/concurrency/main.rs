@@ -1,0 +1,144 @@
+//! The same calls with one worker and with several, in a table; then calls that fail and are tried again.
+//!
+//! Run: `cargo run --example concurrency -- --concurrency 3 --sleep-ms 25 --interval-s 45 --retries 3 --disable-resync`
+//! (on the embedded cluster; all options have defaults), or with `KUBECONFIG=…` on a cluster of yours.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use lariat::SharedControllerFactory;
+use lariat::cluster::testing::pod;
+use lariat_examples::concurrency::Config;
+use lariat_examples::{About, Flag, Options, Stage, Table, hush, perform_with};
+use tokio::time::timeout;
+
+const ABOUT: About = About {
+    name: "concurrency",
+    what: "what several workers do for calls that take long",
+    flags: &[
+        Flag {
+            name: "concurrency",
+            default: "3",
+            help: "how many calls may be under way at a time",
+        },
+        Flag {
+            name: "sleep-ms",
+            default: "25",
+            help: "how long a call takes, in milliseconds",
+        },
+        Flag {
+            name: "interval-s",
+            default: "45",
+            help: "how often pods are handled although nothing happened, in seconds",
+        },
+        Flag {
+            name: "retries",
+            default: "3",
+            help: "how many times a failed call is tried again",
+        },
+        Flag {
+            name: "disable-resync",
+            default: "false",
+            help: "handle pods only when something happens",
+        },
+    ],
+};
+
+const PODS: usize = 40;
+const PATIENCE: Duration = Duration::from_secs(120);
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let configure = |options: &Options, namespace: &str, builder| {
+        Ok(config(options)?.configure(builder, namespace))
+    };
+    perform_with(ABOUT, configure, set_up, story).await
+}
+
+fn config(options: &Options) -> Result<Config> {
+    let interval = Duration::from_secs(options.value("interval-s")?);
+    Ok(Config {
+        concurrency: options.value("concurrency")?,
+        sleep: Duration::from_millis(options.value("sleep-ms")?),
+        interval: (!options.value::<bool>("disable-resync")?).then_some(interval),
+        retries: options.value("retries")?,
+        fails: false,
+    })
+}
+
+/// The story has a factory for each row of its table; whoever watches uses the stage's.
+async fn set_up(stage: &Stage) -> Result<()> {
+    let config = config(&stage.options)?;
+    if stage.options.watch {
+        config.register(&stage.factory)?;
+    }
+    Ok(())
+}
+
+async fn story(stage: &Stage) -> Result<()> {
+    let config = config(&stage.options)?;
+    stage.step(format_args!(
+        "{PODS} pods are created, which no node ever runs"
+    ));
+    for number in 0..PODS {
+        create(stage, &format!("web-{number}")).await?;
+    }
+    let alone = Config {
+        concurrency: 1,
+        ..config
+    };
+    let failing = Config {
+        fails: true,
+        ..config
+    };
+    let mut table = Table::new(&["handler", "workers", "pods", "calls", "at once", "time"]);
+    let sleep = config.sleep;
+    stage.step(format_args!(
+        "all are handled by one worker; a call takes {sleep:?}"
+    ));
+    table.row(row(stage, alone).await?);
+    stage.step(format_args!("and by --concurrency {}", config.concurrency));
+    table.row(row(stage, config).await?);
+    stage.step(format_args!(
+        "and once more with a handler that fails, and {} retries (the {PODS} errors that are logged are left out)",
+        config.retries
+    ));
+    hush(true);
+    table.row(row(stage, failing).await?);
+    hush(false);
+    table.print();
+    Ok(())
+}
+
+/// A pod that waits for a node which is not there, so that nothing happens to it.
+async fn create(stage: &Stage, name: &str) -> Result<()> {
+    let pod = pod(name).namespace(&stage.namespace);
+    let pod = pod.set("/spec/schedulerName", "nobody");
+    let pod = pod.set("/spec/containers/0/image", "registry.k8s.io/pause:3.10");
+    pod.create(&stage.client).await?;
+    Ok(())
+}
+
+/// Has all pods handled, and tells what it took.
+async fn row(stage: &Stage, config: Config) -> Result<[String; 6]> {
+    let builder = SharedControllerFactory::builder(stage.client.clone());
+    let factory = config.configure(builder, &stage.namespace).build();
+    let gauge = config.register(&factory)?;
+    factory.start(None).await?;
+    let attempts = match config.fails {
+        true => 1 + config.retries as usize,
+        false => 1,
+    };
+    let counts = timeout(PATIENCE, gauge.reaches(PODS * attempts)).await;
+    let counts = counts.context("not all pods were handled")?;
+    factory.stop().await?;
+    Ok([
+        if config.fails { "fails" } else { "works" }.to_owned(),
+        config.concurrency.to_string(),
+        PODS.to_string(),
+        counts.calls.to_string(),
+        counts.at_once.to_string(),
+        format!("{:.2} s", counts.took().as_secs_f64()),
+    ])
+}

@@ -1,0 +1,156 @@
+//! What workers are for: calls that take long, side by side, but never two for one object.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::Pod;
+use lariat::prelude::*;
+use lariat::{FactoryBuilder, Resync, Selection, cache::KindOptions};
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep};
+
+#[cfg(test)]
+mod tests;
+
+/// How pods are handled.
+#[derive(Debug, Clone, Copy)]
+pub struct Config {
+    /// How many calls may be under way at a time.
+    pub concurrency: usize,
+    /// How long a call takes.
+    pub sleep: Duration,
+    /// How often every pod is handled although nothing happened; `None` for never.
+    pub interval: Option<Duration>,
+    /// How many times a failed call is tried again.
+    pub retries: u32,
+    /// Whether calls fail, all of them.
+    pub fails: bool,
+}
+
+/// The original's defaults.
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            concurrency: 3,
+            sleep: Duration::from_millis(25),
+            interval: Some(Duration::from_secs(45)),
+            retries: 3,
+            fails: false,
+        }
+    }
+}
+
+impl Config {
+    /// Gives pods of a namespace so many workers.
+    pub fn configure(&self, builder: FactoryBuilder, namespace: &str) -> FactoryBuilder {
+        let ours = Selection::all().in_namespaces([namespace]);
+        let options = ControllerOptions::default()
+            .workers(self.concurrency)
+            .cache(KindOptions::default().selection(ours));
+        builder.kind_options(Gvk::new("", "v1", "Pod"), options)
+    }
+
+    /// Registers a handler that takes its time, and returns what is counted about it.
+    ///
+    /// # Errors
+    ///
+    /// Pods have such a handler already.
+    pub fn register(&self, factory: &SharedControllerFactory) -> Result<Gauge> {
+        let (gauge, config) = (Gauge::default(), *self);
+        let options = HandlerOptions::default()
+            .max_retries(self.retries)
+            .resync(self.interval.map_or(Resync::Never, Resync::Every));
+        let counted = gauge.clone();
+        let work = move |_: Context<Pod>| {
+            let counted = counted.clone();
+            async move {
+                let _call = counted.begin();
+                sleep(config.sleep).await;
+                match config.fails {
+                    true => Err("it always fails".into()),
+                    false => Ok(Outcome::done()),
+                }
+            }
+        };
+        let pods = factory.for_object::<Pod>();
+        pods.register_handler_with("work", options, work)?;
+        Ok(gauge)
+    }
+}
+
+/// What is counted about calls; a clone counts together.
+#[derive(Debug, Clone, Default)]
+pub struct Gauge {
+    counts: Arc<Mutex<Counts>>,
+    ended: Arc<Notify>,
+}
+
+/// Counts of calls.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Counts {
+    /// Calls that have ended.
+    pub calls: usize,
+    /// Calls that are under way.
+    pub under_way: usize,
+    /// The most calls that were under way at once.
+    pub at_once: usize,
+    first: Option<Instant>,
+    last: Option<Instant>,
+}
+
+/// A call, which ends when this is dropped.
+struct Call(Gauge);
+
+impl Gauge {
+    fn begin(&self) -> Call {
+        let mut counts = self.counts.lock();
+        counts.under_way += 1;
+        counts.at_once = counts.at_once.max(counts.under_way);
+        counts.first.get_or_insert_with(Instant::now);
+        Call(self.clone())
+    }
+
+    /// Returns the counts.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        *self.counts.lock()
+    }
+
+    /// Waits until so many calls have ended, and returns the counts.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn reaches(&self, calls: usize) -> Counts {
+        loop {
+            let ended = self.ended.notified();
+            let counts = self.counts();
+            if counts.calls >= calls {
+                return counts;
+            }
+            ended.await;
+        }
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        let mut counts = self.0.counts.lock();
+        counts.under_way -= 1;
+        counts.calls += 1;
+        counts.last = Some(Instant::now());
+        drop(counts);
+        self.0.ended.notify_one();
+    }
+}
+
+impl Counts {
+    /// Returns the time from the beginning of the first call to the end of the last.
+    #[must_use]
+    pub fn took(&self) -> Duration {
+        let times = self.first.zip(self.last);
+        times.map_or(Duration::ZERO, |(first, last)| last - first)
+    }
+}

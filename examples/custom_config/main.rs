@@ -1,0 +1,120 @@
+//! A controller with everything chosen: one worker, five retries, a timeout, a resync every 45 s.
+//!
+//! Run: `cargo run --example custom_config` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster of yours. The
+//! story has shorter times than the defaults; `-- --watch --resync-s 45` has the original's.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::Pod;
+use lariat::cluster::testing::{eventually, pod};
+use lariat::{FactoryBuilder, HandlerStatus, Selection, cache::KindOptions};
+use lariat_examples::custom_config::{Config, TROUBLE};
+use lariat_examples::{About, Flag, Options, Stage, delete, perform_with};
+use tokio::time::sleep;
+
+const ABOUT: About = About {
+    name: "custom_config",
+    what: "what can be chosen for all kinds, for one kind, and for one handler",
+    flags: &[
+        Flag {
+            name: "retries",
+            default: "5",
+            help: "how many times a failed call is tried again",
+        },
+        Flag {
+            name: "resync-s",
+            default: "2",
+            help: "how often pods are handled although nothing happened, in seconds",
+        },
+        Flag {
+            name: "timeout-ms",
+            default: "200",
+            help: "how long a call may take, in milliseconds",
+        },
+    ],
+};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    perform_with(ABOUT, configure, set_up, story).await
+}
+
+fn config(options: &Options) -> Result<Config> {
+    Ok(Config {
+        retries: options.value("retries")?,
+        resync: Duration::from_secs(options.value("resync-s")?),
+        timeout: Duration::from_millis(options.value("timeout-ms")?),
+        ..Config::default()
+    })
+}
+
+fn configure(
+    options: &Options,
+    namespace: &str,
+    builder: FactoryBuilder,
+) -> Result<FactoryBuilder> {
+    let ours = Selection::all().in_namespaces([namespace]);
+    let cache = KindOptions::default().selection(ours);
+    Ok(config(options)?.configure(builder, cache))
+}
+
+async fn set_up(stage: &Stage) -> Result<()> {
+    config(&stage.options)?.register(&stage.factory)?;
+    Ok(())
+}
+
+async fn story(stage: &Stage) -> Result<()> {
+    let config = config(&stage.options)?;
+    stage.step("a pod without trouble");
+    create(stage, "fine", "none").await?;
+    wait(stage, |handler| handler.runs > 0).await?;
+
+    let tries = u64::from(config.retries) + 1;
+    stage.step(format_args!(
+        "one whose handler fails: {tries} attempts, each later than the one before"
+    ));
+    create(stage, "failing", "fails").await?;
+    wait(stage, |handler| handler.given_up > 0).await?;
+
+    stage.step(format_args!(
+        "one whose handler hangs: a call is dropped after {:?}",
+        config.timeout
+    ));
+    create(stage, "hanging", "hangs").await?;
+    wait(stage, |handler| handler.given_up > 1).await?;
+
+    stage.step("both are deleted");
+    for name in ["failing", "hanging"] {
+        delete(&stage.api::<Pod>(), name).await?;
+    }
+
+    stage.step(format_args!(
+        "every {:?} all pods come again, without a request",
+        config.resync
+    ));
+    sleep(config.resync.min(Duration::from_secs(3))).await;
+    Ok(())
+}
+
+async fn create(stage: &Stage, name: &str, trouble: &str) -> Result<()> {
+    let pod = pod(name)
+        .namespace(&stage.namespace)
+        .annotation(TROUBLE, trouble);
+    let pod = pod.set("/spec/containers/0/image", "registry.k8s.io/pause:3.10");
+    pod.create(&stage.client).await?;
+    Ok(())
+}
+
+/// Waits until the handler's totals are as wanted.
+async fn wait(stage: &Stage, is_done: impl Fn(&HandlerStatus) -> bool) -> Result<()> {
+    let look = async || {
+        let status = stage.factory.status();
+        let mut handlers = status.iter().flat_map(|kind| &kind.handlers);
+        handlers.any(&is_done).then_some(()).ok_or("not yet")
+    };
+    Ok(eventually(PATIENCE, look).await?)
+}

@@ -1,0 +1,122 @@
+//! KronJobs: Jobs at the times of a cron schedule.
+//!
+//! Shown: owned objects, deciding by the time of day with a clock that is a parameter, requeueing for a moment, names
+//! that make a creation happen once, Events, errors in a condition.
+//!
+//! Run: `cargo run --example kronjob` (embedded cluster), with `KUBECONFIG=…` on a cluster of yours, or with `-- --watch`
+//! to make KronJobs yourself. The story plays a minute per second; with `--watch` the clock is the one on the wall.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use k8s_openapi::api::batch::v1::Job;
+use lariat::cluster::testing::{Wait, wait_until_gone};
+use lariat::kube::api::{Api, DeleteParams, ListParams, PostParams};
+use lariat::operator::Conditions;
+use lariat_examples::kronjob::{Clock, KronJob, KronJobStatus, register};
+use lariat_examples::{About, Stage, merge, perform};
+use serde_json::json;
+use tokio::time::sleep;
+
+/// How many seconds of the operator's clock pass in one.
+const PACE: u32 = 60;
+
+const NAME: &str = "hello";
+
+const ABOUT: About = About {
+    name: "kronjob",
+    what: "a KronJob starts a Job at every time of its schedule, and keeps the last few",
+    flags: &[],
+};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    perform(ABOUT, set_up, story).await
+}
+
+async fn set_up(stage: &Stage) -> Result<()> {
+    stage.define::<KronJob>().await?;
+    let clock = match stage.options.watch {
+        true => Clock::wall(),
+        false => Clock::fast(PACE),
+    };
+    register(&stage.operator, &clock)?;
+    Ok(())
+}
+
+async fn story(stage: &Stage) -> Result<()> {
+    let (kronjobs, jobs) = (stage.api::<KronJob>(), stage.api::<Job>());
+    stage.step("the operator's clock goes fast: a minute of it is a second here");
+    stage.step("a KronJob for every minute, which keeps the last Job that succeeded");
+    create(&kronjobs).await?;
+    until(&kronjobs, |status| status.last_schedule_time.is_some()).await?;
+    another(&kronjobs).await?;
+
+    stage.step("it is suspended for three minutes");
+    merge(&kronjobs, NAME, json!({"spec": {"suspend": true}})).await?;
+    sleep(3 * Duration::from_secs(60) / PACE).await;
+
+    stage.step("it goes on: the latest it has missed is made up for, and the others are not");
+    merge(&kronjobs, NAME, json!({"spec": {"suspend": false}})).await?;
+    another(&kronjobs).await?;
+    until(&kronjobs, |status| status.active.is_empty()).await?;
+
+    stage.step("a schedule that cannot be read: the condition Ready says so, until it is mended");
+    merge(
+        &kronjobs,
+        NAME,
+        json!({"spec": {"schedule": "every minute"}}),
+    )
+    .await?;
+    until(&kronjobs, |status| !is_ready(status)).await?;
+    merge(
+        &kronjobs,
+        NAME,
+        json!({"spec": {"schedule": "* * * * MON-SUN"}}),
+    )
+    .await?;
+    until(&kronjobs, is_ready).await?;
+    another(&kronjobs).await?;
+
+    stage.step("the KronJob is deleted, and its Jobs with it");
+    kronjobs.delete(NAME, &DeleteParams::background()).await?;
+    for job in jobs.list(&ListParams::default()).await? {
+        wait_until_gone(&jobs, job.metadata.name.as_deref().unwrap_or_default()).await?;
+    }
+    Ok(())
+}
+
+async fn create(kronjobs: &Api<KronJob>) -> Result<()> {
+    let command = ["sh", "-c", "date"];
+    let spec = json!({
+        "schedule": "* * * * *",
+        "jobTemplate": {"image": "busybox:stable", "command": command},
+        "successfulJobsHistoryLimit": 1,
+    });
+    let kronjob = KronJob::new(NAME, serde_json::from_value(spec)?);
+    kronjobs.create(&PostParams::default(), &kronjob).await?;
+    Ok(())
+}
+
+/// Waits until a Job was started later than the last one up to now.
+async fn another(kronjobs: &Api<KronJob>) -> Result<()> {
+    let last = |status: &KronJobStatus| status.last_schedule_time.clone();
+    let before = kronjobs.get(NAME).await?.status.as_ref().and_then(last);
+    until(kronjobs, |status| last(status) > before).await
+}
+
+/// Waits until the status is as wanted; images may have to be pulled first.
+async fn until(
+    kronjobs: &Api<KronJob>,
+    mut wanted: impl FnMut(&KronJobStatus) -> bool,
+) -> Result<()> {
+    let wait = Wait::new(kronjobs, NAME).timeout(Duration::from_secs(120));
+    let wanted = |kronjob: &KronJob| kronjob.status.as_ref().is_some_and(&mut wanted);
+    wait.until("its status is as wanted", wanted).await?;
+    Ok(())
+}
+
+fn is_ready(status: &KronJobStatus) -> bool {
+    Conditions::is_true(&status.conditions, "Ready")
+}

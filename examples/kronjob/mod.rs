@@ -1,0 +1,224 @@
+//! KronJob: a Job at every time of a cron schedule, as Kubernetes' own CronJob has it.
+//!
+//! Everything is decided from what is there: the KronJob, its Jobs and the time of day. So it does not matter how often
+//! it is decided, nor whether the operator was away meanwhile: what a time of the schedule has led to is told by the name
+//! and the annotation of its Job, and after that by the status.
+
+mod clock;
+mod jobs;
+mod kind;
+mod schedule;
+#[cfg(test)]
+mod tests;
+
+use anyhow::Result;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::batch::v1::Job;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use kube::ResourceExt;
+use lariat::kube::api::{DeleteParams, Preconditions};
+use lariat::operator::{ApiError, Event, ReconcilerRegistration, Rule};
+use lariat::prelude::*;
+use lariat::{Query, describe};
+
+use crate::{Paint, tell};
+pub use clock::Clock;
+use jobs::Jobs;
+pub use jobs::SCHEDULED_AT;
+pub use kind::{
+    ConcurrencyPolicy, JobTemplate, KronJob, KronJobSpec, KronJobStatus, RestartPolicy,
+};
+pub use schedule::{MOST_MISSED, Missed, Schedule};
+
+/// Registers the reconciler of KronJobs.
+///
+/// # Errors
+///
+/// It is registered already.
+pub fn register(operator: &Operator, clock: &Clock) -> Result<ReconcilerRegistration> {
+    let jobs = operator.factory().for_object::<Job>();
+    let kronjobs = operator.factory().for_object::<KronJob>();
+    let keeper = Keeper {
+        jobs: CachedApi::new(&jobs),
+        clock: clock.clone(),
+    };
+    let registration = operator
+        .reconciler("kronjob", &kronjobs)
+        .owns(&jobs)
+        // Its own writes of the status are no reason to look again.
+        .options(HandlerOptions::default().only(Predicate::generation_changed()))
+        .report_errors("Ready")
+        // For `operator.cluster_role()`; that it reads both kinds is known.
+        .writes_status()
+        .needs(Rule::of(&jobs).verbs(["create", "delete"]))
+        .needs(Rule::owner(&kronjobs))
+        .needs(Rule::events())
+        .register(move |cx: Reconcile<KronJob>| {
+            let keeper = keeper.clone();
+            async move { keeper.reconcile(&cx).await }
+        })?;
+    Ok(registration)
+}
+
+/// What the reconciler works with.
+#[derive(Clone)]
+struct Keeper {
+    jobs: CachedApi<Job>,
+    clock: Clock,
+}
+
+impl Keeper {
+    async fn reconcile(&self, cx: &Reconcile<KronJob>) -> HandlerResult {
+        let (spec, now) = (&cx.object().spec, self.clock.now());
+        // A bad schedule does not get better by trying again; the reconciler is called when the KronJob changes.
+        let schedule = Schedule::parse(&spec.schedule).map_err(|error| {
+            cx.event(Event::warning("InvalidSchedule", format!("{error:#}")));
+            HandlerError::terminal(error)
+        })?;
+        let jobs = self.jobs.list(&Query::owned_by(cx.raw().uid())).await?;
+        let jobs = Jobs::sort(jobs);
+        let mut status = status(cx.object(), &jobs);
+        if !spec.suspend
+            && let Some(tick) = due(cx, &schedule, &status, now)
+        {
+            self.start(cx, tick, (&jobs, &mut status)).await?;
+        }
+        cx.set_status(&status).await?;
+        // Last: Jobs that cannot be deleted should not keep others from being started.
+        for (job, why) in jobs.surplus(spec, now) {
+            self.delete(cx, job, why).await?;
+        }
+        let tick = schedule.next(now).filter(|_| !spec.suspend);
+        let next = tick.into_iter().chain(jobs.next_expiry(spec, now)).min();
+        let wait = next.map(|time| self.clock.until(time));
+        Ok(wait.map_or(Outcome::done(), Outcome::requeue_after))
+    }
+
+    /// Starts the Job that is due, or lets it wait.
+    async fn start(
+        &self,
+        cx: &Reconcile<KronJob>,
+        tick: Timestamp,
+        (jobs, status): (&Jobs, &mut KronJobStatus),
+    ) -> Result<(), HandlerError> {
+        match cx.object().spec.concurrency_policy {
+            ConcurrencyPolicy::Forbid if !jobs.active.is_empty() => {
+                // The end of that one calls again.
+                let note = format!("the Job for {} waits: one still runs", hour(tick));
+                report(cx, Event::normal("JobAlreadyActive", note));
+                return Ok(());
+            }
+            ConcurrencyPolicy::Replace => {
+                for job in &jobs.active {
+                    self.delete(cx, job, "replaced").await?;
+                }
+                status.active.clear();
+            }
+            ConcurrencyPolicy::Allow | ConcurrencyPolicy::Forbid => {}
+        }
+        let job = self.create(cx, tick).await?;
+        status.active.extend(job.as_ref().map(jobs::reference));
+        status.last_schedule_time = Some(Time(tick));
+        Ok(())
+    }
+
+    /// Creates the Job for a time; `None` if there is one, which was made before the operator ended in the middle.
+    async fn create(
+        &self,
+        cx: &Reconcile<KronJob>,
+        tick: Timestamp,
+    ) -> Result<Option<Job>, HandlerError> {
+        let job = jobs::job(cx.object(), cx.owner_reference(), tick);
+        let name = job.name_any();
+        match self.jobs.create(&job).await {
+            Ok(job) => {
+                let note = format!("started {name} for {}", hour(tick));
+                report(cx, Event::normal("SuccessfulCreate", note));
+                Ok(Some(job))
+            }
+            Err(error) if error.is_already_exists() => Ok(None),
+            Err(error) => {
+                report(cx, Event::warning("FailedCreate", describe(&error)));
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Deletes a Job, and its Pods with it.
+    async fn delete(&self, cx: &Reconcile<KronJob>, job: &Job, why: &str) -> Result<(), ApiError> {
+        let key = ObjectKey::namespaced(&job.namespace().unwrap_or_default(), &job.name_any());
+        // Not another one that has the name by now.
+        let this_one = Preconditions {
+            uid: job.uid(),
+            ..Preconditions::default()
+        };
+        let params = DeleteParams::background().preconditions(this_one);
+        match self.jobs.delete(&key, &params).await {
+            Err(error) if error.is_not_found() => return Ok(()),
+            outcome => outcome?,
+        }
+        let note = format!("deleted {}, {why}", key.name());
+        report(cx, Event::normal("SuccessfulDelete", note));
+        Ok(())
+    }
+}
+
+/// Returns the latest time of the schedule that has come and led to nothing yet.
+fn due(
+    cx: &Reconcile<KronJob>,
+    schedule: &Schedule,
+    status: &KronJobStatus,
+    now: Timestamp,
+) -> Option<Timestamp> {
+    let KronJob { metadata, spec, .. } = &**cx.object();
+    // Not for what was due before there was a KronJob.
+    let created = metadata.creation_timestamp.as_ref();
+    let Time(last) = *status.last_schedule_time.as_ref().or(created)?;
+    let missed = schedule.missed(last, now)?;
+    let deadline = spec
+        .starting_deadline_seconds
+        .map(SignedDuration::from_secs);
+    let too_late = deadline.and_then(|deadline| now.checked_sub(deadline).ok());
+    let since = too_late.map_or(last, |time| time.max(last));
+    let Some(missed) = schedule.missed(since, now) else {
+        let note = format!("too late to start the Job for {}", hour(missed.latest));
+        report(cx, Event::warning("MissSchedule", note));
+        return None;
+    };
+    if missed.count > MOST_MISSED {
+        let latest = hour(missed.latest);
+        let note =
+            format!("more than {MOST_MISSED} times were missed; only {latest} is made up for");
+        report(cx, Event::warning("TooManyMissedTimes", note));
+    }
+    Some(missed.latest)
+}
+
+/// Returns the status as the Jobs tell it.
+fn status(kronjob: &KronJob, jobs: &Jobs) -> KronJobStatus {
+    let status = kronjob.status.clone().unwrap_or_default();
+    KronJobStatus {
+        active: jobs.active.iter().map(|job| jobs::reference(job)).collect(),
+        last_schedule_time: status
+            .last_schedule_time
+            .max(jobs.last_scheduled().map(Time)),
+        last_successful_time: status
+            .last_successful_time
+            .max(jobs.last_success().map(Time)),
+        ..status
+    }
+}
+
+/// Tells of what was done: as an Event for the users of the cluster, and as a line.
+fn report(cx: &Reconcile<KronJob>, event: Event) {
+    let colour = match event.is_warning() {
+        true => Paint::Red,
+        false => Paint::Green,
+    };
+    tell("KronJob", cx.key().name(), colour, event.note());
+    cx.event(event);
+}
+
+fn hour(tick: Timestamp) -> impl std::fmt::Display {
+    tick.strftime("%H:%M")
+}

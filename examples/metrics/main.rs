@@ -1,0 +1,132 @@
+//! Serves what is counted about controllers on a port, for Prometheus; the handler is slow and fails often.
+//!
+//! Run: `cargo run --example metrics -- --listen 127.0.0.1:7777` (on the embedded cluster), or with `KUBECONFIG=…` on a
+//! cluster of yours. With `-- --watch` it serves until Ctrl-C: `curl 127.0.0.1:7777/metrics`.
+
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use fastrand::Rng;
+use lariat::cluster::testing::pod;
+use lariat::prelude::*;
+use lariat::{FactoryBuilder, Selection, cache::KindOptions};
+use lariat_examples::metrics::{self, Exporter};
+use lariat_examples::{About, Flag, Options, Stage, Table, perform_with};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::sleep;
+
+const ABOUT: About = About {
+    name: "metrics",
+    what: "the figures of queues, handlers and caches, for Prometheus",
+    flags: &[Flag {
+        name: "listen",
+        default: "127.0.0.1:7777",
+        help: "where to serve them; port 0 is any",
+    }],
+};
+
+/// The original's slowest call.
+const LONGEST: Duration = Duration::from_millis(900);
+const PODS: usize = 12;
+
+/// What is worth a look, and what it says.
+const TELLING: [(&str, &str); 8] = [
+    ("workqueue_adds_total", "times a pod became due"),
+    ("workqueue_retries_total", "failures that were tried again"),
+    (
+        "workqueue_queue_duration_seconds_sum",
+        "seconds pods waited for a worker",
+    ),
+    (
+        "workqueue_work_duration_seconds_sum",
+        "seconds workers had pods",
+    ),
+    ("lariat_handler_runs_total", "calls, by how they ended"),
+    (
+        "lariat_handler_given_up_total",
+        "pods given up after three retries",
+    ),
+    ("lariat_cache_objects", "pods in the cache"),
+    ("lariat_reflector_watches_total", "watches opened"),
+];
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let address = OnceLock::new();
+    let set_up = async |stage: &Stage| set_up(stage, &address).await;
+    let story = async |stage: &Stage| story(stage, &address).await;
+    perform_with(ABOUT, configure, set_up, story).await
+}
+
+fn configure(_: &Options, namespace: &str, builder: FactoryBuilder) -> Result<FactoryBuilder> {
+    let ours = Selection::all().in_namespaces([namespace]);
+    let cache = KindOptions::default().selection(ours);
+    let pods = ControllerOptions::default().workers(5).cache(cache);
+    Ok(builder.kind_options(Gvk::new("", "v1", "Pod"), pods))
+}
+
+async fn set_up(stage: &Stage, bound: &OnceLock<SocketAddr>) -> Result<()> {
+    metrics::register(&stage.factory, Rng::new(), LONGEST)?;
+    let address: SocketAddr = stage.options.value("listen")?;
+    let exporter = Exporter::bind(address, metrics::registry(&stage.factory)).await?;
+    let address = *bound.get_or_init(|| exporter.address());
+    stage.step(format_args!("metrics are at http://{address}/metrics"));
+    stage.tasks.spawn(exporter.serve(stage.ending.clone()));
+    Ok(())
+}
+
+async fn story(stage: &Stage, bound: &OnceLock<SocketAddr>) -> Result<()> {
+    stage.step(format_args!(
+        "{PODS} pods are created; a call for one takes up to {LONGEST:?}, and four in ten fail"
+    ));
+    for number in 0..PODS {
+        let pod = pod(&format!("web-{number}")).namespace(&stage.namespace);
+        let pod = pod.set("/spec/containers/0/image", "registry.k8s.io/pause:3.10");
+        pod.create(&stage.client).await?;
+    }
+    sleep(Duration::from_secs(5)).await;
+    stage.step("five seconds later Prometheus would see, among others");
+    let address = bound.get().context("the exporter does not run")?;
+    print(&scrape(*address).await?);
+    Ok(())
+}
+
+/// Asks for the page, as Prometheus does.
+async fn scrape(address: SocketAddr) -> Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await?;
+    Ok(answer)
+}
+
+fn print(page: &str) {
+    let mut table = Table::new(&["value", "series", "result", "what it is"]);
+    for (name, what) in TELLING {
+        for line in page
+            .lines()
+            .filter(|line| line.starts_with(&format!("{name}{{")))
+        {
+            let value = line.rsplit(' ').next().unwrap_or_default();
+            let rounded = value.parse::<f64>().map(|value| format!("{value:.2}"));
+            let value = match rounded {
+                Ok(rounded) if value.contains('.') => rounded,
+                _ => value.to_owned(),
+            };
+            let result = line
+                .split("result=\"")
+                .nth(1)
+                .and_then(|rest| rest.split('"').next());
+            if result.is_none() || value != "0" {
+                let result = result.unwrap_or_default();
+                table.row([&value, name, result, what].map(str::to_owned));
+            }
+        }
+    }
+    table.print();
+}

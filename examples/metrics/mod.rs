@@ -1,0 +1,59 @@
+//! What is counted about controllers, served to Prometheus.
+//!
+//! Lariat counts anyway; a collector in a registry is asked when the registry is scraped, and costs nothing in between.
+
+mod exporter;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use fastrand::Rng;
+use k8s_openapi::api::core::v1::Pod;
+use lariat::metrics::prometheus_client::registry::Registry;
+use lariat::prelude::*;
+use parking_lot::Mutex;
+use tokio::time::sleep;
+
+pub use exporter::Exporter;
+
+#[cfg(test)]
+mod tests;
+
+/// How many times a failed call is tried again.
+pub const RETRIES: u32 = 3;
+
+/// Registers a handler that takes up to `longest`, and fails four times in ten; `dice` decide. The original takes up to
+/// 0.9 s.
+///
+/// # Errors
+///
+/// Pods have such a handler already.
+pub fn register(factory: &SharedControllerFactory, dice: Rng, longest: Duration) -> Result<()> {
+    let dice = Arc::new(Mutex::new(dice));
+    let work = move |_: Context<Pod>| {
+        let (share, number) = {
+            let mut dice = dice.lock();
+            (dice.f64(), dice.u32(0..10))
+        };
+        async move {
+            sleep(longest.mul_f64(share)).await;
+            match number % 3 {
+                0 => Err("bad luck".into()),
+                _ => Ok(Outcome::done()),
+            }
+        }
+    };
+    let options = HandlerOptions::default().max_retries(RETRIES);
+    let pods = factory.for_object::<Pod>();
+    pods.register_handler_with("work", options, work)?;
+    Ok(())
+}
+
+/// Returns a registry of all that is counted about a factory.
+#[must_use]
+pub fn registry(factory: &SharedControllerFactory) -> Registry {
+    let mut registry = Registry::default();
+    lariat::metrics::register(&mut registry, factory);
+    registry
+}

@@ -1,0 +1,80 @@
+//! Logs what happens to pods: created, updated, deleted.
+//!
+//! Run: `cargo run --example pod_logger` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster of yours. With
+//! `-- --watch` it logs the pods of all namespaces until Ctrl-C or SIGTERM.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::Pod;
+use lariat::cluster::testing::{pod, wait_for, wait_until_gone};
+use lariat::prelude::*;
+use lariat::{FactoryBuilder, Selection, cache::KindOptions};
+use lariat_examples::pod_logger::{self, Event};
+use lariat_examples::{About, Options, Paint, Stage, delete, perform_with, tell};
+
+const ABOUT: About = About {
+    name: "pod_logger",
+    what: "three handlers of one kind, each for one kind of change",
+    flags: &[],
+};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    perform_with(ABOUT, configure, set_up, story).await
+}
+
+/// The story is about its own pods; whoever watches wants to see all.
+fn configure(
+    options: &Options,
+    namespace: &str,
+    builder: FactoryBuilder,
+) -> Result<FactoryBuilder> {
+    let selection = match options.watch {
+        true => Selection::all(),
+        false => Selection::all().in_namespaces([namespace]),
+    };
+    let cache = KindOptions::default().selection(selection);
+    let pods = Gvk::new("", "v1", "Pod");
+    Ok(builder.kind_options(pods, pod_logger::options().cache(cache)))
+}
+
+async fn set_up(stage: &Stage) -> Result<()> {
+    pod_logger::register(&stage.factory, |event, key, phase| {
+        let colour = match event {
+            Event::Created => Paint::Green,
+            Event::Updated => Paint::Yellow,
+            Event::Deleted => Paint::Red,
+        };
+        tell(event.as_str(), key.name(), colour, phase);
+    })
+}
+
+async fn story(stage: &Stage) -> Result<()> {
+    let pods = stage.api::<Pod>();
+    let names = ["web-0", "web-1"];
+    stage.step("two pods come");
+    for name in names {
+        let pod = pod(name).namespace(&stage.namespace);
+        let pod = pod.set("/spec/containers/0/image", "registry.k8s.io/pause:3.10");
+        pod.create(&stage.client).await?;
+    }
+    for name in names {
+        wait_for(&pods, name, is_running).await?;
+    }
+    stage.step("they go");
+    for name in names {
+        delete(&pods, name).await?;
+        wait_until_gone(&pods, name).await?;
+    }
+    // What was due is still logged: the stop waits for it.
+    Ok(())
+}
+
+fn is_running(pod: &Pod) -> bool {
+    let phase = pod
+        .status
+        .as_ref()
+        .and_then(|status| status.phase.as_deref());
+    phase == Some("Running")
+}

@@ -1,0 +1,214 @@
+//! The killers: a task for each PodTerminator, and who owns them.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fastrand::Rng;
+use k8s_openapi::api::core::v1::Pod;
+use lariat::cache::Query;
+use lariat::kube::Resource;
+use lariat::operator::{Event, Recorder};
+use lariat::prelude::*;
+use lariat::{CancellationToken, describe};
+use parking_lot::Mutex;
+use tokio::sync::MutexGuard;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio_util::task::TaskTracker;
+
+use super::round::{self, Round, key_of};
+use super::{PodTerminator, PodTerminatorSpec};
+use crate::{Paint, tell};
+
+/// The killers of an operator, at most one for each PodTerminator; a clone is the same ones.
+#[derive(Clone)]
+pub(super) struct Killers(Arc<Shared>);
+
+struct Shared {
+    pods: CachedApi<Pod>,
+    events: Recorder,
+    tasks: TaskTracker,
+    /// Who has the dice has the turn: rounds come one after the other. So each sees what the one before killed, and
+    /// two PodTerminators with the same pods cannot leave fewer than either of them allows.
+    dice: tokio::sync::Mutex<Rng>,
+    running: Mutex<HashMap<ObjectKey, Running>>,
+}
+
+/// A killer, from outside.
+#[derive(Clone)]
+struct Running {
+    spec: PodTerminatorSpec,
+    /// Tells it to end.
+    stop: CancellationToken,
+    /// Is cancelled when it has, even by a panic.
+    ended: CancellationToken,
+}
+
+impl Running {
+    fn does(&self, spec: &PodTerminatorSpec) -> bool {
+        self.spec == *spec && !self.stop.is_cancelled() && !self.ended.is_cancelled()
+    }
+}
+
+/// A killer, from inside.
+struct Killer {
+    shared: Arc<Shared>,
+    object: Arc<PodTerminator>,
+    query: Query,
+    stop: CancellationToken,
+}
+
+impl Killers {
+    pub(super) fn new(operator: &Operator, tasks: &TaskTracker, dice: Rng) -> Self {
+        Self(Arc::new(Shared {
+            pods: operator.api::<Pod>(),
+            events: operator.events(),
+            tasks: tasks.clone(),
+            dice: tokio::sync::Mutex::new(dice),
+            running: Mutex::default(),
+        }))
+    }
+
+    /// Starts the killer of an object, unless one runs that has the same spec.
+    ///
+    /// One with another spec is ended first: two of them never run at a time.
+    pub(super) async fn ensure(&self, cx: &Reconcile<PodTerminator>) -> Result<(), HandlerError> {
+        let spec = &cx.object().spec;
+        if self.running(cx.key()).is_some_and(|one| one.does(spec)) {
+            return Ok(());
+        }
+        self.stop(cx.key()).await;
+        let query = round::query(spec)?;
+        // It ends with the operator at the latest.
+        let stop = cx.stopping().child_token();
+        let running = Running {
+            spec: spec.clone(),
+            stop: stop.clone(),
+            ended: CancellationToken::new(),
+        };
+        let killer = Killer {
+            shared: Arc::clone(&self.0),
+            object: Arc::clone(cx.object()),
+            query,
+            stop,
+        };
+        let ended = running.ended.clone().drop_guard();
+        self.0.running.lock().insert(cx.key().clone(), running);
+        self.0.tasks.spawn(async move {
+            let _ended = ended;
+            killer.run().await;
+        });
+        Ok(())
+    }
+
+    /// Ends the killer of a key, if there is one; when this returns, it kills no more.
+    ///
+    /// A deletion under way is waited for. If the future is dropped, the killer ends all the same, and whoever calls
+    /// this next waits for it.
+    pub(super) async fn stop(&self, key: &ObjectKey) {
+        let Some(running) = self.running(key) else {
+            return;
+        };
+        running.stop.cancel();
+        running.ended.cancelled().await;
+        self.0.running.lock().remove(key);
+    }
+
+    fn running(&self, key: &ObjectKey) -> Option<Running> {
+        self.0.running.lock().get(key).cloned()
+    }
+}
+
+impl Killer {
+    async fn run(self) {
+        let spec = &self.object.spec;
+        let (percent, seconds) = (spec.termination_percent, spec.period_seconds.max(1));
+        let verb = if spec.dry_run { "would kill" } else { "kills" };
+        let what = format!("{verb} {percent} % of its pods every {seconds} s");
+        self.tell(Paint::Green, what);
+        let period = Duration::from_secs(seconds.unsigned_abs().into());
+        let mut rounds = interval_at(Instant::now() + period, period);
+        rounds.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut last = String::new();
+        loop {
+            // A stop ends the wait for the time and for the turn, but not what is under way.
+            let dice = tokio::select! {
+                biased;
+                () = self.stop.cancelled() => break,
+                dice = async { rounds.tick().await; self.shared.dice.lock().await } => dice,
+            };
+            self.round(dice, &mut last).await;
+        }
+        self.tell(Paint::Dim, "kills no more");
+    }
+
+    async fn round(&self, mut dice: MutexGuard<'_, Rng>, last: &mut String) {
+        let what = (&self.object.spec, &self.query);
+        let played = round::play(&self.shared.pods, what, &mut dice, &self.stop).await;
+        match played {
+            Ok(round) => self.report(&round, last),
+            Err(error) => {
+                let why = describe(&error);
+                self.tell(Paint::Red, format_args!("cannot see pods: {why}"));
+            }
+        }
+    }
+
+    /// Tells what came of a round, unless nothing was killed and that is no news.
+    fn report(&self, round: &Round, last: &mut String) {
+        let spec = &self.object.spec;
+        let text = round.summary(spec);
+        if !round.killed.is_empty() || *last != text {
+            self.tell(Paint::Yellow, &text);
+        }
+        *last = text;
+        for pod in round.killed.iter().filter(|_| !spec.dry_run) {
+            let event = Event::normal("PodTerminated", format!("killed pod {}", key_of(pod)));
+            self.record(pod, event);
+        }
+        for (pod, why) in &round.failed {
+            let name = pod.metadata.name.as_deref().unwrap_or_default();
+            tell("Pod", name, Paint::Red, format_args!("not killed: {why}"));
+            let note = format!("pod {} was not killed: {why}", key_of(pod));
+            self.record(pod, Event::warning("PodNotTerminated", note));
+        }
+    }
+
+    /// Records an Event about the PodTerminator.
+    fn record(&self, pod: &Pod, event: Event) {
+        let event = event.action("Terminating").related(pod.object_ref(&()));
+        self.shared
+            .events
+            .publish(&self.object.object_ref(&()), event);
+    }
+
+    fn tell(&self, paint: Paint, what: impl fmt::Display) {
+        let name = self.object.metadata.name.as_deref().unwrap_or_default();
+        tell("Terminator", name, paint, what);
+    }
+}
+
+impl Round {
+    fn summary(&self, spec: &PodTerminatorSpec) -> String {
+        let (killed, alive) = (self.killed.len(), self.alive);
+        let verb = if spec.dry_run { "would kill" } else { "killed" };
+        let mut text = format!("{verb} {killed} of {alive}");
+        if self.is_limited(spec) {
+            text += &format!(", as {} must stay", spec.minimum_instances);
+        }
+        if !self.failed.is_empty() {
+            text += &format!("; {} could not be killed", self.failed.len());
+        }
+        text
+    }
+
+    /// Whether the minimum made it fewer.
+    fn is_limited(&self, spec: &PodTerminatorSpec) -> bool {
+        let unlimited = PodTerminatorSpec {
+            minimum_instances: 0,
+            ..spec.clone()
+        };
+        self.quota < round::quota(self.alive, &unlimited)
+    }
+}

@@ -1,0 +1,118 @@
+//! Kills pods at random, so many every second: chaos, with a finalizer that ends it.
+//!
+//! Run: `cargo run --example pod_terminator` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster of yours,
+//! where it sees, and kills, pods of its own namespace only. With `-- --seed 7` the same pods have bad luck each time.
+//! With `-- --watch` make PodTerminators yourself, in the namespace it tells.
+
+mod crowd;
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use fastrand::Rng;
+use lariat::cluster::testing::wait_until_gone;
+use lariat::kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use lariat::prelude::*;
+use lariat::{FactoryBuilder, Selection, cache::KindOptions};
+use lariat_examples::pod_terminator::{self, PodTerminator};
+use lariat_examples::{About, Flag, Options, RUN, Stage, perform_with};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+const ABOUT: About = About {
+    name: "pod_terminator",
+    what: "tasks that go on behind a reconciler, and end before a finalizer lets their object go",
+    flags: &[Flag {
+        name: "seed",
+        default: "random",
+        help: "a number that decides who is killed",
+    }],
+};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    perform_with(ABOUT, configure, set_up, story).await
+}
+
+/// Only what is the example's own is seen at all.
+fn configure(_: &Options, namespace: &str, builder: FactoryBuilder) -> Result<FactoryBuilder> {
+    let ours = Selection::all().with_labels(format!("{RUN}={namespace}").parse()?);
+    let pods = Selection::all().in_namespaces([namespace]);
+    let select =
+        |selection| ControllerOptions::default().cache(KindOptions::default().selection(selection));
+    let terminator = Gvk::new("chaos.spotahome.com", "v1alpha1", "PodTerminator");
+    Ok(builder
+        .kind_options(terminator, select(ours))
+        .kind_options(Gvk::new("", "v1", "Pod"), select(pods)))
+}
+
+async fn set_up(stage: &Stage) -> Result<()> {
+    stage.define::<PodTerminator>().await?;
+    let dice = match &*stage.options.value::<String>("seed")? {
+        "random" => Rng::new(),
+        _ => Rng::with_seed(stage.options.value("seed")?),
+    };
+    if stage.options.watch {
+        let label = format_args!("PodTerminators need the label {RUN}={}", stage.namespace);
+        stage.step(label);
+    }
+    pod_terminator::register(&stage.operator, &stage.tasks, dice)
+}
+
+async fn story(stage: &Stage) -> Result<()> {
+    let terminators: Api<PodTerminator> = Api::all(stage.client.clone());
+    let name = stage.namespace.replace("pod-terminator", "chaos");
+    stage.step("a Deployment wants ten pods");
+    crowd::ten_pods(stage).await?;
+
+    stage.step("half of them are to be killed every second: a dry run");
+    let terminator = json!({
+        "apiVersion": "chaos.spotahome.com/v1alpha1", "kind": "PodTerminator",
+        "metadata": {"name": name, "labels": {RUN: stage.namespace}},
+        "spec": {
+            "selector": {"app": "web"}, "namespace": stage.namespace,
+            "periodSeconds": 1, "terminationPercent": 50, "dryRun": true,
+        },
+    });
+    let terminator = serde_json::from_value(terminator)?;
+    terminators
+        .create(&PostParams::default(), &terminator)
+        .await?;
+    sleep(Duration::from_millis(1300)).await;
+
+    stage.step("now in earnest; seven must stay, and the Deployment replaces what is killed");
+    let before = crowd::pods(stage).await?;
+    let spec = json!({"dryRun": false, "minimumInstances": 7});
+    change(&terminators, &name, &spec).await?;
+    crowd::gone(stage, &before, 3).await?;
+    crowd::all_ready(stage).await?;
+
+    stage.step("now a quarter of them, without a minimum: another spec is another killer");
+    let before = crowd::pods(stage).await?;
+    let spec = json!({"terminationPercent": 25, "minimumInstances": 0});
+    change(&terminators, &name, &spec).await?;
+    crowd::gone(stage, &before, 2).await?;
+
+    stage.step("the PodTerminator is deleted; its finalizer holds it until the killer has ended");
+    terminators.delete(&name, &DeleteParams::default()).await?;
+    wait_until_gone(&terminators, &name).await?;
+    crowd::all_ready(stage).await?;
+    let before = crowd::pods(stage).await?;
+    sleep(Duration::from_millis(1300)).await;
+    let after = crowd::pods(stage).await?;
+    let left = before.iter().filter(|uid| after.contains(uid)).count();
+    stage.step(format_args!(
+        "more than a second later, {left} of {} pods live on",
+        before.len()
+    ));
+    Ok(())
+}
+
+async fn change(terminators: &Api<PodTerminator>, name: &str, spec: &Value) -> Result<()> {
+    let patch = Patch::Merge(json!({"spec": spec}));
+    terminators
+        .patch(name, &PatchParams::default(), &patch)
+        .await?;
+    Ok(())
+}

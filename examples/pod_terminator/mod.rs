@@ -1,0 +1,116 @@
+//! Chaos on purpose: a `PodTerminator` kills a share of the pods it selects, again and again.
+//!
+//! What a reconciler does ends with its call. What goes on behind it, here one task for each object, needs an owner:
+//! `Killers` starts a task for what is there, replaces it when the spec changes, and ends it before the finalizer
+//! lets the object go. The tasks are the program's, which waits for them when the operator has stopped.
+//!
+//! A guard of the reconciler would see nothing of this, since it counts what is written in the reconciler's calls: what
+//! limits a killer is its spec.
+//!
+//! (That something happens at intervals would not need a task: `Outcome::requeue_after` is one line. A task is for
+//! what has a life of its own, such as a connection or a subscription.)
+
+mod killer;
+mod round;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Result;
+use fastrand::Rng;
+use k8s_openapi::api::core::v1::Pod;
+use killer::Killers;
+use kube::CustomResource;
+use lariat::kube;
+use lariat::operator::{Event, Finalizer, Rule};
+use lariat::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio_util::task::TaskTracker;
+
+#[cfg(test)]
+mod tests;
+
+/// Holds a PodTerminator that is being deleted until its killer has ended.
+pub const FINALIZER: &str = "finalizer.chaos.spotahome.com/pod-killer";
+
+/// How often it is looked whether killers still run.
+const LOOK: Duration = Duration::from_secs(30);
+
+/// Which pods are killed, how many of them, and how often.
+#[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(
+    group = "chaos.spotahome.com",
+    version = "v1alpha1",
+    kind = "PodTerminator",
+    shortname = "pt",
+    category = "terminators",
+    category = "killers",
+    printcolumn = r#"{"name": "Percent", "type": "integer", "jsonPath": ".spec.terminationPercent"}"#,
+    printcolumn = r#"{"name": "Minimum", "type": "integer", "jsonPath": ".spec.minimumInstances"}"#,
+    printcolumn = r#"{"name": "Period", "type": "integer", "jsonPath": ".spec.periodSeconds"}"#,
+    printcolumn = r#"{"name": "DryRun", "type": "boolean", "jsonPath": ".spec.dryRun"}"#
+)]
+#[serde(rename_all = "camelCase")]
+pub struct PodTerminatorSpec {
+    /// The labels of the pods; at least one, for none would select every pod of the cluster.
+    #[schemars(extend("minProperties" = 1))]
+    pub selector: BTreeMap<String, String>,
+    /// The namespace of the pods; all namespaces without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// How often pods are killed, in seconds.
+    #[schemars(range(min = 1))]
+    pub period_seconds: i32,
+    /// Which share of the pods is killed each time; fractions of a pod are left alive.
+    #[schemars(range(min = 0, max = 100))]
+    pub termination_percent: i32,
+    /// How many pods are left alive, whatever the share is.
+    #[serde(default)]
+    #[schemars(range(min = 0))]
+    pub minimum_instances: i32,
+    /// Whether pods are chosen and not killed.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// Adds the reconciler of PodTerminators to an operator.
+///
+/// Killers run as `tasks`. They end when the operator stops, or by the finalizer; wait for them after the stop.
+/// `dice` decides who is killed.
+///
+/// # Errors
+///
+/// The operator has such a reconciler already.
+pub fn register(operator: &Operator, tasks: &TaskTracker, dice: Rng) -> Result<()> {
+    let terminators = operator.factory().for_object::<PodTerminator>();
+    let pods = operator.factory().for_object::<Pod>();
+    let killers = Killers::new(operator, tasks, dice);
+    let (going, gone) = (killers.clone(), killers.clone());
+    operator
+        .reconciler("pod-killer", &terminators)
+        .finalizer(Finalizer::new(FINALIZER), move |cx| stop(going.clone(), cx))
+        // Somebody may have removed the finalizer by hand.
+        .on_gone(move |cx| stop(gone.clone(), cx))
+        // A stop of the operator ends killers too, and when it starts again nothing has changed.
+        .requeue_after(LOOK)
+        .needs(Rule::of(&pods).verbs(["delete"]))
+        .needs(Rule::events())
+        .register(move |cx| start(killers.clone(), cx))?;
+    Ok(())
+}
+
+/// Has a killer run that does what the spec says; the one that does so already is left alone.
+async fn start(killers: Killers, cx: Reconcile<PodTerminator>) -> HandlerResult {
+    let started = killers.ensure(&cx).await;
+    if let Err(error) = &started {
+        cx.event(Event::warning("NoKiller", error.to_string()));
+    }
+    started.map(|()| Outcome::done())
+}
+
+/// Stops the killer; when this returns, no pod will be killed any more.
+async fn stop(killers: Killers, cx: Reconcile<PodTerminator>) -> HandlerResult {
+    killers.stop(cx.key()).await;
+    Ok(Outcome::done())
+}

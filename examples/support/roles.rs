@@ -1,0 +1,66 @@
+//! Operators that may do what they say they need, and nothing else.
+
+use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleRef, Subject};
+use lariat::cluster::testing::TestCluster;
+use lariat::cluster::{Cluster, User};
+use lariat::kube::Client;
+use lariat::kube::api::{Api, ObjectMeta, PostParams};
+use lariat::kube::client::Body;
+use lariat::{Operator, SharedControllerFactory};
+
+const ACCOUNT: &str = "operator";
+
+/// Starts a cluster that evaluates roles, and makes an operator with an account that may do nothing yet.
+pub(crate) async fn with_roles() -> (TestCluster, Operator) {
+    let builder = Cluster::builder().rbac();
+    let builder = builder.token_of("sesame", User::new(ACCOUNT).group("system:authenticated"));
+    let cluster = builder.for_test().await;
+    let signed = |mut request: http::Request<Body>| {
+        let token = http::HeaderValue::from_static("Bearer sesame");
+        request
+            .headers_mut()
+            .insert(http::header::AUTHORIZATION, token);
+        request
+    };
+    let service = tower::util::MapRequest::new(cluster.service(), signed);
+    let factory = SharedControllerFactory::builder(Client::new(service, "default")).build();
+    (cluster, Operator::new("operator", &factory))
+}
+
+/// Lets the operator do what its reconcilers need, in all namespaces; it is to check that at its start.
+pub(crate) async fn grant(cluster: &Cluster, operator: &Operator) {
+    let (client, params) = (cluster.client(), PostParams::default());
+    let role = operator.cluster_role(ACCOUNT).await.expect("it is known");
+    let created = Api::all(client.clone()).create(&params, &role).await;
+    created.expect("it is a role");
+    let binding = ClusterRoleBinding {
+        metadata: ObjectMeta {
+            name: Some(ACCOUNT.to_owned()),
+            ..ObjectMeta::default()
+        },
+        role_ref: RoleRef {
+            api_group: Some("rbac.authorization.k8s.io".to_owned()),
+            kind: "ClusterRole".to_owned(),
+            name: ACCOUNT.to_owned(),
+        },
+        subjects: Some(vec![Subject {
+            api_group: Some("rbac.authorization.k8s.io".to_owned()),
+            kind: "User".to_owned(),
+            name: ACCOUNT.to_owned(),
+            namespace: None,
+        }]),
+    };
+    let created = Api::all(client).create(&params, &binding).await;
+    created.expect("it is a binding");
+    operator.checks_access();
+}
+
+/// Checks that nothing was refused to the operator.
+pub(crate) fn assert_nothing_was_forbidden(cluster: &Cluster) {
+    let requests = cluster.journal().requests();
+    let forbidden = requests
+        .iter()
+        .filter(|request| request.code == Some(http::StatusCode::FORBIDDEN));
+    let forbidden: Vec<_> = forbidden.map(|request| format!("{request:?}")).collect();
+    assert_eq!(forbidden, [""; 0]);
+}

@@ -1,0 +1,21 @@
+//! The controller with everything chosen.
+
+use lariat_integration::{example, run};
+
+#[tokio::test]
+async fn retries_timeouts_and_resyncs_are_as_they_were_chosen() {
+    let arguments = ["--retries", "2", "--timeout-ms", "100", "--resync-s", "1"];
+    let (code, stdout, stderr) = run(example("custom_config", &arguments)).await;
+    assert_eq!((code, &*stderr), (Some(0), ""), "{stdout}");
+    for expected in [
+        "is fine: added at",
+        "fails: attempt 3",
+        "hangs: attempt 3",
+        "a call is dropped after 100ms",
+        "is fine: resync",
+    ] {
+        assert!(stdout.contains(expected), "no {expected:?} in:\n{stdout}");
+    }
+    assert!(!stdout.contains("attempt 4"), "{stdout}");
+    assert!(stdout.ends_with("stopped\n"), "{stdout}");
+}

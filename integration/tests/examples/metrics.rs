@@ -1,0 +1,35 @@
+//! The figures for Prometheus.
+
+use lariat_integration::{example, interrupted, run};
+
+#[tokio::test]
+async fn telling_figures_are_read_over_a_socket() {
+    let (code, stdout, stderr) = run(example("metrics", &["--listen", "127.0.0.1:0"])).await;
+    assert_eq!((code, &*stderr), (Some(0), ""), "{stdout}");
+    for expected in [
+        "metrics are at http://127.0.0.1:",
+        "lariat_handler_runs_total",
+        "failed",
+        "workqueue_retries_total",
+        "lariat_reflector_watches_total",
+    ] {
+        assert!(stdout.contains(expected), "no {expected:?} in:\n{stdout}");
+    }
+    assert!(stdout.ends_with("stopped\n"), "{stdout}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_signal_ends_the_exporter_too() {
+    let command = example("metrics", &["--listen", "127.0.0.1:0", "--watch"]);
+    let (code, text) = interrupted(command, "TERM", &["running; namespace"]).await;
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.ends_with("stopped\n"), "{text}");
+}
+
+#[tokio::test]
+async fn an_address_that_is_none_is_refused_in_one_line() {
+    let (code, _, stderr) = run(example("metrics", &["--listen", "here"])).await;
+    let expected = "error: --listen cannot be \"here\": invalid socket address syntax\n";
+    assert_eq!((code, &*stderr), (Some(1), expected));
+}

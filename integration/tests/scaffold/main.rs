@@ -1,0 +1,98 @@
+//! `lariat new`: the project it writes compiles, and its tests pass.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// The project is built in it, with much of what it depends on.
+const PATIENCE: Duration = Duration::from_secs(1200);
+
+/// The checkout this is.
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+/// A folder of the test's own, which goes with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("lariat-new-{}", fastrand::u64(..)));
+        fs::create_dir(&path).expect("the folder is new");
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A folder that is left behind does no harm.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Runs cargo; returns whether it succeeded, and all it printed.
+async fn cargo(folder: &Path, arguments: &[&str]) -> (bool, String) {
+    let mut command = Command::new(env!("CARGO"));
+    command
+        .args(arguments)
+        .current_dir(folder)
+        .kill_on_drop(true);
+    // What is built already is used again.
+    let target = std::env::var("CARGO_TARGET_DIR");
+    let target = target.map_or_else(|_| Path::new(ROOT).join("target"), PathBuf::from);
+    command.env("CARGO_TARGET_DIR", target);
+    command.stdin(Stdio::null());
+    let ended = timeout(PATIENCE, command.output()).await;
+    let output = ended.expect("it ends").expect("it runs");
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    let printed = text(output.stdout) + &text(output.stderr);
+    (output.status.success(), printed)
+}
+
+async fn lariat(arguments: &[&str]) -> (bool, String) {
+    let run = ["run", "--quiet", "--package", "lariat-cli", "--"];
+    cargo(Path::new(ROOT), &[&run[..], arguments].concat()).await
+}
+
+/// Two projects: the defaults, and names whose order is another.
+#[tokio::test]
+async fn new_projects_compile_and_their_tests_pass() {
+    let folder = Folder::new();
+    for (arguments, tested) in [
+        (
+            &["shop-operator"][..],
+            "a_shop_has_a_deployment_that_follows_it",
+        ),
+        (
+            &["fox", "--kind", "BigFox", "--group", "aaa.example.com"],
+            "a_bigfox_has_a_deployment_that_follows_it",
+        ),
+    ] {
+        let project = folder.0.join(arguments[0]);
+        let path = project.to_str().expect("a path");
+        let (ok, text) = lariat(&[&["new"], arguments, &["--path", path]].concat()).await;
+        assert!(ok, "{text}");
+        assert!(text.contains("cargo test "), "{text}");
+        // The same versions, so that nothing has to be built twice.
+        let lock = fs::copy(
+            Path::new(ROOT).join("Cargo.lock"),
+            project.join("Cargo.lock"),
+        );
+        lock.expect("copied");
+        let (ok, text) = cargo(&project, &["test", "--quiet"]).await;
+        assert!(ok, "{text}");
+        let (ok, text) = cargo(&project, &["test", "--", "--list"]).await;
+        assert!(ok && text.contains(tested), "{text}");
+        let formatted = cargo(&project, &["fmt", "--check"]).await;
+        assert!(formatted.0, "{}", formatted.1);
+    }
+    let again = folder.0.join("fox");
+    let again = again.to_str().expect("a path");
+    let (ok, text) = lariat(&["new", "fox", "--path", again]).await;
+    assert!(
+        !ok && text.contains("is not empty; give another folder with --path"),
+        "{text}"
+    );
+}
