@@ -13,6 +13,12 @@ pub mod pod_terminator;
 pub mod autoscaler;
 pub mod cpu_autoscaler;
 pub mod kronjob;
+
+pub mod dynamic_audit;
+pub mod related_kinds;
+pub mod sample_controller;
+pub mod useless_machine;
+
 mod support;
 
 pub use support::*;

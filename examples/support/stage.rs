@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use lariat::cache::Informer;
-use lariat::kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, PostParams};
+use lariat::kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams};
 use lariat::kube::{Client, CustomResourceExt, Error};
 use lariat::{
     CancellationToken, FactoryBuilder, Gvk, Operator, Selection, SharedControllerFactory,
@@ -18,8 +18,8 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::{
-    Flag, Options, Paint, Place, delete, ensure_namespace, error_exit, log_errors, output_closed,
-    paint, say, unique,
+    Flag, Options, Paint, Place, delete, ensure, ensure_namespace, error_exit, log_errors,
+    output_closed, paint, say, unique,
 };
 
 /// The label of what an example makes outside of its namespace; its value is the namespace.
@@ -191,13 +191,18 @@ impl Stage {
         let (definition, resource) = (K::crd(), K::api_resource());
         let name = definition.metadata.name.clone().unwrap_or_default();
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let created = definitions
-            .create(&PostParams::default(), &definition)
-            .await;
-        let is_new = match created {
-            Ok(_) => true,
-            Err(Error::Api(status)) if status.reason == "AlreadyExists" => false,
-            Err(error) => return Err(error).with_context(|| format!("cannot define {name}")),
+        let is_new = loop {
+            match ensure(&definitions, &definition).await {
+                Ok(true) => break true,
+                Ok(false) => {}
+                Err(error) => return Err(error).with_context(|| format!("cannot define {name}")),
+            }
+            // One that an earlier run is taking away has to be gone first.
+            let found = definitions.get_opt(&name).await?;
+            if found.is_some_and(|found| found.metadata.deletion_timestamp.is_none()) {
+                break false;
+            }
+            sleep(Duration::from_millis(100)).await;
         };
         self.defined.lock().push((resource.clone(), is_new));
         // What is in no namespace is kept apart by the label RUN.
@@ -276,7 +281,11 @@ impl Stage {
         for (resource, is_new) in &defined {
             let all: Api<DynamicObject> = Api::all_with(self.client.clone(), resource);
             loop {
-                let listed = all.list(&ListParams::default()).await?;
+                let listed = match all.list(&ListParams::default()).await {
+                    // The story took the kind away itself.
+                    Err(Error::Api(status)) if status.code == 404 => break,
+                    listed => listed?,
+                };
                 let ours = |object: &&DynamicObject| *is_new || self.made(object);
                 let mut left = listed.items.iter().filter(ours).peekable();
                 if left.peek().is_none() {

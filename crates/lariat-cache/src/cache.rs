@@ -50,6 +50,18 @@ impl<K: View> Cache<K> {
         self.informer.synced().await
     }
 
+    /// Waits until the cache can be read; `false` if the kind is not served and not waited for.
+    ///
+    /// Other than [`synced`](Self::synced) this does not wait for a cache that was filled and is stopped, which is how
+    /// handlers find theirs while they finish what is due: it is as it was then.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn readable(&self) -> bool {
+        self.informer.readable().await
+    }
+
     /// Returns the raw objects.
     #[must_use]
     pub fn store(&self) -> &Arc<Store> {

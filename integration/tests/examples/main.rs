@@ -3,9 +3,13 @@
 mod autoscaler;
 mod concurrency;
 mod custom_config;
+mod dynamic_audit;
 mod kronjob;
 mod metrics;
 mod multi_resource;
 mod pod_logger;
 mod pod_terminator;
 mod quickstart;
+mod related_kinds;
+mod sample_controller;
+mod useless_machine;

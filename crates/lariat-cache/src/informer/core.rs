@@ -121,17 +121,28 @@ impl Core {
 
     /// Waits until the cache has been filled; `false` if the kind is not served and not waited for.
     pub(crate) async fn synced(&self) -> bool {
-        let mut phases = self.progress.phases();
-        let gives_up = self.missing == MissingKind::Refuse;
-        let settled = |phase: &Phase| match phase {
+        self.settled(|phase| *phase == Phase::Synced).await
+    }
+
+    /// Waits until the cache can be read: it is filled, or was when it was stopped.
+    pub(crate) async fn readable(&self) -> bool {
+        self.settled(|phase| match phase {
             Phase::Synced => true,
-            Phase::Missing => gives_up,
+            Phase::Idle => self.progress.was_filled(),
             _ => false,
-        };
-        phases
-            .wait_for(settled)
-            .await
-            .is_ok_and(|phase| *phase == Phase::Synced)
+        })
+        .await
+    }
+
+    /// Waits until a phase is good; `false` if the kind is not served and not waited for.
+    async fn settled(&self, is_good: impl Fn(&Phase) -> bool) -> bool {
+        let mut phases = self.progress.phases();
+        let gives_up =
+            |phase: &Phase| *phase == Phase::Missing && self.missing == MissingKind::Refuse;
+        let settled = phases
+            .wait_for(|phase| is_good(phase) || gives_up(phase))
+            .await;
+        settled.is_ok_and(|phase| *phase != Phase::Missing)
     }
 
     /// Notes that a run is about to begin: the cache counts as filled only when that run has filled it.

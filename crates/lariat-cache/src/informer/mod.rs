@@ -188,6 +188,11 @@ impl Informer {
         self.core.synced().await
     }
 
+    /// As [`Cache::readable`](crate::Cache::readable).
+    pub(crate) async fn readable(&self) -> bool {
+        self.core.readable().await
+    }
+
     /// Waits until the cache has been filled, even if the kind is not served for now.
     #[cfg(feature = "kube-runtime")]
     pub(crate) async fn filled(&self) {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lariat_core::{Gvk, ResourceVersion};
@@ -18,6 +19,8 @@ use crate::store::Store;
 pub(crate) struct Progress {
     gvk: Gvk,
     phase: watch::Sender<Phase>,
+    /// Whether the cache has been filled once. Not among the totals: their lock comes before that of the phase.
+    was_filled: AtomicBool,
     totals: Mutex<Totals>,
 }
 
@@ -54,11 +57,15 @@ impl Progress {
         Self {
             gvk,
             phase: watch::Sender::new(Phase::Idle),
+            was_filled: AtomicBool::new(false),
             totals: Mutex::default(),
         }
     }
 
     pub(crate) fn enter(&self, phase: Phase) {
+        if phase == Phase::Synced {
+            self.was_filled.store(true, Ordering::Relaxed);
+        }
         self.phase.send_replace(phase);
     }
 
@@ -120,6 +127,11 @@ impl Progress {
     /// Notes up to which version an earlier run has left the store.
     pub(crate) fn found(&self, version: &ResourceVersion) {
         self.totals.lock().version = Some(version.clone());
+    }
+
+    /// Returns whether the cache has been filled once.
+    pub(crate) fn was_filled(&self) -> bool {
+        self.was_filled.load(Ordering::Relaxed)
     }
 
     /// Returns up to which version the store is.

@@ -85,7 +85,7 @@ impl<K: View> CachedApi<K> {
 
     /// Waits for the cache.
     async fn filled(&self) -> Result<&Cache<K>, ApiError> {
-        match self.cache.synced().await {
+        match self.cache.readable().await {
             true => Ok(&self.cache),
             false => Err(ApiError::not_served(self.gvk())),
         }

@@ -172,6 +172,16 @@ impl ObjectError {
         )
     }
 
+    /// Returns whether an object of that name exists that is somebody else's, so that nothing was done to it. There is
+    /// nothing to do until it goes or is given away.
+    #[must_use]
+    pub fn is_in_the_way(&self) -> bool {
+        matches!(
+            self,
+            Self::Controlled { .. } | Self::OfAnotherSet { .. } | Self::NotOurs
+        )
+    }
+
     /// Returns how long the API server asks to wait.
     fn retry_after(&self) -> Option<Duration> {
         let Self::Refused { source, .. } = self else {

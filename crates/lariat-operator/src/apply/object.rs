@@ -54,16 +54,22 @@ impl Run<'_> {
     async fn apply_object(&self, target: &Target) -> Result<Action, ObjectError> {
         let Look { existing, cached } = self.look(target).await?;
         let id = target.id();
+        let is_as_applied = || {
+            let place = self.set.place();
+            let now = cached.as_ref();
+            now.is_some_and(|now| place.is_as_applied(&id, target.hash, now))
+        };
         if let Some(existing) = &existing {
             self.claim(existing)?;
-            let place = self.set.place();
-            if cached.is_some_and(|now| place.is_as_applied(&id, target.hash, &now)) {
+            if is_as_applied() {
                 return Ok(Action::Unchanged);
             }
         }
         match (self.send(target).await, existing) {
             (Ok(_), None) => Ok(Action::Created),
             (Ok(version), Some(before)) if version == before.version => Ok(Action::Unchanged),
+            // Somebody wrote the status meanwhile; what was applied was there before.
+            (Ok(_), Some(_)) if is_as_applied() => Ok(Action::Unchanged),
             (Ok(_), Some(_)) => Ok(Action::Changed),
             (Err(ObjectError::Immutable { .. }), Some(before)) if self.replaces(&before) => {
                 self.replace(target, &before.uid).await

@@ -3,13 +3,16 @@
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
+use lariat_cluster::Request;
+use lariat_cluster::faults::{Action as Fault, Rule};
 use lariat_cluster::testing::deployment;
 use lariat_controller::Outcome;
 use lariat_operator::{Action, Desired, Reconcile};
 use serde_json::json;
+use tokio::time;
 
 use crate::apply_rig::{Rig, config, service};
-use crate::bench::{Bench, Widget, settle};
+use crate::bench::{Bench, SECOND, Widget, settle};
 
 #[tokio::test(start_paused = true)]
 async fn what_is_wanted_is_created_with_a_reference_to_its_owner() {
@@ -112,6 +115,32 @@ async fn a_status_somebody_writes_is_no_reason_to_send() {
     assert!(!calls.is_empty(), "it was looked at");
     assert!(calls.iter().all(|call| call == "1 unchanged"), "{calls:?}");
     assert_eq!(rig.writes("deployments"), 1, "the status");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_comes_between_is_not_told_as_a_change_of_the_set() {
+    let rig = Rig::watching().await;
+    rig.want([deployment("web", 0).value().clone()]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    rig.calls();
+    let ours = |request: &Request| request.query.contains("fieldManager=widgeteer");
+    let slow = Rule::new(Fault::Delay(SECOND)).resource("deployments");
+    rig.cluster().faults().add(slow.when(ours));
+    // As the controller of Deployments does: an annotation, which is a reason to apply again, and then a status.
+    let deployments: Api<Deployment> = Api::namespaced(rig.cluster().client(), "default");
+    let params = PatchParams::default();
+    let revision = Patch::Merge(json!({"metadata": {"annotations": {"revision": "1"}}}));
+    let annotated = deployments.patch("web", &params, &revision);
+    annotated.await.unwrap();
+    settle().await;
+    let status = Patch::Merge(json!({"status": {"observedGeneration": 1}}));
+    let written = deployments.patch_status("web", &params, &status);
+    written.await.unwrap();
+    time::sleep(3 * SECOND).await;
+    let calls = rig.calls();
+    assert!(!calls.is_empty(), "it was looked at");
+    assert!(calls.iter().all(|call| call == "1 unchanged"), "{calls:?}");
 }
 
 #[tokio::test(start_paused = true)]

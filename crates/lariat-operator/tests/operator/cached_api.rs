@@ -1,14 +1,20 @@
 //! Objects of one kind through one handle.
 
+use std::sync::Arc;
+
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
-use kube::api::{DeleteParams, DynamicObject, Patch, PatchParams, Preconditions};
+use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
 use lariat_cache::Query;
 use lariat_cluster::faults::{Action, Rule};
+use lariat_controller::Outcome;
 use lariat_core::{Gvk, ObjectKey};
 use lariat_operator::CachedApi;
+use parking_lot::Mutex;
 use serde_json::json;
+use tokio::sync::Notify;
+use tokio::time;
 
-use crate::bench::{Bench, Widget, WidgetSpec, WidgetStatus, key, settle};
+use crate::bench::{Bench, SECOND, Widget, WidgetSpec, WidgetStatus, key, settle};
 
 fn config_map(name: &str, value: &str) -> ConfigMap {
     serde_json::from_value(json!({
@@ -202,4 +208,36 @@ async fn a_kind_that_is_not_served_is_an_error_that_says_so() {
     let error = gadgets.delete(&key("a"), &DeleteParams::default()).await;
     let error = error.unwrap_err().to_string();
     assert!(error.contains("demo.dev/v1 Gadget"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconciler_that_finishes_while_the_caches_have_stopped_still_reads() {
+    let bench = Bench::new().await;
+    let config_maps = bench.operator.api::<ConfigMap>();
+    let (began, seen) = (Arc::new(Notify::new()), Arc::new(Mutex::new(None)));
+    let (begin, see) = (Arc::clone(&began), Arc::clone(&seen));
+    bench
+        .operator
+        .reconciler("reads", &bench.widgets)
+        .register(move |_| {
+            let (config_maps, begin, see) =
+                (config_maps.clone(), Arc::clone(&begin), Arc::clone(&see));
+            async move {
+                begin.notify_one();
+                time::sleep(SECOND).await;
+                let found = config_maps.get(&key("a")).await?;
+                *see.lock() = Some(value(&found).to_owned());
+                Ok(Outcome::done())
+            }
+        })
+        .unwrap();
+    let api: Api<ConfigMap> = Api::default_namespaced(bench.cluster.client());
+    let created = config_map("a", "1");
+    api.create(&PostParams::default(), &created).await.unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    began.notified().await;
+    // Within the second the reconciler takes, not the half minute of grace.
+    bench.operator.stop().await.unwrap();
+    assert_eq!(seen.lock().as_deref(), Some("1"));
 }

@@ -1,0 +1,157 @@
+//! One handler for all kinds: a line for everything that changes in a namespace.
+//!
+//! Shown: kinds nobody named, metadata only, deletions, and a kind that comes and goes while the program runs.
+//!
+//! Run: `cargo run --example dynamic_audit` (embedded cluster), with `KUBECONFIG=…` on a cluster of yours, or with
+//! `-- --watch` to change things yourself.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use lariat::KindsRegistration;
+use lariat::cluster::testing::{config_map, deployment, eventually};
+use lariat::kube::api::{Api, ListParams, PostParams};
+use lariat::kube::{CustomResource, CustomResourceExt, ResourceExt};
+use lariat_examples::dynamic_audit::{Entry, What, register};
+use lariat_examples::{About, Paint, Stage, delete, merge, perform, tell};
+use parking_lot::Mutex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+const ABOUT: About = About {
+    name: "dynamic_audit",
+    what: "a line for everything that changes in a namespace, of whatever kind",
+    flags: &[],
+};
+
+/// A kind the audit knows nothing of.
+#[derive(CustomResource, Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[kube(group = "demo.dev", version = "v1", kind = "Gadget", namespaced)]
+pub struct GadgetSpec {
+    size: i32,
+}
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let audit = Mutex::new(None);
+    let set_up = async |stage: &Stage| {
+        *audit.lock() = Some(register(&stage.operator, &stage.namespace, line)?);
+        Ok(())
+    };
+    perform(ABOUT, set_up, async |stage: &Stage| {
+        let registration = audit.lock().take();
+        match registration {
+            Some(audit) => story(stage, &audit).await,
+            None => Ok(()),
+        }
+    })
+    .await
+}
+
+fn line(entry: &Entry) {
+    let (colour, what) = match entry.what {
+        What::Appeared => (Paint::Green, "appears"),
+        What::Changed => (Paint::Yellow, "changes"),
+        What::Gone => (Paint::Red, "is gone"),
+    };
+    tell(
+        entry.gvk.kind(),
+        entry.key.name(),
+        colour,
+        format_args!("{what}: {}", entry.how),
+    );
+}
+
+async fn story(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
+    watched(stage, audit).await?;
+    stage.step("a ConfigMap comes, changes and goes");
+    let config_maps = stage.api::<ConfigMap>();
+    let made = config_map("settings", &[("colour", "red")]);
+    made.namespace(&stage.namespace)
+        .create(&stage.client)
+        .await?;
+    pause().await;
+    merge(
+        &config_maps,
+        "settings",
+        json!({"data": {"colour": "blue"}}),
+    )
+    .await?;
+    pause().await;
+    delete(&config_maps, "settings").await?;
+    pause().await;
+
+    stage.step("a Deployment comes, with all it brings, and goes");
+    let made = deployment("web", 1).namespace(&stage.namespace);
+    made.create(&stage.client).await?;
+    pods(stage, 1).await?;
+    delete(&stage.api::<Deployment>(), "web").await?;
+    pods(stage, 0).await?;
+
+    stage.step("a kind is defined while the audit runs: its objects are audited as well");
+    stage.define::<Gadget>().await?;
+    knows(audit, true).await?;
+    watched(stage, audit).await?;
+    let gadgets: Api<Gadget> = stage.api();
+    let gadget = Gadget::new("lever", GadgetSpec { size: 1 });
+    gadgets.create(&PostParams::default(), &gadget).await?;
+    pause().await;
+
+    stage.step("the kind is taken away, and its objects with it");
+    let definitions: Api<CustomResourceDefinition> = Api::all(stage.client.clone());
+    delete(&definitions, &Gadget::crd().name_any()).await?;
+    pause().await;
+    Ok(())
+}
+
+/// Lets the audit tell what has just happened, before the story goes on.
+async fn pause() {
+    tokio::time::sleep(Duration::from_millis(200)).await;
+}
+
+/// Tells what the audit costs.
+async fn watched(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
+    let watches = async || {
+        let status = stage.factory.status();
+        let watches = status.iter().filter(|kind| kind.cache.watches > 0).count();
+        let kinds = audit.kinds().len();
+        match kinds > 0 && watches >= kinds {
+            true => Ok((kinds, watches)),
+            false => Err(format!("{watches} watches for {kinds} kinds")),
+        }
+    };
+    let (kinds, watches) = eventually(Duration::from_secs(30), watches).await?;
+    stage.step(format_args!(
+        "audited are {kinds} kinds through {watches} watches of metadata"
+    ));
+    Ok(())
+}
+
+/// Waits until the audit has found, or lost, the custom kind.
+async fn knows(audit: &KindsRegistration, wanted: bool) -> Result<()> {
+    let is_so = async || {
+        let known = audit.kinds().iter().any(|gvk| gvk.kind() == "Gadget");
+        (known == wanted)
+            .then_some(())
+            .ok_or("the audit has not looked yet")
+    };
+    Ok(eventually(Duration::from_secs(30), is_so).await?)
+}
+
+/// Waits until there are so many pods.
+async fn pods(stage: &Stage, wanted: usize) -> Result<()> {
+    let pods: Api<Pod> = stage.api();
+    let is_so = async || match pods.list(&ListParams::default()).await {
+        Ok(pods) if pods.items.len() == wanted => Ok(()),
+        Ok(pods) => Err(format!("{} pods", pods.items.len())),
+        Err(error) => Err(error.to_string()),
+    };
+    eventually(Duration::from_secs(30), is_so).await?;
+    pause().await;
+    Ok(())
+}

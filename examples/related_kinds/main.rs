@@ -1,0 +1,114 @@
+//! Changes of one kind lead to work on another: Deployments restart when a ConfigMap they use changes.
+//!
+//! Shown: a relation between kinds, an index that answers it, and the causes a reconciler is told, which say what
+//! happened to which object.
+//!
+//! Run: `cargo run --example related_kinds` (embedded cluster), with `KUBECONFIG=…` on a cluster of yours, or with
+//! `-- --watch` to change ConfigMaps yourself.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
+use lariat::cluster::testing::{config_map, deployment, wait_for};
+use lariat::kube::ResourceExt;
+use lariat_examples::related_kinds::{CONFIG, RELOAD, register};
+use lariat_examples::{About, Stage, delete, merge, perform};
+use serde_json::json;
+use tokio::time::sleep;
+
+const ABOUT: About = About {
+    name: "related_kinds",
+    what: "Deployments restart when a ConfigMap they use changes",
+    flags: &[],
+};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    perform(ABOUT, set_up, story).await
+}
+
+async fn set_up(stage: &Stage) -> Result<()> {
+    register(&stage.operator)
+}
+
+async fn story(stage: &Stage) -> Result<()> {
+    let config_maps = stage.api::<ConfigMap>();
+    stage.step(
+        "the Deployments web and api use the ConfigMap common, and web uses another of its own",
+    );
+    for name in ["common", "web-config", "unused"] {
+        let made = config_map(name, &[("colour", "red")]);
+        made.namespace(&stage.namespace)
+            .create(&stage.client)
+            .await?;
+    }
+    for (name, used) in [("web", &["common", "web-config"][..]), ("api", &["common"])] {
+        deploy(stage, name, used).await?;
+    }
+
+    let blue = json!({"data": {"colour": "blue"}});
+    stage.step("web's own changes: web restarts");
+    let before = [config(stage, "web").await?, config(stage, "api").await?];
+    merge(&config_maps, "web-config", blue.clone()).await?;
+    changed(stage, "web", &before[0]).await?;
+
+    stage.step("one that nobody uses changes, and a label of common: nothing happens");
+    merge(&config_maps, "unused", blue.clone()).await?;
+    let label = json!({"metadata": {"labels": {"some": "label"}}});
+    merge(&config_maps, "common", label).await?;
+    sleep(Duration::from_millis(500)).await;
+
+    stage.step("common changes: both restart");
+    let web = config(stage, "web").await?;
+    merge(&config_maps, "common", blue).await?;
+    changed(stage, "web", &web).await?;
+    changed(stage, "api", &before[1]).await?;
+
+    stage.step("web's own is deleted: that is a change too");
+    let web = config(stage, "web").await?;
+    delete(&config_maps, "web-config").await?;
+    changed(stage, "web", &web).await
+}
+
+/// Creates a Deployment that wants to be looked after, and waits until it is.
+async fn deploy(stage: &Stage, name: &str, config_maps: &[&str]) -> Result<()> {
+    let sources = config_maps
+        .iter()
+        .map(|name| json!({"configMapRef": {"name": name, "optional": true}}));
+    let container = json!([{
+        "name": "main", "image": "registry.k8s.io/pause:3.10", "envFrom": sources.collect::<Vec<_>>(),
+    }]);
+    let made = deployment(name, 1)
+        .namespace(&stage.namespace)
+        .annotation(RELOAD, "true");
+    made.set("/spec/template/spec/containers", container)
+        .create(&stage.client)
+        .await?;
+    changed(stage, name, "").await
+}
+
+async fn config(stage: &Stage, name: &str) -> Result<String> {
+    let deployment = stage.api::<Deployment>().get(name).await?;
+    Ok(deployment
+        .annotations()
+        .get(CONFIG)
+        .cloned()
+        .unwrap_or_default())
+}
+
+/// Waits until another configuration is noted.
+async fn changed(stage: &Stage, name: &str, before: &str) -> Result<()> {
+    let is_new = |deployment: &Deployment| {
+        deployment
+            .annotations()
+            .get(CONFIG)
+            .is_some_and(|config| config != before)
+    };
+    wait_for(&stage.api(), name, is_new).await?;
+    // The operator tells why when it knows that it was done, which others may see before.
+    sleep(Duration::from_millis(200)).await;
+    Ok(())
+}

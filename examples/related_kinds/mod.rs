@@ -1,0 +1,145 @@
+//! Restarts Deployments when a ConfigMap they use changes.
+//!
+//! A reconciler of Deployments that is called for changes of another kind: a relation says which Deployments a ConfigMap
+//! has to do with. Pods read some of their configuration only when they start, so a Deployment that asks for it, by the
+//! annotation `lariat.dev/reload: "true"`, gets new pods when the content of one of its ConfigMaps differs from what it
+//! was when last looked at, however long ago that is.
+
+mod mentions;
+#[cfg(test)]
+mod tests;
+
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
+use lariat::kube::ResourceExt;
+use lariat::kube::api::{Patch, PatchParams};
+use lariat::prelude::*;
+use serde_json::json;
+
+use crate::{Paint, paint, tell};
+use mentions::{Checksum, config_maps_of};
+
+/// The annotation by which a Deployment asks to be looked after.
+pub const RELOAD: &str = "lariat.dev/reload";
+/// The annotation with the checksum of the configuration: the Deployment's last, and the one its pods began with.
+pub const CONFIG: &str = "lariat.dev/config";
+
+/// The index of Deployments by the ConfigMaps they mention.
+const BY_CONFIG_MAP: &str = "config-map";
+
+/// Registers the reconciler of Deployments.
+///
+/// # Errors
+///
+/// Deployments have a handler of this name, or an index, already.
+pub fn register(operator: &Operator) -> anyhow::Result<()> {
+    let deployments = operator.factory().for_object::<Deployment>();
+    let config_maps = operator.factory().for_object::<ConfigMap>();
+    let mentioning = deployments.cache();
+    mentioning.add_index(
+        BY_CONFIG_MAP,
+        |deployment: &Deployment| match wants_reload(deployment) {
+            true => config_maps_of(deployment)
+                .iter()
+                .map(ObjectKey::to_string)
+                .collect(),
+            false => Vec::new(),
+        },
+    )?;
+    // Asked for the old state and for the new one, so ConfigMaps that come and go are told like those that change.
+    let users = Relation::map(move |config_map: &Metadata| {
+        let found = mentioning.by_index(BY_CONFIG_MAP, config_map.key().as_str());
+        let deployments = found.into_iter().flatten().flatten();
+        deployments.map(|deployment| key(&deployment)).collect()
+    });
+    let reload = Reload {
+        deployments: operator.api(),
+        config_maps: operator.api(),
+    };
+    operator
+        .reconciler("reload", &deployments)
+        .watches(&config_maps, users)
+        .register(move |cx| {
+            let reload = reload.clone();
+            async move { reload.reconcile(&cx).await }
+        })?;
+    Ok(())
+}
+
+#[derive(Clone)]
+struct Reload {
+    deployments: CachedApi<Deployment>,
+    config_maps: CachedApi<ConfigMap>,
+}
+
+impl Reload {
+    async fn reconcile(&self, cx: &Reconcile<Deployment>) -> HandlerResult {
+        let deployment = cx.object();
+        if !wants_reload(deployment) {
+            return Ok(Outcome::done());
+        }
+        let config = self.checksum(deployment).await?;
+        let known = deployment.annotations().get(CONFIG);
+        if known == Some(&config) {
+            return Ok(Outcome::done());
+        }
+        let note = json!({"annotations": {CONFIG: config}});
+        let patch = match known {
+            // Its pods have just begun with this configuration, or nobody knows with which.
+            None => json!({"metadata": note}),
+            Some(_) => json!({"metadata": note, "spec": {"template": {"metadata": note}}}),
+        };
+        let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
+        match self.deployments.patch(cx.key(), &params, &patch).await {
+            // It was deleted meanwhile.
+            Err(error) if error.is_not_found() => {}
+            Err(error) => return Err(error.into()),
+            Ok(_) => tell_why(cx, known.is_some()),
+        }
+        Ok(Outcome::done())
+    }
+
+    async fn checksum(&self, deployment: &Deployment) -> Result<String, HandlerError> {
+        let mut checksum = Checksum::new();
+        for key in config_maps_of(deployment) {
+            let config_map = self.config_maps.get_opt(&key).await?;
+            checksum.add(&key, config_map.as_deref());
+        }
+        Ok(checksum.text())
+    }
+}
+
+fn tell_why(cx: &Reconcile<Deployment>, restarts: bool) {
+    let what = match restarts {
+        true => paint(Paint::Green, "restarts", 0),
+        false => paint(Paint::Dim, "is looked after", 0),
+    };
+    // What happened to ConfigMaps is told in words; of the Deployment itself only that it came into sight is worth telling.
+    let causes = cx.causes().iter().filter_map(|cause| match cause {
+        Cause::Related { what, .. } => Some(what.to_string()),
+        Cause::Added { .. } => Some(cause.to_string()),
+        _ => None,
+    });
+    // Everybody here knows the namespace.
+    let namespace = format!("{}/", cx.key().namespace().unwrap_or_default());
+    let why = causes
+        .collect::<Vec<_>>()
+        .join(", ")
+        .replace(&namespace, "");
+    tell(
+        "Deployment",
+        cx.key().name(),
+        Paint::Dim,
+        format_args!("{what}: {why}"),
+    );
+}
+
+fn wants_reload(deployment: &Deployment) -> bool {
+    let wish = deployment.annotations().get(RELOAD);
+    wish.is_some_and(|wish| wish == "true")
+}
+
+fn key(deployment: &Deployment) -> ObjectKey {
+    let namespace = deployment.namespace().unwrap_or_default();
+    ObjectKey::namespaced(&namespace, &deployment.name_any())
+}

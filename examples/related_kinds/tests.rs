@@ -1,0 +1,246 @@
+//! When Deployments restart, and when they do not.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::ConfigMap;
+use lariat::cluster::faults::{Action, Rule};
+use lariat::cluster::testing::{TestCluster, config_map, deployment};
+use lariat::cluster::{Cluster, Workloads};
+use lariat::kube::ResourceExt;
+use lariat::kube::api::{Api, ListParams};
+use lariat::{Operator, SharedControllerFactory};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::{CONFIG, RELOAD, register};
+use crate::{delete, merge};
+
+struct Bench {
+    cluster: TestCluster,
+    operator: Operator,
+    config_maps: Api<ConfigMap>,
+    deployments: Api<Deployment>,
+}
+
+impl Bench {
+    async fn new() -> Self {
+        let builder = Cluster::builder().simulate_workloads(Workloads::default());
+        let cluster = builder.for_test().await;
+        let client = cluster.client();
+        let factory = SharedControllerFactory::builder(client.clone()).build();
+        let operator = Operator::new("related-kinds", &factory);
+        register(&operator).expect("registered");
+        operator.start(2).await.expect("started");
+        let bench = Self {
+            operator,
+            config_maps: Api::default_namespaced(client.clone()),
+            deployments: Api::default_namespaced(client),
+            cluster,
+        };
+        for name in ["common", "own", "unused"] {
+            bench.configure(name).await;
+        }
+        bench
+    }
+
+    async fn configure(&self, name: &str) {
+        let made = config_map(name, &[("colour", "red")]);
+        let created = made.create(&self.cluster.client()).await;
+        created.expect("created");
+    }
+
+    /// Creates a Deployment whose pod has this container and these volumes.
+    async fn deploy(&self, name: &str, container: Value, volumes: Value) {
+        let mut container = container;
+        container["name"] = "main".into();
+        container["image"] = "pause".into();
+        let made = deployment(name, 1)
+            .annotation(RELOAD, "true")
+            .set("/spec/template/spec/containers", json!([container]))
+            .set("/spec/template/spec/volumes", volumes);
+        let created = made.create(&self.cluster.client()).await;
+        created.expect("created");
+        settle().await;
+    }
+
+    /// Creates a Deployment that takes its environment from ConfigMaps.
+    async fn deploy_with(&self, name: &str, config_maps: &[&str]) {
+        let source = |name: &&str| json!({"configMapRef": {"name": name}});
+        let sources: Vec<Value> = config_maps.iter().map(source).collect();
+        self.deploy(name, json!({"envFrom": sources}), json!([]))
+            .await;
+    }
+
+    async fn change(&self, name: &str, colour: &str) {
+        let patch = json!({"data": {"colour": colour}});
+        merge(&self.config_maps, name, patch)
+            .await
+            .expect("changed");
+        settle().await;
+    }
+
+    /// Returns how often each Deployment was restarted: each time with another ReplicaSet.
+    async fn restarts(&self) -> BTreeMap<String, i64> {
+        let all: Api<ReplicaSet> = Api::default_namespaced(self.cluster.client());
+        let mut restarts = BTreeMap::new();
+        for set in all.list(&ListParams::default()).await.expect("listed") {
+            let owner = set.owner_references()[0].name.clone();
+            *restarts.entry(owner).or_insert(-1) += 1;
+        }
+        restarts
+    }
+
+    async fn restarts_of(&self, name: &str) -> i64 {
+        self.restarts().await[name]
+    }
+
+    fn writes(&self) -> usize {
+        self.cluster.journal().count("patch", "deployments")
+    }
+}
+
+/// Lets everything that is due happen.
+async fn settle() {
+    sleep(Duration::from_secs(1)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_those_that_use_a_config_map_restart() {
+    let bench = Bench::new().await;
+    bench.deploy_with("web", &["common", "own"]).await;
+    bench.deploy_with("api", &["common"]).await;
+    assert_eq!(
+        bench.restarts().await.into_values().sum::<i64>(),
+        0,
+        "their pods have just begun"
+    );
+    bench.change("own", "blue").await;
+    assert_eq!(
+        (
+            bench.restarts_of("web").await,
+            bench.restarts_of("api").await
+        ),
+        (1, 0)
+    );
+    bench.change("common", "blue").await;
+    assert_eq!(
+        (
+            bench.restarts_of("web").await,
+            bench.restarts_of("api").await
+        ),
+        (2, 1)
+    );
+    bench.change("unused", "blue").await;
+    assert_eq!(bench.writes(), 2 + 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_way_to_use_a_config_map_counts() {
+    let bench = Bench::new().await;
+    let key = json!({"configMapKeyRef": {"name": "own", "key": "colour"}});
+    let projected = json!([{"configMap": {"name": "own"}}]);
+    let none = json!([]);
+    for (name, container, volumes) in [
+        (
+            "from",
+            json!({"envFrom": [{"configMapRef": {"name": "own"}}]}),
+            none.clone(),
+        ),
+        (
+            "key",
+            json!({"env": [{"name": "COLOUR", "valueFrom": key}]}),
+            none,
+        ),
+        (
+            "volume",
+            json!({}),
+            json!([{"name": "v", "configMap": {"name": "own"}}]),
+        ),
+        (
+            "projected",
+            json!({}),
+            json!([{"name": "v", "projected": {"sources": projected}}]),
+        ),
+    ] {
+        bench.deploy(name, container, volumes).await;
+    }
+    bench.change("own", "blue").await;
+    assert_eq!(Vec::from_iter(bench.restarts().await.into_values()), [1; 4]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_no_content_restarts_nothing() {
+    let mut bench = Bench::new().await;
+    bench.deploy_with("web", &["own"]).await;
+    let label = json!({"metadata": {"labels": {"some": "label"}}});
+    merge(&bench.config_maps, "own", label.clone())
+        .await
+        .unwrap();
+    merge(&bench.deployments, "web", label).await.unwrap();
+    settle().await;
+    bench.operator.stop().await.unwrap();
+    let factory = SharedControllerFactory::builder(bench.cluster.client()).build();
+    bench.operator = Operator::new("related-kinds", &factory);
+    register(&bench.operator).unwrap();
+    bench.operator.start(2).await.unwrap();
+    settle().await;
+    assert_eq!(bench.writes(), 1 + 1, "the first note, and the label");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_comes_or_goes_is_a_change() {
+    let bench = Bench::new().await;
+    bench.deploy_with("web", &["own", "later"]).await;
+    delete(&bench.config_maps, "own").await.unwrap();
+    settle().await;
+    assert_eq!(bench.restarts_of("web").await, 1);
+    bench.configure("later").await;
+    settle().await;
+    assert_eq!(bench.restarts_of("web").await, 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_changed_while_nobody_looked_is_found_at_the_start() {
+    let bench = Bench::new().await;
+    bench.deploy_with("web", &["own"]).await;
+    bench.operator.stop().await.unwrap();
+    bench.change("own", "blue").await;
+    assert_eq!(bench.restarts_of("web").await, 0);
+    bench.operator.start(2).await.unwrap();
+    settle().await;
+    assert_eq!(bench.restarts_of("web").await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn those_that_did_not_ask_are_left_alone() {
+    let bench = Bench::new().await;
+    bench.deploy_with("web", &["own"]).await;
+    let patch = json!({"metadata": {"annotations": {RELOAD: null}}});
+    merge(&bench.deployments, "web", patch).await.unwrap();
+    bench.change("own", "blue").await;
+    assert_eq!(bench.restarts_of("web").await, 0);
+    // It asks again, and what it missed counts.
+    let patch = json!({"metadata": {"annotations": {RELOAD: "true"}}});
+    merge(&bench.deployments, "web", patch).await.unwrap();
+    settle().await;
+    assert_eq!(bench.restarts_of("web").await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_whose_answer_is_lost_restarts_once() {
+    let bench = Bench::new().await;
+    bench.deploy_with("web", &["own"]).await;
+    let lost = Rule::new(Action::LoseReply)
+        .verb("patch")
+        .resource("deployments");
+    bench.cluster.faults().add(lost.times(1));
+    bench.change("own", "blue").await;
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!(bench.restarts_of("web").await, 1);
+    let web = bench.deployments.get("web").await.unwrap();
+    let template = web.spec.unwrap().template.metadata.unwrap();
+    let noted = web.metadata.annotations.unwrap()[CONFIG].clone();
+    assert_eq!(template.annotations.unwrap()[CONFIG], noted);
+}

@@ -1,0 +1,124 @@
+//! The sample-controller of Kubernetes: Foos, and the Deployments they own.
+//!
+//! Shown: an object made of another and kept as it should be, status, what is in the way, the cascade of a deletion.
+//!
+//! Run: `cargo run --example sample_controller` (embedded cluster), with `KUBECONFIG=…` on a cluster of yours, or with
+//! `-- --watch` to make Foos yourself.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Result;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Event;
+use lariat::cluster::testing::{PATIENCE, deployment, eventually, wait_for, wait_until_gone};
+use lariat::kube::api::{Api, DeleteParams, ListParams, PostParams};
+use lariat_examples::sample_controller::{Foo, FooSpec, register};
+use lariat_examples::{About, Stage, delete, merge, perform};
+use serde_json::json;
+use tokio::time::sleep;
+
+const ABOUT: About = About {
+    name: "sample_controller",
+    what: "a Foo has a Deployment, keeps it as it should be, and tells how many of its pods are available",
+    flags: &[],
+};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    perform(ABOUT, set_up, story).await
+}
+
+async fn set_up(stage: &Stage) -> Result<()> {
+    stage.define::<Foo>().await?;
+    register(&stage.operator)
+}
+
+async fn story(stage: &Stage) -> Result<()> {
+    let (foos, deployments) = (stage.api::<Foo>(), stage.api::<Deployment>());
+    stage.step("a Foo is created: it gets its Deployment");
+    create(&foos, "shop", "web", 2).await?;
+    available(&foos, "shop", 2).await?;
+
+    stage.step("the Foo wants more");
+    merge(&foos, "shop", json!({"spec": {"replicas": 3}})).await?;
+    available(&foos, "shop", 3).await?;
+
+    stage.step("somebody scales the Deployment: the Foo scales it back");
+    merge(&deployments, "web", json!({"spec": {"replicas": 1}})).await?;
+    wait_for(&deployments, "web", |web| replicas(web) == Some(3)).await?;
+    pause().await;
+    available(&foos, "shop", 3).await?;
+    pause().await;
+
+    stage.step(
+        "the Foo wants the name of a Deployment that is somebody else's: nothing happens to that",
+    );
+    let other = deployment("taken", 0).namespace(&stage.namespace);
+    other.create(&stage.client).await?;
+    wait_for(&deployments, "taken", is_settled).await?;
+    merge(&foos, "shop", json!({"spec": {"deploymentName": "taken"}})).await?;
+    refused(stage).await?;
+    pause().await;
+
+    stage.step("somebody else's Deployment goes: the Foo takes the name, and its old one goes");
+    delete(&deployments, "taken").await?;
+    wait_until_gone(&deployments, "web").await?;
+    available(&foos, "shop", 3).await?;
+
+    stage.step("the Foo is deleted, and the Deployment with it");
+    foos.delete("shop", &DeleteParams::foreground()).await?;
+    wait_until_gone(&deployments, "taken").await?;
+    Ok(())
+}
+
+async fn create(foos: &Api<Foo>, name: &str, deployment: &str, replicas: i32) -> Result<()> {
+    let spec = FooSpec {
+        deployment_name: deployment.to_owned(),
+        replicas: Some(replicas),
+    };
+    foos.create(&PostParams::default(), &Foo::new(name, spec))
+        .await?;
+    Ok(())
+}
+
+/// Waits until a Foo tells so many available pods.
+async fn available(foos: &Api<Foo>, name: &str, replicas: i32) -> Result<()> {
+    let is_reached = |foo: &Foo| {
+        let status = foo.status.as_ref();
+        status.is_some_and(|status| status.available_replicas == replicas)
+    };
+    wait_for(foos, name, is_reached).await?;
+    Ok(())
+}
+
+fn is_settled(deployment: &Deployment) -> bool {
+    let status = deployment.status.as_ref();
+    status.is_some_and(|status| status.observed_generation.is_some())
+}
+
+fn replicas(deployment: &Deployment) -> Option<i32> {
+    deployment.spec.as_ref()?.replicas
+}
+
+/// Lets the operator tell what it has just done, and pods come and go, before the story goes on.
+async fn pause() {
+    sleep(Duration::from_millis(300)).await;
+}
+
+/// Waits until an Event says that something is in the way.
+async fn refused(stage: &Stage) -> Result<()> {
+    let events: Api<Event> = stage.api();
+    let look = async || {
+        let events = events.list(&ListParams::default()).await;
+        let events = events.map_err(|error| error.to_string())?;
+        let is_told = |event: &Event| event.reason.as_deref() == Some("ErrResourceExists");
+        events
+            .items
+            .iter()
+            .any(is_told)
+            .then_some(())
+            .ok_or_else(|| "no Event yet".to_owned())
+    };
+    Ok(eventually(PATIENCE, look).await?)
+}

@@ -1,0 +1,168 @@
+//! The sample-controller of Kubernetes: a Foo has a Deployment, and tells how many of its pods are available.
+//!
+//! What happens to the Deployment behind the Foo's back is repaired. One of that name that is not the Foo's is left
+//! alone: an Event says that it is in the way, and the Foo gets its own as soon as it is gone.
+
+#![allow(clippy::disallowed_names, reason = "Foo is what the kind is called")]
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
+use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use lariat::kube::api::ObjectMeta;
+use lariat::kube::{CustomResource, ResourceExt};
+use lariat::operator::{ApplyError, Desired, Event};
+use lariat::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Paint, tell};
+
+/// The Deployment a Foo wants.
+#[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[kube(group = "samplecontroller.k8s.io", version = "v1alpha1", kind = "Foo")]
+#[kube(namespaced, status = "FooStatus", derive = "PartialEq")]
+#[kube(printcolumn(
+    name = "Deployment",
+    type_ = "string",
+    json_path = ".spec.deploymentName"
+))]
+#[kube(printcolumn(
+    name = "Available",
+    type_ = "integer",
+    json_path = ".status.availableReplicas"
+))]
+// Its pods carry the name as a label.
+#[kube(validation = Rule::new("self.metadata.name.size() <= 63").message("the name is longer than a label can be"))]
+// API servers want to know that somebody allowed the use of their own groups.
+#[kube(annotation("api-approved.kubernetes.io", "unapproved, experimental-only"))]
+#[serde(rename_all = "camelCase")]
+pub struct FooSpec {
+    /// Its name.
+    #[schemars(length(min = 1, max = 253))]
+    pub deployment_name: String,
+    /// How many pods it has; whoever scales the Deployment decides if it is not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10))]
+    pub replicas: Option<i32>,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FooStatus {
+    /// How many of the pods are available.
+    pub available_replicas: i32,
+}
+
+/// The index of Foos by the Deployment they want.
+const BY_DEPLOYMENT: &str = "deployment";
+
+/// Registers the reconciler of Foos.
+///
+/// # Errors
+///
+/// Foos have a handler of this name, or an index, already.
+pub fn register(operator: &Operator) -> anyhow::Result<()> {
+    let foos = operator.factory().for_object::<Foo>();
+    let deployments = operator.factory().for_object::<Deployment>();
+    // A Deployment that is in the way is not a Foo's own; the Foo that waits for its name is found through this index.
+    let by_deployment = foos.cache();
+    by_deployment.add_index(BY_DEPLOYMENT, |foo: &Foo| {
+        vec![key(foo, &foo.spec.deployment_name).to_string()]
+    })?;
+    let waiting = Relation::map(move |deployment: &Metadata| {
+        let found = by_deployment.by_index(BY_DEPLOYMENT, deployment.key().as_str());
+        let foos = found.into_iter().flatten().flatten();
+        foos.map(|foo| key(&foo, &foo.name_any())).collect()
+    });
+    let api = operator.api::<Deployment>();
+    operator
+        .reconciler("foos", &foos)
+        .owns(&deployments)
+        .watches(&deployments, waiting)
+        .register(move |cx| reconcile(cx, api.clone()))?;
+    Ok(())
+}
+
+fn key(foo: &Foo, name: &str) -> ObjectKey {
+    ObjectKey::namespaced(&foo.namespace().unwrap_or_default(), name)
+}
+
+async fn reconcile(cx: Reconcile<Foo>, deployments: CachedApi<Deployment>) -> HandlerResult {
+    let foo = cx.object();
+    // Creates it, repairs it, deletes the one of a former name, or finds that nothing has to be done.
+    let applied = match cx.apply(Desired::new().with(&deployment(foo))).await {
+        Ok(applied) => applied,
+        Err(error) => return refused(&cx, error),
+    };
+    if !applied.is_unchanged() {
+        cx.event(Event::normal("Synced", "Foo synced successfully"));
+        let what = format!("Synced: {applied}");
+        tell("Foo", cx.key().name(), Paint::Green, what);
+    }
+    // What was just applied is in the cache.
+    let name = key(foo, &foo.spec.deployment_name);
+    let deployment = deployments.get_opt(&name).await?;
+    let status = deployment.as_ref().and_then(|found| found.status.as_ref());
+    let available = status.and_then(|status| status.available_replicas);
+    let available_replicas = available.unwrap_or(0);
+    cx.set_status(&FooStatus { available_replicas }).await?;
+    Ok(Outcome::done())
+}
+
+/// Tells of a Deployment that is in the way. That is no failure to be tried again: its going is a change, and makes the
+/// next call.
+fn refused(cx: &Reconcile<Foo>, error: ApplyError) -> HandlerResult {
+    let mut failures = error.failures().iter();
+    if !failures.all(|failure| failure.error.is_in_the_way()) {
+        return Err(error.into());
+    }
+    let name = &cx.object().spec.deployment_name;
+    let note = format!("Resource {name:?} already exists and is not managed by Foo");
+    tell("Foo", cx.key().name(), Paint::Red, &note);
+    cx.event(Event::warning("ErrResourceExists", note));
+    Ok(Outcome::done())
+}
+
+/// Returns the Deployment a Foo wants. Whose it is is added when it is applied; what is left out is not our business.
+fn deployment(foo: &Foo) -> Deployment {
+    let labels = [("app", "foo".to_owned()), ("controller", foo.name_any())];
+    let labels = BTreeMap::from(labels.map(|(label, value)| (label.to_owned(), value)));
+    let container = Container {
+        name: "main".to_owned(),
+        image: Some("registry.k8s.io/pause:3.10".to_owned()),
+        ..Container::default()
+    };
+    let template = PodTemplateSpec {
+        metadata: Some(ObjectMeta {
+            labels: Some(labels.clone()),
+            ..ObjectMeta::default()
+        }),
+        spec: Some(PodSpec {
+            containers: vec![container],
+            ..PodSpec::default()
+        }),
+    };
+    let selector = LabelSelector {
+        match_labels: Some(labels),
+        ..LabelSelector::default()
+    };
+    Deployment {
+        metadata: ObjectMeta {
+            name: Some(foo.spec.deployment_name.clone()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(DeploymentSpec {
+            replicas: foo.spec.replicas,
+            selector,
+            template,
+            ..DeploymentSpec::default()
+        }),
+        status: None,
+    }
+}

@@ -1,0 +1,175 @@
+//! The useless machine: whoever switches it on, it switches itself off.
+//!
+//! Shown, in the stages of the kubebuilder lecture (`--stage 1` to `--stage 4`): a reconciler, why it must not sleep,
+//! waiting with a requeue instead, and objects that have others.
+//!
+//! Run: `cargo run --example useless_machine` (embedded cluster), with `KUBECONFIG=…` on a cluster of yours, or with
+//! `-- --watch` to use the switches yourself; `--delay 5` waits as long as the lecture does.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use lariat::cluster::testing::{wait_for, wait_until_gone};
+use lariat::kube::ResourceExt;
+use lariat::kube::api::{DeleteParams, ListParams, PostParams};
+use lariat_examples::useless_machine::stage4::{MACHINE, Switch};
+use lariat_examples::useless_machine::{Pace, lever, stage1, stage2, stage3, stage4};
+use lariat_examples::{About, Flag, Stage, merge, perform};
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+const ABOUT: About = About {
+    name: "useless_machine",
+    what: "whoever switches the machine on, it switches itself off",
+    flags: &[
+        Flag {
+            name: "stage",
+            default: "4",
+            help: "how far the lecture has come, from 1 to 4",
+        },
+        Flag {
+            name: "delay",
+            default: "1",
+            help: "how many seconds a switch stays up",
+        },
+    ],
+};
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    perform(ABOUT, set_up, story).await
+}
+
+async fn set_up(stage: &Stage) -> Result<()> {
+    let (operator, pace) = (&stage.operator, Pace::new(delay(stage)?));
+    match chosen(stage)? {
+        4 => {
+            stage.define::<stage4::Machine>().await?;
+            stage.define::<Switch>().await?;
+            stage4::register(operator, &pace)
+        }
+        number => {
+            stage.define::<lever::Machine>().await?;
+            match number {
+                1 => stage1::register(operator),
+                2 => stage2::register(operator, &pace, 1),
+                _ => stage3::register(operator, &pace),
+            }
+        }
+    }
+}
+
+fn chosen(stage: &Stage) -> Result<u8> {
+    match stage.options.value("stage")? {
+        number @ 1..=4 => Ok(number),
+        number => bail!("there is no stage {number}; there are 1 to 4"),
+    }
+}
+
+fn delay(stage: &Stage) -> Result<Duration> {
+    let seconds: f64 = stage.options.value("delay")?;
+    Ok(Duration::try_from_secs_f64(seconds)?)
+}
+
+async fn story(stage: &Stage) -> Result<()> {
+    match chosen(stage)? {
+        4 => story_of_switches(stage).await,
+        number => story_of_levers(stage, number).await,
+    }
+}
+
+/// Stages 1 to 3: three machines are switched on together, twice.
+async fn story_of_levers(stage: &Stage, number: u8) -> Result<()> {
+    let machines = stage.api::<lever::Machine>();
+    let names = ["clock", "piano", "robot"];
+    for name in names {
+        let machine = lever::Machine::new(name, lever::MachineSpec::default());
+        machines.create(&PostParams::default(), &machine).await?;
+    }
+    let how = match number {
+        1 => "each flips at once",
+        2 => "the handler sleeps, so each waits for the one before",
+        _ => "nobody sleeps, so they wait together",
+    };
+    for times in ["", " again"] {
+        stage.step(format_args!("three machines are switched on{times}: {how}"));
+        let begin = Instant::now();
+        for name in names {
+            merge(&machines, name, json!({"spec": {"switchPosition": "up"}})).await?;
+        }
+        for name in names {
+            wait_for(&machines, name, lever::Machine::is_down).await?;
+        }
+        let seconds = begin.elapsed().as_secs_f64();
+        // The operator tells of a flip when it knows that it was done, which others may see before.
+        pause().await;
+        stage.step(format_args!("all are down after {seconds:.1} s"));
+    }
+    Ok(())
+}
+
+/// Stage 4: a machine and its switches.
+async fn story_of_switches(stage: &Stage) -> Result<()> {
+    let (machines, switches) = (stage.api::<stage4::Machine>(), stage.api::<Switch>());
+    stage.step("a machine with three switches is made");
+    let spec = stage4::MachineSpec { switches: 3 };
+    machines
+        .create(&PostParams::default(), &stage4::Machine::new("robot", spec))
+        .await?;
+    wait_for(&machines, "robot", |robot| shows(robot, "ddd")).await?;
+
+    stage.step("all are switched on; the machine flips one at a time");
+    let made = switches.list(&ListParams::default()).await?;
+    for switch in &made {
+        merge(
+            &switches,
+            &switch.name_any(),
+            json!({"spec": {"position": "up"}}),
+        )
+        .await?;
+    }
+    wait_for(&machines, "robot", |robot| !shows(robot, "ddd")).await?;
+    wait_for(&machines, "robot", |robot| shows(robot, "ddd")).await?;
+    pause().await;
+
+    stage.step("somebody takes one for another machine: it is replaced");
+    let taken = made
+        .items
+        .first()
+        .map(ResourceExt::name_any)
+        .unwrap_or_default();
+    merge(
+        &switches,
+        &taken,
+        json!({"metadata": {"labels": {MACHINE: "other"}}}),
+    )
+    .await?;
+    wait_for(&switches, &taken, |switch| {
+        switch.owner_references().is_empty()
+    })
+    .await?;
+    pause().await;
+
+    stage.step("two are enough");
+    merge(&machines, "robot", json!({"spec": {"switches": 2}})).await?;
+    wait_for(&machines, "robot", |robot| shows(robot, "dd")).await?;
+    pause().await;
+
+    stage.step("the machine is deleted, and its switches with it");
+    machines
+        .delete("robot", &DeleteParams::foreground())
+        .await?;
+    wait_until_gone(&machines, "robot").await?;
+    Ok(())
+}
+
+/// Lets the operator tell what it has just done, before the story goes on.
+async fn pause() {
+    sleep(Duration::from_millis(200)).await;
+}
+
+fn shows(machine: &stage4::Machine, positions: &str) -> bool {
+    let status = machine.status.as_ref();
+    status.is_some_and(|status| status.positions == positions)
+}

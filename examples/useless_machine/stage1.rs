@@ -1,0 +1,27 @@
+//! Stage 1: what is not down is put down.
+
+use lariat::prelude::*;
+
+use super::lever::{Machine, flip};
+
+/// Registers the reconciler of machines.
+///
+/// # Errors
+///
+/// Machines have a handler of this name already.
+pub fn register(operator: &Operator) -> anyhow::Result<()> {
+    let machines = operator.api::<Machine>();
+    operator
+        .reconciler("machines", &operator.factory().for_object())
+        .register(move |cx| reconcile(cx, machines.clone()))?;
+    Ok(())
+}
+
+// A machine that is deleted has nothing to be done about: the reconciler is not called for it, and needs no
+// `IgnoreNotFound`.
+async fn reconcile(cx: Reconcile<Machine>, machines: CachedApi<Machine>) -> HandlerResult {
+    match cx.object().is_down() {
+        true => Ok(Outcome::done()),
+        false => flip(&cx, &machines).await,
+    }
+}

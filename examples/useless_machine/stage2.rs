@@ -1,0 +1,34 @@
+//! Stage 2: the machine waits before it flips the switch, in the wrong place.
+//!
+//! While the handler sleeps its worker does nothing else: with one call at a time, as here, the second machine waits
+//! for the first and the third for both. More concurrency only moves the limit; see stage 3 for what to do instead.
+
+use lariat::prelude::*;
+use tokio::time::sleep;
+
+use super::Pace;
+use super::lever::{Machine, flip};
+
+/// Registers the reconciler of machines, with so many calls at a time.
+///
+/// # Errors
+///
+/// Machines have a handler of this name already.
+pub fn register(operator: &Operator, pace: &Pace, concurrency: usize) -> anyhow::Result<()> {
+    let machines = operator.api::<Machine>();
+    let delay = pace.delay;
+    operator
+        .reconciler("machines", &operator.factory().for_object())
+        .options(HandlerOptions::default().concurrency(concurrency))
+        .register(move |cx: Reconcile<Machine>| {
+            let machines = machines.clone();
+            async move {
+                if cx.object().is_down() {
+                    return Ok(Outcome::done());
+                }
+                sleep(delay).await;
+                flip(&cx, &machines).await
+            }
+        })?;
+    Ok(())
+}

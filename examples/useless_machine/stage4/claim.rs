@@ -1,0 +1,67 @@
+//! Whose switches are whose: the label says whose they should be, the controlling owner whose they are.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use lariat::Query;
+use lariat::kube::{Resource, ResourceExt};
+use lariat::prelude::*;
+use serde_json::json;
+
+use super::{MACHINE, Machine, Switch, Workshop};
+use crate::{Paint, tell};
+
+impl Workshop {
+    /// Lets go of the switches whose label names the machine no more, takes those that name it and are nobody's, and
+    /// returns those that are its own.
+    ///
+    /// A switch that names it and is another's is taken once that one has let go, which is a change of the switch.
+    pub(super) async fn claim(
+        &self,
+        cx: &Reconcile<Machine>,
+    ) -> Result<Vec<Arc<Switch>>, HandlerError> {
+        let machine = cx.key().name();
+        let controls = |owner: &OwnerReference| Some(&owner.uid) == cx.object().uid().as_ref();
+        for switch in self.switches.list(&Query::owned_by(cx.raw().uid())).await? {
+            if switch.machine() != Some(machine) && !switch.is_going() {
+                let mut owners = switch.owner_references().to_vec();
+                owners.retain(|owner| !controls(owner));
+                let patch = json!({"metadata": {"ownerReferences": owners}});
+                self.change(&switch, patch).await?;
+                tell(
+                    "Switch",
+                    switch.name_any(),
+                    Paint::Yellow,
+                    format_args!("let go by {machine}"),
+                );
+            }
+        }
+        let namespace = cx.key().namespace().unwrap_or_default();
+        let named = Query::in_namespace(namespace).labels(format!("{MACHINE}={machine}").parse()?);
+        let mut ours = Vec::new();
+        for switch in self.switches.list(&named).await? {
+            let controller = switch
+                .owner_references()
+                .iter()
+                .find(|owner| owner.controller == Some(true));
+            match controller {
+                _ if switch.is_going() => {}
+                Some(owner) if controls(owner) => ours.push(switch),
+                Some(_) => {}
+                None => {
+                    let mut owners = switch.owner_references().to_vec();
+                    owners.extend(cx.object().controller_owner_ref(&()));
+                    let patch = json!({"metadata": {"ownerReferences": owners}});
+                    ours.extend(self.change(&switch, patch).await?);
+                    tell(
+                        "Switch",
+                        switch.name_any(),
+                        Paint::Yellow,
+                        format_args!("taken by {machine}"),
+                    );
+                }
+            }
+        }
+        Ok(ours)
+    }
+}

@@ -1,0 +1,161 @@
+//! Stage 4: the machine has switches that are objects of their own, and puts down one at a time.
+//!
+//! Each call brings the world a step nearer to what the machine wants, from whatever state it finds: it claims the
+//! switches that carry its label, makes missing ones, deletes surplus ones, and when it is time flips one. What it
+//! writes is in the cache when the write returns, so the next call counts right however slow the watch is.
+
+mod claim;
+mod kinds;
+mod scale;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use k8s_openapi::jiff::Timestamp;
+use lariat::kube::ResourceExt;
+use lariat::kube::api::{Patch, PatchParams};
+use lariat::operator::ApiError;
+use lariat::prelude::*;
+use serde_json::{Value, json};
+
+use super::Pace;
+use crate::{Paint, tell};
+pub use kinds::{MACHINE, Machine, MachineSpec, MachineStatus, Switch, SwitchSpec, SwitchStatus};
+
+/// Registers the reconciler of machines.
+///
+/// # Errors
+///
+/// Machines have a handler of this name already.
+pub fn register(operator: &Operator, pace: &Pace) -> anyhow::Result<()> {
+    let factory = operator.factory();
+    let workshop = Arc::new(Workshop {
+        switches: operator.api(),
+        pace: pace.clone(),
+    });
+    operator
+        .reconciler("machines", &factory.for_object::<Machine>())
+        // When a label changes, the machine it named is told, and the one it names now.
+        .watches(&factory.for_object::<Switch>(), Relation::label(MACHINE))
+        .register(move |cx| {
+            let workshop = Arc::clone(&workshop);
+            async move { workshop.reconcile(&cx).await }
+        })?;
+    Ok(())
+}
+
+/// What machines are looked after with.
+struct Workshop {
+    switches: CachedApi<Switch>,
+    pace: Pace,
+}
+
+/// A switch that is to be flipped, and when it was first seen up.
+type Next = (Timestamp, Arc<Switch>);
+
+impl Workshop {
+    async fn reconcile(&self, cx: &Reconcile<Machine>) -> HandlerResult {
+        let switches = self.claim(cx).await?;
+        let switches = self.scale(cx, switches).await?;
+        let first_letter = |switch: &Arc<Switch>| switch.spec.position.chars().next();
+        let positions = switches.iter().filter_map(first_letter).collect();
+        let next = self.next(&switches).await?;
+        let flipped_at = cx
+            .object()
+            .status
+            .as_ref()
+            .and_then(|status| status.flipped_at.clone());
+        let shown = cx.object().status.as_ref().map(|status| &status.positions);
+        if shown != Some(&positions) {
+            tell("Machine", cx.key().name(), Paint::Bold, &positions);
+        }
+        let mut status = MachineStatus {
+            positions,
+            flipped_at,
+        };
+
+        let Some((seen, switch)) = next else {
+            cx.set_status(&status).await?;
+            return Ok(Outcome::done());
+        };
+        // It was up for long enough, and so was the machine at rest.
+        let rested = self.pace.noted(status.flipped_at.as_ref());
+        let rested = rested.map_or(Duration::ZERO, |last| self.pace.left(last));
+        let wait = self.pace.left(seen).max(rested);
+        if !wait.is_zero() {
+            cx.set_status(&status).await?;
+            return Ok(Outcome::requeue_after(wait));
+        }
+        // Noted before it is done: should the operator end between the two, the next flip is late rather than early.
+        status.flipped_at = Some(MicroTime(self.pace.now()));
+        cx.set_status(&status).await?;
+        self.flip(&switch).await
+    }
+
+    /// Finds the switch that has been up for longest, and notes when those were seen that are new to it.
+    async fn next(&self, switches: &[Arc<Switch>]) -> Result<Option<Next>, ApiError> {
+        let mut next: Option<Next> = None;
+        for switch in switches.iter().filter(|switch| !switch.is_down()) {
+            let (seen, switch) = match self.pace.noted(switch.seen_at()) {
+                Some(seen) => (seen, Arc::clone(switch)),
+                None => match self.note(switch).await? {
+                    Some(noted) => noted,
+                    None => continue,
+                },
+            };
+            if next.as_ref().is_none_or(|(first, _)| seen < *first) {
+                next = Some((seen, switch));
+            }
+        }
+        Ok(next)
+    }
+
+    async fn note(&self, switch: &Switch) -> Result<Option<Next>, ApiError> {
+        let now = self.pace.now();
+        let status = SwitchStatus {
+            seen_at: Some(MicroTime(now)),
+            observed_generation: switch.metadata.generation,
+        };
+        let (key, params) = (switch.key(), PatchParams::default());
+        let patch = Patch::Merge(json!({"status": status}));
+        let noted = self.switches.patch_status(&key, &params, &patch).await;
+        Ok(unless_gone(noted)?.map(|switch| (now, switch)))
+    }
+
+    // The write of the switch is a change of the switch: what comes next is another call.
+    async fn flip(&self, switch: &Switch) -> HandlerResult {
+        if self
+            .change(switch, json!({"spec": {"position": "down"}}))
+            .await?
+            .is_some()
+        {
+            tell("Switch", switch.name_any(), Paint::Green, "is flipped down");
+        }
+        Ok(Outcome::done())
+    }
+
+    /// Merges a patch into a switch if that is as it was read; else this conflicts, and the machine is looked at again.
+    async fn change(
+        &self,
+        switch: &Switch,
+        mut patch: Value,
+    ) -> Result<Option<Arc<Switch>>, ApiError> {
+        patch["metadata"]["resourceVersion"] = json!(switch.metadata.resource_version);
+        let (key, params) = (switch.key(), PatchParams::default());
+        unless_gone(
+            self.switches
+                .patch(&key, &params, &Patch::Merge(patch))
+                .await,
+        )
+    }
+}
+
+/// Passes a switch on, or `None` if somebody deleted it meanwhile.
+fn unless_gone(written: Result<Switch, ApiError>) -> Result<Option<Arc<Switch>>, ApiError> {
+    match written {
+        Ok(switch) => Ok(Some(Arc::new(switch))),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
