@@ -23,7 +23,7 @@ mod lariat_rs;
 use lariat_rs::{Foo, FooSpec, FooStatus};
 
 /// How many Foos there are.
-const FOOS: usize = 50; // EACH
+const FOOS: usize = 50;
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// What a program asked for, to its Foos, Deployments and Events.
@@ -109,11 +109,6 @@ impl Bench {
         what.await;
         let journal = self.cluster.journal();
         let asked = journal.select().since(mark).client("program").requests();
-        if std::env::var_os("EACH").is_some() {
-            for request in &asked {
-                println!("    {} {} {:?} {:?}", request.verb, request.resource, request.name, request.subresource);
-            }
-        }
         let count = |verbs: &[&str]| {
             let is_one = |verb: &str| verbs.contains(&verb);
             asked.iter().filter(|request| is_one(&request.verb)).count()
