@@ -32,7 +32,7 @@ const BUILT_FROM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 pub(crate) fn run(options: &Options) -> Result<String> {
     let given = options.path.clone();
     let folder = given.unwrap_or_else(|| PathBuf::from(options.name.as_str()));
-    let project = Project::new(options, checkout(options.lariat.as_deref())?);
+    let project = Project::new(options, &checkout(options.lariat.as_deref())?);
     let permissions = permissions::manifests(options)?;
     make(&folder)?;
     write(&folder.join(PERMISSIONS), &permissions)?;

@@ -1,6 +1,6 @@
 //! The files of a new project: templates with the names filled in.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::Options;
 
@@ -39,7 +39,7 @@ pub(super) struct Project {
 }
 
 impl Project {
-    pub(super) fn new(options: &Options, lariat: PathBuf) -> Self {
+    pub(super) fn new(options: &Options, lariat: &Path) -> Self {
         let Options {
             name, kind, group, ..
         } = options;
@@ -97,7 +97,7 @@ mod tests {
             path: None,
             lariat: None,
         };
-        let project = Project::new(&options, PathBuf::from("/lariat"));
+        let project = Project::new(&options, Path::new("/lariat"));
         for (path, text) in project.files() {
             assert!(!text.contains("{{"), "{path}: {text}");
             assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{path}");

@@ -39,11 +39,11 @@ async fn reads_send_nothing_and_are_never_older_than_own_writes() {
         .resource("configmaps");
     bench.cluster.faults().add(rule);
     api.create(&config_map("a", "1")).await.unwrap();
-    assert_eq!(value(&*api.get(&key("a")).await.unwrap()), "1");
+    assert_eq!(value(&api.get(&key("a")).await.unwrap()), "1");
     let patch = Patch::Merge(json!({"data": {"value": "2"}}));
     let patched = api.patch(&key("a"), &PatchParams::default(), &patch).await;
     assert_eq!(value(&patched.unwrap()), "2");
-    assert_eq!(value(&*api.get(&key("a")).await.unwrap()), "2");
+    assert_eq!(value(&api.get(&key("a")).await.unwrap()), "2");
     let replaced = api.replace(&config_map("a", "3")).await.unwrap();
     assert_eq!(value(&replaced), "3");
     let labelled = Query::in_namespace("default").labels("app=3".parse().unwrap());
@@ -147,7 +147,7 @@ async fn names_are_generated_and_status_is_a_part_of_its_own() {
     let (name, params) = (key(&name), PatchParams::default());
     let widget = api.patch_status(&name, &params, &patch).await.unwrap();
     assert_eq!(size(&widget), Some(2));
-    assert_eq!(size(&*api.get(&name).await.unwrap()), Some(2));
+    assert_eq!(size(&api.get(&name).await.unwrap()), Some(2));
 }
 
 #[tokio::test(start_paused = true)]
