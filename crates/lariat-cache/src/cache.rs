@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lariat_core::{Gvk, ObjectKey};
 
-use crate::informer::Informer;
+use crate::informer::{Informer, LoadError};
 use crate::store::{CachedObject, DecodeError, IndexError, Query, Snapshot, Store};
 use crate::view::View;
 
@@ -78,6 +78,19 @@ impl<K: View> Cache<K> {
         object
             .map(|object| self.store().read(&object, self.gvk()))
             .transpose()
+    }
+
+    /// Returns an object with its content, which is fetched if only metadata is cached; see [`Informer::load`].
+    ///
+    /// # Errors
+    ///
+    /// The API server does not answer, or not with an object of the kind.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing but the request under way.
+    pub async fn load(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
+        self.informer.load(key).await
     }
 
     /// Iterates over all objects, in key order, as they are when this is called.

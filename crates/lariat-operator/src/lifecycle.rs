@@ -74,7 +74,16 @@ impl Operator {
     /// If the future is dropped, what was started by then goes on running.
     pub async fn start(&self, workers: impl Into<Option<usize>>) -> Result<(), OperatorError> {
         self.prepare().await?;
-        Ok(self.factory().start(workers).await?)
+        match self.factory().start(workers).await {
+            // It runs, and so does what it tells.
+            Ok(()) => Ok(()),
+            Err(error @ StartError::AlreadyStarted) => Err(error.into()),
+            Err(error) => {
+                // Handlers may have told already what keeps it from starting.
+                self.shared().events.close(EVENTS).await;
+                Err(error.into())
+            }
+        }
     }
 
     /// Stops the factory, and waits up to 5 seconds until the Events are written that it left.

@@ -1,10 +1,13 @@
 //! The operator: a name, a factory, and what all reconcilers share.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use lariat_cache::{SharedCacheFactory, View};
 use lariat_controller::{SharedController, SharedControllerFactory};
+use lariat_core::Gvk;
+use parking_lot::Mutex;
 
 use crate::api::CachedApi;
 use crate::crd::Definitions;
@@ -34,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) plan: OnceLock<Book>,
     pub(crate) definitions: Definitions,
     pub(crate) needs: Needs,
+    /// The conditions in which reconcilers of a kind tell of errors.
+    pub(crate) reported: Mutex<HashSet<(Gvk, Arc<str>)>>,
     pub(crate) applied: Applied,
     pub(crate) events: Recorder,
     pub(crate) sets: crate::apply::Memory,
@@ -53,6 +58,7 @@ impl Operator {
                 plan: OnceLock::new(),
                 definitions: Definitions::default(),
                 needs: Needs::default(),
+                reported: Mutex::default(),
                 applied: Applied::default(),
                 sets: crate::apply::Memory::default(),
             }),

@@ -33,53 +33,146 @@ const LONGEST_NAME: usize = 52;
 const LONGEST_KIND: usize = 63;
 const LONGEST_GROUP: usize = 253;
 
-/// Packages cargo does not make, or that the project itself uses.
+/// Packages the project itself uses, and words that Rust or YAML takes for something else.
 const TAKEN_NAMES: &[&str] = &[
     "anyhow",
+    "async",
+    "await",
+    "as",
+    "break",
+    "const",
+    "continue",
     "core",
+    "crate",
+    "dyn",
+    "else",
+    "enum",
+    "extern",
+    "false",
+    "fn",
+    "for",
+    "gen",
+    "if",
+    "impl",
+    "in",
+    "k8s-openapi",
     "kube",
     "lariat",
+    "let",
+    "loop",
+    "match",
+    "mod",
+    "move",
+    "mut",
+    "n",
+    "no",
+    "null",
+    "off",
+    "on",
+    "operator",
     "proc-macro",
+    "pub",
+    "ref",
+    "return",
+    "schemars",
+    "self",
     "serde",
     "serde-json",
-    "schemars",
+    "static",
     "std",
+    "struct",
+    "super",
     "test",
     "tokio",
+    "tracing",
+    "tracing-subscriber",
+    "trait",
+    "true",
+    "try",
+    "type",
+    "unsafe",
+    "use",
+    "where",
+    "while",
+    "y",
+    "yes",
+    "yield",
+    "abstract",
+    "become",
+    "box",
+    "do",
+    "final",
+    "macro",
+    "override",
+    "priv",
+    "typeof",
+    "unsized",
+    "virtual",
 ];
 
 /// Types the project itself uses, and words that YAML takes for something else.
 const TAKEN_KINDS: &[&str] = &[
-    "False",
-    "N",
-    "No",
-    "Null",
-    "Off",
-    "On",
-    "True",
-    "Y",
-    "Yes",
+    "Api",
     "Arc",
     "Box",
+    "Cache",
+    "CachedApi",
+    "Cause",
+    "Client",
+    "Cluster",
     "Condition",
+    "Context",
+    "ControllerOptions",
     "CustomResource",
+    "CustomResourceExt",
     "Deployment",
+    "Deserialize",
     "Desired",
+    "DynamicObject",
+    "Enqueue",
     "Err",
     "Error",
     "Event",
+    "False",
+    "Gvk",
+    "Handler",
+    "HandlerError",
+    "HandlerOptions",
+    "HandlerResult",
     "JsonSchema",
+    "Metadata",
+    "N",
+    "No",
     "None",
+    "Null",
+    "ObjectKey",
+    "Off",
     "Ok",
+    "On",
     "Operator",
     "Option",
     "Outcome",
+    "Patch",
+    "PatchParams",
+    "PostParams",
+    "Predicate",
+    "Priority",
     "Reconcile",
+    "Registration",
+    "Relation",
     "Result",
+    "Rule",
     "Self",
+    "Serialize",
+    "SharedController",
+    "SharedControllerFactory",
     "Some",
     "String",
+    "True",
     "Vec",
+    "Workloads",
+    "Y",
+    "Yes",
 ];
 
 impl Name {
@@ -189,7 +282,11 @@ impl Group {
                 "--group {text:?} is no API group: a domain of yours in small letters, such as demo.dev"
             ));
         }
-        if text == "k8s.io" || text.ends_with(".k8s.io") || text.ends_with("kubernetes.io") {
+        let is_below = |domain: &str| {
+            let rest = text.strip_suffix(domain);
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        if is_below("k8s.io") || is_below("kubernetes.io") {
             return Err(format!(
                 "--group {text:?} is protected: groups of k8s.io and kubernetes.io need an approval; use a domain of yours"
             ));
@@ -257,6 +354,12 @@ mod tests {
                 "{group}"
             );
         }
-        assert!(Group::new("demo.dev").is_ok());
+        for group in ["demo.dev", "mykubernetes.io"] {
+            assert!(Group::new(group).is_ok(), "{group}");
+        }
+        assert_eq!(
+            Name::new("cluster-operator").unwrap().kind().as_str(),
+            "MyCluster"
+        );
     }
 }

@@ -87,6 +87,22 @@ mod tests {
     use super::*;
     use crate::scaffold::{Group, Name};
 
+    /// Kinds of these names would be something else in the project.
+    #[test]
+    fn what_the_templates_import_cannot_be_a_kind() {
+        for (path, text) in TEMPLATES.iter().filter(|(path, _)| path.ends_with(".rs")) {
+            let imports = text.lines().filter(|line| line.starts_with("use "));
+            let words = imports.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric()));
+            for word in words.filter(|word| word.starts_with(|c: char| c.is_ascii_uppercase())) {
+                let is_own = matches!(word, "Spec" | "Status");
+                assert!(
+                    is_own || crate::scaffold::Kind::new(word).is_err(),
+                    "{path}: {word}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn every_name_is_filled_in() {
         let name = Name::new("shop-operator").unwrap();

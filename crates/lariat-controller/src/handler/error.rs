@@ -222,7 +222,14 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
         let delay = delay.copied();
         let class = |each: &(dyn Error + 'static)| match each {
             each if each.is::<Ignore>() => Some(Class::Ignored),
-            each if each.is::<DecodeError>() || each.is::<Terminal>() => Some(Class::Terminal),
+            each if each.is::<Terminal>() => Some(Class::Terminal),
+            // Content that is not there may be the next time.
+            each if each
+                .downcast_ref()
+                .is_some_and(|e: &DecodeError| !e.is_no_content()) =>
+            {
+                Some(Class::Terminal)
+            }
             _ => None,
         };
         let class = chain(&*source).find_map(class).unwrap_or(Class::Retryable);

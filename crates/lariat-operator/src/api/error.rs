@@ -1,6 +1,6 @@
 //! What reading and writing objects can fail with.
 
-use lariat_cache::{DecodeError, MapperError};
+use lariat_cache::{DecodeError, LoadError, MapperError};
 use lariat_core::{Gvk, ObjectKey, debug_as_description};
 
 /// A read or a write that failed; it names the verb, the kind and the key.
@@ -32,6 +32,9 @@ pub enum ApiError {
     /// Discovery failed.
     #[error(transparent)]
     Mapper(#[from] MapperError),
+    /// The content of an object is not cached, and could not be fetched.
+    #[error(transparent)]
+    Load(#[from] LoadError),
     /// A cached object does not fit the type.
     #[error(transparent)]
     Decode(#[from] DecodeError),

@@ -21,6 +21,9 @@ pub use error::ApiError;
 /// namespace. Reads wait until the cache is filled once and send nothing. They are never older than what was written
 /// through the factory, this handle included, and possibly older than what the API server has by now.
 ///
+/// Of kinds of which only metadata is cached ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget)
+/// each object that is read is fetched.
+///
 /// Having one keeps the kind's cache, like [`SharedController::cache`]. It reads and writes as the factory's client, or
 /// with the [identity](SharedController::with_identity) of the controller it was made of.
 ///
@@ -91,22 +94,41 @@ impl<K: View> CachedApi<K> {
         }
     }
 
+    /// Fetches an object of which only metadata is cached.
+    async fn load(&self, cache: &Cache<K>, key: &ObjectKey) -> Result<Option<Arc<K>>, ApiError> {
+        let object = cache.load(key).await?;
+        let read = |object| cache.store().read(&object, self.gvk());
+        Ok(object.map(read).transpose()?)
+    }
+
     async fn resource(&self) -> Result<ResourceKind, ApiError> {
         Ok(self.client.resource().await?)
     }
 
-    /// Iterates over the objects that are wanted, as [`Cache::select`] does, once the cache is filled.
+    /// Returns the objects that are wanted, in key order, once the cache is filled.
     ///
     /// # Errors
     ///
-    /// The kind is not served, or an object does not fit the type.
+    /// The kind is not served; an object does not fit the type, of which there is no list then:
+    /// [`Cache::select`] gives errors one by one; or content that is not cached cannot be fetched.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future loses nothing.
     pub async fn list(&self, query: &Query) -> Result<Vec<Arc<K>>, ApiError> {
-        let objects = self.filled().await?.select(query);
-        Ok(objects.collect::<Result<_, _>>()?)
+        let cache = self.filled().await?;
+        let objects = cache.store().select(query);
+        let mut read = Vec::with_capacity(objects.len());
+        for object in objects {
+            match cache.store().read(&object, self.gvk()) {
+                Ok(object) => read.push(object),
+                Err(error) if error.is_no_content() => {
+                    read.extend(self.load(cache, object.key()).await?);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(read)
     }
 }
 
@@ -135,10 +157,13 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     ///
     /// Dropping the future loses nothing.
     pub async fn get_opt(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, ApiError> {
-        match self.filled().await?.get(key)? {
-            Some(object) => Ok(Some(object)),
-            None if self.falls_back => self.get_live(key).await,
-            None => Ok(None),
+        let cache = self.filled().await?;
+        match cache.get(key) {
+            Ok(Some(object)) => Ok(Some(object)),
+            Ok(None) if self.falls_back => self.get_live(key).await,
+            Ok(None) => Ok(None),
+            Err(error) if error.is_no_content() => self.load(cache, key).await,
+            Err(error) => Err(error.into()),
         }
     }
 

@@ -61,7 +61,7 @@ fn is_nothing(name: &str, value: &Value) -> bool {
         Value::Bool(set) => !set,
         Value::String(text) => text.is_empty(),
         Value::Number(number) => number.as_f64() == Some(0.0),
-        Value::Object(_) => false,
+        Value::Object(members) => return members.is_empty() && NAMES.contains(&name),
     };
     is_default && LEFT_OUT.contains(&name)
 }

@@ -58,7 +58,10 @@ impl Operator {
     /// ```
     pub fn installs(&self, definition: CustomResourceDefinition) {
         let mut state = self.shared().definitions.0.lock();
-        state.definitions.push(definition);
+        // Modules of one program may both need it.
+        if !state.definitions.contains(&definition) {
+            state.definitions.push(definition);
+        }
     }
 
     /// Sets how definitions are installed (default: see [`DefinitionOptions`]).

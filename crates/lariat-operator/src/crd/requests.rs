@@ -88,6 +88,8 @@ impl Requests<'_> {
             // Those who may list in some namespaces only have discovery to go by.
             Some(Err(error)) if code(&error) == Some(403) => None,
             Some(Err(error)) if code(&error) == Some(404) => missing(),
+            // Discovery knows it. Objects may have to be converted by a webhook that this very program serves.
+            Some(Err(error)) if code(&error) == Some(500) => None,
             Some(Err(error)) => problem("list", &error),
             None => Some(unanswered("list")),
         }
@@ -118,6 +120,8 @@ impl Requests<'_> {
         };
         let name = self.name.to_owned();
         let is_final = match &error {
+            // Somebody has just deleted it: the next look creates it.
+            kube::Error::Api(status) if verb == "patch" && status.code == 404 => false,
             kube::Error::Api(status) => !matches!(status.code, 408 | 409 | 429 | 500..),
             kube::Error::BuildRequest(_) => true,
             // The connection, or an answer that was cut off.

@@ -15,11 +15,23 @@ use crate::operator::{Operator, Shared};
 /// What was said to be needed.
 #[derive(Default)]
 pub(crate) struct Needs {
-    rules: Mutex<Vec<Rule>>,
+    /// Each with the number of the reconciler that needs it; 0 is the operator.
+    rules: Mutex<Vec<(u64, Rule)>>,
     checked_at_start: AtomicBool,
 }
 
 impl Needs {
+    /// Notes what a reconciler needs.
+    pub(crate) fn add(&self, number: u64, rules: impl IntoIterator<Item = Rule>) {
+        let rules = rules.into_iter().map(|rule| (number, rule));
+        self.rules.lock().extend(rules);
+    }
+
+    /// Forgets what a reconciler needed.
+    pub(crate) fn remove(&self, number: u64) {
+        self.rules.lock().retain(|(of, _)| *of != number);
+    }
+
     pub(super) fn check_at_start(&self) {
         self.checked_at_start.store(true, Ordering::Relaxed);
     }
@@ -32,7 +44,7 @@ impl Needs {
 impl Shared {
     /// Notes that something is needed; the rule should say [why](Rule::because).
     pub(crate) fn need(&self, rule: Rule) {
-        self.needs.rules.lock().push(rule);
+        self.needs.add(0, [rule]);
     }
 }
 
@@ -57,7 +69,8 @@ type Place = (String, String, String, Vec<String>, Vec<String>);
 
 /// Asks everybody.
 pub(super) async fn permissions(operator: &Operator) -> Gathered {
-    let mut rules = operator.shared().needs.rules.lock().clone();
+    let rules = operator.shared().needs.rules.lock().clone();
+    let mut rules: Vec<Rule> = rules.into_iter().map(|(_, rule)| rule).collect();
     rules.extend(definitions(operator));
     let caches = caches(operator);
     // At last, so that those who say why come first.

@@ -33,6 +33,19 @@ pub enum ReconcilerError {
         /// What is wrong.
         source: ConditionError,
     },
+    /// Another reconciler of the kind tells in this condition.
+    #[error(
+        "reconciler {name:?} of {gvk} cannot report errors in the condition {condition:?}, in which another does; \
+         give each a condition of its own"
+    )]
+    ConditionTaken {
+        /// The kind.
+        gvk: Gvk,
+        /// The name of the reconciler.
+        name: String,
+        /// The type of the condition.
+        condition: String,
+    },
 }
 
 debug_as_description!(ReconcilerError);

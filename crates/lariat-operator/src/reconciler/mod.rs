@@ -1,5 +1,6 @@
 //! Reconcilers: what brings the world to what an object says.
 
+mod claims;
 mod error;
 mod policy;
 mod reconcile;
@@ -21,6 +22,7 @@ use crate::guard::{Guard, ReconcilerGate};
 use crate::operator::Shared;
 use crate::rbac::Rule;
 use crate::status::Report;
+use claims::Claims;
 pub use error::ReconcilerError;
 use policy::ErrorPolicy;
 pub use policy::Retry;
@@ -153,9 +155,13 @@ impl<K: View> Reconciler<K> {
         self
     }
 
-    /// Calls a function once an object is gone, with its last known state.
+    /// Calls a function once an object is gone, with its last known state, and before another object of its name is
+    /// reconciled.
     ///
-    /// What happens while no process watches is not told: cleanup that must not be missed needs a finalizer.
+    /// It is called again only after an error that is to be tried again; a delay it asks for is ignored. What happens
+    /// while no process watches is not told, nor is the end of an object of which the cache kept only metadata
+    /// ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget), unless that is what is read. Cleanup
+    /// that must not be missed needs a finalizer.
     pub fn on_gone<F, Fut>(mut self, gone: F) -> Self
     where
         F: Fn(Reconcile<K>) -> Fut + Send + Sync + 'static,
@@ -170,7 +176,7 @@ impl<K: View> Reconciler<K> {
     /// # Errors
     ///
     /// As for [`SharedController::register_handler`], and if its finalizer or its condition have names the API server
-    /// would refuse; nothing is left behind.
+    /// would refuse, or another reconciler tells in the condition; nothing is left behind.
     ///
     /// # Panics
     ///
@@ -189,7 +195,9 @@ impl<K: View> Reconciler<K> {
             mut setup,
         } = self;
         options = options.gate(ReconcilerGate::of(&setup));
-        let (shared, needs) = (Arc::clone(&setup.shared), std::mem::take(&mut setup.needs));
+        let reported = setup.report.as_ref().map(Report::kind);
+        let claims = Claims::begin(&setup.shared, (kind.gvk(), &name), reported)?;
+        let needs = std::mem::take(&mut setup.needs);
         if let Some(told) = setup.told() {
             options = options.also(told);
         }
@@ -203,12 +211,11 @@ impl<K: View> Reconciler<K> {
         match kind.register_handler_with(&name, options, handler) {
             Ok(registration) => {
                 let because = || format!("reconciler {name} of {}", kind.gvk());
-                for rule in needs {
-                    shared.need(rule.because_of(because));
-                }
-                Ok(ReconcilerRegistration::new(registration, related))
+                claims.need(needs.into_iter().map(|rule| rule.because_of(because)));
+                Ok(ReconcilerRegistration::new(registration, related, claims))
             }
             Err(error) => {
+                claims.release();
                 related.into_iter().for_each(Related::end);
                 Err(error.into())
             }

@@ -30,6 +30,8 @@ pub(crate) struct Own {
     pub(crate) newest: Arc<CachedObject>,
     /// The types of conditions it decided on.
     pub(crate) conditions: BTreeSet<String>,
+    /// The type of the condition in which its errors are told.
+    pub(crate) reported: Option<Arc<str>>,
 }
 
 impl<K: View> Reconcile<K> {
@@ -41,6 +43,7 @@ impl<K: View> Reconcile<K> {
         let own = Own {
             newest: Arc::clone(&raw),
             conditions: BTreeSet::new(),
+            reported: None,
         };
         Self {
             cx,
@@ -54,7 +57,9 @@ impl<K: View> Reconcile<K> {
     /// Goes on with another state of the object.
     pub(crate) fn with_state(&self, object: Arc<K>, raw: Arc<CachedObject>) -> Self {
         let shared = Arc::clone(&self.shared);
-        Self::new(Arc::clone(&self.cx), (object, raw), shared)
+        let next = Self::new(Arc::clone(&self.cx), (object, raw), shared);
+        next.own.lock().reported = self.own.lock().reported.clone();
+        next
     }
 
     /// Returns the object, in its newest state when the call began; if a finalizer was added first, with that.

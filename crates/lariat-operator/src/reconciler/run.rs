@@ -1,5 +1,6 @@
 //! One call of a reconciler: which of its functions it is for, and what comes of the answer.
 
+use std::collections::HashSet;
 use std::future::Future;
 use std::sync::Arc;
 
@@ -7,9 +8,12 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use lariat_cache::View;
 use lariat_controller::{Context, HandlerError, HandlerResult, Outcome};
+use lariat_core::Uid;
+use parking_lot::Mutex;
 
 use super::{Reconcile, Setup};
 use crate::guard;
+use crate::status::Report;
 
 /// A function of the user's whose type is forgotten.
 pub(crate) struct Callback<K>(Box<Function<K>>);
@@ -34,11 +38,17 @@ impl<K> Callback<K> {
 pub(crate) struct Call<K> {
     setup: Setup<K>,
     reconcile: Callback<K>,
+    /// Objects whose end was told, by calls that have to come again for another reason.
+    told: Mutex<HashSet<Uid>>,
 }
 
 impl<K: View> Call<K> {
     pub(crate) fn new(setup: Setup<K>, reconcile: Callback<K>) -> Arc<Self> {
-        Arc::new(Self { setup, reconcile })
+        Arc::new(Self {
+            setup,
+            reconcile,
+            told: Mutex::default(),
+        })
     }
 
     pub(crate) async fn run(&self, cx: Context<K>) -> HandlerResult {
@@ -47,13 +57,32 @@ impl<K: View> Call<K> {
             finalizer.forget(last.uid());
         }
         // Before the object that may live under the same name by now.
-        self.gone(&cx).await?;
+        let gone = self.gone(&cx).await;
+        let result = match gone {
+            Err(error) if error.is_retryable() => Err(error),
+            gone => self.after(&cx, gone).await,
+        };
+        // A call that comes again brings the deletion again.
+        let comes_again = result.as_ref().is_err_and(HandlerError::is_retryable);
+        if let Some(last) = cx.last().filter(|_| !comes_again) {
+            self.told.lock().remove(last.uid());
+        }
+        result
+    }
+
+    /// Goes on after an object's end was told, which must not keep its successor from being reconciled.
+    async fn after(&self, cx: &Arc<Context<K>>, gone: Result<(), HandlerError>) -> HandlerResult {
         let raw = cx.raw().cloned();
         let Some(object) = cx.object()?.zip(raw) else {
             self.setup.shared.sets.forget(cx.gvk(), cx.key());
-            return Ok(Outcome::done());
+            return gone.map(|()| Outcome::done());
         };
-        let cx = Reconcile::new(cx, object, Arc::clone(&self.setup.shared));
+        if let Err(error) = gone {
+            let (kind, key, handler) = (cx.gvk(), cx.key(), cx.handler());
+            tracing::warn!(%kind, %key, handler, %error, "the end of an object that was replaced could not be told");
+        }
+        let cx = Reconcile::new(Arc::clone(cx), object, Arc::clone(&self.setup.shared));
+        cx.own().lock().reported = self.setup.report.as_ref().map(Report::kind);
         let result = match cx.raw().is_deleting() {
             true => self.goes(&cx).await,
             false => self.exists(cx.clone()).await,
@@ -93,18 +122,32 @@ impl<K: View> Call<K> {
         result
     }
 
-    /// Tells of an object that is gone.
+    /// Tells of an object that is gone, once.
     async fn gone(&self, cx: &Arc<Context<K>>) -> Result<(), HandlerError> {
-        let Some(gone) = &self.setup.on_gone else {
+        let (Some(gone), Some(raw)) = (&self.setup.on_gone, cx.last().cloned()) else {
             return Ok(());
         };
-        let raw = cx.last().cloned();
-        let Some(last) = cx.deleted()?.zip(raw) else {
+        let is_told = self.told.lock().contains(raw.uid());
+        if is_told {
             return Ok(());
+        }
+        let uid = raw.uid().clone();
+        let last = match cx.deleted() {
+            Ok(Some(last)) => (last, raw),
+            Ok(None) => return Ok(()),
+            Err(error) if error.is_no_content() => {
+                let (kind, key, handler) = (cx.gvk(), cx.key(), cx.handler());
+                tracing::warn!(%kind, %key, handler, "the last state of an object was not kept: its end is not told");
+                return Ok(());
+            }
+            Err(error) => return Err(error.into()),
         };
         let cx = Reconcile::new(Arc::clone(cx), last, Arc::clone(&self.setup.shared));
         match gone.call(cx.clone()).await {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                self.told.lock().insert(uid);
+                Ok(())
+            }
             Err(error) => Err(self.decide(error, &cx)),
         }
     }

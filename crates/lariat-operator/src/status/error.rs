@@ -31,6 +31,14 @@ pub enum StatusError {
         /// The key.
         key: ObjectKey,
     },
+    /// The object has changed since the reconcile saw it, and that was not to be.
+    #[error("{gvk} {key} has changed since this reconcile began")]
+    Changed {
+        /// The kind.
+        gvk: Gvk,
+        /// The key.
+        key: ObjectKey,
+    },
     /// What was given is not a JSON object, or what is there is not what the type expects.
     #[error("the status of {gvk} {key} cannot be written: {detail}")]
     Unfit {
@@ -60,6 +68,11 @@ impl StatusError {
         }
     }
 
+    pub(super) fn changed(gvk: &Gvk, key: &ObjectKey) -> Self {
+        let (gvk, key) = (gvk.clone(), key.clone());
+        Self::Changed { gvk, key }
+    }
+
     /// Returns whether the object is gone.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
@@ -73,6 +86,10 @@ impl StatusError {
     /// Returns whether the object was in another state than it was to be, or others apply the same fields.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
-        matches!(self, Self::Api(error) if error.is_conflict())
+        match self {
+            Self::Changed { .. } => true,
+            Self::Api(error) => error.is_conflict(),
+            _ => false,
+        }
     }
 }

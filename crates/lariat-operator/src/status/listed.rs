@@ -66,12 +66,28 @@ pub(super) fn decided(before: &Value, after: &Value) -> Vec<String> {
     let decided = |condition: &&Value| {
         let kind = condition["type"].as_str().unwrap_or_default();
         let is_carried_along = find(before, kind) == Some(*condition);
-        !(is_carried_along && is_ours(&condition["reason"]))
+        !(is_carried_along && is_ours(condition))
     };
     let decided = conditions.into_iter().flatten().filter(decided);
     decided
         .filter_map(|each| Some(each["type"].as_str()?.to_owned()))
         .collect()
+}
+
+/// Returns the status that is wanted with the condition of a type carried along, if it is ours and whoever wants the
+/// status says nothing of it.
+pub(super) fn with_reported(now: &Value, wanted: &Value, kind: &str) -> Value {
+    let mut wanted = wanted.clone();
+    let ours = find(now, kind).filter(|ours| is_ours(ours));
+    let Some(ours) = ours.filter(|_| find(&wanted, kind).is_none()) else {
+        return wanted;
+    };
+    match wanted.get_mut("conditions") {
+        None | Some(Value::Null) => wanted["conditions"] = json!([ours]),
+        Some(Value::Array(conditions)) => conditions.push(ours.clone()),
+        Some(_) => {}
+    }
+    wanted
 }
 
 #[cfg(test)]
@@ -125,13 +141,17 @@ mod tests {
 
     #[test]
     fn what_was_carried_along_was_not_decided() {
-        let ours = json!({"type": "Ready", "reason": "ReconcileError"});
+        let ours = json!({"type": "Ready", "status": "False", "reason": "ReconcileError"});
         let own = json!({"type": "Ready", "reason": "Waiting"});
+        // Our reason, in a condition that says more than we do.
+        let alike =
+            json!({"type": "Ready", "status": "True", "reason": "Reconciled", "message": "3 of 3"});
         for (before, after, expected) in [
             (&ours, &ours, false),
             (&own, &own, true),
             (&ours, &own, true),
             (&own, &ours, true),
+            (&alike, &alike, true),
         ] {
             let status = |condition: &Value| json!({"conditions": [condition]});
             let decided = decided(&status(before), &status(after));

@@ -104,7 +104,11 @@ impl<K: View> Reconciler<K> {
     /// It is written only when it changes. Where nothing but the message does, it is written once a minute at most: a
     /// text with a time or a number in it would otherwise make every attempt a change that brings the next one. Errors
     /// that are ignored are not told, nor is a conflict before the third attempt in a row, nor a call that panics or is
-    /// dropped by its timeout. That the condition cannot be written is logged, and changes nothing about the outcome.
+    /// dropped by its timeout, nor that an object does not decode. That the condition cannot be written is logged, and
+    /// changes nothing about the outcome.
+    ///
+    /// Of all reconcilers of a kind in one operator only one can tell in a condition of some type. It is merged: a
+    /// reconciler that writes the list of conditions [by apply](StatusWriter::by_apply) would conflict with it.
     ///
     /// The kind has a status subresource and `status.conditions` as a list of
     /// [`Condition`](k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition).

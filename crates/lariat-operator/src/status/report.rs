@@ -1,6 +1,7 @@
 //! Telling of failures and success in a condition.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cache::View;
@@ -29,7 +30,7 @@ const TOLD_CONFLICT: u32 = 3;
 
 /// Tells how reconciling went in a condition of one type.
 pub(crate) struct Report {
-    kind: String,
+    kind: Arc<str>,
     /// When failures of an object were last told.
     told: Mutex<HashMap<Uid, Instant>>,
 }
@@ -37,9 +38,14 @@ pub(crate) struct Report {
 impl Report {
     pub(super) fn new(kind: &str) -> Self {
         Self {
-            kind: kind.to_owned(),
+            kind: kind.into(),
             told: Mutex::default(),
         }
+    }
+
+    /// Returns the type of the condition.
+    pub(crate) fn kind(&self) -> Arc<str> {
+        Arc::clone(&self.kind)
     }
 
     pub(crate) fn check(&self) -> Result<(), ConditionError> {
@@ -52,7 +58,7 @@ impl Report {
             Some(error) => self.tell_failure(cx, error).await,
             None => self.tell_success(cx).await,
         };
-        let (kind, key, condition) = (cx.gvk(), cx.key(), &self.kind);
+        let (kind, key, condition) = (cx.gvk(), cx.key(), &*self.kind);
         match written {
             Ok(_) => {}
             Err(error) if error.is_not_found() => {}
@@ -94,7 +100,7 @@ impl Report {
     }
 
     async fn tell_success<K: View>(&self, cx: &Reconcile<K>) -> Result<bool, StatusError> {
-        if cx.own().lock().conditions.contains(&self.kind) {
+        if cx.own().lock().conditions.contains(&*self.kind) {
             return Ok(false);
         }
         let update = ConditionUpdate::is_true(&self.kind, RECONCILED);
@@ -110,9 +116,16 @@ impl Report {
     }
 }
 
-/// Returns whether a reason is one that is told by us.
-pub(super) fn is_ours(reason: &Value) -> bool {
-    reason == FAILED || reason == RECONCILED
+/// Returns whether a condition is as it is told by us; others use our reasons too.
+pub(super) fn is_ours(condition: &Value) -> bool {
+    let has_message = condition["message"]
+        .as_str()
+        .is_some_and(|text| !text.is_empty());
+    match condition["reason"].as_str() {
+        Some(FAILED) => condition["status"] == "False",
+        Some(RECONCILED) => condition["status"] == "True" && !has_message,
+        _ => false,
+    }
 }
 
 /// Writes an error on one line that fits into a condition.

@@ -77,7 +77,8 @@ impl<K: View> StatusWriter<K> {
     /// Makes the status what is given, and returns whether anything was written.
     ///
     /// Fields that are there and are not given are removed, and lists are replaced as a whole; members that are null
-    /// count as not given. Where several write one status, [`update`](Self::update) it, or [apply](Self::by_apply) it.
+    /// count as not given. The condition in which [errors are reported](crate::Reconciler::report_errors) stays, unless
+    /// one of its type is given. Where several write one status, [`update`](Self::update) it, or [apply](Self::by_apply) it.
     ///
     /// # Errors
     ///
@@ -93,9 +94,13 @@ impl<K: View> StatusWriter<K> {
         let mut decided = Vec::new();
         let written = match self.way {
             Way::Merge => {
+                let reported = self.cx.own().lock().reported.clone();
                 let work_out = |now: &Value| {
                     decided = listed::decided(now, &wanted);
-                    Ok(merge_patch(now, &wanted))
+                    Ok(match &reported {
+                        Some(kind) => merge_patch(now, &listed::with_reported(now, &wanted, kind)),
+                        None => merge_patch(now, &wanted),
+                    })
                 };
                 self.merge(work_out).await?
             }
@@ -220,9 +225,14 @@ impl<K: View> StatusWriter<K> {
         }
         let gone = || StatusError::gone(cx.gvk(), cx.key());
         if !state.has_content() {
-            let uid = state.uid().clone();
+            let seen = Arc::clone(&state);
             let read = wire.get(cx.key()).await?;
-            state = read.filter(|read| *read.uid() == uid).ok_or_else(gone)?;
+            state = read
+                .filter(|read| read.uid() == seen.uid())
+                .ok_or_else(gone)?;
+            if self.unchanged_only && state.version() != seen.version() {
+                return Err(StatusError::changed(cx.gvk(), cx.key()));
+            }
         }
         let (state, written) = match wire.change(Some("status"), state, work_out).await? {
             Changed::Made(state) => (state, true),

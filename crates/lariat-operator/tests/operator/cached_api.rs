@@ -241,3 +241,24 @@ async fn a_reconciler_that_finishes_while_the_caches_have_stopped_still_reads() 
     bench.operator.stop().await.unwrap();
     assert_eq!(seen.lock().as_deref(), Some("1"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn content_that_is_not_cached_is_fetched() {
+    use lariat_cache::{KindOptions, Storage};
+    use lariat_controller::{ControllerOptions, SharedControllerFactory};
+
+    let bench = Bench::new().await;
+    bench.create("a", 1).await;
+    let on_demand =
+        ControllerOptions::default().cache(KindOptions::default().storage(Storage::OnDemand));
+    let factory = SharedControllerFactory::builder(bench.cluster.client())
+        .default_options(on_demand)
+        .build();
+    let widgets = CachedApi::new(&factory.for_object::<Widget>());
+    factory.start(1).await.unwrap();
+    assert_eq!(widgets.get(&key("a")).await.unwrap().spec.size, 1);
+    let all = widgets.list(&Query::all()).await.unwrap();
+    assert_eq!(all.len(), 1);
+    assert_eq!(bench.cluster.journal().count("get", "widgets"), 2);
+    assert!(widgets.get_opt(&key("b")).await.unwrap().is_none());
+}

@@ -25,6 +25,8 @@ async fn what_passes_is_tried_again() {
         refuse(StatusCode::SERVICE_UNAVAILABLE).verb("patch"),
         // A definition that is established and not served yet.
         refuse(StatusCode::NOT_FOUND).resource("widgets"),
+        // One that somebody deletes meanwhile, and makes anew.
+        refuse(StatusCode::NOT_FOUND).verb("patch"),
         Rule::new(Action::LoseReply).verb("patch"),
         Rule::new(Action::LoseReply).verb("create"),
         Rule::new(Action::Disconnect),

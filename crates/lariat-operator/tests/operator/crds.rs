@@ -80,6 +80,22 @@ pub(crate) fn writes(cluster: &TestCluster) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_definition_may_be_needed_by_several_modules() {
+    let cluster = Cluster::for_test().await;
+    let factory = SharedControllerFactory::builder(cluster.client()).build();
+    let operator = Operator::new("widgeteer", &factory);
+    operator.installs(Widget::crd());
+    operator.installs(Widget::crd());
+    operator.start(1).await.unwrap();
+    assert_eq!(
+        cluster
+            .journal()
+            .count("create", "customresourcedefinitions"),
+        1
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn kinds_are_served_before_the_factory_starts() {
     let cluster = Cluster::builder().time(Time::real()).for_test().await;
     let factory = SharedControllerFactory::builder(cluster.client()).build();

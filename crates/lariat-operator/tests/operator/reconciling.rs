@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use lariat_controller::{Ended, HandlerError, HandlerOptions, Outcome, Predicate, Relation};
+use lariat_controller::{
+    Ended, HandlerError, HandlerOptions, HandlerResult, Outcome, Predicate, Relation,
+};
 use lariat_operator::{Reconcile, Reconciler, ReconcilerRegistration, Retry};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -352,4 +354,85 @@ async fn what_is_terminal_or_ignored_is_not_asked_about() {
         time::sleep(60 * SECOND).await;
         assert_eq!(log.take(), ["a"]);
     }
+}
+
+/// Registers a reconciler whose `on_gone` and whose first reconciles of big Widgets end as they are told.
+fn replaced(bench: &Bench, gone: fn() -> HandlerResult, failures: u32) -> Log {
+    let log = Log::default();
+    let (seen, told) = (log.clone(), log.clone());
+    let reconciler = bench.operator.reconciler("sizes", &bench.widgets);
+    let registered = reconciler
+        .on_gone(move |cx: Reconcile<Widget>| {
+            told.add(format!("was {}", cx.object().spec.size));
+            async move { gone() }
+        })
+        .register(move |cx: Reconcile<Widget>| {
+            let size = cx.object().spec.size;
+            seen.add(format!("is {size}"));
+            async move {
+                if size == 1 {
+                    time::sleep(SECOND).await;
+                }
+                match size == 2 && cx.attempt() <= failures {
+                    true => Err("not yet".into()),
+                    false => Ok(Outcome::done()),
+                }
+            }
+        });
+    registered.expect("registered");
+    log
+}
+
+async fn replace(bench: &Bench) {
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    bench.delete("a").await;
+    bench.create("a", 2).await;
+    time::sleep(60 * SECOND).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_cannot_be_told_does_not_keep_the_successor_waiting() {
+    let ends: [fn() -> HandlerResult; 2] = [
+        || Err(HandlerError::ignore("nobody cares")),
+        || Err(HandlerError::terminal("never")),
+    ];
+    for end in ends {
+        let bench = Bench::new().await;
+        let log = replaced(&bench, end, 0);
+        replace(&bench).await;
+        assert_eq!(log.take(), ["is 1", "was 1", "is 2"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_is_told_once_however_often_the_successor_fails() {
+    let bench = Bench::new().await;
+    let log = replaced(&bench, || Ok(Outcome::done()), 3);
+    replace(&bench).await;
+    assert_eq!(
+        log.take(),
+        ["is 1", "was 1", "is 2", "is 2", "is 2", "is 2"]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_reconciler_of_a_kind_tells_in_a_condition() {
+    let bench = Bench::new().await;
+    let register = |name: &str| {
+        let reconciler = bench.operator.reconciler(name, &bench.widgets);
+        reconciler
+            .report_errors("Ready")
+            .register(|_| async { Ok(Outcome::done()) })
+    };
+    let first = register("one").unwrap();
+    let error = register("two").unwrap_err().to_string();
+    let expected = "reconciler \"two\" of demo.dev/v1 Widget cannot report errors in the condition \"Ready\", in which \
+                    another does; give each a condition of its own";
+    assert_eq!(error, expected);
+    let rules = bench.operator.rules().await.unwrap().len();
+    first.deregister().await;
+    assert!(bench.operator.rules().await.unwrap().len() < rules);
+    register("two").unwrap();
 }

@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_controller::{HandlerError, HandlerResult, Ignore, Outcome};
 use lariat_operator::{ConditionUpdate, Conditions, Finalizer, Reconcile};
+use serde_json::json;
 use tokio::time;
 
 use crate::bench::{Bench, SECOND, Widget, key, settle};
@@ -219,4 +220,29 @@ async fn a_condition_of_no_type_is_refused_at_once() {
         error,
         "reconciler \"tells\" of demo.dev/v1 Widget cannot report errors"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_that_is_set_whole_keeps_what_is_told_of_errors() {
+    let bench = Bench::new().await;
+    bench
+        .operator
+        .reconciler("tells", &bench.widgets)
+        .report_errors("Ready")
+        .register(|cx: Reconcile<Widget>| async move {
+            // Nothing is said of conditions.
+            cx.set_status(&json!({"size": cx.object().spec.size}))
+                .await?;
+            Ok(Outcome::done())
+        })
+        .unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    time::sleep(120 * SECOND).await;
+    assert_eq!(writes(&bench), 2, "the size, and the condition");
+    assert_eq!(text(ready(&bench).await), "True Reconciled \"\" Some(1)");
+    bench.resize("a", 2).await;
+    time::sleep(120 * SECOND).await;
+    assert_eq!(writes(&bench), 4);
+    assert_eq!(text(ready(&bench).await), "True Reconciled \"\" Some(2)");
 }
