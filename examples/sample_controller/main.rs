@@ -63,6 +63,7 @@ async fn story(stage: &Stage) -> Result<()> {
 
     stage.step("somebody else's Deployment goes: the Foo takes the name, and its old one goes");
     delete(&deployments, "taken").await?;
+    wait_for(&deployments, "taken", |taken| replicas(taken) == Some(3)).await?;
     wait_until_gone(&deployments, "web").await?;
     available(&foos, "shop", 3).await?;
 

@@ -83,6 +83,8 @@ pub fn register(operator: &Operator) -> anyhow::Result<()> {
     let api = operator.api::<Deployment>();
     operator
         .reconciler("foos", &foos)
+        // What it writes on a Foo itself is no reason to look again.
+        .options(HandlerOptions::default().only(Predicate::generation_changed()))
         .owns(&deployments)
         .watches(&deployments, waiting)
         .register(move |cx| reconcile(cx, api.clone()))?;

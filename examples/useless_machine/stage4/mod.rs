@@ -31,6 +31,7 @@ pub use kinds::{MACHINE, Machine, MachineSpec, MachineStatus, Switch, SwitchSpec
 pub fn register(operator: &Operator, pace: &Pace) -> anyhow::Result<()> {
     let factory = operator.factory();
     let workshop = Arc::new(Workshop {
+        machines: operator.api(),
         switches: operator.api(),
         pace: pace.clone(),
     });
@@ -47,6 +48,7 @@ pub fn register(operator: &Operator, pace: &Pace) -> anyhow::Result<()> {
 
 /// What machines are looked after with.
 struct Workshop {
+    machines: CachedApi<Machine>,
     switches: CachedApi<Switch>,
     pace: Pace,
 }

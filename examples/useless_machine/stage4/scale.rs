@@ -20,6 +20,10 @@ impl Workshop {
     ) -> Result<Vec<Arc<Switch>>, ApiError> {
         let wanted = usize::try_from(cx.object().spec.switches).unwrap_or(0);
         let machine = cx.key().name();
+        // Switches that go with their machine may be told before that the machine goes. New ones would be in vain.
+        if switches.len() < wanted && self.goes(cx).await? {
+            return Ok(switches);
+        }
         while switches.len() < wanted {
             let made = self.switches.create(&new_switch(cx)).await?;
             tell(
@@ -53,6 +57,12 @@ impl Workshop {
         }
         switches.sort_by_key(|switch| switch.name_any());
         Ok(switches)
+    }
+
+    /// Returns whether the API server knows already that a machine goes.
+    async fn goes(&self, cx: &Reconcile<Machine>) -> Result<bool, ApiError> {
+        let live = self.machines.get_live(cx.key()).await?;
+        Ok(live.is_none_or(|live| live.metadata.deletion_timestamp.is_some()))
     }
 }
 

@@ -68,9 +68,10 @@ impl Core {
         let storage = watch::Sender::new(options.storage);
         let budget = Budget::new(options.budget, surroundings.budget, storage.clone());
         budget.enter(client.gvk(), &store);
+        let usage = Usage::new(surroundings.idle);
         let publisher = Publisher::new(client.gvk().clone(), Arc::clone(&store), budget);
         Self {
-            progress: Arc::new(Progress::new(client.gvk().clone())),
+            progress: Arc::new(Progress::new(client.gvk().clone(), Arc::clone(&usage))),
             publisher: Arc::new(publisher),
             store,
             client,
@@ -82,7 +83,7 @@ impl Core {
             options,
             source,
             storage,
-            usage: Usage::new(surroundings.idle),
+            usage,
             warm: surroundings.warm,
             resume: parking_lot::Mutex::default(),
             run: Mutex::default(),

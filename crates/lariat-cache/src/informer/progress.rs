@@ -12,12 +12,14 @@ use tokio::time::Instant;
 
 use super::reconnect::Reconnect;
 use super::status::{KindStatus, Phase};
+use super::user::Usage;
 use crate::store::Store;
 
 /// Written by the reflectors of a kind, read by everybody.
 #[derive(Debug)]
 pub(crate) struct Progress {
     gvk: Gvk,
+    usage: Arc<Usage>,
     phase: watch::Sender<Phase>,
     /// Whether the cache has been filled once. Not among the totals: their lock comes before that of the phase.
     was_filled: AtomicBool,
@@ -53,9 +55,10 @@ pub(crate) struct Segment {
 }
 
 impl Progress {
-    pub(crate) fn new(gvk: Gvk) -> Self {
+    pub(crate) fn new(gvk: Gvk, usage: Arc<Usage>) -> Self {
         Self {
             gvk,
+            usage,
             phase: watch::Sender::new(Phase::Idle),
             was_filled: AtomicBool::new(false),
             totals: Mutex::default(),
@@ -113,7 +116,11 @@ impl Progress {
         if totals.last_error.as_deref() == Some(error) {
             tracing::debug!(%kind, %error, ?retry_in, "cache is still behind");
         } else {
-            tracing::warn!(%kind, %error, ?retry_in, "cache is behind");
+            // Kinds that come and go with their definitions do so in peace.
+            match self.usage.is_required() {
+                true => tracing::warn!(%kind, %error, ?retry_in, "cache is behind"),
+                false => tracing::info!(%kind, %error, ?retry_in, "cache is behind"),
+            }
             totals.last_error = Some(error.to_owned());
         }
         totals.retry_in = retry_in;

@@ -88,3 +88,9 @@ impl fmt::Debug for User {
         f.write_str("User")
     }
 }
+
+impl fmt::Debug for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Usage")
+    }
+}
