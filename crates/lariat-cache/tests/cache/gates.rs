@@ -264,7 +264,9 @@ async fn a_collection_counts_only_if_the_whole_of_it_is_cached() {
         // Until it is read anew, the cache is not filled.
         api.delete_collection(&delete, &all).await.unwrap_err();
         assert!(bench.take()[0].ends_with(": None"), "{selection:?}");
-        silent.into_iter().for_each(|rule| faults.remove(rule));
+        for rule in silent {
+            faults.remove(rule);
+        }
         assert!(informer.synced().await);
         api.delete_collection(&delete, &all).await.unwrap_err();
         let asked = bench.take();

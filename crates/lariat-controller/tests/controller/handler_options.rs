@@ -141,7 +141,7 @@ async fn failures_that_are_held_use_up_no_retries() {
     let calls = bench.on_with("fails", options, move |_| {
         let number = number.fetch_add(1, Ordering::SeqCst);
         async move {
-            let error = HandlerError::from("no");
+            let error = lariat_controller::HandlerError::from("no");
             // One that counts, ten that do not, and one too many.
             Err(match number {
                 1..=10 => error.retry_after(60 * SECOND).held(),

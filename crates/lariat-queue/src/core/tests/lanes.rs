@@ -67,7 +67,7 @@ fn a_lane_that_is_held_comes_again_with_the_failures_it_had() {
         assert_eq!(taken.failures[..], [(lane(1), 1)]);
         bench.finish(&taken, &[(lane(1), held.clone())]);
     }
-    assert_eq!(bench.stats().retries, 5);
+    assert_eq!(bench.queue.stats(bench.now).retries, 5);
 }
 
 #[test]
