@@ -82,6 +82,17 @@ impl Selection {
         in_namespace && self.labels.matches(object.labels())
     }
 
+    /// Returns whether namespaces alone decide which objects are selected.
+    pub(crate) fn selects_by_place_only(&self) -> bool {
+        self.labels.is_empty() && self.fields.is_empty()
+    }
+
+    /// Returns whether a namespace, or for none all of them, is selected.
+    pub(crate) fn covers(&self, namespace: Option<&str>) -> bool {
+        let is_it = |name: &str| self.namespaces.iter().any(|each| &**each == name);
+        self.namespaces.is_empty() || namespace.is_some_and(is_it)
+    }
+
     /// Returns whether an object is selected for certain.
     pub(crate) fn surely_holds(&self, object: &ObjectMetadata) -> bool {
         self.fields.is_empty() && self.may_hold(object)

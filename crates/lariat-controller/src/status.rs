@@ -19,7 +19,8 @@ pub struct HandlerStatus {
     pub runs: u64,
     /// Calls that asked to come again at once, of all that [asked to](Ended::Requeued).
     pub at_once: u64,
-    /// Calls that came after a failure; the queue's `retries` counts those that were scheduled.
+    /// Calls that came after a failure that was counted, not [held](crate::HandlerError::held); the queue's
+    /// `retries` counts those that were scheduled.
     pub retries: u64,
     /// Calls that failed, panics and timeouts included.
     pub failures: u64,

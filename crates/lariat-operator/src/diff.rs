@@ -20,7 +20,7 @@ pub struct FieldChange {
 pub(crate) struct Diff {
     pub(crate) changes: Vec<FieldChange>,
     /// How many more there are.
-    left_out: usize,
+    pub(crate) left_out: usize,
     is_secret: bool,
 }
 
@@ -122,11 +122,22 @@ impl Diff {
 
     fn elements(&mut self, at: &str, old: &[Value], new: &[Value]) {
         let named = by_name(old).zip(by_name(new));
+        if let Some((before, after)) = &named {
+            self.order(at, common(old, after), common(new, before));
+        }
         let (old, new) = named.unwrap_or_else(|| (by_index(old), by_index(new)));
         let places: BTreeSet<Place<'_>> = old.keys().chain(new.keys()).copied().collect();
         for place in places {
             let (old, new) = (old.get(&place).copied(), new.get(&place).copied());
             self.value(&format!("{at}[{place}]"), old, new);
+        }
+    }
+
+    /// Compares in which order elements with names are that stay.
+    fn order(&mut self, at: &str, old: Vec<&Value>, new: Vec<&Value>) {
+        if old != new {
+            let [old, new] = [old, new].map(|names| names.into_iter().cloned().collect());
+            self.add(&format!("{at}[].name"), Some(&old), Some(&new));
         }
     }
 
@@ -208,6 +219,16 @@ fn by_name(list: &[Value]) -> Option<BTreeMap<Place<'_>, &Value>> {
     (named.len() == list.len()).then_some(named)
 }
 
+/// Returns the names in a list that are in another too, in their order.
+fn common<'a>(list: &'a [Value], other: &BTreeMap<Place<'_>, &Value>) -> Vec<&'a Value> {
+    let names = list.iter().filter_map(|each| each.get("name"));
+    let is_common = |name: &&Value| {
+        name.as_str()
+            .is_some_and(|name| other.contains_key(&Place::Named(name)))
+    };
+    names.filter(is_common).collect()
+}
+
 /// Returns elements by their place.
 fn by_index(list: &[Value]) -> BTreeMap<Place<'_>, &Value> {
     let places = list.iter().enumerate();
@@ -270,6 +291,33 @@ mod tests {
             &[
                 "c[log].name: \"log\" → (none)",
                 "c[web].image: \"x\" → \"y\"",
+            ],
+        );
+    }
+
+    #[test]
+    fn another_order_of_elements_with_names_is_told() {
+        let list = |names: &[&str]| {
+            let elements = names.iter().map(|name| json!({"name": name}));
+            json!({"c": elements.collect::<Value>()})
+        };
+        check(
+            &list(&["a", "b", "c"]),
+            &list(&["c", "a", "b"]),
+            &[r#"c[].name: ["a","b","c"] → ["c","a","b"]"#],
+        );
+        // What comes and goes is no other order.
+        check(
+            &list(&["a", "b", "c"]),
+            &list(&["x", "a", "c"]),
+            &["c[b].name: \"b\" → (none)", "c[x].name: (none) → \"x\""],
+        );
+        check(
+            &list(&["a", "b"]),
+            &list(&["b", "x", "a"]),
+            &[
+                r#"c[].name: ["a","b"] → ["b","a"]"#,
+                "c[x].name: (none) → \"x\"",
             ],
         );
     }

@@ -12,7 +12,7 @@ use lariat_core::{Gvk, LabelSelector, ObjectKey};
 use serde_json::{Map, Value, json};
 use tower::BoxError;
 
-use super::observed::{Write, WriteObserver};
+use super::observed::{KindCache, Write, WriteObserver};
 use crate::store::{CachedObject, Query, Store};
 
 /// Is asked before each write through the clients of a factory; see
@@ -88,7 +88,7 @@ pub struct PendingWrite<'a> {
     query: &'a str,
     observer: &'a dyn WriteObserver,
     /// The cache of the kind, once it was looked for.
-    cache: OnceCell<Option<(Gvk, Arc<Store>)>>,
+    cache: OnceCell<Option<KindCache>>,
 }
 
 /// A write that cannot be sent as a rehearsal.
@@ -174,13 +174,13 @@ impl PendingWrite<'_> {
     /// Returns the kind, if it is cached.
     #[must_use]
     pub fn gvk(&self) -> Option<&Gvk> {
-        self.cache().map(|(gvk, _)| gvk)
+        self.cache().map(|cache| &cache.gvk)
     }
 
     /// Returns the cached objects of the kind, if it is cached; the cache may not be filled yet.
     #[must_use]
     pub fn store(&self) -> Option<&Arc<Store>> {
-        self.cache().map(|(_, store)| store)
+        self.cache().map(|cache| &cache.store)
     }
 
     /// Returns the object as the cache has it.
@@ -190,12 +190,16 @@ impl PendingWrite<'_> {
     }
 
     /// Returns how many objects are written: one, or of a collection as many as are cached with its namespace and
-    /// labels; `None` if those are not cached. A field selector is not looked at, so it may be fewer.
+    /// labels. A field selector is not looked at, so it may be fewer.
+    ///
+    /// `None` if the cache does not tell: there is none, it is not filled or not kept up to date by now, it is restricted
+    /// to [some](crate::Selection) labels, fields or other namespaces, or it is read from a source of the caller's.
     #[must_use]
     pub fn objects(&self) -> Option<usize> {
         if self.verb() != WriteVerb::DeleteCollection {
             return Some(1);
         }
+        let cache = self.cache().filter(|cache| cache.is_whole)?;
         let mut query = self
             .namespace()
             .map_or_else(Query::all, Query::in_namespace);
@@ -206,10 +210,10 @@ impl PendingWrite<'_> {
         if let Some(labels) = labels {
             query = query.labels(labels);
         }
-        Some(self.store()?.count(&query))
+        Some(cache.store.count(&query))
     }
 
-    fn cache(&self) -> Option<&(Gvk, Arc<Store>)> {
+    fn cache(&self) -> Option<&KindCache> {
         let cache = || self.observer.cache_of(self.write);
         self.cache.get_or_init(cache).as_ref()
     }

@@ -1,5 +1,6 @@
 //! A client that asks before it writes, and tells what was written through it.
 
+use std::error::Error;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
@@ -18,16 +19,23 @@ use crate::store::{CachedObject, Store};
 
 /// Is told of writes that succeeded.
 pub(crate) trait WriteObserver: Send + Sync + 'static {
-    /// Returns the kind that is written and its cache, if it is cached.
-    fn cache_of(&self, write: &Write) -> Option<(Gvk, Arc<Store>)>;
+    /// Returns the cache of the kind that is written, if it is cached.
+    fn cache_of(&self, write: &Write) -> Option<KindCache>;
 
     /// Returns the state before a write that is about to be sent, as far as it is known.
     fn before(&self, write: &Write) -> Option<Arc<CachedObject>> {
-        let (_, store) = self.cache_of(write)?;
-        store.get(&write.key())
+        self.cache_of(write)?.store.get(&write.key())
     }
 
     fn wrote(&self, write: &Write, answer: &[u8], before: Option<Arc<CachedObject>>);
+}
+
+/// The cache of a kind that is written.
+pub(crate) struct KindCache {
+    pub(crate) gvk: Gvk,
+    pub(crate) store: Arc<Store>,
+    /// Whether it is filled, and holds all objects there are where the write goes to.
+    pub(crate) is_whole: bool,
 }
 
 /// A write, read from its request.
@@ -78,7 +86,7 @@ impl Service<Request<Body>> for Observed {
                 // The options of a deletion, and so whether it is a rehearsal, are in its body.
                 let (parts, body) = request.into_parts();
                 let bytes: Bytes = body.collect().await?.to_bytes();
-                write.is_rehearsal |= is_rehearsal(&bytes);
+                write.read_options(&bytes);
                 request = Request::from_parts(parts, Body::from(bytes.clone()));
                 options = Some(bytes);
             }
@@ -92,7 +100,16 @@ impl Service<Request<Body>> for Observed {
             let is_rehearsal = write.as_ref().is_some_and(|write| write.is_rehearsal);
             let write = write.filter(Write::shows);
             let before = write.as_ref().and_then(|write| observer.before(write));
-            let response = client.send(request).await?;
+            let response = match client.send(request).await {
+                Ok(response) => response,
+                Err(error) => {
+                    let receipt = receipt.filter(|_| was_not_sent(&error));
+                    if let Some(receipt) = receipt {
+                        receipt.ended(&WriteEnd::NotSent);
+                    }
+                    return Err(error.into());
+                }
+            };
             let status = response.status();
             let write = write.filter(|_| status.is_success());
             let is_wanted = write.is_some() || receipt.is_some();
@@ -113,6 +130,21 @@ impl Service<Request<Body>> for Observed {
             Ok(response)
         })
     }
+}
+
+/// Returns whether a request that failed did not get as far as the API server: no connection came about, or what
+/// signs requests failed. Any other may have been carried out.
+fn was_not_sent(error: &kube::Error) -> bool {
+    if matches!(error, kube::Error::Auth(_)) {
+        return true;
+    }
+    let error: &(dyn Error + 'static) = error;
+    let mut causes = std::iter::successors(Some(error), |each: &&(dyn Error + 'static)| {
+        (**each).source()
+    });
+    let connecting =
+        causes.find_map(|each| each.downcast_ref::<hyper_util::client::legacy::Error>());
+    connecting.is_some_and(hyper_util::client::legacy::Error::is_connect)
 }
 
 /// Reads an answer, and makes it unread again.
@@ -203,6 +235,13 @@ impl Write {
         self.method == Method::DELETE
     }
 
+    /// Reads the body of a deletion. Where there is one, the API server does not look at the query.
+    fn read_options(&mut self, options: &[u8]) {
+        if !options.is_empty() {
+            self.is_rehearsal = is_rehearsal(options);
+        }
+    }
+
     /// Returns whether an object is in another state afterwards, which the answer tells.
     fn shows(&self) -> bool {
         !self.is_rehearsal && self.verb() != WriteVerb::DeleteCollection
@@ -262,6 +301,23 @@ mod tests {
             ),
         ] {
             assert_eq!(read(method, uri).as_deref(), Some(expected), "{uri}");
+        }
+    }
+
+    #[test]
+    fn the_body_of_a_deletion_decides_whether_it_is_a_rehearsal() {
+        for (query, body, expected) in [
+            ("", "", false),
+            ("?dryRun=All", "", true),
+            ("?dryRun=All", "{}", false),
+            ("?dryRun=All", "not JSON", false),
+            ("", r#"{"dryRun": ["All"]}"#, true),
+            ("?dryRun=All", r#"{"dryRun": ["All"]}"#, true),
+        ] {
+            let request = Request::delete(format!("/api/v1/nodes/a{query}"));
+            let mut write = Write::of(&request.body(()).unwrap()).unwrap();
+            write.read_options(body.as_bytes());
+            assert_eq!(write.is_rehearsal, expected, "{query} {body}");
         }
     }
 

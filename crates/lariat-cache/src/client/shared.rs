@@ -12,9 +12,9 @@ use parking_lot::Mutex;
 
 use super::gate::WriteGate;
 use super::identity::{ClientIdentity, IdentityError};
-use super::observed::{Observed, Write, WriteObserver};
+use super::observed::{KindCache, Observed, Write, WriteObserver};
 use crate::mapper::{MapperError, RestMapper};
-use crate::store::{CachedObject, Store};
+use crate::store::CachedObject;
 
 /// Gives out one [`KindClient`] per kind and identity; a clone is the same factory.
 #[derive(Clone)]
@@ -172,7 +172,7 @@ impl SharedClientFactory {
 struct Late(Arc<OnceLock<Arc<dyn WriteObserver>>>);
 
 impl WriteObserver for Late {
-    fn cache_of(&self, write: &Write) -> Option<(Gvk, Arc<Store>)> {
+    fn cache_of(&self, write: &Write) -> Option<KindCache> {
         self.0.get()?.cache_of(write)
     }
 

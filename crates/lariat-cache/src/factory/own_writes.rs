@@ -3,13 +3,13 @@
 use std::sync::{Arc, Weak};
 
 use http::Method;
-use lariat_core::{Gvk, Uid};
+use lariat_core::Uid;
 use serde::Deserialize;
 
 use super::Shared;
-use crate::client::{Write, WriteObserver};
+use crate::client::{KindCache, Write, WriteObserver};
 use crate::informer::Core;
-use crate::store::{CachedObject, Store};
+use crate::store::CachedObject;
 
 /// Brings the answers of writes into the caches, ahead of their watches.
 ///
@@ -64,9 +64,13 @@ const OF_THE_OBJECT: [&str; 5] = [
 ];
 
 impl WriteObserver for OwnWrites {
-    fn cache_of(&self, write: &Write) -> Option<(Gvk, Arc<Store>)> {
+    fn cache_of(&self, write: &Write) -> Option<KindCache> {
         let core = self.factory.upgrade()?.written_to(write)?;
-        Some((core.gvk().clone(), Arc::clone(core.store())))
+        Some(KindCache {
+            gvk: core.gvk().clone(),
+            store: Arc::clone(core.store()),
+            is_whole: core.is_whole(write.namespace.as_deref()),
+        })
     }
 
     fn wrote(&self, write: &Write, answer: &[u8], before: Option<Arc<CachedObject>>) {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_core::{Gvk, ObjectKey, ResourceKind, ResourceVersion, Uid};
+use lariat_core::{Gvk, ObjectKey, ResourceKind, ResourceVersion, Scope, Uid};
 use tokio::sync::{Mutex, Notify, watch};
 
 use super::budget::{Budget, SharedBudget};
@@ -120,6 +120,18 @@ impl Core {
         self.client.known_resource()
     }
 
+    /// Returns whether the cache is filled with all objects there are, in a namespace or in all.
+    pub(crate) fn is_whole(&self, namespace: Option<&str>) -> bool {
+        // What a source of the caller's leaves out is not known.
+        if self.source.is_some() || self.progress.phase() != Phase::Synced {
+            return false;
+        }
+        let is_cluster = |resource: &ResourceKind| resource.scope() == Scope::Cluster;
+        let is_cluster = self.resource().as_ref().is_some_and(is_cluster);
+        let selection = &self.wanted.borrow().selection;
+        selection.selects_by_place_only() && (is_cluster || selection.covers(namespace))
+    }
+
     /// Waits until the cache has been filled; `false` if the kind is not served and not waited for.
     pub(crate) async fn synced(&self) -> bool {
         self.settled(|phase| *phase == Phase::Synced).await
@@ -127,12 +139,17 @@ impl Core {
 
     /// Waits until the cache can be read: it is filled, or was when it was stopped.
     pub(crate) async fn readable(&self) -> bool {
-        self.settled(|phase| match phase {
+        self.settled(|phase| self.is_readable(phase)).await
+    }
+
+    /// Returns whether the cache can be read: it is filled, or was when it was stopped. Handlers that finish what is
+    /// due after that still read what they write; a start compares all of it with what there is.
+    fn is_readable(&self, phase: &Phase) -> bool {
+        match phase {
             Phase::Synced => true,
             Phase::Idle => self.progress.was_filled(),
             _ => false,
-        })
-        .await
+        }
     }
 
     /// Waits until a phase is good; `false` if the kind is not served and not waited for.
@@ -155,8 +172,8 @@ impl Core {
     ///
     /// `before` is the state that was known when it was sent.
     pub(crate) fn wrote(&self, answer: &[u8], gone: bool, before: Option<Arc<CachedObject>>) {
-        // Before the cache is filled, or once it is not kept up to date, it would be an only object.
-        if self.progress.phase() != Phase::Synced {
+        // Before the cache is filled it would be an only object.
+        if !self.is_readable(&self.progress.phase()) {
             return;
         }
         let wanted = self.wanted.borrow().clone();
@@ -174,7 +191,7 @@ impl Core {
 
     /// Takes in that this process deleted an object.
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid) {
-        if self.progress.phase() == Phase::Synced {
+        if self.is_readable(&self.progress.phase()) {
             self.publisher.deleted(key, uid);
         }
     }

@@ -7,15 +7,17 @@ use k8s_openapi::api::authorization::v1::SelfSubjectAccessReview;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use lariat_cache::{
-    Admission, Cache, PendingWrite, SharedCacheFactory, WriteEnd, WriteGate, WriteReceipt,
+    Admission, Cache, Http2, PendingWrite, Selection, SharedCacheFactory, SharedClientFactory,
+    WriteEnd, WriteGate, WriteReceipt, from_config,
 };
 use lariat_cluster::Cluster;
+use lariat_cluster::faults::{Action, Rule};
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time;
 
-use crate::bench::{MINUTE, cluster, config_maps};
+use crate::bench::{MINUTE, cluster, config_maps, no_client};
 
 /// What was asked, and how it ended.
 type Log = Arc<Mutex<Vec<String>>>;
@@ -236,4 +238,96 @@ async fn what_is_refused_is_not_sent_and_says_why() {
     };
     assert!(!bench.factory.clients().set_gate(Arc::new(other)));
     bench.label("a", "z").await.unwrap_err();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_collection_counts_only_if_the_whole_of_it_is_cached() {
+    let selection = Selection::all;
+    let labels = selection().with_labels("app=x".parse().unwrap());
+    let fields = selection().with_fields("metadata.name=a".parse().unwrap());
+    let elsewhere = selection().in_namespaces(["shop"]);
+    let here = selection().in_namespaces(["default", "shop"]);
+    for (selection, expected) in [
+        (labels, "None"),
+        (fields, "None"),
+        (elsewhere, "None"),
+        (here, "Some(2)"),
+    ] {
+        let bench = Bench::new(What::Refuses).await;
+        let informer = bench.factory.for_kind(config_maps());
+        let faults = bench.cluster.faults();
+        let silent = ["list", "watch"].map(|verb| Rule::new(Action::NoAnswer).verb(verb));
+        let silent = silent.map(|rule| faults.add(rule));
+        informer.select(selection.clone());
+        let (delete, all) = (DeleteParams::default(), ListParams::default());
+        let api = &bench.api;
+        // Until it is read anew, the cache is not filled.
+        api.delete_collection(&delete, &all).await.unwrap_err();
+        assert!(bench.take()[0].ends_with(": None"), "{selection:?}");
+        for rule in silent {
+            faults.remove(rule);
+        }
+        assert!(informer.synced().await);
+        api.delete_collection(&delete, &all).await.unwrap_err();
+        let asked = bench.take();
+        assert!(asked[0].ends_with(expected), "{asked:?}: {selection:?}");
+        let everywhere: Api<ConfigMap> = Api::all(bench.factory.clients().client());
+        let path = http::Request::delete("/api/v1/configmaps").body(Vec::new());
+        let refused = everywhere.into_client().request_text(path.unwrap()).await;
+        refused.unwrap_err();
+        let asked = bench.take();
+        assert!(asked[0].ends_with(": None"), "{asked:?}: {selection:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_collection_of_a_cache_that_is_not_kept_up_to_date_is_not_counted() {
+    let bench = Bench::new(What::Refuses).await;
+    bench.factory.stop().await;
+    let (delete, all) = (DeleteParams::default(), ListParams::default());
+    let refused = bench.api.delete_collection(&delete, &all).await;
+    refused.unwrap_err();
+    assert!(bench.take()[0].ends_with(": None"));
+    assert_eq!(bench.cache.len(), 2, "it can still be read");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_query_of_a_deletion_with_a_body_is_no_rehearsal() {
+    let bench = Bench::new(What::Passes).await;
+    let client = bench.factory.clients().client();
+    let path = |name| format!("/api/v1/namespaces/default/configmaps/{name}?dryRun=All");
+    for (name, body) in [("a", "{}"), ("b", "")] {
+        let request = http::Request::delete(path(name));
+        let request = request.body(body.as_bytes().to_vec()).unwrap();
+        client.request_text(request).await.unwrap();
+    }
+    let expected = [
+        "delete v1 ConfigMap default/a: Some(1)",
+        "delete v1 ConfigMap default/b: Some(1), rehearsed",
+    ];
+    assert_eq!(bench.take(), expected);
+    assert_eq!(bench.cached_label("a"), None, "it is deleted");
+    assert_eq!(bench.api.get_opt("a").await.unwrap(), None);
+    assert!(bench.api.get_opt("b").await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn a_write_that_met_no_server_was_not_sent() {
+    let config = || kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
+    let ours = [Http2::Negotiated, Http2::PriorKnowledge, Http2::Off];
+    let clients = ours.map(|http2| from_config(config(), http2).unwrap());
+    for client in clients.into_iter().chain([no_client()]) {
+        let clients = SharedClientFactory::new(client);
+        let log = Log::default();
+        let gate = Strict {
+            what: What::Sends,
+            log: Arc::clone(&log),
+        };
+        assert!(clients.set_gate(Arc::new(gate)));
+        let api: Api<ConfigMap> = Api::namespaced(clients.client(), "default");
+        let error = api.delete("a", &DeleteParams::default()).await;
+        error.unwrap_err();
+        let log = log.lock();
+        assert_eq!(log[1..], ["NotSent, body: false"], "{log:?}");
+    }
 }

@@ -97,6 +97,54 @@ async fn creations_changes_and_deletions_are_read_back_without_a_watch() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cache_that_was_stopped_shows_what_is_written_and_a_start_compares_it() {
+    let cluster = cluster().await;
+    let (factory, cache) = started(&cluster, Selection::all()).await;
+    let recorder = Arc::new(Recorder::default());
+    let subscription = factory
+        .for_kind(config_maps())
+        .subscribe(Arc::clone(&recorder) as Arc<dyn lariat_cache::Subscriber>);
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    let (post, delete) = (PostParams::default(), DeleteParams::default());
+    api.create(&post, &labelled("a", &[])).await.unwrap();
+    let before = recorder.told().len();
+    factory.stop().await;
+    for name in ["b", "c", "d"] {
+        api.create(&post, &labelled(name, &[])).await.unwrap();
+    }
+    api.delete("a", &delete).await.unwrap();
+    api.delete("d", &delete).await.unwrap();
+    assert!(cache.readable().await);
+    let is_there = ["a", "b", "c", "d"].map(|name| cache.get(&key(name)).unwrap().is_some());
+    assert_eq!(is_there, [false, true, true, false]);
+    // Somebody else, whom the cache does not see.
+    let outside: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
+    outside.delete("c", &delete).await.unwrap();
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.unwrap();
+    let is_there = ["a", "b", "c", "d"].map(|name| cache.get(&key(name)).unwrap().is_some());
+    assert_eq!(is_there, [false, true, false, false]);
+    assert_eq!(
+        recorder.told().len(),
+        before + 6,
+        "each change is told once"
+    );
+    drop(subscription);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_that_was_never_filled_shows_nothing_that_is_written() {
+    let cluster = cluster().await;
+    let factory = SharedCacheFactory::new(cluster.client());
+    let cache = factory.for_kind(config_maps()).cache::<ConfigMap>();
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    api.create(&PostParams::default(), &labelled("a", &[]))
+        .await
+        .unwrap();
+    assert_eq!(cache.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_object_with_finalizers_is_gone_with_the_last_of_them() {
     let cluster = mute_cluster().await;
     let (factory, cache) = started(&cluster, Selection::all()).await;

@@ -34,6 +34,8 @@ pub(super) struct Failure {
     pub(super) text: Arc<str>,
     pub(super) class: Class,
     pub(super) is_conflict: bool,
+    /// Whether it is not counted among the failures in a row.
+    pub(super) is_held: bool,
     pub(super) priority: Option<Priority>,
     /// When the next attempt is, if the error says so.
     pub(super) after: Option<Duration>,
@@ -45,6 +47,7 @@ impl Failure {
             text: error.to_string().into(),
             class: error.class(),
             is_conflict: error.is_conflict(),
+            is_held: error.is_held(),
             priority: error.priority(),
             after: error.delay(),
         }

@@ -227,7 +227,12 @@ impl Runner<'_> {
 
     fn failed(&mut self, lane: &Lane, report: Report, failure: Failure) -> Verdict<Payload> {
         let Failure {
-            text, class, after, ..
+            text,
+            class,
+            after,
+            is_held,
+            priority,
+            ..
         } = failure;
         let failures = report.attempt;
         if class == Class::Ignored {
@@ -236,7 +241,7 @@ impl Runner<'_> {
             self.calls.push(report.record(lane, Some(text), None));
             return Verdict::Done;
         }
-        let given_up = class != Class::Terminal && lane.gives_up(failures);
+        let given_up = class != Class::Terminal && !is_held && lane.gives_up(failures);
         if given_up {
             lane.count_given_up();
         }
@@ -250,10 +255,18 @@ impl Runner<'_> {
             .push(report.record(lane, Some(text), Some(after)));
         let handler = Arc::clone(lane.name());
         let cause = Cause::Retry { handler, failures };
-        Verdict::Failed {
-            after,
-            priority: failure.priority,
-            payload: self.work.payload().for_retry(lane.id(), cause),
+        let payload = self.work.payload().for_retry(lane.id(), cause);
+        match is_held {
+            true => Verdict::Held {
+                after,
+                payload,
+                priority,
+            },
+            false => Verdict::Failed {
+                after,
+                payload,
+                priority,
+            },
         }
     }
 

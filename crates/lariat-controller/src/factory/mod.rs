@@ -73,7 +73,9 @@ impl SharedControllerFactory {
 
     fn new(caches: CacheFactoryBuilder, options: Options) -> Self {
         let caches = caches.build();
-        caches.clients().set_gate(Arc::new(ByHandler));
+        let is_first = caches.clients().set_gate(Arc::new(ByHandler));
+        // Otherwise no handler's gate would be asked.
+        debug_assert!(is_first, "caches that were just made have no gate");
         Self {
             shared: Arc::new(Shared {
                 caches,

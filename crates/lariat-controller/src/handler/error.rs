@@ -39,6 +39,7 @@ struct Extra {
     updated: Option<Updated>,
     priority: Option<Priority>,
     retry_after: Option<Duration>,
+    is_held: bool,
 }
 
 impl HandlerError {
@@ -96,6 +97,17 @@ impl HandlerError {
         self
     }
 
+    /// Makes it a failure that is not counted among those in a row: they stay as many as they were, so however often it
+    /// comes, [`max_retries`](crate::HandlerOptions::max_retries) does not give up over it. It is logged, and counted in
+    /// the totals, as ever.
+    ///
+    /// Use it with [`retry_after`](Self::retry_after) where the handler was not to blame and somebody has to act first.
+    #[must_use]
+    pub fn held(mut self) -> Self {
+        self.extra.get_or_insert_default().is_held = true;
+        self
+    }
+
     /// Returns whether the handler is called again for it.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
@@ -124,6 +136,10 @@ impl HandlerError {
 
     pub(crate) fn delay(&self) -> Option<Duration> {
         self.extra.as_ref()?.retry_after
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.is_held)
     }
 
     pub(crate) fn take_updated(&mut self) -> Option<Updated> {

@@ -134,6 +134,32 @@ async fn every_handler_has_as_many_retries_as_it_was_given() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn failures_that_are_held_use_up_no_retries() {
+    let bench = Bench::new().await;
+    let number = Arc::new(AtomicUsize::new(0));
+    let options = HandlerOptions::default().max_retries(1);
+    let calls = bench.on_with("fails", options, move |_| {
+        let number = number.fetch_add(1, Ordering::SeqCst);
+        async move {
+            let error = lariat_controller::HandlerError::from("no");
+            // One that counts, ten that do not, and one too many.
+            Err(match number {
+                1..=10 => error.retry_after(60 * SECOND).held(),
+                _ => error,
+            })
+        }
+    });
+    bench.create("a").await;
+    bench.start().await;
+    time::sleep(595 * SECOND).await;
+    assert_eq!(calls.len(), 11);
+    assert_eq!(bench.status().handlers[0].given_up, 0);
+    time::sleep(3600 * SECOND).await;
+    assert_eq!(calls.len(), 12);
+    assert_eq!(bench.status().handlers[0].given_up, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn handlers_have_limiters_of_their_own() {
     let bench = Bench::new().await;
     let made = Arc::new(AtomicUsize::new(0));

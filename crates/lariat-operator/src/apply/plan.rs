@@ -50,8 +50,10 @@ pub struct PlanStep {
     pub key: Option<ObjectKey>,
     /// What would happen.
     pub action: PlannedAction,
-    /// The fields that would change, if it exists and stays. What is in a Secret is hidden.
+    /// The fields that would change, if it exists and stays; the first 256 of them. What is in a Secret is hidden.
     pub changes: Vec<FieldChange>,
+    /// How many more fields would change.
+    pub changes_left_out: usize,
     /// Why it would be refused.
     pub error: Option<ObjectError>,
 }
@@ -83,22 +85,24 @@ impl SetPlan {
             key,
             action: PlannedAction::Fail,
             changes: Vec::new(),
+            changes_left_out: 0,
             error: Some(error),
         });
     }
 
-    fn add(&mut self, gvk: &Gvk, key: &ObjectKey, (action, changes): Planned) {
+    fn add(&mut self, gvk: &Gvk, key: &ObjectKey, (action, diff): Planned) {
         self.steps.push(PlanStep {
             gvk: gvk.clone(),
             key: Some(key.clone()),
             action,
-            changes,
+            changes: diff.changes,
+            changes_left_out: diff.left_out,
             error: None,
         });
     }
 }
 
-type Planned = (PlannedAction, Vec<FieldChange>);
+type Planned = (PlannedAction, Diff);
 
 impl fmt::Display for PlannedAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,6 +130,10 @@ impl fmt::Display for SetPlan {
             }
             for change in &step.changes {
                 write!(f, "\n            {change}")?;
+            }
+            if step.changes_left_out > 0 {
+                let more = step.changes_left_out;
+                write!(f, "\n            and {more} more fields")?;
             }
             before = "\n";
         }
@@ -162,7 +170,7 @@ impl Run<'_> {
         for each in surplus.objects {
             let gvk = each.resource.gvk();
             match self.would_delete(&each).await {
-                Ok(true) => plan.add(gvk, &each.key, (PlannedAction::Prune, Vec::new())),
+                Ok(true) => plan.add(gvk, &each.key, (PlannedAction::Prune, Diff::default())),
                 Ok(false) => {}
                 Err(error) => plan.fail(ObjectFailure::new(gvk, &each.key, error)),
             }
@@ -184,23 +192,23 @@ impl Run<'_> {
             Err(ObjectError::Immutable { .. })
                 if existing.as_ref().is_some_and(|is| self.replaces(is)) =>
             {
-                return Ok((PlannedAction::Replace, Vec::new()));
+                return Ok((PlannedAction::Replace, Diff::default()));
             }
             answer => answer?,
         };
         let Some(before) = before else {
-            return Ok((PlannedAction::Create, Vec::new()));
+            return Ok((PlannedAction::Create, Diff::default()));
         };
         let (before, after) = (parse("get", &before)?, parse("apply", &after)?);
         let gvk = target.gvk();
         let is_secret = gvk.group().is_empty() && gvk.kind() == "Secret";
         let (before, after) = (without_status(before), without_status(after));
-        let changes = Diff::of(&before, &after, is_secret).changes;
-        let action = match changes.is_empty() {
+        let diff = Diff::of(&before, &after, is_secret);
+        let action = match diff.changes.is_empty() {
             true => PlannedAction::Unchanged,
             false => PlannedAction::Change,
         };
-        Ok((action, changes))
+        Ok((action, diff))
     }
 }
 

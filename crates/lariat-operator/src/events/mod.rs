@@ -30,6 +30,8 @@ impl Operator {
 impl<K: View> Reconcile<K> {
     /// Records an event about the object that is reconciled. It never waits and never fails; see [`Recorder`].
     ///
+    /// An operator that [only plans](Operator::plan_only) logs it instead.
+    ///
     /// ```
     /// use k8s_openapi::api::apps::v1::Deployment;
     /// use lariat_controller::{HandlerResult, Outcome};
@@ -43,6 +45,11 @@ impl<K: View> Reconcile<K> {
     pub fn event(&self, event: Event) {
         let some = |text: String| Some(text).filter(|text| !text.is_empty());
         let (gvk, raw) = (self.gvk(), self.raw());
+        if self.shared().plan.get().is_some() {
+            let (key, reason, note) = (raw.key(), event.reason(), event.note());
+            tracing::info!(kind = %gvk, %key, reason, note, "would publish an Event");
+            return;
+        }
         let about = ObjectReference {
             api_version: some(gvk.api_version()),
             kind: some(gvk.kind().to_owned()),

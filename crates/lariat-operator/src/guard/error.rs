@@ -48,8 +48,8 @@ impl GuardError {
         Self {
             handler: handler.to_owned(),
             write,
-            why: "how many objects it deletes is not known, for the kind is not cached".into(),
-            then: "cache the kind, or delete its objects one by one".to_owned(),
+            why: "how many objects it deletes is not known, for no cache that is filled holds all of them".into(),
+            then: "cache all objects of the kind, or delete them one by one".to_owned(),
             until: None,
         }
     }

@@ -34,8 +34,10 @@ use state::{Request, Ruling, State, Ticket};
 ///
 /// It is for the day on which a handler is wrong: a selector that matches everything, a cache that shows nothing. A
 /// write that is refused is not sent, and fails with a [`GuardError`]. A reconciler that fails so is called again every
-/// minute, or when the guard [resets itself](Self::reset_after); another handler with its backoff. Tripping is logged
-/// once, as an error.
+/// minute, or when the guard [resets itself](Self::reset_after), as often as it takes: that is not counted among the
+/// failures after which [`max_retries`](lariat_controller::HandlerOptions::max_retries) gives up. Another handler, and a
+/// reconciler with an [`on_error`](Reconciler::on_error), is called again as after any other failure, and gives up so.
+/// Tripping is logged once, as an error.
 ///
 /// A clone is the same guard with the same budgets: give clones to several reconcilers, and they have them in common;
 /// keep one to look at its [`state`](Self::state) and to [`reset`](Self::reset) it. A method that adds to a guard makes
@@ -44,11 +46,12 @@ use state::{Request, Ruling, State, Ticket};
 /// - It sees the writes of a reconciler's calls, through whatever client of the factory; see
 ///   [`Gate`](lariat_controller::Gate) for what that leaves out.
 /// - Deletions are `delete`, `deletecollection` and evictions. A collection counts as the objects of it that are cached;
-///   of a kind that is not cached it is refused.
+///   where [the cache does not tell](lariat_cache::PendingWrite::objects), it is refused.
 /// - Writes of `status` are not counted and never refused, so a handler can report what is wrong, nor is what is
 ///   [exempt](Self::exempt), nor rehearsals (`dryRun`).
 /// - A write is counted before it is sent, so workers cannot exceed a budget together, and given back if the API server
-///   refused it. One whose end is not known stays counted: no answer, an answer with a 5xx, a call that was dropped.
+///   refused it or was not reached. One whose end is not known stays counted: no answer, an answer with a 5xx, a call
+///   that was dropped.
 ///
 /// What it counted is in memory: a process that starts again starts with unused budgets, and has not tripped.
 ///
@@ -194,7 +197,7 @@ impl<K: View> Reconciler<K> {
 pub(crate) fn paced(error: HandlerError) -> HandlerError {
     let delay = GuardError::find(error.source()).map(GuardError::retry_after);
     match delay.filter(|_| error.is_retryable()) {
-        Some(delay) => error.retry_after(delay),
+        Some(delay) => error.retry_after(delay).held(),
         None => error,
     }
 }

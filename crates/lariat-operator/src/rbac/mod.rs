@@ -39,10 +39,12 @@ impl Operator {
     /// | a cache: reconcilers, handlers, `owns`, `watches`, [`CachedApi`](crate::CachedApi) | list, watch | the kind |
     /// | a cache without contents ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand)) | get | the kind |
     /// | [`Operator::installs`] | create, get, patch, by [`Install`](crate::Install) | definitions, by name |
-    /// | [`Rule::finalizer`] | patch | the kind |
+    /// | [`Rule::finalizer`] | get, patch | the kind |
     /// | [`Rule::status`] | patch | the status of the kind |
-    /// | [`Rule::apply`], [`Reconciler::applies`] | create, delete, patch | the kind that is applied |
+    /// | [`Reconciler::writes_status`], [`Reconciler::report_errors`] | get, and patch | the kind, and its status |
+    /// | [`Rule::apply`], [`Reconciler::applies`] | create, delete, get, list, patch | the kind that is applied |
     /// | [`Rule::owner`], [`Reconciler::applies`] | update | the finalizers of the owner |
+    /// | [`Reconciler::applies`] | patch | the owner |
     /// | [`Rule::events`] | create, patch | Events |
     /// | [`Reconciler::needs`], [`Operator::needs`] | any | anything |
     ///

@@ -1,20 +1,22 @@
 //! Events when things go wrong, and when the operator stops.
 
-use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
+use lariat_cluster::faults::{Action, Refusal, Rule as Fault, StatusCode};
 use lariat_cluster::testing;
-use lariat_operator::{Event, EventApi, EventOptions};
+use lariat_controller::SharedControllerFactory;
+use lariat_operator::{Event, EventApi, EventOptions, Operator, Rule};
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
 use crate::bench::{Bench, SECOND, settle};
 use crate::events_bench::pod_in;
+use crate::program::{self, Program};
 
 fn unavailable() -> Action {
     Action::Refuse(Refusal::new(StatusCode::SERVICE_UNAVAILABLE))
 }
 
-fn on_events(action: Action) -> Rule {
-    Rule::new(action).resource("events")
+fn on_events(action: Action) -> Fault {
+    Fault::new(action).resource("events")
 }
 
 #[tokio::test(start_paused = true)]
@@ -88,6 +90,30 @@ async fn what_is_refused_is_not_tried_again() {
     bench.say("web", "written");
     settle().await;
     assert_eq!(bench.events().await.len(), 1, "the task goes on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_may_not_write_events_is_refused_once_each_and_may_be_allowed_later() {
+    let cluster = program::cluster().await;
+    let client = program::client_of(&cluster, "sesame");
+    let factory = SharedControllerFactory::builder(client).build();
+    let operator = Operator::new("widgeteer", &factory);
+    let recorder = operator.events();
+    let say = |pod| recorder.publish(&pod_in("demo", pod), Event::normal("Made", "x"));
+    say("a");
+    say("b");
+    time::sleep(200 * SECOND).await;
+    let creates = || cluster.journal().count("create", "events");
+    assert_eq!(creates(), 2);
+    let status = recorder.status();
+    assert_eq!((status.sent, status.failed, status.queued), (0, 2, 0));
+    operator.needs(Rule::events());
+    let program = Program { cluster, operator };
+    program.grant().await;
+    let recorder = program.operator.events();
+    recorder.publish(&pod_in("demo", "c"), Event::normal("Made", "x"));
+    settle().await;
+    assert_eq!((recorder.status().sent, recorder.status().failed), (1, 2));
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,17 +1,23 @@
 //! Guards: what they stop, and what they let through.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::StatusCode;
 use k8s_openapi::api::core::v1::{ConfigMap, Event};
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use lariat_cache::{Http2, Selection, from_config};
 use lariat_cluster::faults::{Action, Refusal, Rule};
-use lariat_controller::{Context, HandlerError, HandlerOptions, HandlerResult, Outcome};
-use lariat_operator::{Budget, CachedApi, Guard, GuardError, Reconcile};
+use lariat_controller::{
+    Context, HandlerError, HandlerOptions, HandlerResult, Outcome, SharedControllerFactory,
+};
+use lariat_core::Gvk;
+use lariat_operator::{Budget, CachedApi, Guard, GuardError, Operator, Reconcile};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time;
+use tower::{BoxError, Service};
 
 use crate::bench::{Bench, SECOND, Widget, settle};
 
@@ -397,6 +403,103 @@ async fn a_call_that_is_dropped_while_it_writes_has_used_its_budget() {
     time::sleep(10 * MINUTE).await;
     assert_eq!(bench.cluster.journal().count("delete", "widgets"), 3);
     assert!(guard.state().is_tripped());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_a_guard_is_not_given_up() {
+    let bench = with_widgets(4).await;
+    let guard = Guard::new().deletes(Budget::rate(2, MINUTE));
+    let reconciler = bench.operator.reconciler("reaper", &bench.widgets);
+    let options = HandlerOptions::default().max_retries(1);
+    let reconciler = reconciler.options(options).guard(guard.clone());
+    reconciler.register(reap).unwrap();
+    bench.start().await;
+    time::sleep(30 * MINUTE).await;
+    assert_eq!(left(&bench).await, 2);
+    guard.reset();
+    time::sleep(MINUTE).await;
+    assert_eq!(left(&bench).await, 0);
+}
+
+/// Makes a bench whose factory cannot connect for deletions while a switch is on.
+fn without_connections(bench: Bench, is_down: &Arc<AtomicBool>) -> Bench {
+    let nowhere = kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
+    let nowhere = from_config(nowhere, Http2::PriorKnowledge).expect("it is valid");
+    let (service, is_down) = (bench.cluster.service(), Arc::clone(is_down));
+    let send = move |request: http::Request<kube::client::Body>| {
+        let (mut service, nowhere) = (service.clone(), nowhere.clone());
+        let connects = request.method() != http::Method::DELETE || !is_down.load(Ordering::Relaxed);
+        async move {
+            match connects {
+                true => Service::call(&mut service, request)
+                    .await
+                    .map_err(BoxError::from),
+                false => {
+                    let refused = nowhere.send(request).await;
+                    Err(refused.expect_err("nobody listens there").into())
+                }
+            }
+        }
+    };
+    let client = kube::Client::new(tower::service_fn(send), "default");
+    let factory = SharedControllerFactory::builder(client).build();
+    Bench {
+        operator: Operator::new("widgeteer", &factory),
+        widgets: factory.for_object(),
+        factory,
+        ..bench
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_down_uses_up_no_budget() {
+    let is_down = Arc::new(AtomicBool::new(true));
+    let bench = without_connections(with_widgets(6).await, &is_down);
+    let guard = Guard::new().deletes(Budget::rate(3, 1000 * MINUTE));
+    register_reaper(&bench, "reaper", &guard);
+    bench.start().await;
+    time::sleep(10 * MINUTE).await;
+    let failed = bench.widgets.status().expect("it is used").handlers[0].retries;
+    assert!(failed > 6, "{failed}");
+    assert!(!guard.state().is_tripped(), "{}", guard.state());
+    is_down.store(false, Ordering::Relaxed);
+    time::sleep(30 * MINUTE).await;
+    assert_eq!(left(&bench).await, 3);
+    assert!(guard.state().is_tripped());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_collection_of_which_a_part_is_cached_is_refused() {
+    let bench = Bench::new().await;
+    let config_maps = bench
+        .factory
+        .caches()
+        .for_kind(Gvk::new("", "v1", "ConfigMap"));
+    config_maps.select(Selection::all().with_labels("app=other".parse().unwrap()));
+    let (errors, guard) = (
+        Errors::default(),
+        Guard::new().deletes(Budget::rate(5, MINUTE)),
+    );
+    let noted = errors.clone();
+    run_once(&bench, &guard, move |cx| {
+        let noted = noted.clone();
+        async move {
+            let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
+            let (params, all) = (DeleteParams::default(), ListParams::default());
+            noted.note(api.delete_collection(&params, &all).await.map(drop));
+        }
+    })
+    .await;
+    assert!(config_maps.synced().await);
+    let errors = errors.take();
+    assert_eq!(errors.len(), 1);
+    assert!(
+        errors[0].contains("no cache that is filled holds all of them"),
+        "{errors:?}"
+    );
+    let journal = bench.cluster.journal();
+    assert_eq!(journal.count("deletecollection", "configmaps"), 0);
+    assert!(!guard.state().is_tripped());
 }
 
 #[tokio::test(start_paused = true)]

@@ -9,7 +9,7 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use lariat_cache::WriteVerb;
 use lariat_cluster::testing::{pod, secret};
 use lariat_controller::{HandlerOptions, HandlerResult, Outcome, Predicate};
-use lariat_operator::{Budget, Guard, Operator, Plan, Reconcile};
+use lariat_operator::{Budget, Event, Guard, Operator, Plan, Reconcile};
 use serde_json::json;
 use tokio::time;
 
@@ -110,6 +110,25 @@ async fn nothing_is_written_and_everything_is_told() {
     assert_eq!(operator.take_planned().len(), 7);
     assert!(operator.planned().is_empty());
     assert_eq!(operator.planned().to_string(), "nothing would be written\n");
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_of_reconcilers_are_not_written_and_those_of_the_recorder_are() {
+    let bench = Bench::new().await;
+    bench.create("a", 1).await;
+    let operator = plan(&bench, |cx| async move {
+        cx.event(Event::normal("Scaled", "scaled to 3 pods"));
+        Ok(Outcome::done())
+    });
+    bench.start().await;
+    settle().await;
+    assert_eq!(bench.writes(), (0, 0));
+    let events = operator.events();
+    assert_eq!((events.status().sent, events.status().queued), (0, 0));
+    bench.say("web", "made by hand");
+    settle().await;
+    assert_eq!(bench.writes(), (1, 0));
+    assert!(operator.planned().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

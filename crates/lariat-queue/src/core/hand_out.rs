@@ -46,4 +46,13 @@ pub enum Verdict<P> {
         /// How urgent it is then; none for as urgent as the key was when it was handed out.
         priority: Option<Priority>,
     },
+    /// The lane is tried again, and its failures stay as they are.
+    Held {
+        /// When.
+        after: Duration,
+        /// What travels with it.
+        payload: P,
+        /// How urgent it is then; none for as urgent as the key was when it was handed out.
+        priority: Option<Priority>,
+    },
 }

@@ -256,7 +256,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let (mut judged, mut failed) = (false, false);
         for (lane, verdict) in verdicts {
             judged = true;
-            failed |= matches!(verdict, Verdict::Failed { .. });
+            failed |= matches!(verdict, Verdict::Failed { .. } | Verdict::Held { .. });
             self.judge(slot, lane, verdict, (priority, now));
         }
         if judged && !failed {

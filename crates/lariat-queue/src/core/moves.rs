@@ -132,6 +132,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
                 entry.count_failure(lane);
                 (after, payload, priority, &mut self.counters.retries)
             }
+            Verdict::Held {
+                after,
+                payload,
+                priority,
+            } => (after, payload, priority, &mut self.counters.retries),
         };
         let priority = asked.unwrap_or(priority);
         if self.shutting_down {

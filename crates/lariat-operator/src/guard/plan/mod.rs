@@ -74,10 +74,11 @@ impl Operator {
     /// Makes the operator only plan: from now on, and for good, what its reconcilers write is sent as a rehearsal
     /// (`dryRun=All`) and written down. The API server checks and answers as if it were done, and stores nothing.
     ///
-    /// That holds for the writes of reconcilers' calls through the factory's clients, Events and status among them where
-    /// a reconciler sends those itself. Handlers that are not reconcilers of this operator write as ever, and so does
-    /// what is not in a call: definitions the operator [installs](Operator::installs) are installed. A rehearsal needs the
-    /// permissions of the write. Guards are not asked.
+    /// That holds for the writes of reconcilers' calls through the factory's clients, status among them.
+    /// [`Reconcile::event`](crate::Reconcile::event) writes nothing, and logs the event. Handlers that are not reconcilers
+    /// of this operator write as ever, and so does what is not in a call: writes on tasks a reconciler spawned are **not**
+    /// rehearsed, the [recorder](Operator::events) writes the Events it is given, and definitions the operator
+    /// [installs](Operator::installs) are installed. A rehearsal needs the permissions of the write. Guards are not asked.
     ///
     /// Reconcilers see the answers, but the world stays as it is: what was created is not in the cache, and no change
     /// comes of it, so nothing loops unless a reconciler asks to be called again. A write to an object that is only

@@ -46,6 +46,31 @@ fn only_the_lanes_that_failed_come_again_each_at_its_own_time() {
 }
 
 #[test]
+fn a_lane_that_is_held_comes_again_with_the_failures_it_had() {
+    let mut bench = Bench::new();
+    bench.add("a");
+    let failed = Verdict::Failed {
+        after: SECOND,
+        payload: vec![1],
+        priority: None,
+    };
+    let held = Verdict::Held {
+        after: SECOND,
+        payload: vec![2],
+        priority: None,
+    };
+    let taken = bench.take().unwrap();
+    bench.finish(&taken, &[(lane(1), failed), (lane(2), held.clone())]);
+    for _ in 0..3 {
+        bench.advance(SECOND);
+        let taken = bench.take().unwrap();
+        assert_eq!(taken.failures[..], [(lane(1), 1)]);
+        bench.finish(&taken, &[(lane(1), held.clone())]);
+    }
+    assert_eq!(bench.queue.stats(bench.now).retries, 5);
+}
+
+#[test]
 fn a_change_makes_delayed_lanes_due_at_once() {
     let mut bench = Bench::new();
     bench.add_with('a', Add::after(5 * SECOND).lanes(lane(1)).payload(vec![1]));
