@@ -33,18 +33,7 @@ async fn what_is_wanted_is_created_with_a_reference_to_its_owner() {
     assert_eq!(labels["lariat.dev/operator"], "widgeteer");
     let managers = web.metadata.managed_fields.unwrap();
     assert_eq!(managers[0].manager.as_deref(), Some("widgeteer"));
-    let noted = rig
-        .bench
-        .get("a")
-        .await
-        .unwrap()
-        .metadata
-        .annotations
-        .unwrap();
-    assert_eq!(
-        noted["applied.lariat.dev/widgeteer.things"],
-        "v1/ConfigMap,v1/Service"
-    );
+    assert_eq!(rig.noted().await[0].1, "v1/ConfigMap,v1/Service");
 }
 
 #[tokio::test(start_paused = true)]

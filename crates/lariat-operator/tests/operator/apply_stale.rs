@@ -1,10 +1,10 @@
 //! Sets whose caches are behind, and kinds that are served elsewhere by now.
 
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams};
 use kube::core::{ApiResource, GroupVersionKind};
 use lariat_cluster::faults::{Action as Fault, After, Rule};
-use lariat_operator::Action;
 use serde_json::{Value, json};
 use tokio::time;
 
@@ -56,7 +56,7 @@ async fn what_is_gone_unnoticed_is_created_again() {
     let api = rig.config_maps();
     api.delete("web", &DeleteParams::default()).await.unwrap();
     rig.apply([config("web", "2")]).await;
-    assert_eq!(rig.last().unwrap().count(Action::Created), 1);
+    assert_eq!(rig.calls()[0], "1 created");
     let web = rig.config_map("web").await.unwrap();
     assert_eq!(web.data.unwrap()["key"], "2");
 }
@@ -85,11 +85,25 @@ async fn what_another_process_noted_is_kept() {
     time::sleep(2 * SECOND).await;
     rig.calls();
     let (key, _) = rig.noted().await.remove(0);
+    let web = rig.config_map("web").await.unwrap();
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key",
+        "labels": web.metadata.labels, "ownerReferences": web.metadata.owner_references}});
+    let secrets: Api<Secret> = Api::namespaced(rig.cluster().client(), "default");
+    let (params, patch) = (PatchParams::apply("widgeteer"), Patch::Apply(secret));
+    secrets.patch("key", &params, &patch).await.unwrap();
     let theirs = json!({"metadata": {"annotations": {key: "v1/ConfigMap,v1/Secret"}}});
     rig.bench.merge("a", theirs).await;
+    settle().await;
+    rig.calls();
     rig.apply([config("web", "1"), service("web", 80)]).await;
     assert_eq!(rig.calls()[0], "1 created, 1 unchanged");
-    assert_eq!(rig.noted().await[0].1, "v1/ConfigMap,v1/Secret,v1/Service");
+    rig.kick().await;
+    assert!(
+        secrets.get_opt("key").await.unwrap().is_none(),
+        "it was looked for"
+    );
+    rig.kick().await;
+    assert_eq!(rig.noted().await[0].1, "v1/ConfigMap,v1/Service");
 }
 
 #[tokio::test(start_paused = true)]
