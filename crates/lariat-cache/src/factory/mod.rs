@@ -99,6 +99,15 @@ impl SharedCacheFactory {
         self.informer(gvk.into(), Some(source))
     }
 
+    /// Returns the informer of a kind that somebody asked for before, as an [optional](Informer::optional) use;
+    /// `None` if nobody did, or if it has ended since because nobody used it.
+    #[must_use]
+    pub fn existing(&self, gvk: &Gvk) -> Option<Informer> {
+        let state = self.shared.state.lock();
+        let kind = state.kinds.get(gvk)?;
+        Some(Informer::optional_of(Arc::clone(&kind.core)))
+    }
+
     fn informer(&self, gvk: Gvk, source: Option<Arc<dyn Source>>) -> Informer {
         let shared = &self.shared;
         let mut state = shared.state.lock();

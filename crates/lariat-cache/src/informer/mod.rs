@@ -54,6 +54,11 @@ impl Informer {
         Self { core, user }
     }
 
+    pub(crate) fn optional_of(core: Arc<Core>) -> Self {
+        let user = core.usage.begin(true);
+        Self { core, user }
+    }
+
     /// Returns the kind.
     #[must_use]
     pub fn gvk(&self) -> &Gvk {
@@ -83,10 +88,7 @@ impl Informer {
     /// kind is not served.
     #[must_use]
     pub fn optional(&self) -> Self {
-        Self {
-            core: Arc::clone(&self.core),
-            user: self.core.usage.begin(true),
-        }
+        Self::optional_of(Arc::clone(&self.core))
     }
 
     /// Returns the same informer, as a use of the kind for which starts wait: what a factory gives out is one.

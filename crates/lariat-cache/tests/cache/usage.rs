@@ -55,8 +55,11 @@ async fn who_comes_back_in_time_finds_the_same_watch_and_who_comes_late_a_new_on
     let again = factory.for_kind(config_maps());
     time::sleep(3 * MINUTE).await;
     assert_eq!(cluster.journal().count("watch", "configmaps"), 1);
+    assert!(factory.existing(&config_maps()).is_some());
     drop(again);
     time::sleep(2 * MINUTE).await;
+    assert!(factory.existing(&config_maps()).is_none());
+    assert!(factory.status().is_empty(), "to look does not open it");
     let late = factory.for_kind(config_maps());
     factory.wait_for_sync(MINUTE).await.unwrap();
     assert_eq!(cluster.journal().count("watch", "configmaps"), 2);

@@ -13,10 +13,14 @@ use super::report::Applied;
 /// How many failures an error writes out.
 const WRITTEN: usize = 5;
 
+/// After which time fields that cannot be changed are tried again: somebody may have deleted the object.
+const IMMUTABLE_RETRIED: Duration = Duration::from_secs(300);
+
 /// Objects of a set that could not be applied or pruned; all others were.
 ///
 /// Returned from a reconciler with `?` it is tried again, after as long as the API server asked to wait if it did, unless
-/// [that cannot help](Self::is_terminal).
+/// [that cannot help](Self::is_terminal). If all that is wrong is fields that cannot be changed, that is after five
+/// minutes.
 pub struct ApplyError {
     set: String,
     failures: Vec<ObjectFailure>,
@@ -81,6 +85,15 @@ pub enum ObjectError {
         /// The set.
         set: String,
     },
+    /// A set of another owner has it, which may be gone. It is not adopted.
+    #[error(
+        "it belongs to a set of another owner, whose uid is {uid:?}; delete it, or take its label \
+         \"lariat.dev/owner-uid\" away if that owner is gone"
+    )]
+    OfAnotherOwner {
+        /// The uid of the owner.
+        uid: String,
+    },
     /// It exists and nobody says that the owner made it.
     #[error(
         "it exists and is not this owner's; delete it, choose another name, or let the set adopt it (`Apply::adopts`)"
@@ -89,7 +102,7 @@ pub enum ObjectError {
     /// It is being deleted, and will be applied once it is gone.
     #[error("it is being deleted; it is applied again once it is gone")]
     Deleting,
-    /// It changed each time it was about to be deleted.
+    /// It changed when it was about to be deleted.
     #[error("it changes faster than it can be deleted")]
     Changing,
     /// Others manage fields that are to be changed, and the set does not [force](super::Apply::force).
@@ -157,7 +170,10 @@ fn conflicts_text(conflicts: &[FieldConflict]) -> String {
 }
 
 impl ObjectError {
-    /// Returns whether trying again cannot help: something has to be changed first.
+    /// Returns whether trying again cannot help: what is wanted has to be changed first.
+    ///
+    /// What the API server finds invalid or immutable may be accepted later, because a definition, a quota or the object
+    /// itself changes.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         matches!(
@@ -166,8 +182,6 @@ impl ObjectError {
                 | Self::Duplicate
                 | Self::NoNamespace
                 | Self::CannotOwn { .. }
-                | Self::Immutable { .. }
-                | Self::Invalid { .. }
                 | Self::OwnerGone
         )
     }
@@ -178,7 +192,10 @@ impl ObjectError {
     pub fn is_in_the_way(&self) -> bool {
         matches!(
             self,
-            Self::Controlled { .. } | Self::OfAnotherSet { .. } | Self::NotOurs
+            Self::Controlled { .. }
+                | Self::OfAnotherSet { .. }
+                | Self::OfAnotherOwner { .. }
+                | Self::NotOurs
         )
     }
 
@@ -252,7 +269,11 @@ fn advice(failures: &[ObjectFailure]) -> Option<Box<dyn Error + Send + Sync>> {
         return Some(Terminal::because("trying again does not help").into());
     }
     let delays = failures.iter();
-    let delay = delays.filter_map(|each| each.error.retry_after()).max()?;
+    let asked = delays.filter_map(|each| each.error.retry_after()).max();
+    let mut errors = failures.iter().map(|failure| &failure.error);
+    let is_patient =
+        |error: &ObjectError| error.is_terminal() || matches!(error, ObjectError::Immutable { .. });
+    let delay = asked.or(errors.all(is_patient).then_some(IMMUTABLE_RETRIED))?;
     Some(RetryAfter::new(delay).into())
 }
 

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::error::ObjectError;
-use super::marks::label_value;
+use super::marks::with_hash;
 use super::resolve::Target;
 use super::send::Endpoint;
 use super::set::Run;
@@ -18,23 +18,49 @@ use super::set::Run;
 /// Before the name of operator and set in the key of the annotation.
 const PREFIX: &str = "applied.lariat.dev/";
 
+/// What a state of the owner notes.
+#[derive(Default)]
+struct Note {
+    kinds: BTreeSet<Gvk>,
+    /// Whether some of it is noted under a former name of the set.
+    is_former: bool,
+    /// The version of the state.
+    version: String,
+}
+
 impl Run<'_> {
-    /// Returns the kinds that are noted on the owner, in its newest state.
+    /// Returns the kinds that are noted on the owner, in its newest cached state.
     pub(super) fn known_kinds(&self) -> BTreeSet<Gvk> {
-        let Some(json) = self.owner_now().json().map(|json| json.into_owned()) else {
-            return BTreeSet::new();
-        };
-        let annotations = annotations(&json);
+        self.cached_note().kinds
+    }
+
+    fn cached_note(&self) -> Note {
+        let owner = self.owner_now();
+        let json = owner.json();
+        self.read_note(json.as_deref().unwrap_or_default())
+    }
+
+    fn read_note(&self, json: &[u8]) -> Note {
+        let Metadata {
+            annotations,
+            resource_version,
+            ..
+        } = metadata(json);
+        let annotations = annotations.unwrap_or_default();
         let keys = self.annotation_keys();
         let noted = keys.iter().filter_map(|key| annotations.get(key)?.as_str());
         let kinds = noted.flat_map(|text| text.split(','));
-        kinds.filter_map(|kind| kind.parse().ok()).collect()
+        Note {
+            kinds: kinds.filter_map(|kind| kind.parse().ok()).collect(),
+            is_former: keys.iter().skip(1).any(|key| annotations.contains_key(key)),
+            version: resource_version,
+        }
     }
 
     /// Returns the newest cached state of the owner: an earlier call of the same reconcile may have annotated it.
     fn owner_now(&self) -> Arc<CachedObject> {
         let owner = &self.set.owner;
-        let informer = self.caches.get(&self.set.owner_gvk);
+        let informer = self.informer(&self.set.owner_gvk);
         let cached = informer.and_then(|informer| informer.store().get(owner.key()));
         let cached = cached.filter(|cached| cached.uid() == owner.uid());
         cached.unwrap_or_else(|| Arc::clone(owner))
@@ -45,32 +71,34 @@ impl Run<'_> {
         let marks = &self.set.marks;
         let sets = std::iter::once(&marks.set).chain(&marks.former);
         let key = |set: &String| {
-            format!(
-                "{PREFIX}{}",
-                label_value(&format!("{}.{set}", marks.operator))
-            )
+            let operator = &marks.operator;
+            // Both names may have dots, and read the same together with others.
+            let value = with_hash(&format!("{operator}.{set}"), &format!("{operator}\0{set}"));
+            format!("{PREFIX}{value}")
         };
         sets.map(key).collect()
     }
 
-    /// Notes kinds that are new, before any object of them exists.
-    pub(super) async fn note_kinds(
-        &self,
-        known: &BTreeSet<Gvk>,
-        targets: &[Target],
-    ) -> Result<(), ObjectError> {
+    /// Notes kinds that are new, before any object of them exists, and moves what is noted under former names.
+    pub(super) async fn note_kinds(&self, targets: &[Target]) -> Result<(), ObjectError> {
         let wanted: BTreeSet<Gvk> = targets.iter().map(|each| each.gvk().clone()).collect();
-        if !self.set.options.annotates || wanted.is_subset(known) {
-            return Ok(());
-        }
-        let all = known.union(&wanted).cloned().collect();
-        match self.annotate(&all).await {
-            Err(error) if Self::may_be_gone(&error) => match self.is_owner_there().await {
-                Ok(false) => Err(ObjectError::OwnerGone),
-                _ => Err(error),
-            },
+        match self.add_kinds(self.cached_note(), &wanted).await {
+            // Another call or process may have noted others since.
+            Err(error) if Self::may_be_gone(&error) => {
+                let note = self.live_note().await?.ok_or(ObjectError::OwnerGone)?;
+                self.add_kinds(note, &wanted).await
+            }
             result => result,
         }
+    }
+
+    async fn add_kinds(&self, note: Note, wanted: &BTreeSet<Gvk>) -> Result<(), ObjectError> {
+        let is_noted = wanted.is_subset(&note.kinds) && !note.is_former;
+        if !self.set.options.annotates || is_noted {
+            return Ok(());
+        }
+        let all = note.kinds.union(wanted).cloned().collect();
+        self.annotate(&all, &note.version).await
     }
 
     /// Takes kinds away of which nothing is left. If that fails, the next call does it.
@@ -78,13 +106,18 @@ impl Run<'_> {
         if !self.set.options.annotates || known.is_subset(left) {
             return;
         }
-        if let Err(error) = self.annotate(left).await {
+        let now = self.cached_note();
+        // What somebody else has noted since was not looked through.
+        let others = now.kinds.difference(known).cloned();
+        let left = left.iter().cloned().chain(others).collect();
+        if let Err(error) = self.annotate(&left, &now.version).await {
             let (gvk, key) = (&self.set.owner_gvk, self.set.owner.key());
             tracing::debug!(%gvk, %key, %error, "kinds of which nothing is left stay noted");
         }
     }
 
-    async fn annotate(&self, kinds: &BTreeSet<Gvk>) -> Result<(), ObjectError> {
+    /// Writes kinds to the owner, if it has not changed since they were read.
+    async fn annotate(&self, kinds: &BTreeSet<Gvk>, version: &str) -> Result<(), ObjectError> {
         let text = |gvk: &Gvk| format!("{}/{}", gvk.api_version(), gvk.kind());
         let kinds: Vec<String> = kinds.iter().map(text).collect();
         let mut values = Map::new();
@@ -98,7 +131,8 @@ impl Run<'_> {
         }
         // The uid makes sure that it is this owner and no other of the same name.
         let uid = self.set.owner.uid().to_string();
-        let patch = json!({"metadata": {"uid": uid, "annotations": values}});
+        let metadata = json!({"uid": uid, "resourceVersion": version, "annotations": values});
+        let patch = json!({"metadata": metadata});
         let clients = self.set.shared.caches.clients();
         let resource = clients.for_kind(&self.set.owner_gvk).resource().await?;
         let key = self.set.owner.key();
@@ -110,27 +144,32 @@ impl Run<'_> {
         endpoint.merge(key.name(), &patch, &params).await
     }
 
-    async fn is_owner_there(&self) -> Result<bool, ObjectError> {
+    /// Asks the API server what the owner notes; `None` if it is gone, or another.
+    async fn live_note(&self) -> Result<Option<Note>, ObjectError> {
         let clients = self.set.shared.caches.clients();
         let resource = clients.for_kind(&self.set.owner_gvk).resource().await?;
         let key = self.set.owner.key();
         let endpoint = Endpoint::new(&self.set.client, &resource, key);
-        let uid = endpoint.metadata(key.name()).await?.map(|meta| meta.uid);
-        Ok(uid.is_some_and(|uid| uid == self.set.owner.uid().to_string()))
+        let json = endpoint.get(key.name()).await?.unwrap_or_default();
+        let is_owner = metadata(json.as_bytes()).uid == self.set.owner.uid().to_string();
+        Ok(is_owner.then(|| self.read_note(json.as_bytes())))
     }
 }
 
-fn annotations(json: &[u8]) -> Map<String, Value> {
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Metadata {
+    uid: String,
+    resource_version: String,
+    annotations: Option<Map<String, Value>>,
+}
+
+fn metadata(json: &[u8]) -> Metadata {
     #[derive(Default, Deserialize)]
     #[serde(default)]
     struct Object {
         metadata: Metadata,
     }
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Metadata {
-        annotations: Option<Map<String, Value>>,
-    }
     let object: Object = serde_json::from_slice(json).unwrap_or_default();
-    object.metadata.annotations.unwrap_or_default()
+    object.metadata
 }

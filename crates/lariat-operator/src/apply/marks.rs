@@ -63,7 +63,8 @@ impl Marks {
             return Membership::None;
         };
         if *owner != self.owner_uid {
-            return Membership::OfAnotherOwner;
+            let uid = owner.clone();
+            return Membership::OfAnotherOwner { uid };
         }
         if *operator == self.operator && self.sets().any(|name| name == set) {
             return Membership::Ours;
@@ -80,7 +81,7 @@ impl Marks {
 pub(super) enum Membership {
     None,
     Ours,
-    OfAnotherOwner,
+    OfAnotherOwner { uid: String },
     OfAnotherSet { operator: String, set: String },
 }
 
@@ -122,7 +123,12 @@ pub(super) fn label_value(name: &str) -> String {
     if !name.is_empty() && Labels::check_value(name).is_ok() {
         return name.to_owned();
     }
-    let hash = format!("{:016x}", fnv(name));
+    with_hash(name, name)
+}
+
+/// Makes a value of a label of what is left of a name and a hash.
+pub(super) fn with_hash(name: &str, hashed: &str) -> String {
+    let hash = format!("{:016x}", fnv(hashed));
     let keep = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let kept = name.chars().map(|c| if keep(c) { c } else { '-' });
     let kept: String = kept.take(LONGEST - hash.len() - 1).collect();
@@ -155,6 +161,12 @@ mod tests {
         }
         assert_ne!(label_value("a/b"), label_value("a:b"));
         assert_eq!(label_value("a/b"), "a-b-e620c3190468cf61");
+    }
+
+    #[test]
+    fn a_hash_keeps_names_apart_that_read_the_same() {
+        assert_eq!(with_hash("a.b.c", "a\0b.c"), "a.b.c-3f6446fc845b6b35");
+        assert_ne!(with_hash("a.b.c", "a\0b.c"), with_hash("a.b.c", "a.b\0c"));
     }
 
     #[test]

@@ -2,17 +2,26 @@
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
 
-use lariat_cache::CachedObject;
-use lariat_core::{Gvk, ObjectKey, ResourceVersion, Uid};
+use lariat_cache::{CachedObject, MapperError, RestMapper};
+use lariat_core::{Gvk, ObjectKey, ResourceKind, ResourceVersion, Uid};
 use parking_lot::Mutex;
 use serde_json::Value;
+use tokio::sync::Mutex as AsyncMutex;
+use tokio::time::Instant;
 
 /// The memory of an operator. It is as large as the sets of the owners that exist.
 #[derive(Default)]
 pub(crate) struct Memory {
     owners: Mutex<HashMap<(Gvk, ObjectKey), OfOwner>>,
+    /// What the API server served when it was asked last.
+    served: AsyncMutex<Option<(Instant, Arc<[ResourceKind]>)>>,
 }
+
+/// How long what the API server serves is believed, so that kinds which are gone for good are not looked for in each call.
+const SERVED_BELIEVED: Duration = Duration::from_secs(30);
 
 struct OfOwner {
     uid: Uid,
@@ -31,7 +40,8 @@ struct Entry {
 /// Hashes of an object without what changes with each write.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Content {
-    /// The metadata, of an object with a generation, which grows with all that is neither metadata nor status.
+    /// The metadata, of an object with a generation, which grows with what is neither metadata nor status. There are
+    /// kinds for which it does not, so it counts only if there is nothing else to compare.
     metadata: Option<u64>,
     /// The object without its status.
     whole: Option<u64>,
@@ -51,6 +61,22 @@ impl Memory {
         if !owners.is_empty() {
             owners.remove(&(gvk.clone(), key.clone()));
         }
+    }
+
+    /// Returns the kinds the API server serves, which it is not asked for more often than every half a minute.
+    pub(super) async fn survey(
+        &self,
+        mapper: &RestMapper,
+    ) -> Result<Arc<[ResourceKind]>, MapperError> {
+        let mut served = self.served.lock().await;
+        if let Some((at, kinds)) = &*served
+            && at.elapsed() < SERVED_BELIEVED
+        {
+            return Ok(Arc::clone(kinds));
+        }
+        let kinds: Arc<[ResourceKind]> = mapper.survey().await?.kinds.into();
+        *served = Some((Instant::now(), Arc::clone(&kinds)));
+        Ok(kinds)
     }
 
     /// Returns how many objects are remembered.
@@ -133,6 +159,11 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
+/// Returns whether two states of an object differ in nothing but the status.
+pub(super) fn is_same(a: &str, b: &str) -> bool {
+    Content::of(a.as_bytes()).is_same(Content::of(b.as_bytes()))
+}
+
 impl Content {
     fn of_cached(object: &CachedObject) -> Self {
         let Some(json) = object.json() else {
@@ -168,8 +199,10 @@ impl Content {
     }
 
     fn is_same(self, other: Self) -> bool {
-        let same = |a: Option<u64>, b| a.is_some() && a == b;
-        same(self.metadata, other.metadata) || same(self.whole, other.whole)
+        match (self.whole, other.whole) {
+            (Some(whole), Some(other)) => whole == other,
+            _ => self.metadata.is_some() && self.metadata == other.metadata,
+        }
     }
 }
 
@@ -217,6 +250,29 @@ mod tests {
             ..place
         };
         assert!(!place.is_as_applied(&id, 7, &object(&pod("u", "6", "one", "Running"))));
+    }
+
+    #[test]
+    fn a_generation_that_stays_does_not_hide_drift() {
+        let class = |value: i64| {
+            json!({"apiVersion": "v1", "kind": "Pod", "value": value,
+                "metadata": {"name": "a", "uid": "u", "generation": 1}})
+        };
+        let remembered = Content::of(class(1).to_string().as_bytes());
+        assert!(Content::of_cached(&object(&class(1))).is_same(remembered));
+        assert!(!Content::of_cached(&object(&class(2))).is_same(remembered));
+        let metadata_only = |value| Content {
+            whole: None,
+            ..Content::of_cached(&object(&class(value)))
+        };
+        assert!(metadata_only(1).is_same(remembered));
+        let mut newer = class(1);
+        newer["metadata"]["generation"] = json!(2);
+        let newer = Content {
+            whole: None,
+            ..Content::of_cached(&object(&newer))
+        };
+        assert!(!newer.is_same(remembered));
     }
 
     #[test]

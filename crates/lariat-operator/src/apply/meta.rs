@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use kube::api::Preconditions;
 use lariat_core::{OwnerRef, ResourceVersion, Uid};
 use serde::Deserialize;
 
@@ -84,6 +85,14 @@ where
 }
 
 impl Meta {
+    /// Returns the precondition of a write that is meant for this very state.
+    pub(super) fn state(self) -> Preconditions {
+        Preconditions {
+            uid: Some(self.uid),
+            resource_version: Some(self.resource_version),
+        }
+    }
+
     /// Returns whether a manager has applied the object.
     pub(super) fn is_applied_by(&self, name: &str) -> bool {
         let mut managers = self.managed_fields.iter();

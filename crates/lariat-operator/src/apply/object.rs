@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
-use kube::api::{PatchParams, Preconditions};
+use kube::api::PatchParams;
 use lariat_cache::{CachedObject, Informer};
 use lariat_core::{Gvk, ResourceVersion, Uid};
+use serde_json::{Value, json};
 
 use super::error::{ObjectError, ObjectFailure};
 use super::marks::Membership;
+use super::memory;
 use super::meta::{Existing, Partial};
 use super::report::{Action, Applied};
 use super::resolve::Target;
@@ -24,6 +26,12 @@ struct Look {
     existing: Option<Existing>,
     /// The state a cache shows.
     cached: Option<Arc<CachedObject>>,
+}
+
+/// What the API server answered to what was applied.
+struct Answer {
+    version: ResourceVersion,
+    json: String,
 }
 
 /// Runs futures, a few at a time; returns what they answer, in order.
@@ -51,8 +59,23 @@ impl Run<'_> {
         }
     }
 
+    /// Applies an object. What is refused because something else is there than what was looked at, is looked at once
+    /// more: a cache may be behind, and somebody may have been faster.
     async fn apply_object(&self, target: &Target) -> Result<Action, ObjectError> {
-        let Look { existing, cached } = self.look(target).await?;
+        let look = self.look(target).await?;
+        let was_absent = look.existing.is_none();
+        match self.apply_to(look, target).await {
+            Err(error) if error.is_outdated() => {}
+            Err(ObjectError::Conflicts { .. }) if was_absent => {}
+            result => return result,
+        }
+        let look = self.look_live(target).await?;
+        self.apply_to(look, target).await
+    }
+
+    /// Applies an object to what is there.
+    async fn apply_to(&self, look: Look, target: &Target) -> Result<Action, ObjectError> {
+        let Look { existing, cached } = look;
         let id = target.id();
         let is_as_applied = || {
             let place = self.set.place();
@@ -65,30 +88,65 @@ impl Run<'_> {
                 return Ok(Action::Unchanged);
             }
         }
-        match (self.send(target).await, existing) {
+        match (self.send(target, existing.as_ref()).await, existing) {
             (Ok(_), None) => Ok(Action::Created),
-            (Ok(version), Some(before)) if version == before.version => Ok(Action::Unchanged),
+            (Ok(answer), Some(_)) if self.is_planning() => self.planned(target, &answer).await,
+            (Ok(answer), Some(before)) if answer.version == before.version => Ok(Action::Unchanged),
             // Somebody wrote the status meanwhile; what was applied was there before.
             (Ok(_), Some(_)) if is_as_applied() => Ok(Action::Unchanged),
             (Ok(_), Some(_)) => Ok(Action::Changed),
-            (Err(ObjectError::Immutable { .. }), Some(before)) if self.replaces(&before) => {
-                self.replace(target, &before.uid).await
+            (Err(error @ ObjectError::Immutable { .. }), Some(before))
+                if self.replaces(&before) =>
+            {
+                self.replace(target, &before.uid, error).await
             }
             (Err(error), _) => Err(error),
         }
     }
 
-    /// Applies an object and remembers the answer; returns the version.
-    async fn send(&self, target: &Target) -> Result<ResourceVersion, ObjectError> {
+    /// Applies an object to what exists, and remembers the answer.
+    async fn send(
+        &self,
+        target: &Target,
+        existing: Option<&Existing>,
+    ) -> Result<Answer, ObjectError> {
         let (endpoint, name) = (self.endpoint(target), target.key.name());
-        let params = self.params();
-        let answer = endpoint.apply(name, &target.object, &params).await?;
-        let Partial { metadata } = parse("apply", &answer)?;
-        let uid = Uid::new(&metadata.uid);
+        let json = match existing {
+            // For this very object: another of its name has not been looked at, and may be anybody's.
+            Some(existing) => {
+                let object = with_uid(target.object.clone(), &existing.uid);
+                endpoint.apply(name, &object, &self.params()).await?
+            }
+            // Whoever has created it meanwhile keeps the fields.
+            None => {
+                let params = PatchParams::apply(&self.set.shared.name);
+                endpoint.apply(name, &target.object, &params).await?
+            }
+        };
+        let Partial { metadata } = parse("apply", &json)?;
         let version = ResourceVersion::new(&metadata.resource_version);
-        let place = self.set.place();
-        place.remember(&target.id(), target.hash, (&uid, &version, &answer));
-        Ok(version)
+        // What was only rehearsed is not so.
+        if !self.is_planning() {
+            let uid = Uid::new(&metadata.uid);
+            let place = self.set.place();
+            place.remember(&target.id(), target.hash, (&uid, &version, &json));
+        }
+        Ok(Answer { version, json })
+    }
+
+    /// Returns whether the operator only plans, so that what is sent is rehearsed.
+    fn is_planning(&self) -> bool {
+        self.set.shared.plan.get().is_some()
+    }
+
+    /// Returns what would have happened to an object: rehearsals leave the version as it is.
+    async fn planned(&self, target: &Target, answer: &Answer) -> Result<Action, ObjectError> {
+        let now = self.endpoint(target).get(target.key.name()).await?;
+        let is_same = now.is_some_and(|now| memory::is_same(&now, &answer.json));
+        Ok(match is_same {
+            true => Action::Unchanged,
+            false => Action::Changed,
+        })
     }
 
     pub(super) fn params(&self) -> PatchParams {
@@ -103,15 +161,21 @@ impl Run<'_> {
         Endpoint::new(&self.set.client, &target.resource, &target.key)
     }
 
-    /// Looks into the cache, if the object would be there, else asks the API server.
+    /// Looks into the cache, if the object would be there, else asks the API server. So it does for what the cache does
+    /// not have: caches are behind, and what is missing is applied on the word of the API server only.
     async fn look(&self, target: &Target) -> Result<Look, ObjectError> {
-        if let Some(informer) = self.cache_of(target.gvk(), target.key.namespace()) {
-            let cached = informer.store().get(&target.key);
-            return Ok(Look {
-                existing: cached.as_deref().map(Existing::from),
-                cached,
-            });
+        let informer = self.cache_of(target.gvk(), target.key.namespace());
+        let cached = informer.and_then(|informer| informer.store().get(&target.key));
+        match cached {
+            Some(cached) => Ok(Look {
+                existing: Some(Existing::from(&*cached)),
+                cached: Some(cached),
+            }),
+            None => self.look_live(target).await,
         }
+    }
+
+    async fn look_live(&self, target: &Target) -> Result<Look, ObjectError> {
         let meta = self.endpoint(target).metadata(target.key.name()).await?;
         Ok(Look {
             existing: meta.as_ref().map(Existing::from),
@@ -120,8 +184,8 @@ impl Run<'_> {
     }
 
     /// Returns the cache of a kind, if it holds all objects of a namespace, or of all for `None`.
-    pub(super) fn cache_of(&self, gvk: &Gvk, namespace: Option<&str>) -> Option<&Informer> {
-        let informer = self.caches.get(gvk)?;
+    pub(super) fn cache_of(&self, gvk: &Gvk, namespace: Option<&str>) -> Option<Informer> {
+        let informer = self.informer(gvk)?;
         let selection = informer.selection();
         let namespaces = selection.namespaces();
         let covered = match namespace {
@@ -147,8 +211,12 @@ impl Run<'_> {
             Membership::OfAnotherSet { operator, set } => {
                 return Err(ObjectError::OfAnotherSet { operator, set });
             }
+            // A copy may have labels of another owner's object; the reference to the controller is the better witness.
+            Membership::OfAnotherOwner { uid } if !is_ours => {
+                return Err(ObjectError::OfAnotherOwner { uid });
+            }
             Membership::Ours => is_ours = true,
-            Membership::None | Membership::OfAnotherOwner => {}
+            Membership::None | Membership::OfAnotherOwner { .. } => {}
         }
         match existing.is_deleting {
             _ if !is_ours && !self.set.options.adopts => Err(ObjectError::NotOurs),
@@ -164,18 +232,43 @@ impl Run<'_> {
         self.set.options.immutable == Immutable::Replace && is_member
     }
 
-    async fn replace(&self, target: &Target, uid: &Uid) -> Result<Action, ObjectError> {
+    /// Deletes an object, if it is the set's as for pruning, and creates it again; else that it cannot be changed is the
+    /// error.
+    async fn replace(
+        &self,
+        target: &Target,
+        uid: &Uid,
+        why: ObjectError,
+    ) -> Result<Action, ObjectError> {
         let endpoint = self.endpoint(target);
         let name = target.key.name();
-        let state = Preconditions {
-            uid: Some(uid.to_string()),
-            resource_version: None,
-        };
-        endpoint.delete(name, state).await?;
+        if let Some(meta) = endpoint.metadata(name).await? {
+            if !self.may_delete(target.gvk(), &target.key, &meta) {
+                return Err(why);
+            }
+            if meta.deletion_timestamp.is_some() {
+                return Err(ObjectError::Deleting);
+            }
+            let is_the_same = meta.uid == uid.to_string();
+            if !is_the_same || !endpoint.delete(name, meta.state()).await? {
+                return Err(ObjectError::Changing);
+            }
+            if self.is_planning() {
+                return Ok(Action::Replaced);
+            }
+        }
         if endpoint.metadata(name).await?.is_some() {
             return Err(ObjectError::Deleting);
         }
-        self.send(target).await?;
+        self.send(target, None).await?;
         Ok(Action::Replaced)
     }
+}
+
+/// Adds the uid of the object that is meant. It is no field that is applied, and nobody manages it.
+fn with_uid(mut object: Value, uid: &Uid) -> Value {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.insert("uid".to_owned(), json!(uid.to_string()));
+    }
+    object
 }

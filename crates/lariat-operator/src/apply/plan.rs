@@ -11,7 +11,7 @@ use super::error::{ObjectError, ObjectFailure};
 use super::meta::{Existing, Partial};
 use super::object::bounded;
 use super::resolve::Target;
-use super::send::parse;
+use super::send::{is_secret, parse};
 use super::set::Run;
 use crate::diff::{Diff, FieldChange};
 
@@ -200,8 +200,7 @@ impl Run<'_> {
             return Ok((PlannedAction::Create, Diff::default()));
         };
         let (before, after) = (parse("get", &before)?, parse("apply", &after)?);
-        let gvk = target.gvk();
-        let is_secret = gvk.group().is_empty() && gvk.kind() == "Secret";
+        let is_secret = is_secret(target.gvk());
         let (before, after) = (without_status(before), without_status(after));
         let diff = Diff::of(&before, &after, is_secret);
         let action = match diff.changes.is_empty() {

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
-use kube::api::Preconditions;
 use lariat_cache::Query;
 use lariat_core::{Gvk, LabelSelector, ObjectKey, ResourceKind, Scope};
 
@@ -33,6 +32,8 @@ pub(super) struct Surplus {
 pub(super) struct Surplusses {
     pub(super) objects: Vec<Surplus>,
     pub(super) failures: Vec<ObjectFailure>,
+    /// Kinds of which it is not known whether there is anything, since they are not served.
+    pub(super) unserved: BTreeSet<Gvk>,
 }
 
 impl Run<'_> {
@@ -46,8 +47,11 @@ impl Run<'_> {
         let Surplusses {
             objects,
             mut failures,
+            unserved,
         } = self.surplus(known, targets).await;
         let mut left: BTreeSet<Gvk> = targets.iter().map(|each| each.gvk().clone()).collect();
+        // They may be served again, and have objects then.
+        left.extend(unserved.into_iter().filter(|gvk| known.contains(gvk)));
         let same_rank = |a: &Surplus, b: &Surplus| rank(a.resource.gvk()) == rank(b.resource.gvk());
         for group in objects.chunk_by(same_rank) {
             let calls = group.iter().map(|each| self.prune_object(each).boxed());
@@ -73,7 +77,8 @@ impl Run<'_> {
         let wanted: BTreeSet<_> = targets.iter().map(Target::identity).collect();
         let mut surplus = Surplusses::default();
         for gvk in self.kinds_to_prune(known, targets) {
-            match self.members(&gvk).await {
+            let is_leaving = known.contains(&gvk) && !targets.iter().any(|each| *each.gvk() == gvk);
+            match self.members(&gvk, is_leaving).await {
                 Ok(members) => {
                     let is_surplus = |each: &Surplus| {
                         !wanted.contains(&identity(each.resource.gvk(), &each.key))
@@ -82,9 +87,10 @@ impl Run<'_> {
                         .objects
                         .extend(members.into_iter().filter(is_surplus));
                 }
-                // There are no objects of a kind that is not served.
-                Err(ObjectError::Mapper(error)) if error.is_unknown() => {}
-                Err(error) if error.has_code(404) => {}
+                // No object of the kind can be reached, and so none can be deleted.
+                Err(error) if is_unserved(&error) => {
+                    surplus.unserved.insert(gvk);
+                }
                 Err(error) => {
                     let key = None;
                     surplus.failures.push(ObjectFailure { gvk, key, error });
@@ -107,10 +113,35 @@ impl Run<'_> {
         kinds
     }
 
-    /// Returns the objects of a kind that have the labels of the set.
-    async fn members(&self, gvk: &Gvk) -> Result<Vec<Surplus>, ObjectError> {
-        let client = self.set.shared.caches.clients().for_kind(gvk);
-        let resource = client.resource().await?;
+    /// Returns the objects of a kind that have the labels of the set. That a cache has none is not enough for a kind
+    /// that would be forgotten then. If the version is not served any more, another shows the same objects.
+    async fn members(&self, gvk: &Gvk, is_leaving: bool) -> Result<Vec<Surplus>, ObjectError> {
+        let clients = self.set.shared.caches.clients();
+        let members = match clients.for_kind(gvk).resource().await {
+            Ok(resource) => self.members_of(resource, is_leaving).await,
+            Err(error) => Err(error.into()),
+        };
+        let error = match members {
+            Err(error) if is_unserved(&error) => error,
+            members => return members,
+        };
+        let kinds = self.set.shared.sets.survey(clients.mapper()).await?;
+        let is_it = |kind: &&ResourceKind| {
+            let other = kind.gvk();
+            other.group() == gvk.group() && other.kind() == gvk.kind() && other != gvk
+        };
+        match kinds.iter().find(is_it) {
+            Some(resource) => self.members_of(resource.clone(), is_leaving).await,
+            None => Err(error),
+        }
+    }
+
+    async fn members_of(
+        &self,
+        resource: ResourceKind,
+        is_leaving: bool,
+    ) -> Result<Vec<Surplus>, ObjectError> {
+        let gvk = resource.gvk();
         let owned = self.set.options.owned && resource.scope() == Scope::Namespaced;
         let namespace = self.set.owner.key().namespace().filter(|_| owned);
         let selector = self.set.marks.selector();
@@ -124,7 +155,9 @@ impl Run<'_> {
                 key: key.clone(),
                 meta: None,
             };
-            return Ok(members.iter().map(|each| surplus(each.key())).collect());
+            if !members.is_empty() || !is_leaving {
+                return Ok(members.iter().map(|each| surplus(each.key())).collect());
+            }
         }
         let endpoint = Endpoint {
             client: &self.set.client,
@@ -143,25 +176,20 @@ impl Run<'_> {
     /// Deletes an object, if it is the set's; returns whether it was.
     async fn prune_object(&self, surplus: &Surplus) -> Result<bool, ObjectError> {
         let endpoint = Endpoint::new(&self.set.client, &surplus.resource, &surplus.key);
-        let name = surplus.key.name();
+        let (gvk, name) = (surplus.resource.gvk(), surplus.key.name());
         let mut told = surplus.meta.clone();
         for _ in 0..TRIES {
             let meta = match told.take() {
                 Some(meta) => Some(meta),
                 None => endpoint.metadata(name).await?,
             };
-            let Some(meta) = meta.filter(|meta| self.may_delete(surplus, meta)) else {
+            let Some(meta) = meta.filter(|meta| self.may_delete(gvk, &surplus.key, meta)) else {
                 return Ok(false);
             };
             if meta.deletion_timestamp.is_some() {
                 return Ok(true);
             }
-            // The very state that was looked at.
-            let state = Preconditions {
-                uid: Some(meta.uid),
-                resource_version: Some(meta.resource_version),
-            };
-            if endpoint.delete(name, state).await? {
+            if endpoint.delete(name, meta.state()).await? {
                 return Ok(true);
             }
         }
@@ -170,15 +198,14 @@ impl Run<'_> {
 
     /// Returns whether an object is the set's: by its labels, by its controller, and because this operator applied
     /// it. Copies of objects have the labels of the original.
-    pub(super) fn may_delete(&self, surplus: &Surplus, meta: &Meta) -> bool {
+    pub(super) fn may_delete(&self, gvk: &Gvk, key: &ObjectKey, meta: &Meta) -> bool {
         let is_member = self.set.marks.read(&Found::from(meta)) == Membership::Ours;
         let controller = Existing::from(meta).controller;
         let owner = self.set.owner.uid();
         let is_of_others = controller.is_some_and(|(_, uid)| uid != *owner);
         let is_ours = is_member && !is_of_others && meta.is_applied_by(&self.set.shared.name);
         if !is_ours {
-            let (gvk, key) = (surplus.resource.gvk(), &surplus.key);
-            tracing::debug!(%gvk, %key, "not pruned: it has the labels of the set, but was not applied by it");
+            tracing::debug!(%gvk, %key, "not deleted: it has the labels of the set, but was not applied by it");
         }
         is_ours
     }
@@ -192,6 +219,14 @@ impl Run<'_> {
                 endpoint.metadata(surplus.key.name()).await?
             }
         };
-        Ok(meta.is_some_and(|meta| self.may_delete(surplus, &meta)))
+        let gvk = surplus.resource.gvk();
+        Ok(meta.is_some_and(|meta| self.may_delete(gvk, &surplus.key, &meta)))
+    }
+}
+
+fn is_unserved(error: &ObjectError) -> bool {
+    match error {
+        ObjectError::Mapper(error) => error.is_unknown(),
+        error => error.has_code(404),
     }
 }

@@ -78,6 +78,9 @@ impl Applied {
 
     /// Returns whether nothing is left of the set: none is wanted, and none is still being deleted. A finalizer that
     /// applied an empty set is done then.
+    ///
+    /// Of a kind the API server says it does not serve, in any version, nothing can be left: its objects went with its
+    /// definition. The kind stays noted on the owner. A server of a group that does not answer is an error instead.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.objects.is_empty()

@@ -2,8 +2,9 @@
 
 use kube::Client;
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Preconditions};
+use kube::core::response::StatusCause;
 use kube::core::{Request, Status, request};
-use lariat_core::{ObjectKey, ResourceKind};
+use lariat_core::{Gvk, ObjectKey, ResourceKind};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -121,6 +122,7 @@ impl<'a> Endpoint<'a> {
             let source = Box::new(error);
             return ObjectError::Refused { verb, source };
         };
+        let is_secret = is_secret(self.resource.gvk());
         if has_cause(status, "NamespaceTerminating") {
             return ObjectError::NamespaceTerminating;
         }
@@ -128,29 +130,45 @@ impl<'a> Endpoint<'a> {
         if status.code == 409 && !conflicts.is_empty() {
             return ObjectError::Conflicts { conflicts };
         }
-        if verb == "apply" && status.code == 422 {
-            return self.invalid(status);
+        if verb == "apply" && status.code == 422 && !is_of_another_uid(status) {
+            return invalid(status, is_secret);
         }
-        let source = Box::new(error);
+        let source = Box::new(match is_secret {
+            true => kube::Error::Api(Box::new(without_words(status))),
+            false => error,
+        });
         ObjectError::Refused { verb, source }
     }
+}
 
-    fn invalid(&self, status: &Status) -> ObjectError {
-        let fields = immutable_fields(status);
-        if !fields.is_empty() {
-            return ObjectError::Immutable { fields };
-        }
-        let gvk = self.resource.gvk();
-        let causes = status.details.iter().flat_map(|details| &details.causes);
-        // The words of the API server quote values.
-        let why = if gvk.group().is_empty() && gvk.kind() == "Secret" {
-            let fields: Vec<&str> = causes.map(|cause| &*cause.field).collect();
-            fields.join(", ")
-        } else {
-            status.message.clone()
-        };
-        ObjectError::Invalid { why }
+fn invalid(status: &Status, is_secret: bool) -> ObjectError {
+    let fields = immutable_fields(status);
+    if !fields.is_empty() {
+        return ObjectError::Immutable { fields };
     }
+    let why = if is_secret {
+        let fields: Vec<&str> = causes(status).map(|cause| &*cause.field).collect();
+        fields.join(", ")
+    } else {
+        status.message.clone()
+    };
+    ObjectError::Invalid { why }
+}
+
+/// Leaves out what the API server says of a Secret: its words, and those of webhooks, may quote values.
+fn without_words(status: &Status) -> Status {
+    let mut status = status.clone();
+    "what the API server says is left out, since it may quote the Secret"
+        .clone_into(&mut status.message);
+    let details = status.details.iter_mut();
+    for cause in details.flat_map(|details| &mut details.causes) {
+        cause.message.clear();
+    }
+    status
+}
+
+pub(super) fn is_secret(gvk: &Gvk) -> bool {
+    gvk.group().is_empty() && gvk.kind() == "Secret"
 }
 
 impl ObjectError {
@@ -160,6 +178,28 @@ impl ObjectError {
         };
         matches!(&**source, kube::Error::Api(status) if status.code == code)
     }
+
+    /// Returns whether a write was refused because the object is not the one that was looked at any more: it has
+    /// another uid or version, or is gone.
+    pub(super) fn is_outdated(&self) -> bool {
+        let Self::Refused { source, .. } = self else {
+            return false;
+        };
+        let kube::Error::Api(status) = &**source else {
+            return false;
+        };
+        status.code == 409 || is_of_another_uid(status)
+    }
+}
+
+/// Returns whether an object has another uid than what was applied names: the API server takes that for an attempt to
+/// change the uid.
+fn is_of_another_uid(status: &Status) -> bool {
+    status.code == 422 && causes(status).any(|cause| cause.field == "metadata.uid")
+}
+
+fn causes(status: &Status) -> impl Iterator<Item = &StatusCause> {
+    status.details.iter().flat_map(|details| &details.causes)
 }
 
 fn found(answer: Result<String, ObjectError>) -> Result<Option<String>, ObjectError> {
@@ -176,35 +216,104 @@ pub(super) fn parse<T: DeserializeOwned>(verb: &'static str, text: &str) -> Resu
 }
 
 fn has_cause(status: &Status, reason: &str) -> bool {
-    let mut causes = status.details.iter().flat_map(|details| &details.causes);
-    causes.any(|cause| cause.reason == reason)
+    causes(status).any(|cause| cause.reason == reason)
 }
 
 fn conflicts(status: &Status) -> Vec<FieldConflict> {
-    let causes = status.details.iter().flat_map(|details| &details.causes);
-    let conflicts = causes.filter(|cause| cause.reason == "FieldManagerConflict");
-    let read = |cause: &kube::core::response::StatusCause| FieldConflict {
+    let conflicts = causes(status).filter(|cause| cause.reason == "FieldManagerConflict");
+    let read = |cause: &StatusCause| FieldConflict {
         field: cause.field.clone(),
         manager: cause.message.clone(),
     };
     conflicts.map(read).collect()
 }
 
-/// Returns the fields a refusal calls immutable. There is no code for it, only words, and these are those of the
-/// kinds of Kubernetes; definitions of others say what they like, mostly "immutable".
+/// Returns the fields a refusal calls immutable; none if it is also about something else, because then even a new object
+/// would be refused.
 fn immutable_fields(status: &Status) -> Vec<String> {
-    const WORDS: [&str; 5] = [
+    if !causes(status).all(is_immutable) {
+        return Vec::new();
+    }
+    causes(status).map(|cause| cause.field.clone()).collect()
+}
+
+/// Returns whether the API server says that a field cannot be changed. There is no code for it, only words, and these
+/// are those of the kinds of Kubernetes; definitions of others say what they like, mostly "immutable".
+fn is_immutable(cause: &StatusCause) -> bool {
+    const WORDS: [&str; 6] = [
         "immutable",
         "may not be changed",
         "may not change",
         "cannot be changed",
+        "cannot change",
         "updates to",
     ];
-    let causes = status.details.iter().flat_map(|details| &details.causes);
-    let said = causes.filter(|cause| {
-        // The words of a required field or a wrong type are about something else.
-        let may_be = matches!(&*cause.reason, "FieldValueInvalid" | "FieldValueForbidden");
-        may_be && WORDS.iter().any(|words| cause.message.contains(words))
-    });
-    said.map(|cause| cause.field.clone()).collect()
+    // The words of a required field or a wrong type are about something else.
+    let may_be = matches!(&*cause.reason, "FieldValueInvalid" | "FieldValueForbidden");
+    let said = own_words(&cause.message);
+    may_be && WORDS.iter().any(|words| said.contains(words))
+}
+
+/// Returns what is said of a field without the value, which comes before and could say anything, and without what is
+/// shown on further lines.
+fn own_words(message: &str) -> &str {
+    let line = message.lines().next().unwrap_or_default();
+    line.rsplit_once(": ").map_or(line, |(_, said)| said)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn refusal(causes: &[(&str, &str, &str)]) -> Status {
+        let cause = |(reason, field, message): &(&str, &str, &str)| json!({"reason": reason, "field": field, "message": message});
+        let causes: Vec<Value> = causes.iter().map(cause).collect();
+        serde_json::from_value(
+            json!({"status": "Failure", "code": 422, "details": {"causes": causes}}),
+        )
+        .unwrap()
+    }
+
+    const SELECTOR: (&str, &str, &str) = (
+        "FieldValueInvalid",
+        "spec.selector",
+        "Invalid value: {\"matchLabels\":{\"app\":\"b\"}}: field is immutable",
+    );
+
+    #[test]
+    fn words_of_the_kinds_of_kubernetes_are_known() {
+        let claim = "Forbidden: spec is immutable after creation except resources.requests\n  core.Spec{\n- x: 1,";
+        let pod = "Forbidden: pod updates may not change fields other than `spec.tolerations`\n  core.PodSpec{A: 1}";
+        let set =
+            "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden";
+        let role = "Invalid value: {\"kind\":\"Role\"}: cannot change roleRef";
+        for (reason, message) in [
+            ("FieldValueForbidden", claim),
+            ("FieldValueForbidden", pod),
+            ("FieldValueForbidden", set),
+            ("FieldValueInvalid", role),
+        ] {
+            let fields = immutable_fields(&refusal(&[(reason, "spec", message)]));
+            assert_eq!(fields, ["spec"], "{message}");
+        }
+        assert_eq!(immutable_fields(&refusal(&[SELECTOR])), ["spec.selector"]);
+    }
+
+    #[test]
+    fn what_would_be_refused_anew_is_not_only_immutable() {
+        let port = (
+            "FieldValueInvalid",
+            "spec.port",
+            "Invalid value: 700000: must be between 1 and 65535",
+        );
+        assert_eq!(immutable_fields(&refusal(&[SELECTOR, port])).len(), 0);
+        let quoted = (
+            "FieldValueInvalid",
+            "spec.image",
+            "Invalid value: \"registry/immutable-app\": must be known",
+        );
+        assert_eq!(immutable_fields(&refusal(&[quoted])).len(), 0);
+        assert_eq!(immutable_fields(&refusal(&[])).len(), 0);
+    }
 }

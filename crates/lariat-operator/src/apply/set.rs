@@ -7,6 +7,7 @@ use kube::Client;
 use lariat_cache::{CachedObject, Informer, Phase, View};
 use lariat_controller::SharedController;
 use lariat_core::{Gvk, ObjectKey};
+use parking_lot::Mutex;
 
 use super::desired::Desired;
 use super::error::{ApplyError, ObjectError, ObjectFailure};
@@ -86,7 +87,8 @@ impl Apply {
     }
 
     /// Sets whether objects that exist, and that nobody controls, become the set's (default: no, they are errors:
-    /// [`ObjectError::NotOurs`]). They will be deleted like all others, by pruning or with the owner.
+    /// [`ObjectError::NotOurs`]). They will be deleted like all others, by pruning or with the owner. What a set of another
+    /// owner has is an error all the same.
     pub fn adopts(mut self, adopts: bool) -> Self {
         self.options.adopts = adopts;
         self
@@ -109,7 +111,11 @@ impl Apply {
     /// or in none.
     ///
     /// The garbage collector does not know about them: give the owner a finalizer that applies an empty set, and is
-    /// done when that [is gone](Applied::is_gone).
+    /// done when that [is gone](Applied::is_gone). An owner that is made anew under the same name does not take over what
+    /// the old one left behind: that is [`ObjectError::OfAnotherOwner`].
+    ///
+    /// Nor does [`owns`](crate::Reconciler::owns) notice when somebody changes or deletes such an object, since it goes
+    /// by the reference; that is mended by the next call, whatever it is for.
     pub fn without_owner(mut self) -> Self {
         self.options.owned = false;
         self
@@ -181,23 +187,27 @@ impl std::fmt::Debug for Apply {
 /// One call: what the options say, and which caches can be looked into.
 pub(super) struct Run<'a> {
     pub(super) set: &'a Apply,
-    /// The caches there are, filled. None is opened.
-    pub(super) caches: BTreeMap<Gvk, Informer>,
+    /// The caches that were asked for, of kinds that have one which is filled. None is opened.
+    caches: Mutex<BTreeMap<Gvk, Option<Informer>>>,
 }
 
 impl<'a> Run<'a> {
     fn new(set: &'a Apply) -> Self {
-        let caches = &set.shared.caches;
-        let filled = caches.status().into_iter();
-        let filled = filled.filter(|kind| kind.phase == Phase::Synced);
-        let informer = |gvk: Gvk| {
-            let informer = caches.for_kind(&gvk).optional();
-            (gvk, informer)
-        };
-        Self {
-            set,
-            caches: filled.map(|kind| informer(kind.gvk)).collect(),
+        let caches = Mutex::default();
+        Self { set, caches }
+    }
+
+    /// Returns the cache of a kind, if there is one and it is filled. To ask is to use it: kinds that have nothing to do
+    /// with the set are not asked for, so that those which nobody uses end.
+    pub(super) fn informer(&self, gvk: &Gvk) -> Option<Informer> {
+        let mut caches = self.caches.lock();
+        if let Some(informer) = caches.get(gvk) {
+            return informer.clone();
         }
+        let informer = self.set.shared.caches.existing(gvk);
+        let informer = informer.filter(|informer| informer.status().phase == Phase::Synced);
+        caches.insert(gvk.clone(), informer.clone());
+        informer
     }
 
     async fn run(&self, desired: Desired) -> Result<Applied, ApplyError> {
@@ -205,7 +215,7 @@ impl<'a> Run<'a> {
         let mut applied = Applied::default();
         let wanted: BTreeSet<(Gvk, ObjectKey)> = targets.iter().map(|each| each.id()).collect();
         let kinds = self.known_kinds();
-        match self.note_kinds(&kinds, &targets).await {
+        match self.note_kinds(&targets).await {
             Ok(()) => self.apply_all(&targets, &mut applied, &mut failures).await,
             Err(error) => {
                 let (gvk, key) = (&self.set.owner_gvk, self.set.owner.key());

@@ -56,6 +56,10 @@ impl<K: View> Call<K> {
         if let (Some(finalizer), Some(last)) = (&self.setup.finalizer, cx.last()) {
             finalizer.forget(last.uid());
         }
+        // Whatever comes of telling that it is gone.
+        if cx.last().is_some() || cx.raw().is_none() {
+            self.setup.shared.sets.forget(cx.gvk(), cx.key());
+        }
         // Before the object that may live under the same name by now.
         let gone = self.gone(&cx).await;
         let result = match gone {

@@ -3,14 +3,10 @@
 use kube::api::{Api, Patch, PatchParams};
 use lariat_operator::{Action, Apply, Immutable, PlannedAction};
 use serde_json::{Value, json};
+use tokio::time;
 
-use crate::apply_rig::{Rig, config, service};
-use crate::bench::settle;
-
-fn in_default(mut object: Value) -> Value {
-    object["metadata"]["namespace"] = json!("default");
-    object
-}
+use crate::apply_rig::{Rig, config, in_default, service};
+use crate::bench::{SECOND, settle};
 
 #[tokio::test(start_paused = true)]
 async fn what_another_owner_controls_is_not_stolen() {
@@ -174,12 +170,15 @@ async fn what_cannot_be_changed_is_reported_or_replaced() {
     rig.calls();
     rig.apply([fixed("2")]).await;
     let error = rig.last().unwrap_err();
-    assert!(error.is_terminal());
+    assert!(!error.is_terminal(), "somebody may delete it");
     assert!(
         error.to_string().contains("cannot be changed differ: data"),
         "{error}"
     );
-    assert_eq!(rig.calls().len(), 0, "it is not tried again");
+    time::sleep(250 * SECOND).await;
+    assert_eq!(rig.calls().len(), 0, "it is not tried again soon");
+    time::sleep(100 * SECOND).await;
+    assert_eq!(rig.calls().len(), 1);
     rig.setup(|set| set.on_immutable(Immutable::Replace));
     let plan = rig.plan([fixed("2")]).await;
     assert_eq!(plan.count(PlannedAction::Replace), 1, "{plan}");
@@ -189,6 +188,69 @@ async fn what_cannot_be_changed_is_reported_or_replaced() {
         "2"
     );
     assert_eq!(rig.cluster().journal().count("delete", "configmaps"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_binding_to_another_role_is_replaced() {
+    let rig = Rig::watching().await;
+    rig.setup(|set| set.on_immutable(Immutable::Replace));
+    let binding = |role: &str| {
+        json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": {"name": "web"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": role}})
+    };
+    rig.want([binding("one")]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    rig.calls();
+    rig.apply([binding("two")]).await;
+    assert_eq!(rig.last().unwrap().count(Action::Replaced), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_set_did_not_apply_is_not_deleted_to_be_replaced() {
+    let rig = Rig::watching().await;
+    rig.want([config("web", "1")]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    let web = rig.config_map("web").await.unwrap();
+    let mut copy = fixed("theirs");
+    copy["metadata"] = json!({"name": "copy", "namespace": "default", "labels": web.metadata.labels,
+        "ownerReferences": web.metadata.owner_references});
+    rig.setup(|set| set.on_immutable(Immutable::Replace));
+    let mut wanted = fixed("ours");
+    wanted["metadata"]["name"] = json!("copy");
+    rig.create(copy).await;
+    rig.apply([config("web", "1"), wanted]).await;
+    let error = rig.failure();
+    assert!(
+        error.contains("default/copy: fields that cannot be changed differ"),
+        "{error}"
+    );
+    let copy = rig.config_map("copy").await.unwrap();
+    assert_eq!(copy.data.unwrap()["key"], "theirs");
+    assert_eq!(rig.cluster().journal().count("delete", "configmaps"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_set_of_another_owner_has_is_not_adopted() {
+    let rig = Rig::watching().await;
+    let mut theirs = in_default(config("web", "theirs"));
+    theirs["metadata"]["labels"] = json!({"lariat.dev/owner-uid": "somebody", "lariat.dev/operator": "widgeteer",
+        "lariat.dev/set": "things"});
+    rig.create(theirs).await;
+    rig.setup(|set| set.adopts(true));
+    rig.want([config("web", "1")]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    let error = rig.last().unwrap_err();
+    assert!(error.failures()[0].error.is_in_the_way());
+    let text = error.to_string();
+    assert!(
+        text.contains("another owner, whose uid is \"somebody\""),
+        "{text}"
+    );
+    let web = rig.config_map("web").await.unwrap();
+    assert_eq!(web.data.unwrap()["key"], "theirs");
 }
 
 #[tokio::test(start_paused = true)]

@@ -11,10 +11,10 @@ use lariat_operator::{Applied, Apply, ApplyError, Desired, Operator, Reconcile, 
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Widget, settle};
+use crate::bench::{Bench, Widget, hang_watches, settle};
 
 type Setup = dyn Fn(Apply) -> Apply + Send + Sync;
-type Call = Result<Applied, ApplyError>;
+type Call = Result<Applied, Arc<ApplyError>>;
 
 /// The part of a rig the reconciler has too.
 #[derive(Clone)]
@@ -44,6 +44,15 @@ impl Rig {
     pub(crate) async fn blind() -> Self {
         let rig = Self::new(Bench::new().await);
         rig.register(&rig.bench.operator, &rig.bench.factory, false);
+        rig.bench.start().await;
+        rig
+    }
+
+    /// As [`watching`](Self::watching), but a watch tells nothing any more after a second, so that its cache falls behind.
+    pub(crate) async fn falling_behind(plural: &str) -> Self {
+        let rig = Self::new(Bench::new().await);
+        hang_watches(&rig.bench, plural);
+        rig.register(&rig.bench.operator, &rig.bench.factory, true);
         rig.bench.start().await;
         rig
     }
@@ -82,15 +91,10 @@ impl Rig {
                     state.plans.lock().get_or_insert_default().push(plan);
                     return Ok(Outcome::done());
                 }
-                let result = set.apply(desired).await;
-                let terminal = result.as_ref().is_err_and(ApplyError::is_terminal);
-                let text = result.as_ref().err().map(ToString::to_string);
-                state.calls.lock().push(result);
-                match text {
-                    Some(text) if terminal => Err(lariat_controller::HandlerError::terminal(text)),
-                    Some(text) => Err(text.into()),
-                    None => Ok(Outcome::done()),
-                }
+                let result = set.apply(desired).await.map_err(Arc::new);
+                state.calls.lock().push(result.clone());
+                result?;
+                Ok(Outcome::done())
             }
         });
         registered.expect("registered");
@@ -170,6 +174,16 @@ impl Rig {
         count("patch") + count("create") + count("update") + count("delete")
     }
 
+    /// Returns what is noted on the Widget: the key, and the kinds.
+    pub(crate) async fn noted(&self) -> Vec<(String, String)> {
+        let widget = self.bench.get("a").await.expect("there");
+        let annotations = widget.metadata.annotations.unwrap_or_default();
+        let noted = annotations.into_iter();
+        noted
+            .filter(|(key, _)| key.starts_with("applied.lariat.dev/"))
+            .collect()
+    }
+
     pub(crate) fn cluster(&self) -> &Cluster {
         &self.bench.cluster
     }
@@ -201,6 +215,12 @@ impl Rig {
         let created = api.create(&PostParams::default(), &object).await;
         created.expect("created");
     }
+}
+
+/// Returns an object as somebody else writes it, who has to say in which namespace.
+pub(crate) fn in_default(mut object: Value) -> Value {
+    object["metadata"]["namespace"] = json!("default");
+    object
 }
 
 /// Returns a ConfigMap with one value.

@@ -33,18 +33,7 @@ async fn what_is_wanted_is_created_with_a_reference_to_its_owner() {
     assert_eq!(labels["lariat.dev/operator"], "widgeteer");
     let managers = web.metadata.managed_fields.unwrap();
     assert_eq!(managers[0].manager.as_deref(), Some("widgeteer"));
-    let noted = rig
-        .bench
-        .get("a")
-        .await
-        .unwrap()
-        .metadata
-        .annotations
-        .unwrap();
-    assert_eq!(
-        noted["applied.lariat.dev/widgeteer.things"],
-        "v1/ConfigMap,v1/Service"
-    );
+    assert_eq!(rig.noted().await[0].1, "v1/ConfigMap,v1/Service");
 }
 
 #[tokio::test(start_paused = true)]
@@ -198,15 +187,15 @@ async fn another_process_prunes_what_an_earlier_one_applied() {
         assert_eq!(calls[0], "1 unchanged, 1 pruned", "{watches}");
         assert!(rig.config_map("one").await.is_none());
         rig.kick().await;
-        let noted = rig
-            .bench
-            .get("a")
-            .await
-            .unwrap()
-            .metadata
-            .annotations
-            .unwrap();
-        assert_eq!(noted["applied.lariat.dev/widgeteer.things"], "v1/Service");
+        let noted = rig.noted().await;
+        let [(key, kinds)] = noted.as_slice() else {
+            panic!("{noted:?}");
+        };
+        assert!(
+            key.starts_with("applied.lariat.dev/widgeteer.things-"),
+            "{key}"
+        );
+        assert_eq!(kinds, "v1/Service");
         rig.apply([]).await;
         rig.kick().await;
         assert!(rig.last().unwrap().is_gone());
@@ -244,22 +233,59 @@ async fn a_set_under_a_new_name_takes_over_what_the_old_one_had() {
     assert!(error.contains("belongs to the set \"things\""), "{error}");
     rig.setup(|set| set.formerly("things"));
     rig.kick().await;
-    settle().await;
     assert!(rig.config_map("two").await.is_none());
     let one = rig.config_map("one").await.unwrap();
     assert_eq!(one.metadata.labels.unwrap()["lariat.dev/set"], "better");
-    let noted = rig
-        .bench
-        .get("a")
-        .await
-        .unwrap()
-        .metadata
-        .annotations
-        .unwrap();
+    let noted = rig.noted().await;
+    assert_eq!(noted.len(), 1, "{noted:?}");
     assert!(
-        noted.contains_key("applied.lariat.dev/widgeteer.better"),
+        noted[0]
+            .0
+            .starts_with("applied.lariat.dev/widgeteer.better-"),
         "{noted:?}"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_note_of_a_former_name_moves_though_no_kind_is_new() {
+    let mut rig = Rig::watching().await;
+    rig.want([config("one", "1")]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    rig.setup(|set| set.formerly("things"));
+    rig.rename("better");
+    rig.kick().await;
+    let noted = rig.noted().await;
+    assert_eq!(noted.len(), 1, "{noted:?}");
+    assert!(
+        noted[0]
+            .0
+            .starts_with("applied.lariat.dev/widgeteer.better-"),
+        "{noted:?}"
+    );
+    // The former name can be left out from now on.
+    rig.setup(|set| set);
+    rig.want([]);
+    rig.restart(true).await;
+    assert!(rig.config_map("one").await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_nobody_uses_ends_though_sets_are_applied() {
+    let rig = Rig::watching().await;
+    rig.want([config("one", "1")]);
+    rig.bench.create("a", 1).await;
+    let caches = rig.bench.factory.caches();
+    let pods = lariat_core::Gvk::new("", "v1", "Pod");
+    let used = caches.for_kind(&pods);
+    assert!(used.synced().await);
+    drop(used);
+    for _ in 0..60 {
+        rig.kick().await;
+        time::sleep(10 * SECOND).await;
+    }
+    assert!(caches.existing(&pods).is_none());
+    assert_eq!(rig.last().unwrap().count(Action::Unchanged), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,6 +6,7 @@ mod apply_claims;
 mod apply_faults;
 mod apply_rig;
 mod apply_sets;
+mod apply_stale;
 mod cached_api;
 mod crd_faults;
 mod crds;

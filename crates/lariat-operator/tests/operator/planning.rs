@@ -9,7 +9,8 @@ use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use lariat_cache::WriteVerb;
 use lariat_cluster::testing::{pod, secret};
 use lariat_controller::{HandlerOptions, HandlerResult, Outcome, Predicate};
-use lariat_operator::{Budget, Event, Guard, Operator, Plan, Reconcile};
+use lariat_operator::{Budget, Desired, Event, Guard, Operator, Plan, Reconcile};
+use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time;
 
@@ -343,4 +344,45 @@ async fn what_comes_up_again_is_told_once_and_counted() {
     assert_eq!(plan.len(), 1, "{plan}");
     assert_eq!(plan.iter().next().unwrap().times(), 2);
     assert!(plan.to_string().contains("default/x, 2 times\n"), "{plan}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_is_only_planned_is_planned_again() {
+    let bench = Bench::new().await;
+    let config_maps = bench.factory.for_object::<ConfigMap>();
+    let value = Arc::new(AtomicUsize::new(1));
+    let told: Arc<Mutex<Vec<String>>> = Arc::default();
+    let (wanted, notes) = (Arc::clone(&value), Arc::clone(&told));
+    let applies = move |cx: Reconcile<Widget>| {
+        let (value, notes) = (wanted.load(Ordering::Relaxed), Arc::clone(&notes));
+        async move {
+            let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"},
+                "data": {"value": value.to_string()}});
+            let applied = cx.apply(Desired::new().with_value(object)).await?;
+            notes.lock().push(applied.to_string());
+            Ok(Outcome::done())
+        }
+    };
+    let reconciler = bench.operator.reconciler("applies", &bench.widgets);
+    let reconciler = reconciler.owns(&config_maps);
+    reconciler.register(applies).unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    let operator = bench.operator.clone().plan_only();
+    value.store(2, Ordering::Relaxed);
+    told.lock().clear();
+    for _ in 0..2 {
+        bench.widgets.enqueue(&crate::bench::key("a"));
+        settle().await;
+        let plan = operator.take_planned();
+        assert_eq!(plan.len(), 1, "{plan}");
+        assert!(plan.to_string().contains("→ \"2\""), "{plan}");
+    }
+    assert_eq!(*told.lock(), ["1 changed", "1 changed"]);
+    value.store(1, Ordering::Relaxed);
+    bench.widgets.enqueue(&crate::bench::key("a"));
+    settle().await;
+    assert!(operator.take_planned().is_empty());
+    assert_eq!(told.lock().last().unwrap(), "1 unchanged");
 }
