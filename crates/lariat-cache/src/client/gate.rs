@@ -192,8 +192,9 @@ impl PendingWrite<'_> {
     /// Returns how many objects are written: one, or of a collection as many as are cached with its namespace and
     /// labels. A field selector is not looked at, so it may be fewer.
     ///
-    /// `None` if the cache does not tell: there is none, it is not filled or not kept up to date by now, it is restricted
-    /// to [some](crate::Selection) labels, fields or other namespaces, or it is read from a source of the caller's.
+    /// `None` if the cache does not tell: there is none, it is not filled or not kept up to date by now, it is
+    /// restricted to [some](crate::Selection) labels, fields or other namespaces, or it is read from a source of the
+    /// caller's.
     #[must_use]
     pub fn objects(&self) -> Option<usize> {
         if self.verb() != WriteVerb::DeleteCollection {

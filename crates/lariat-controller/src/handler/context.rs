@@ -130,9 +130,10 @@ impl<K: View> Context<K> {
     ///
     /// A call that is still running when the grace period is over is dropped at its next await.
     ///
-    /// A factory that starts again does not call handlers for objects that did not change meanwhile. Work that a handler
-    /// leaves behind and ties to this token ends with the stop and does not come back by itself: a handler that has such
-    /// work asks to be called again, by [`Outcome::requeue_after`](crate::Outcome::requeue_after), and begins it anew.
+    /// A factory that starts again does not call handlers for objects that did not change meanwhile. Work that a
+    /// handler leaves behind and ties to this token ends with the stop and does not come back by itself: a handler that
+    /// has such work asks to be called again, by [`Outcome::requeue_after`](crate::Outcome::requeue_after), and begins
+    /// it anew.
     #[must_use]
     pub fn stopping(&self) -> &CancellationToken {
         self.call.stopping()

@@ -98,8 +98,8 @@ impl HandlerError {
     }
 
     /// Makes it a failure that is not counted among those in a row: they stay as many as they were, so however often it
-    /// comes, [`max_retries`](crate::HandlerOptions::max_retries) does not give up over it. It is logged, and counted in
-    /// the totals, as ever.
+    /// comes, [`max_retries`](crate::HandlerOptions::max_retries) does not give up over it. It is logged, and counted
+    /// in the totals, as ever.
     ///
     /// Use it with [`retry_after`](Self::retry_after) where the handler was not to blame and somebody has to act first.
     #[must_use]

@@ -35,9 +35,9 @@ use state::{Request, Ruling, State, Ticket};
 /// It is for the day on which a handler is wrong: a selector that matches everything, a cache that shows nothing. A
 /// write that is refused is not sent, and fails with a [`GuardError`]. A reconciler that fails so is called again every
 /// minute, or when the guard [resets itself](Self::reset_after), as often as it takes: that is not counted among the
-/// failures after which [`max_retries`](lariat_controller::HandlerOptions::max_retries) gives up. Another handler, and a
-/// reconciler with an [`on_error`](Reconciler::on_error), is called again as after any other failure, and gives up so.
-/// Tripping is logged once, as an error.
+/// failures after which [`max_retries`](lariat_controller::HandlerOptions::max_retries) gives up. Another handler, and
+/// a reconciler with an [`on_error`](Reconciler::on_error), is called again as after any other failure, and gives up
+/// so. Tripping is logged once, as an error.
 ///
 /// A clone is the same guard with the same budgets: give clones to several reconcilers, and they have them in common;
 /// keep one to look at its [`state`](Self::state) and to [`reset`](Self::reset) it. A method that adds to a guard makes

@@ -75,10 +75,11 @@ impl Operator {
     /// (`dryRun=All`) and written down. The API server checks and answers as if it were done, and stores nothing.
     ///
     /// That holds for the writes of reconcilers' calls through the factory's clients, status among them.
-    /// [`Reconcile::event`](crate::Reconcile::event) writes nothing, and logs the event. Handlers that are not reconcilers
-    /// of this operator write as ever, and so does what is not in a call: writes on tasks a reconciler spawned are **not**
-    /// rehearsed, the [recorder](Operator::events) writes the Events it is given, and definitions the operator
-    /// [installs](Operator::installs) are installed. A rehearsal needs the permissions of the write. Guards are not asked.
+    /// [`Reconcile::event`](crate::Reconcile::event) writes nothing, and logs the event. Handlers that are not
+    /// reconcilers of this operator write as ever, and so does what is not in a call: writes on tasks a reconciler
+    /// spawned are **not** rehearsed, the [recorder](Operator::events) writes the Events it is given, and definitions
+    /// the operator [installs](Operator::installs) are installed. A rehearsal needs the permissions of the write.
+    /// Guards are not asked.
     ///
     /// Reconcilers see the answers, but the world stays as it is: what was created is not in the cache, and no change
     /// comes of it, so nothing loops unless a reconciler asks to be called again. A write to an object that is only
