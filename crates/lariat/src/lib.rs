@@ -17,8 +17,9 @@
 //! }
 //! ```
 //!
-//! Begin with [`SharedControllerFactory`]; it gives out a [`SharedController`] per kind, to which
-//! handlers are registered. [`Context`] is what a handler is told, [`Outcome`] what it answers.
+//! For operators begin with [`Operator`] and [`operator`](mod@operator): reconcilers, finalizers, status, sets of
+//! objects that are applied, Events. For handlers begin with [`SharedControllerFactory`]; it gives out a
+//! [`SharedController`] per kind, to which handlers are registered. [`Context`] is what a handler is told, [`Outcome`] what it answers.
 //!
 //! | feature | adds |
 //! |---|---|
@@ -45,6 +46,30 @@ pub use lariat_cache::{
 };
 
 /// What operators are made of: reconcilers, finalizers, status, apply, Events.
+///
+/// ```no_run
+/// use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+/// use lariat::prelude::*;
+/// use serde_json::json;
+///
+/// /// Every Deployment gets a ConfigMap with its name, which goes with it.
+/// async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
+///     let name = cx.key().name();
+///     let config = json!({
+///         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"of": name},
+///     });
+///     cx.apply(Desired::new().with_value(config)).await?;
+///     Ok(Outcome::done())
+/// }
+///
+/// # async fn example() -> anyhow::Result<()> {
+/// let factory = SharedControllerFactory::builder(lariat::connect().await?).build();
+/// let operator = Operator::new("names", &factory);
+/// let (deployments, configs) = (factory.for_object::<Deployment>(), factory.for_object::<ConfigMap>());
+/// operator.reconciler("names", &deployments).owns(&configs).register(reconcile)?;
+/// operator.run(5, lariat::termination()).await?;
+/// # Ok(()) }
+/// ```
 pub mod operator {
     pub use lariat_operator::*;
 }
@@ -97,6 +122,7 @@ pub mod prelude {
     };
     pub use kube::Client;
     pub use kube::api::DynamicObject;
+    pub use lariat_operator::{Desired, Event};
 }
 
 /// Compiles the programs in the README.

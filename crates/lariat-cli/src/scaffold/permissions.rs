@@ -50,7 +50,7 @@ fn operator(client: Client, options: &Options) -> Result<Operator> {
         .reconciler(&kind.singular(), &objects)
         .owns(&deployments)
         .applies(&deployments)
-        .report_errors("Ready")
+        .report_errors("Synced")
         .register(|_| async { Ok(Outcome::done()) })?;
     Ok(operator)
 }

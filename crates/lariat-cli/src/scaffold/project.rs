@@ -16,8 +16,8 @@ const TEMPLATES: &[(&str, &str)] = templates![
     "Dockerfile",
     "README.md",
     "deploy/crd.yaml",
-    "deploy/example.yaml",
     "deploy/operator.yaml",
+    "example.yaml",
     "src/api.rs",
     "src/lib.rs",
     "src/main.rs",
@@ -77,7 +77,7 @@ impl Project {
             "{folder} is an operator for {{{{kind}}}} ({{{{group}}}}/v1alpha1)\n\n  \
              cd {folder}\n  \
              cargo test          # on a cluster of its own, in memory\n  \
-             cargo run           # on the cluster of your kubeconfig\n"
+             cargo run           # on the cluster of your kubeconfig, or of `lariat cluster --simulate-workloads`\n"
         ))
     }
 }

@@ -121,6 +121,7 @@ async fn ensure(
         change: DefinitionChange::Unchanged,
         patched: None,
         waiting: "the API server was not asked yet".to_owned(),
+        told: false,
     };
     let limit = options.timeout;
     let Ok(result) = time::timeout(limit, task.run()).await else {
@@ -146,6 +147,8 @@ struct Task<'a> {
     patched: Option<Vec<String>>,
     /// What is missing, for the error.
     waiting: String,
+    /// Whether it was logged that it is waited for.
+    told: bool,
 }
 
 /// What a look leads to.
@@ -170,7 +173,15 @@ impl Task<'_> {
                     });
                 }
                 Ok(Next::Look) => continue,
-                Ok(Next::Wait(missing)) | Err(Failure::Again(missing)) => self.waiting = missing,
+                Ok(Next::Wait(missing)) | Err(Failure::Again(missing)) => {
+                    // What takes a moment is not worth a line.
+                    if pause >= PAUSES.1 && !self.told {
+                        let definition = self.requests.name;
+                        tracing::warn!(definition, missing, "a definition is waited for");
+                        self.told = true;
+                    }
+                    self.waiting = missing;
+                }
                 Err(Failure::Final(error)) => return Err(error),
             }
             time::sleep(pause).await;
