@@ -18,9 +18,9 @@ const IMMUTABLE_RETRIED: Duration = Duration::from_secs(300);
 
 /// Objects of a set that could not be applied or pruned; all others were.
 ///
-/// Returned from a reconciler with `?` it is tried again, after as long as the API server asked to wait if it did, unless
-/// [that cannot help](Self::is_terminal). If all that is wrong is fields that cannot be changed, that is after five
-/// minutes.
+/// Returned from a reconciler with `?` it is tried again, after as long as the API server asked to wait if it did,
+/// unless [that cannot help](Self::is_terminal). If all that is wrong is fields that cannot be changed, that is after
+/// five minutes.
 pub struct ApplyError {
     set: String,
     failures: Vec<ObjectFailure>,
@@ -172,8 +172,8 @@ fn conflicts_text(conflicts: &[FieldConflict]) -> String {
 impl ObjectError {
     /// Returns whether trying again cannot help: what is wanted has to be changed first.
     ///
-    /// What the API server finds invalid or immutable may be accepted later, because a definition, a quota or the object
-    /// itself changes.
+    /// What the API server finds invalid or immutable may be accepted later, because a definition, a quota or the
+    /// object itself changes.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         matches!(

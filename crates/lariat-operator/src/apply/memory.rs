@@ -20,7 +20,8 @@ pub(crate) struct Memory {
     served: AsyncMutex<Option<(Instant, Arc<[ResourceKind]>)>>,
 }
 
-/// How long what the API server serves is believed, so that kinds which are gone for good are not looked for in each call.
+/// How long what the API server serves is believed, so that kinds which are gone for good are not looked for in each
+/// call.
 const SERVED_BELIEVED: Duration = Duration::from_secs(30);
 
 struct OfOwner {

@@ -55,8 +55,8 @@ impl<K: View> Reconcile<K> {
     /// [`owns`](crate::Reconciler::owns). Of kinds that are not, each call asks for the objects that are wanted,
     /// applies them, and lists those that may have to go.
     ///
-    /// A cache that is behind does no harm: what it does not show is asked for before it is created, and what it shows is
-    /// changed only if it is still that very object.
+    /// A cache that is behind does no harm: what it does not show is asked for before it is created, and what it shows
+    /// is changed only if it is still that very object.
     ///
     /// Namespaces, definitions and permissions are applied first, then configuration, workloads and the rest; what
     /// may refuse others comes last. Pruning goes the other way, and does not happen in a call in which something

@@ -232,8 +232,8 @@ impl Run<'_> {
         self.set.options.immutable == Immutable::Replace && is_member
     }
 
-    /// Deletes an object, if it is the set's as for pruning, and creates it again; else that it cannot be changed is the
-    /// error.
+    /// Deletes an object, if it is the set's as for pruning, and creates it again; else that it cannot be changed is
+    /// the error.
     async fn replace(
         &self,
         target: &Target,

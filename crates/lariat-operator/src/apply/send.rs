@@ -228,8 +228,8 @@ fn conflicts(status: &Status) -> Vec<FieldConflict> {
     conflicts.map(read).collect()
 }
 
-/// Returns the fields a refusal calls immutable; none if it is also about something else, because then even a new object
-/// would be refused.
+/// Returns the fields a refusal calls immutable; none if it is also about something else, because then even a new
+/// object would be refused.
 fn immutable_fields(status: &Status) -> Vec<String> {
     if !causes(status).all(is_immutable) {
         return Vec::new();
@@ -267,7 +267,9 @@ mod tests {
     use serde_json::json;
 
     fn refusal(causes: &[(&str, &str, &str)]) -> Status {
-        let cause = |(reason, field, message): &(&str, &str, &str)| json!({"reason": reason, "field": field, "message": message});
+        let cause = |(reason, field, message): &(&str, &str, &str)| {
+            json!({"reason": reason, "field": field, "message": message})
+        };
         let causes: Vec<Value> = causes.iter().map(cause).collect();
         serde_json::from_value(
             json!({"status": "Failure", "code": 422, "details": {"causes": causes}}),

@@ -87,8 +87,8 @@ impl Apply {
     }
 
     /// Sets whether objects that exist, and that nobody controls, become the set's (default: no, they are errors:
-    /// [`ObjectError::NotOurs`]). They will be deleted like all others, by pruning or with the owner. What a set of another
-    /// owner has is an error all the same.
+    /// [`ObjectError::NotOurs`]). They will be deleted like all others, by pruning or with the owner. What a set of
+    /// another owner has is an error all the same.
     pub fn adopts(mut self, adopts: bool) -> Self {
         self.options.adopts = adopts;
         self
@@ -111,8 +111,8 @@ impl Apply {
     /// or in none.
     ///
     /// The garbage collector does not know about them: give the owner a finalizer that applies an empty set, and is
-    /// done when that [is gone](Applied::is_gone). An owner that is made anew under the same name does not take over what
-    /// the old one left behind: that is [`ObjectError::OfAnotherOwner`].
+    /// done when that [is gone](Applied::is_gone). An owner that is made anew under the same name does not take over
+    /// what the old one left behind: that is [`ObjectError::OfAnotherOwner`].
     ///
     /// Nor does [`owns`](crate::Reconciler::owns) notice when somebody changes or deletes such an object, since it goes
     /// by the reference; that is mended by the next call, whatever it is for.
@@ -197,8 +197,8 @@ impl<'a> Run<'a> {
         Self { set, caches }
     }
 
-    /// Returns the cache of a kind, if there is one and it is filled. To ask is to use it: kinds that have nothing to do
-    /// with the set are not asked for, so that those which nobody uses end.
+    /// Returns the cache of a kind, if there is one and it is filled. To ask is to use it: kinds that have nothing to
+    /// do with the set are not asked for, so that those which nobody uses end.
     pub(super) fn informer(&self, gvk: &Gvk) -> Option<Informer> {
         let mut caches = self.caches.lock();
         if let Some(informer) = caches.get(gvk) {
