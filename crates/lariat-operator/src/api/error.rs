@@ -34,7 +34,7 @@ pub enum ApiError {
     Mapper(#[from] MapperError),
     /// The content of an object is not cached, and could not be fetched.
     #[error(transparent)]
-    Load(#[from] LoadError),
+    Load(#[from] Box<LoadError>),
     /// A cached object does not fit the type.
     #[error(transparent)]
     Decode(#[from] DecodeError),

@@ -96,7 +96,7 @@ impl<K: View> CachedApi<K> {
 
     /// Fetches an object of which only metadata is cached.
     async fn load(&self, cache: &Cache<K>, key: &ObjectKey) -> Result<Option<Arc<K>>, ApiError> {
-        let object = cache.load(key).await?;
+        let object = cache.load(key).await.map_err(Box::new)?;
         let read = |object| cache.store().read(&object, self.gvk());
         Ok(object.map(read).transpose()?)
     }
