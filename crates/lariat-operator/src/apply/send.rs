@@ -267,9 +267,7 @@ mod tests {
     use serde_json::json;
 
     fn refusal(causes: &[(&str, &str, &str)]) -> Status {
-        let cause = |(reason, field, message): &(&str, &str, &str)| {
-            json!({"reason": reason, "field": field, "message": message})
-        };
+        let cause = |each: &(&str, &str, &str)| json!({"reason": each.0, "field": each.1, "message": each.2});
         let causes: Vec<Value> = causes.iter().map(cause).collect();
         serde_json::from_value(
             json!({"status": "Failure", "code": 422, "details": {"causes": causes}}),
