@@ -12,6 +12,35 @@
 //! An [`Operator`] adds a name, a recorder of Events and what it needs to be allowed to a
 //! [`SharedControllerFactory`](lariat_controller::SharedControllerFactory). Everything runs on that factory: two
 //! reconcilers over Pods share one watch, with each other and with every plain handler.
+//!
+//! ```
+//! use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+//! use lariat_controller::{HandlerResult, Outcome, SharedControllerFactory};
+//! use lariat_operator::{Desired, Operator, Reconcile};
+//! use serde_json::json;
+//!
+//! /// Every Deployment gets a ConfigMap with its name, which goes with it.
+//! async fn reconcile(cx: Reconcile<Deployment>) -> HandlerResult {
+//!     let name = cx.key().name();
+//!     let config = json!({
+//!         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": {"of": name},
+//!     });
+//!     cx.apply(Desired::new().with_value(config)).await?;
+//!     Ok(Outcome::done())
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let cluster = lariat_cluster::Cluster::builder().start().await?;
+//! # let client = cluster.client();
+//! let factory = SharedControllerFactory::builder(client).build();
+//! let operator = Operator::new("names", &factory);
+//! let (deployments, configs) = (factory.for_object::<Deployment>(), factory.for_object::<ConfigMap>());
+//! operator.reconciler("names", &deployments).owns(&configs).register(reconcile)?;
+//! operator.start(5).await?;
+//! operator.stop().await?;
+//! # Ok(()) }
+//! ```
 
 mod lifecycle;
 mod operator;

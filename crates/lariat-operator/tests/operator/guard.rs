@@ -1,35 +1,28 @@
 //! Guards: what they stop, and what they let through.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use http::StatusCode;
-use k8s_openapi::api::core::v1::{ConfigMap, Event};
+use k8s_openapi::api::core::v1::Event;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use lariat_cache::{Http2, Selection, from_config};
-use lariat_cluster::faults::{Action, Refusal, Rule};
-use lariat_controller::{
-    Context, HandlerError, HandlerOptions, HandlerResult, Outcome, SharedControllerFactory,
-};
-use lariat_core::Gvk;
-use lariat_operator::{Budget, CachedApi, Guard, GuardError, Operator, Reconcile};
+use lariat_cluster::faults::{Action, Rule};
+use lariat_controller::{Context, HandlerError, HandlerOptions, HandlerResult, Outcome};
+use lariat_operator::{Budget, CachedApi, Guard, GuardError, Reconcile};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time;
-use tower::{BoxError, Service};
 
 use crate::bench::{Bench, SECOND, Widget, settle};
 
-const MINUTE: Duration = Duration::from_secs(60);
+pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 
 /// What writes failed with.
 #[derive(Clone, Default)]
-struct Errors(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Errors(Arc<Mutex<Vec<String>>>);
 
 impl Errors {
     /// Writes down what a write failed with; returns whether it did.
-    fn note<T>(&self, result: Result<T, kube::Error>) -> bool {
+    pub(crate) fn note<T>(&self, result: Result<T, kube::Error>) -> bool {
         let Err(error) = result else {
             return false;
         };
@@ -38,20 +31,20 @@ impl Errors {
         true
     }
 
-    fn take(&self) -> Vec<String> {
+    pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock())
     }
 }
 
 /// Deletes what it is called for.
-async fn reap(cx: Reconcile<Widget>) -> HandlerResult {
+pub(crate) async fn reap(cx: Reconcile<Widget>) -> HandlerResult {
     let api: Api<Widget> = Api::namespaced(cx.client(), "default");
     api.delete(cx.key().name(), &DeleteParams::default())
         .await?;
     Ok(Outcome::done())
 }
 
-async fn with_widgets(count: usize) -> Bench {
+pub(crate) async fn with_widgets(count: usize) -> Bench {
     let bench = Bench::new().await;
     for number in 0..count {
         bench.create(&format!("w{number:02}"), 1).await;
@@ -60,19 +53,19 @@ async fn with_widgets(count: usize) -> Bench {
 }
 
 /// Registers a reconciler that deletes everything.
-fn register_reaper(bench: &Bench, name: &str, guard: &Guard) {
+pub(crate) fn register_reaper(bench: &Bench, name: &str, guard: &Guard) {
     let reconciler = bench.operator.reconciler(name, &bench.widgets);
     let registered = reconciler.guard(guard.clone()).register(reap);
     registered.expect("registered");
 }
 
-async fn left(bench: &Bench) -> usize {
+pub(crate) async fn left(bench: &Bench) -> usize {
     let list = bench.api.list(&ListParams::default()).await;
     list.expect("listed").items.len()
 }
 
 /// Registers a reconciler that runs this once, for the Widget `a`, and starts.
-async fn run_once<F, Fut>(bench: &Bench, guard: &Guard, run: F)
+pub(crate) async fn run_once<F, Fut>(bench: &Bench, guard: &Guard, run: F)
 where
     F: Fn(Reconcile<Widget>) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = ()> + Send + 'static,
@@ -264,72 +257,6 @@ async fn many_workers_do_not_exceed_a_budget_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_refused_is_given_back_and_what_is_not_known_is_not() {
-    let refused = Action::Refuse(Refusal::new(StatusCode::TOO_MANY_REQUESTS));
-    for (action, times, expected) in [(refused, 9, 10), (Action::LoseReply, 3, 3)] {
-        let bench = with_widgets(20).await;
-        let faults = bench.cluster.faults();
-        faults.add(Rule::new(action.clone()).verb("delete").times(times));
-        let guard = Guard::new().deletes(Budget::rate(3, 1000 * MINUTE));
-        register_reaper(&bench, "reaper", &guard);
-        bench.start().await;
-        time::sleep(MINUTE).await;
-        assert!(guard.state().is_tripped());
-        let asked = bench.cluster.journal().count("delete", "widgets");
-        let done = 20 - left(&bench).await;
-        assert_eq!(done, 3, "{action:?}");
-        assert!(asked >= expected, "{action:?}: {asked}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_collection_counts_as_what_is_in_it() {
-    let bench = with_widgets(10).await;
-    for name in ["w00", "w01", "w02"] {
-        bench
-            .merge(name, json!({"metadata": {"labels": {"old": "yes"}}}))
-            .await;
-    }
-    let guard = Guard::new().deletes(Budget::rate(5, MINUTE));
-    let errors = Errors::default();
-    let (noted, held) = (errors.clone(), guard.clone());
-    run_once(&bench, &guard, move |cx| {
-        let (noted, held) = (noted.clone(), held.clone());
-        async move {
-            if cx.key().name() != "a" {
-                return;
-            }
-            let widgets: Api<Widget> = Api::namespaced(cx.client(), "default");
-            let config_maps: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
-            let (params, all) = (DeleteParams::default(), ListParams::default());
-            let unknown = config_maps.delete_collection(&params, &all).await;
-            assert!(noted.note(unknown.map(drop)));
-            assert!(!held.state().is_tripped());
-            let old = ListParams::default().labels("old=yes");
-            let three = widgets.delete_collection(&params, &old).await;
-            assert!(!noted.note(three.map(drop)));
-            let eight = widgets.delete_collection(&params, &all).await;
-            assert!(noted.note(eight.map(drop)));
-        }
-    })
-    .await;
-    let errors = errors.take();
-    assert!(
-        errors[0].contains("deletecollection v1 configmaps in default: how many"),
-        "{errors:?}"
-    );
-    assert!(errors[1].contains("3 of 5"), "{errors:?}");
-    assert_eq!(left(&bench).await, 8);
-    assert_eq!(
-        bench
-            .cluster
-            .journal()
-            .count("deletecollection", "configmaps"),
-        0
-    );
-}
-
-#[tokio::test(start_paused = true)]
 async fn status_rehearsals_and_what_is_exempt_get_through() {
     let bench = Bench::new().await;
     let guard = Guard::new().writes(Budget::rate(0, MINUTE));
@@ -387,119 +314,6 @@ async fn a_handler_that_is_no_reconciler_can_be_guarded_and_what_is_outside_is_n
         .await
         .unwrap();
     assert_eq!(left(&bench).await, 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_call_that_is_dropped_while_it_writes_has_used_its_budget() {
-    let bench = with_widgets(10).await;
-    let faults = bench.cluster.faults();
-    faults.add(Rule::new(Action::NoAnswer).verb("delete"));
-    let guard = Guard::new().deletes(Budget::rate(3, 1000 * MINUTE));
-    let reconciler = bench.operator.reconciler("reaper", &bench.widgets);
-    let options = HandlerOptions::default().timeout(SECOND);
-    let reconciler = reconciler.options(options).guard(guard.clone());
-    reconciler.register(reap).unwrap();
-    bench.start().await;
-    time::sleep(10 * MINUTE).await;
-    assert_eq!(bench.cluster.journal().count("delete", "widgets"), 3);
-    assert!(guard.state().is_tripped());
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_waits_for_a_guard_is_not_given_up() {
-    let bench = with_widgets(4).await;
-    let guard = Guard::new().deletes(Budget::rate(2, MINUTE));
-    let reconciler = bench.operator.reconciler("reaper", &bench.widgets);
-    let options = HandlerOptions::default().max_retries(1);
-    let reconciler = reconciler.options(options).guard(guard.clone());
-    reconciler.register(reap).unwrap();
-    bench.start().await;
-    time::sleep(30 * MINUTE).await;
-    assert_eq!(left(&bench).await, 2);
-    guard.reset();
-    time::sleep(MINUTE).await;
-    assert_eq!(left(&bench).await, 0);
-}
-
-/// Makes a bench whose factory cannot connect for deletions while a switch is on.
-fn without_connections(bench: Bench, is_down: &Arc<AtomicBool>) -> Bench {
-    let nowhere = kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
-    let nowhere = from_config(nowhere, Http2::PriorKnowledge).expect("it is valid");
-    let (service, is_down) = (bench.cluster.service(), Arc::clone(is_down));
-    let send = move |request: http::Request<kube::client::Body>| {
-        let (mut service, nowhere) = (service.clone(), nowhere.clone());
-        let connects = request.method() != http::Method::DELETE || !is_down.load(Ordering::Relaxed);
-        async move {
-            match connects {
-                true => Service::call(&mut service, request)
-                    .await
-                    .map_err(BoxError::from),
-                false => {
-                    let refused = nowhere.send(request).await;
-                    Err(refused.expect_err("nobody listens there").into())
-                }
-            }
-        }
-    };
-    let client = kube::Client::new(tower::service_fn(send), "default");
-    let factory = SharedControllerFactory::builder(client).build();
-    Bench {
-        operator: Operator::new("widgeteer", &factory),
-        widgets: factory.for_object(),
-        factory,
-        ..bench
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_server_that_is_down_uses_up_no_budget() {
-    let is_down = Arc::new(AtomicBool::new(true));
-    let bench = without_connections(with_widgets(6).await, &is_down);
-    let guard = Guard::new().deletes(Budget::rate(3, 1000 * MINUTE));
-    register_reaper(&bench, "reaper", &guard);
-    bench.start().await;
-    time::sleep(10 * MINUTE).await;
-    let failed = bench.widgets.status().expect("it is used").handlers[0].retries;
-    assert!(failed > 6, "{failed}");
-    assert!(!guard.state().is_tripped(), "{}", guard.state());
-    is_down.store(false, Ordering::Relaxed);
-    time::sleep(30 * MINUTE).await;
-    assert_eq!(left(&bench).await, 3);
-    assert!(guard.state().is_tripped());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_collection_of_which_a_part_is_cached_is_refused() {
-    let bench = Bench::new().await;
-    let config_maps = bench
-        .factory
-        .caches()
-        .for_kind(Gvk::new("", "v1", "ConfigMap"));
-    config_maps.select(Selection::all().with_labels("app=other".parse().unwrap()));
-    let (errors, guard) = (
-        Errors::default(),
-        Guard::new().deletes(Budget::rate(5, MINUTE)),
-    );
-    let noted = errors.clone();
-    run_once(&bench, &guard, move |cx| {
-        let noted = noted.clone();
-        async move {
-            let api: Api<ConfigMap> = Api::namespaced(cx.client(), "default");
-            let (params, all) = (DeleteParams::default(), ListParams::default());
-            noted.note(api.delete_collection(&params, &all).await.map(drop));
-        }
-    })
-    .await;
-    assert!(config_maps.synced().await);
-    let errors = errors.take();
-    assert_eq!(errors.len(), 1);
-    assert!(
-        errors[0].contains("no cache that is filled holds all of them"),
-        "{errors:?}"
-    );
-    let journal = bench.cluster.journal();
-    assert_eq!(journal.count("deletecollection", "configmaps"), 0);
-    assert!(!guard.state().is_tripped());
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,9 +6,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
-use lariat_controller::{
-    Ended, HandlerError, HandlerOptions, HandlerResult, Outcome, Predicate, Relation,
-};
+use lariat_controller::{Ended, HandlerError, HandlerOptions, Outcome, Predicate, Relation};
 use lariat_operator::{Reconcile, Reconciler, ReconcilerRegistration, Retry};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -18,14 +16,14 @@ use crate::bench::{Bench, SECOND, Widget, settle};
 
 /// What was called, in order.
 #[derive(Clone, Default)]
-struct Log(Arc<Mutex<Vec<String>>>);
+pub(crate) struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Log {
-    fn add(&self, text: impl Into<String>) {
+    pub(crate) fn add(&self, text: impl Into<String>) {
         self.0.lock().push(text.into());
     }
 
-    fn take(&self) -> Vec<String> {
+    pub(crate) fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock())
     }
 }
@@ -297,42 +295,6 @@ async fn a_name_that_is_taken_leaves_nothing_behind() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_object_that_was_replaced_is_gone_before_the_new_one_is_reconciled() {
-    let bench = Bench::new().await;
-    let log = Log::default();
-    let (seen, gone) = (log.clone(), log.clone());
-    bench
-        .operator
-        .reconciler("sizes", &bench.widgets)
-        .on_gone(move |cx: Reconcile<Widget>| {
-            gone.add(format!("{} was {}", cx.key(), cx.object().spec.size));
-            async { Ok(Outcome::done()) }
-        })
-        .register(move |cx: Reconcile<Widget>| {
-            let size = cx.object().spec.size;
-            seen.add(format!("{} is {size}", cx.key()));
-            // Long enough for the object to be replaced meanwhile.
-            async move {
-                if size == 1 {
-                    time::sleep(SECOND).await;
-                }
-                Ok(Outcome::done())
-            }
-        })
-        .unwrap();
-    bench.start().await;
-    bench.create("a", 1).await;
-    settle().await;
-    bench.delete("a").await;
-    bench.create("a", 2).await;
-    time::sleep(2 * SECOND).await;
-    assert_eq!(
-        log.take(),
-        ["default/a is 1", "default/a was 1", "default/a is 2"]
-    );
-}
-
-#[tokio::test(start_paused = true)]
 async fn what_is_terminal_or_ignored_is_not_asked_about() {
     let errors: [fn(&'static str) -> HandlerError; 2] =
         [HandlerError::terminal, HandlerError::ignore];
@@ -354,67 +316,6 @@ async fn what_is_terminal_or_ignored_is_not_asked_about() {
         time::sleep(60 * SECOND).await;
         assert_eq!(log.take(), ["a"]);
     }
-}
-
-/// Registers a reconciler whose `on_gone` and whose first reconciles of big Widgets end as they are told.
-fn replaced(bench: &Bench, gone: fn() -> HandlerResult, failures: u32) -> Log {
-    let log = Log::default();
-    let (seen, told) = (log.clone(), log.clone());
-    let reconciler = bench.operator.reconciler("sizes", &bench.widgets);
-    let registered = reconciler
-        .on_gone(move |cx: Reconcile<Widget>| {
-            told.add(format!("was {}", cx.object().spec.size));
-            async move { gone() }
-        })
-        .register(move |cx: Reconcile<Widget>| {
-            let size = cx.object().spec.size;
-            seen.add(format!("is {size}"));
-            async move {
-                if size == 1 {
-                    time::sleep(SECOND).await;
-                }
-                match size == 2 && cx.attempt() <= failures {
-                    true => Err("not yet".into()),
-                    false => Ok(Outcome::done()),
-                }
-            }
-        });
-    registered.expect("registered");
-    log
-}
-
-async fn replace(bench: &Bench) {
-    bench.start().await;
-    bench.create("a", 1).await;
-    settle().await;
-    bench.delete("a").await;
-    bench.create("a", 2).await;
-    time::sleep(60 * SECOND).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_end_that_cannot_be_told_does_not_keep_the_successor_waiting() {
-    let ends: [fn() -> HandlerResult; 2] = [
-        || Err(HandlerError::ignore("nobody cares")),
-        || Err(HandlerError::terminal("never")),
-    ];
-    for end in ends {
-        let bench = Bench::new().await;
-        let log = replaced(&bench, end, 0);
-        replace(&bench).await;
-        assert_eq!(log.take(), ["is 1", "was 1", "is 2"]);
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_end_is_told_once_however_often_the_successor_fails() {
-    let bench = Bench::new().await;
-    let log = replaced(&bench, || Ok(Outcome::done()), 3);
-    replace(&bench).await;
-    assert_eq!(
-        log.take(),
-        ["is 1", "was 1", "is 2", "is 2", "is 2", "is 2"]
-    );
 }
 
 #[tokio::test(start_paused = true)]

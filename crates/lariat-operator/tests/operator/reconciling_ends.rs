@@ -1,0 +1,105 @@
+//! The ends of objects, and their successors.
+
+use lariat_controller::{HandlerError, HandlerResult, Outcome};
+use lariat_operator::Reconcile;
+use tokio::time;
+
+use crate::bench::{Bench, SECOND, Widget, settle};
+use crate::reconciling::Log;
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_was_replaced_is_gone_before_the_new_one_is_reconciled() {
+    let bench = Bench::new().await;
+    let log = Log::default();
+    let (seen, gone) = (log.clone(), log.clone());
+    bench
+        .operator
+        .reconciler("sizes", &bench.widgets)
+        .on_gone(move |cx: Reconcile<Widget>| {
+            gone.add(format!("{} was {}", cx.key(), cx.object().spec.size));
+            async { Ok(Outcome::done()) }
+        })
+        .register(move |cx: Reconcile<Widget>| {
+            let size = cx.object().spec.size;
+            seen.add(format!("{} is {size}", cx.key()));
+            // Long enough for the object to be replaced meanwhile.
+            async move {
+                if size == 1 {
+                    time::sleep(SECOND).await;
+                }
+                Ok(Outcome::done())
+            }
+        })
+        .unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    bench.delete("a").await;
+    bench.create("a", 2).await;
+    time::sleep(2 * SECOND).await;
+    assert_eq!(
+        log.take(),
+        ["default/a is 1", "default/a was 1", "default/a is 2"]
+    );
+}
+
+/// Registers a reconciler whose `on_gone` and whose first reconciles of big Widgets end as they are told.
+fn replaced(bench: &Bench, gone: fn() -> HandlerResult, failures: u32) -> Log {
+    let log = Log::default();
+    let (seen, told) = (log.clone(), log.clone());
+    let reconciler = bench.operator.reconciler("sizes", &bench.widgets);
+    let registered = reconciler
+        .on_gone(move |cx: Reconcile<Widget>| {
+            told.add(format!("was {}", cx.object().spec.size));
+            async move { gone() }
+        })
+        .register(move |cx: Reconcile<Widget>| {
+            let size = cx.object().spec.size;
+            seen.add(format!("is {size}"));
+            async move {
+                if size == 1 {
+                    time::sleep(SECOND).await;
+                }
+                match size == 2 && cx.attempt() <= failures {
+                    true => Err("not yet".into()),
+                    false => Ok(Outcome::done()),
+                }
+            }
+        });
+    registered.expect("registered");
+    log
+}
+
+async fn replace(bench: &Bench) {
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    bench.delete("a").await;
+    bench.create("a", 2).await;
+    time::sleep(60 * SECOND).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_cannot_be_told_does_not_keep_the_successor_waiting() {
+    let ends: [fn() -> HandlerResult; 2] = [
+        || Err(HandlerError::ignore("nobody cares")),
+        || Err(HandlerError::terminal("never")),
+    ];
+    for end in ends {
+        let bench = Bench::new().await;
+        let log = replaced(&bench, end, 0);
+        replace(&bench).await;
+        assert_eq!(log.take(), ["is 1", "was 1", "is 2"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_is_told_once_however_often_the_successor_fails() {
+    let bench = Bench::new().await;
+    let log = replaced(&bench, || Ok(Outcome::done()), 3);
+    replace(&bench).await;
+    assert_eq!(
+        log.take(),
+        ["is 1", "was 1", "is 2", "is 2", "is 2", "is 2"]
+    );
+}
