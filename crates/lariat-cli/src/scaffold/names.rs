@@ -139,6 +139,7 @@ const TAKEN_KINDS: &[&str] = &[
     "HandlerError",
     "HandlerOptions",
     "HandlerResult",
+    "IsTerminal",
     "JsonSchema",
     "Metadata",
     "N",

@@ -286,3 +286,23 @@ async fn an_error_can_be_made_terminal_afterwards() {
     assert_eq!(calls.len(), 1);
     assert_eq!(bench.status().handlers[0].ended(Ended::Terminal), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn attempts_that_come_within_moments_are_not_all_logged() {
+    let logs = crate::logs::Logs::begin();
+    let bench = Bench::new().await;
+    let calls = bench.on("sad", |call| async move {
+        match call.attempt {
+            1..=10 => Err("sad".into()),
+            _ => Ok(Outcome::done()),
+        }
+    });
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(60 * SECOND).await;
+    assert_eq!(calls.len(), 11);
+    let text = logs.text();
+    let told: Vec<&str> = text.lines().filter(|line| line.contains("WARN")).collect();
+    // 1, 2, 4, 8, and from the ninth on, after which more than a second passes.
+    assert_eq!(told.len(), 6, "{text}");
+}
