@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
 use lariat::cluster::testing::{eventually, pod};
-use lariat::{FactoryBuilder, HandlerStatus, Selection, cache::KindOptions};
+use lariat::{Ended, FactoryBuilder, HandlerStatus, Selection, cache::KindOptions};
 use lariat_examples::custom_config::{Config, TROUBLE};
 use lariat_examples::{About, Flag, Options, Stage, delete, perform_with};
 use tokio::time::sleep;
@@ -85,7 +85,7 @@ async fn story(stage: &Stage) -> Result<()> {
         config.timeout
     ));
     create(stage, "hanging", "hangs").await?;
-    wait(stage, |handler| handler.given_up > 1).await?;
+    wait(stage, |handler| handler.ended(Ended::TimedOut) >= tries).await?;
 
     stage.step("both are deleted");
     for name in ["failing", "hanging"] {

@@ -110,6 +110,8 @@ impl Progress {
     }
 
     pub(crate) fn failed(&self, error: &str, retry_in: Option<Duration>) {
+        // Before the lock, under which nothing else is taken.
+        let is_required = self.usage.is_required();
         let mut totals = self.totals.lock();
         let kind = &self.gvk;
         // What goes wrong in the same way again and again is said once.
@@ -117,7 +119,7 @@ impl Progress {
             tracing::debug!(%kind, %error, ?retry_in, "cache is still behind");
         } else {
             // Kinds that come and go with their definitions do so in peace.
-            match self.usage.is_required() {
+            match is_required {
                 true => tracing::warn!(%kind, %error, ?retry_in, "cache is behind"),
                 false => tracing::info!(%kind, %error, ?retry_in, "cache is behind"),
             }

@@ -12,7 +12,7 @@ use crate::warm::{Cold, WarmStore};
 impl Core {
     /// Fills the store with what an earlier run left, if there is such a thing.
     pub(super) async fn warm_up(&self) {
-        let (wanted, content) = (self.wanted.borrow().clone(), self.wanted_content());
+        let (wanted, content) = self.wanted_now();
         let Some((warm, reading)) = self.warm_reading(&wanted, content) else {
             return;
         };
@@ -50,10 +50,17 @@ impl Core {
         *self.resume.lock() = Some((version, wanted, content));
     }
 
+    /// Returns what is wanted, and how much of each object that is. One look at a time: a second beside the first waits
+    /// for whoever is about to change it, who waits for the first.
+    fn wanted_now(&self) -> (Wanted, Content) {
+        let wanted = self.wanted.borrow().clone();
+        (wanted, self.wanted_content())
+    }
+
     /// Leaves what is cached for the next run, if it is up to date.
     pub(super) async fn keep_warm(&self) {
         let filled = self.progress.phase() == Phase::Synced;
-        let (wanted, content) = (self.wanted.borrow().clone(), self.wanted_content());
+        let (wanted, content) = self.wanted_now();
         let reading = self.warm_reading(&wanted, content);
         let Some((warm, reading)) = reading.filter(|_| filled) else {
             return;
