@@ -10,11 +10,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use lariat::KindsRegistration;
 use lariat::cluster::testing::{config_map, deployment, eventually};
-use lariat::kube::api::{Api, ListParams, PostParams};
+use lariat::kube::api::{Api, PostParams};
 use lariat::kube::{CustomResource, CustomResourceExt, ResourceExt};
 use lariat_examples::dynamic_audit::{Entry, What, register};
 use lariat_examples::{About, Paint, Stage, delete, merge, perform, tell};
@@ -75,23 +75,25 @@ async fn story(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
     made.namespace(&stage.namespace)
         .create(&stage.client)
         .await?;
-    pause().await;
+    stage.told(&["ConfigMap settings appears"]).await?;
     merge(
         &config_maps,
         "settings",
         json!({"data": {"colour": "blue"}}),
     )
     .await?;
-    pause().await;
+    stage.told(&["ConfigMap settings changes"]).await?;
     delete(&config_maps, "settings").await?;
-    pause().await;
+    stage.told(&["ConfigMap settings is gone"]).await?;
 
     stage.step("a Deployment comes, with all it brings, and goes");
     let made = deployment("web", 1).namespace(&stage.namespace);
     made.create(&stage.client).await?;
-    pods(stage, 1).await?;
+    stage.told(&["Pod", "appears"]).await?;
     delete(&stage.api::<Deployment>(), "web").await?;
-    pods(stage, 0).await?;
+    for kind in ["Deployment", "ReplicaSet", "Pod"] {
+        stage.told(&[kind, "is gone"]).await?;
+    }
 
     stage.step("a kind is defined while the audit runs: its objects are audited as well");
     stage.define::<Gadget>().await?;
@@ -100,18 +102,12 @@ async fn story(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
     let gadgets: Api<Gadget> = stage.api();
     let gadget = Gadget::new("lever", GadgetSpec { size: 1 });
     gadgets.create(&PostParams::default(), &gadget).await?;
-    pause().await;
+    stage.told(&["Gadget lever appears"]).await?;
 
     stage.step("the kind is taken away, and its objects with it");
     let definitions: Api<CustomResourceDefinition> = Api::all(stage.client.clone());
     delete(&definitions, &Gadget::crd().name_any()).await?;
-    pause().await;
-    Ok(())
-}
-
-/// Lets the audit tell what has just happened, before the story goes on.
-async fn pause() {
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    stage.told(&["Gadget lever is gone"]).await
 }
 
 /// Tells what the audit costs.
@@ -141,17 +137,4 @@ async fn knows(audit: &KindsRegistration, wanted: bool) -> Result<()> {
             .ok_or("the audit has not looked yet")
     };
     Ok(eventually(Duration::from_secs(30), is_so).await?)
-}
-
-/// Waits until there are so many pods.
-async fn pods(stage: &Stage, wanted: usize) -> Result<()> {
-    let pods: Api<Pod> = stage.api();
-    let is_so = async || match pods.list(&ListParams::default()).await {
-        Ok(pods) if pods.items.len() == wanted => Ok(()),
-        Ok(pods) => Err(format!("{} pods", pods.items.len())),
-        Err(error) => Err(error.to_string()),
-    };
-    eventually(Duration::from_secs(30), is_so).await?;
-    pause().await;
-    Ok(())
 }

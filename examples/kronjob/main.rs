@@ -61,6 +61,7 @@ async fn story(stage: &Stage) -> Result<()> {
     merge(&kronjobs, NAME, json!({"spec": {"suspend": false}})).await?;
     another(&kronjobs).await?;
     until(&kronjobs, |status| status.active.is_empty()).await?;
+    stage.told(&["beyond the limit of the history"]).await?;
 
     stage.step("a schedule that cannot be read: the condition Ready says so, until it is mended");
     merge(

@@ -7,11 +7,11 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use k8s_openapi::api::apps::v1::{Deployment, StatefulSet};
-use lariat::cluster::testing::{Fixture, deployment, object, wait_for, wait_until_gone};
+use lariat::cluster::testing::{Fixture, deployment, object};
 use lariat::kube::api::{DeleteParams, Patch, PatchParams};
 use lariat::prelude::*;
 use lariat::{FactoryBuilder, Selection, cache::KindOptions};
-use lariat_examples::multi_resource::{self, Replicas, Workload};
+use lariat_examples::multi_resource::{self, Replicas};
 use lariat_examples::{About, Options, Paint, Stage, perform_with, tell};
 use serde_json::json;
 
@@ -62,8 +62,8 @@ async fn story(stage: &Stage) -> Result<()> {
             .create(&stage.client)
             .await?;
     }
-    wait_for(&deployments, "web", |web| is_ready(web, 2)).await?;
-    wait_for(&sets, "db", |db| is_ready(db, 3)).await?;
+    stage.told(&["Deployment web", "2 of 2"]).await?;
+    stage.told(&["StatefulSet db", "3 of 3"]).await?;
     stage.step("the Deployment is scaled up, and the StatefulSet down");
     let (params, four) = (PatchParams::default(), json!({"spec": {"replicas": 4}}));
     deployments
@@ -71,20 +71,14 @@ async fn story(stage: &Stage) -> Result<()> {
         .await?;
     let one = json!({"spec": {"replicas": 1}});
     sets.patch("db", &params, &Patch::Merge(one)).await?;
-    wait_for(&deployments, "web", |web| is_ready(web, 4)).await?;
-    wait_for(&sets, "db", |db| is_ready(db, 1)).await?;
+    stage.told(&["Deployment web", "4 of 4"]).await?;
+    stage.told(&["StatefulSet db", "1 of 1"]).await?;
     stage.step("both are deleted");
     let params = DeleteParams::background();
     deployments.delete("web", &params).await?;
     sets.delete("db", &params).await?;
-    wait_until_gone(&deployments, "web").await?;
-    wait_until_gone(&sets, "db").await?;
-    Ok(())
-}
-
-fn is_ready(workload: &impl Workload, replicas: i32) -> bool {
-    let (ready, wanted) = (replicas, replicas);
-    workload.replicas() == Replicas { ready, wanted }
+    stage.told(&["Deployment web is gone"]).await?;
+    stage.told(&["StatefulSet db is gone"]).await
 }
 
 /// A StatefulSet is a Deployment with a name for its Service.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::Pod;
-use lariat::cluster::testing::{pod, wait_for, wait_until_gone};
+use lariat::cluster::testing::pod;
 use lariat::prelude::*;
 use lariat::{FactoryBuilder, Selection, cache::KindOptions};
 use lariat_examples::pod_logger::{self, Event};
@@ -60,21 +60,12 @@ async fn story(stage: &Stage) -> Result<()> {
         pod.create(&stage.client).await?;
     }
     for name in names {
-        wait_for(&pods, name, is_running).await?;
+        stage.told(&["updated", name, "Running"]).await?;
     }
     stage.step("they go");
     for name in names {
         delete(&pods, name).await?;
-        wait_until_gone(&pods, name).await?;
+        stage.told(&["deleted", name]).await?;
     }
-    // What was due is still logged: the stop waits for it.
     Ok(())
-}
-
-fn is_running(pod: &Pod) -> bool {
-    let phase = pod
-        .status
-        .as_ref()
-        .and_then(|status| status.phase.as_deref());
-    phase == Some("Running")
 }

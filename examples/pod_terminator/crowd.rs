@@ -1,9 +1,10 @@
 //! The pods of the story, as somebody with kubectl sees them.
 
+use std::time::Duration;
+
 use anyhow::{Result, ensure};
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
-use lariat::cluster::testing::{PATIENCE, deployment, eventually, wait_for};
+use lariat::cluster::testing::{PATIENCE, deployment, eventually};
 use lariat::kube::api::ListParams;
 use lariat_examples::Stage;
 
@@ -17,24 +18,39 @@ pub(crate) async fn ten_pods(stage: &Stage) -> Result<()> {
     all_ready(stage).await
 }
 
-/// Waits until there are ten that are ready.
+/// Waits until there are ten that are ready. They are counted: the Deployment's own count may be of a moment ago.
 pub(crate) async fn all_ready(stage: &Stage) -> Result<()> {
-    let ready = |web: &Deployment| {
-        let status = web.status.as_ref();
-        status.and_then(|status| status.ready_replicas) == Some(10)
+    let look = async || -> Result<()> {
+        let ready = alive(stage)
+            .await?
+            .iter()
+            .filter(|pod| is_ready(pod))
+            .count();
+        ensure!(ready == 10, "{ready} of 10 pods are ready");
+        Ok(())
     };
-    wait_for(&stage.api::<Deployment>(), "web", ready).await?;
-    Ok(())
+    Ok(eventually(Duration::from_secs(120), look).await?)
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref());
+    let mut conditions = conditions.into_iter().flatten();
+    conditions.any(|condition| condition.type_ == "Ready" && condition.status == "True")
 }
 
 /// Returns the uids of the pods.
 pub(crate) async fn pods(stage: &Stage) -> Result<Vec<Option<String>>> {
-    let pods = stage.api::<Pod>().list(&ListParams::default()).await?;
-    let alive = pods
-        .items
-        .into_iter()
-        .filter(|pod| pod.metadata.deletion_timestamp.is_none());
-    Ok(alive.map(|pod| pod.metadata.uid).collect())
+    let alive = alive(stage).await?;
+    Ok(alive.into_iter().map(|pod| pod.metadata.uid).collect())
+}
+
+async fn alive(stage: &Stage) -> Result<Vec<Pod>> {
+    let mut pods = stage.api::<Pod>().list(&ListParams::default()).await?.items;
+    pods.retain(|pod| pod.metadata.deletion_timestamp.is_none());
+    Ok(pods)
 }
 
 /// Waits until so many of the pods are gone.

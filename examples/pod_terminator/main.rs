@@ -79,13 +79,14 @@ async fn story(stage: &Stage) -> Result<()> {
     terminators
         .create(&PostParams::default(), &terminator)
         .await?;
-    sleep(Duration::from_millis(1300)).await;
+    stage.told(&["would kill 5 of 10"]).await?;
 
     stage.step("now in earnest; seven must stay, and the Deployment replaces what is killed");
     let before = crowd::pods(stage).await?;
     let spec = json!({"dryRun": false, "minimumInstances": 7});
     change(&terminators, &name, &spec).await?;
     crowd::gone(stage, &before, 3).await?;
+    stage.told(&["killed 3 of 10"]).await?;
     crowd::all_ready(stage).await?;
 
     stage.step("now a quarter of them, without a minimum: another spec is another killer");
@@ -93,6 +94,7 @@ async fn story(stage: &Stage) -> Result<()> {
     let spec = json!({"terminationPercent": 25, "minimumInstances": 0});
     change(&terminators, &name, &spec).await?;
     crowd::gone(stage, &before, 2).await?;
+    stage.told(&["killed 2 of 10"]).await?;
 
     stage.step("the PodTerminator is deleted; its finalizer holds it until the killer has ended");
     terminators.delete(&name, &DeleteParams::default()).await?;

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use lariat::kube::api::{Api, ApiResource, Patch, PatchParams};
 use lariat::prelude::*;
-use lariat_examples::{delete, ensure, ensure_namespace, unique};
+use lariat_examples::{delete, ensure, ensure_namespace, told, unique};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -93,6 +93,9 @@ impl Workload {
         for name in WIDGETS {
             self.create_widget(name).await?;
         }
+        for name in PODS {
+            told(1, &[name, "✓ registered"]).await?;
+        }
         log.note("they change");
         for name in PODS {
             let patch = json!({"metadata": {"labels": {"version": "v2"}}});
@@ -100,6 +103,7 @@ impl Workload {
                 .patch(name, &PatchParams::default(), &Patch::Merge(patch))
                 .await?;
             sleep(PACE).await;
+            told(1, &[name, "announce runs v2"]).await?;
         }
         for size in 2..=5 {
             let patch = json!({"spec": {"size": size}});
@@ -108,10 +112,13 @@ impl Workload {
                 .await?;
         }
         sleep(PACE).await;
+        told(1, &[WIDGETS[0], "has size 5"]).await?;
         log.note("some are deleted");
         delete(&self.pods, PODS[0]).await?;
+        told(1, &[PODS[0], "announce is gone"]).await?;
         sleep(PACE).await;
         delete(&self.widgets, WIDGETS[1]).await?;
+        told(1, &[WIDGETS[1], "is gone"]).await?;
         sleep(PACE).await;
         Ok(())
     }

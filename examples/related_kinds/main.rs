@@ -10,11 +10,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
-use lariat::cluster::testing::{config_map, deployment, wait_for};
-use lariat::kube::ResourceExt;
-use lariat_examples::related_kinds::{CONFIG, RELOAD, register};
+use lariat::cluster::testing::{config_map, deployment};
+use lariat_examples::related_kinds::{RELOAD, register};
 use lariat_examples::{About, Stage, delete, merge, perform};
 use serde_json::json;
 use tokio::time::sleep;
@@ -51,9 +49,8 @@ async fn story(stage: &Stage) -> Result<()> {
 
     let blue = json!({"data": {"colour": "blue"}});
     stage.step("web's own changes: web restarts");
-    let before = [config(stage, "web").await?, config(stage, "api").await?];
     merge(&config_maps, "web-config", blue.clone()).await?;
-    changed(stage, "web", &before[0]).await?;
+    stage.told(&["web", "restarts"]).await?;
 
     stage.step("one that nobody uses changes, and a label of common: nothing happens");
     merge(&config_maps, "unused", blue.clone()).await?;
@@ -62,15 +59,13 @@ async fn story(stage: &Stage) -> Result<()> {
     sleep(Duration::from_millis(500)).await;
 
     stage.step("common changes: both restart");
-    let web = config(stage, "web").await?;
     merge(&config_maps, "common", blue).await?;
-    changed(stage, "web", &web).await?;
-    changed(stage, "api", &before[1]).await?;
+    stage.told(&["web", "restarts"]).await?;
+    stage.told(&["api", "restarts"]).await?;
 
     stage.step("web's own is deleted: that is a change too");
-    let web = config(stage, "web").await?;
     delete(&config_maps, "web-config").await?;
-    changed(stage, "web", &web).await
+    stage.told(&["web", "restarts"]).await
 }
 
 /// Creates a Deployment that wants to be looked after, and waits until it is.
@@ -87,28 +82,5 @@ async fn deploy(stage: &Stage, name: &str, config_maps: &[&str]) -> Result<()> {
     made.set("/spec/template/spec/containers", container)
         .create(&stage.client)
         .await?;
-    changed(stage, name, "").await
-}
-
-async fn config(stage: &Stage, name: &str) -> Result<String> {
-    let deployment = stage.api::<Deployment>().get(name).await?;
-    Ok(deployment
-        .annotations()
-        .get(CONFIG)
-        .cloned()
-        .unwrap_or_default())
-}
-
-/// Waits until another configuration is noted.
-async fn changed(stage: &Stage, name: &str, before: &str) -> Result<()> {
-    let is_new = |deployment: &Deployment| {
-        deployment
-            .annotations()
-            .get(CONFIG)
-            .is_some_and(|config| config != before)
-    };
-    wait_for(&stage.api(), name, is_new).await?;
-    // The operator tells why when it knows that it was done, which others may see before.
-    sleep(Duration::from_millis(200)).await;
-    Ok(())
+    stage.told(&[name, "is looked after"]).await
 }

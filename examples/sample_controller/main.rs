@@ -6,7 +6,6 @@
 //! `-- --watch` to make Foos yourself.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Result;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -16,7 +15,6 @@ use lariat::kube::api::{Api, DeleteParams, ListParams, PostParams};
 use lariat_examples::sample_controller::{Foo, FooSpec, register};
 use lariat_examples::{About, Stage, delete, merge, perform};
 use serde_json::json;
-use tokio::time::sleep;
 
 const ABOUT: About = About {
     name: "sample_controller",
@@ -38,18 +36,18 @@ async fn story(stage: &Stage) -> Result<()> {
     let (foos, deployments) = (stage.api::<Foo>(), stage.api::<Deployment>());
     stage.step("a Foo is created: it gets its Deployment");
     create(&foos, "shop", "web", 2).await?;
+    stage.told(&["Synced", "1 created"]).await?;
     available(&foos, "shop", 2).await?;
 
     stage.step("the Foo wants more");
     merge(&foos, "shop", json!({"spec": {"replicas": 3}})).await?;
+    stage.told(&["Synced", "1 changed"]).await?;
     available(&foos, "shop", 3).await?;
 
     stage.step("somebody scales the Deployment: the Foo scales it back");
     merge(&deployments, "web", json!({"spec": {"replicas": 1}})).await?;
-    wait_for(&deployments, "web", |web| replicas(web) == Some(3)).await?;
-    pause().await;
+    stage.told(&["Synced", "1 changed"]).await?;
     available(&foos, "shop", 3).await?;
-    pause().await;
 
     stage.step(
         "the Foo wants the name of a Deployment that is somebody else's: nothing happens to that",
@@ -58,12 +56,12 @@ async fn story(stage: &Stage) -> Result<()> {
     other.create(&stage.client).await?;
     wait_for(&deployments, "taken", is_settled).await?;
     merge(&foos, "shop", json!({"spec": {"deploymentName": "taken"}})).await?;
+    stage.told(&["already exists"]).await?;
     refused(stage).await?;
-    pause().await;
 
     stage.step("somebody else's Deployment goes: the Foo takes the name, and its old one goes");
     delete(&deployments, "taken").await?;
-    wait_for(&deployments, "taken", |taken| replicas(taken) == Some(3)).await?;
+    stage.told(&["1 created, 1 pruned"]).await?;
     wait_until_gone(&deployments, "web").await?;
     available(&foos, "shop", 3).await?;
 
@@ -96,15 +94,6 @@ async fn available(foos: &Api<Foo>, name: &str, replicas: i32) -> Result<()> {
 fn is_settled(deployment: &Deployment) -> bool {
     let status = deployment.status.as_ref();
     status.is_some_and(|status| status.observed_generation.is_some())
-}
-
-fn replicas(deployment: &Deployment) -> Option<i32> {
-    deployment.spec.as_ref()?.replicas
-}
-
-/// Lets the operator tell what it has just done, and pods come and go, before the story goes on.
-async fn pause() {
-    sleep(Duration::from_millis(300)).await;
 }
 
 /// Waits until an Event says that something is in the way.

@@ -13,6 +13,8 @@ use tracing_subscriber::filter::{FilterExt, Targets, dynamic_filter_fn};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
+use super::remember;
+
 /// A colour of the terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Paint {
@@ -67,10 +69,12 @@ pub fn say(line: impl fmt::Display) {
     }
 }
 
-/// Prints what was done about an object: its kind, its name, and what.
+/// Prints what was done about an object: its kind, its name, and what. [`told`](super::told) waits for it.
 pub fn tell(kind: &str, name: impl fmt::Display, colour: Paint, what: impl fmt::Display) {
+    let line = format!("{kind} {name} {what}");
     let (kind, name) = (paint(Paint::Dim, kind, 12), paint(Paint::Cyan, name, 20));
     say(format_args!("  {kind} {name} {}", paint(colour, what, 0)));
+    remember(line);
 }
 
 /// Waits until a line could not be printed.

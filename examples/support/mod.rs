@@ -10,6 +10,7 @@ mod stage;
 mod table;
 #[cfg(test)]
 mod testing;
+mod told;
 
 pub use console::{Paint, error_exit, hush, log_errors, output_closed, paint, say, tell};
 pub use options::{Flag, Options};
@@ -19,3 +20,4 @@ pub use stage::{About, RUN, Stage, perform, perform_with};
 pub use table::Table;
 #[cfg(test)]
 pub(crate) use testing::define;
+pub use told::{forget, remember, told};

@@ -18,8 +18,8 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::{
-    Flag, Options, Paint, Place, delete, ensure, ensure_namespace, error_exit, log_errors,
-    output_closed, paint, say, unique,
+    Flag, Options, Paint, Place, delete, ensure, ensure_namespace, error_exit, forget, log_errors,
+    output_closed, paint, say, told, unique,
 };
 
 /// The label of what an example makes outside of its namespace; its value is the namespace.
@@ -179,7 +179,17 @@ impl Stage {
 
     /// Tells of a step of the story.
     pub fn step(&self, what: impl fmt::Display) {
+        forget();
         say(paint(Paint::Magenta, format!("▸ {what}"), 0));
+    }
+
+    /// Waits until the operator has told something in this step: a line with all these words.
+    ///
+    /// # Errors
+    ///
+    /// It has not after two minutes.
+    pub async fn told(&self, words: &[&str]) -> Result<()> {
+        told(1, words).await
     }
 
     /// Defines a kind, and waits until it is served; at the end it is taken away again, if it was not there before.

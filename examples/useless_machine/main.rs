@@ -10,14 +10,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use lariat::cluster::testing::{wait_for, wait_until_gone};
+use lariat::cluster::testing::wait_until_gone;
 use lariat::kube::ResourceExt;
 use lariat::kube::api::{DeleteParams, ListParams, PostParams};
 use lariat_examples::useless_machine::stage4::{MACHINE, Switch};
 use lariat_examples::useless_machine::{Pace, lever, stage1, stage2, stage3, stage4};
-use lariat_examples::{About, Flag, Stage, merge, perform};
+use lariat_examples::{About, Flag, Stage, merge, perform, told};
 use serde_json::json;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 const ABOUT: About = About {
     name: "useless_machine",
@@ -99,11 +99,9 @@ async fn story_of_levers(stage: &Stage, number: u8) -> Result<()> {
             merge(&machines, name, json!({"spec": {"switchPosition": "up"}})).await?;
         }
         for name in names {
-            wait_for(&machines, name, lever::Machine::is_down).await?;
+            stage.told(&[name, "flips its switch down"]).await?;
         }
         let seconds = begin.elapsed().as_secs_f64();
-        // The operator tells of a flip when it knows that it was done, which others may see before.
-        pause().await;
         stage.step(format_args!("all are down after {seconds:.1} s"));
     }
     Ok(())
@@ -117,7 +115,7 @@ async fn story_of_switches(stage: &Stage) -> Result<()> {
     machines
         .create(&PostParams::default(), &stage4::Machine::new("robot", spec))
         .await?;
-    wait_for(&machines, "robot", |robot| shows(robot, "ddd")).await?;
+    stage.told(&["robot ddd"]).await?;
 
     stage.step("all are switched on; the machine flips one at a time");
     let made = switches.list(&ListParams::default()).await?;
@@ -129,9 +127,8 @@ async fn story_of_switches(stage: &Stage) -> Result<()> {
         )
         .await?;
     }
-    wait_for(&machines, "robot", |robot| !shows(robot, "ddd")).await?;
-    wait_for(&machines, "robot", |robot| shows(robot, "ddd")).await?;
-    pause().await;
+    told(3, &["is flipped down"]).await?;
+    stage.told(&["robot ddd"]).await?;
 
     stage.step("somebody takes one for another machine: it is replaced");
     let taken = made
@@ -145,16 +142,13 @@ async fn story_of_switches(stage: &Stage) -> Result<()> {
         json!({"metadata": {"labels": {MACHINE: "other"}}}),
     )
     .await?;
-    wait_for(&switches, &taken, |switch| {
-        switch.owner_references().is_empty()
-    })
-    .await?;
-    pause().await;
+    stage.told(&[&taken, "let go by robot"]).await?;
+    stage.told(&["made for robot"]).await?;
 
     stage.step("two are enough");
     merge(&machines, "robot", json!({"spec": {"switches": 2}})).await?;
-    wait_for(&machines, "robot", |robot| shows(robot, "dd")).await?;
-    pause().await;
+    stage.told(&["one too many for robot"]).await?;
+    stage.told(&["robot dd"]).await?;
 
     stage.step("the machine is deleted, and its switches with it");
     machines
@@ -162,14 +156,4 @@ async fn story_of_switches(stage: &Stage) -> Result<()> {
         .await?;
     wait_until_gone(&machines, "robot").await?;
     Ok(())
-}
-
-/// Lets the operator tell what it has just done, before the story goes on.
-async fn pause() {
-    sleep(Duration::from_millis(200)).await;
-}
-
-fn shows(machine: &stage4::Machine, positions: &str) -> bool {
-    let status = machine.status.as_ref();
-    status.is_some_and(|status| status.positions == positions)
 }

@@ -1,0 +1,77 @@
+//! What an operator has told, for a story to wait for: handlers run when they run.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// How many lines are remembered, which counts where an example runs for days.
+const KEPT: usize = 1000;
+/// How long a story waits for a line; images may have to be pulled first.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+static TOLD: LazyLock<watch::Sender<VecDeque<String>>> = LazyLock::new(watch::Sender::default);
+
+/// Remembers a line that a handler has printed.
+pub fn remember(line: impl fmt::Display) {
+    TOLD.send_modify(|lines| {
+        if lines.len() == KEPT {
+            lines.pop_front();
+        }
+        lines.push_back(line.to_string());
+    });
+}
+
+/// Forgets all lines, since a new step begins.
+pub fn forget() {
+    TOLD.send_modify(VecDeque::clear);
+}
+
+/// Waits until so many lines of this step have all the words in them.
+///
+/// # Errors
+///
+/// There are fewer after two minutes.
+pub async fn told(times: usize, words: &[&str]) -> Result<()> {
+    let is_meant = |line: &&String| words.iter().all(|word| line.contains(word));
+    let mut lines = TOLD.subscribe();
+    let enough = lines.wait_for(|lines| lines.iter().filter(is_meant).count() >= times);
+    if timeout(PATIENCE, enough).await.is_ok() {
+        return Ok(());
+    }
+    let lines: Vec<String> = TOLD.borrow().iter().cloned().collect();
+    let (words, lines) = (words.join(" … "), lines.join("\n  "));
+    bail!("the operator has not told {words:?} {times} times in {PATIENCE:?}; it told\n  {lines}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    /// One test, since there is one memory; other tests' handlers tell things too.
+    #[tokio::test(start_paused = true)]
+    async fn a_story_waits_for_lines_of_its_step() {
+        let mut wait = Box::pin(told(2, &["told-a", "told-b"]));
+        timeout(SECOND, &mut wait).await.expect_err("it waits");
+        remember("told-a and told-b");
+        remember("told-a only");
+        timeout(SECOND, &mut wait).await.expect_err("it waits");
+        remember("told-b and told-a");
+        wait.await.expect("there are two");
+
+        told(1, &["told-a only"]).await.expect("it is remembered");
+        let error = told(1, &["told-c"]).await.expect_err("nobody told that");
+        let text = error.to_string();
+        assert!(
+            text.starts_with("the operator has not told \"told-c\" 1 times in 120s"),
+            "{text}"
+        );
+        assert!(text.contains("told-a and told-b\n"), "{text}");
+    }
+}
