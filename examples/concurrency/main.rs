@@ -72,6 +72,7 @@ async fn set_up(stage: &Stage) -> Result<()> {
     let config = config(&stage.options)?;
     if stage.options.watch {
         config.register(&stage.factory)?;
+        stage.suggest("k create deployment web --image registry.k8s.io/pause:3.10 --replicas 40");
     }
     Ok(())
 }

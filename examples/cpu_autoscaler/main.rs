@@ -31,6 +31,11 @@ async fn main() -> ExitCode {
 
 async fn set_up(stage: &Stage) -> Result<()> {
     stage.define::<Autoscaler>().await?;
+    stage.suggest_manifest("examples/cpu_autoscaler/web.yaml");
+    stage.suggest(format_args!(
+        "k run web-0 --image registry.k8s.io/pause:3.10 --labels tier=web,{AUTOSCALER}=web"
+    ));
+    stage.suggest("k get autoscalers");
     // An operator of the name by which the original applied the status, on the same factory.
     register(&Operator::new("autoscaler", &stage.factory))?;
     Ok(())

@@ -62,6 +62,10 @@ fn configure(
 }
 
 async fn set_up(stage: &Stage) -> Result<()> {
+    stage.suggest("k run fine --image registry.k8s.io/pause:3.10");
+    stage.suggest(format_args!(
+        "k run failing --image registry.k8s.io/pause:3.10 --annotations {TROUBLE}=fails"
+    ));
     config(&stage.options)?.register(&stage.factory)?;
     Ok(())
 }

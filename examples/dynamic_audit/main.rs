@@ -40,6 +40,8 @@ pub struct GadgetSpec {
 async fn main() -> ExitCode {
     let audit = Mutex::new(None);
     let set_up = async |stage: &Stage| {
+        stage.suggest("k create configmap settings --from-literal colour=red");
+        stage.suggest("k delete configmap settings");
         *audit.lock() = Some(register(&stage.operator, &stage.namespace, line)?);
         Ok(())
     };

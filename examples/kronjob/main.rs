@@ -37,6 +37,8 @@ async fn main() -> ExitCode {
 
 async fn set_up(stage: &Stage) -> Result<()> {
     stage.define::<KronJob>().await?;
+    stage.suggest_manifest("examples/kronjob/hello.yaml");
+    stage.suggest("k get kronjobs,jobs");
     let clock = match stage.options.watch {
         true => Clock::wall(),
         false => Clock::fast(PACE),

@@ -76,6 +76,8 @@ async fn set_up(stage: &Stage, bound: &OnceLock<SocketAddr>) -> Result<()> {
     let address = *bound.get_or_init(|| exporter.address());
     stage.step(format_args!("metrics are at http://{address}/metrics"));
     stage.tasks.spawn(exporter.serve(stage.ending.clone()));
+    stage.suggest("k create deployment web --image registry.k8s.io/pause:3.10 --replicas 12");
+    stage.suggest(format_args!("curl http://{address}/metrics"));
     Ok(())
 }
 

@@ -33,6 +33,8 @@ fn configure(_: &Options, namespace: &str, builder: FactoryBuilder) -> Result<Fa
 }
 
 async fn set_up(stage: &Stage) -> Result<()> {
+    stage.suggest("k create deployment web --image registry.k8s.io/pause:3.10 --replicas 2");
+    stage.suggest("k scale deployment web --replicas 4");
     multi_resource::register(&stage.factory, |kind, key, replicas| match replicas {
         None => tell(kind.kind(), key.name(), Paint::Red, "is gone"),
         Some(Replicas { ready, wanted }) => {

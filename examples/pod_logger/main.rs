@@ -40,6 +40,8 @@ fn configure(
 }
 
 async fn set_up(stage: &Stage) -> Result<()> {
+    stage.suggest("k run web --image registry.k8s.io/pause:3.10");
+    stage.suggest("k delete pod web");
     pod_logger::register(&stage.factory, |event, key, phase| {
         let colour = match event {
             Event::Created => Paint::Green,

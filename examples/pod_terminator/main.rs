@@ -53,10 +53,9 @@ async fn set_up(stage: &Stage) -> Result<()> {
         "random" => Rng::new(),
         _ => Rng::with_seed(stage.options.value("seed")?),
     };
-    if stage.options.watch {
-        let label = format_args!("PodTerminators need the label {RUN}={}", stage.namespace);
-        stage.step(label);
-    }
+    stage.suggest("k create deployment web --image registry.k8s.io/pause:3.10 --replicas 10");
+    stage.suggest_manifest("examples/pod_terminator/half.yaml");
+    stage.suggest("k get podterminators,pods");
     pod_terminator::register(&stage.operator, &stage.tasks, dice)
 }
 

@@ -29,6 +29,8 @@ async fn main() -> ExitCode {
 }
 
 async fn set_up(stage: &Stage) -> Result<()> {
+    stage.suggest_manifest("examples/related_kinds/web.yaml");
+    stage.suggest(r#"k patch configmap web-config --patch '{"data": {"colour": "blue"}}'"#);
     register(&stage.operator)
 }
 

@@ -1,6 +1,7 @@
 //! What the examples share: a cluster to run on, and readable output.
 
 mod console;
+mod hints;
 mod options;
 mod place;
 #[cfg(test)]

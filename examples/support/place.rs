@@ -18,6 +18,8 @@ pub struct Place {
     pub client: Client,
     /// What to call the place.
     pub name: String,
+    /// The command line that reaches it with kubectl.
+    pub kubectl: String,
     /// The embedded cluster, if that is where the example runs.
     pub embedded: Option<Cluster>,
 }
@@ -58,6 +60,7 @@ impl Place {
         Ok(Self {
             client: lariat::from_kubeconfig(path).await?,
             name: format!("the cluster of {}", path.display()),
+            kubectl: format!("KUBECONFIG='{}' kubectl", path.display()),
             embedded: None,
         })
     }
@@ -69,6 +72,7 @@ impl Place {
         Ok(Self {
             client: cluster.client(),
             name: format!("the embedded cluster at {url}"),
+            kubectl: format!("kubectl --server {url}"),
             embedded: Some(cluster),
         })
     }

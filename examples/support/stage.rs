@@ -56,7 +56,9 @@ pub struct Stage {
     pub ending: CancellationToken,
     /// The command line.
     pub options: Options,
-    place: Place,
+    pub(super) place: Place,
+    /// What whoever watches can try.
+    pub(super) suggestions: Mutex<Vec<String>>,
     /// The kinds that were defined for the example.
     defined: Mutex<Vec<(ApiResource, bool)>>,
     /// Namespaces of the example's own beside the first.
@@ -150,6 +152,7 @@ impl Stage {
             factory,
             options,
             place,
+            suggestions: Mutex::default(),
             defined: Mutex::default(),
             others: Mutex::default(),
             restricted: Mutex::default(),
@@ -236,26 +239,6 @@ impl Stage {
         let cache = self.factory.caches().for_kind(gvk);
         cache.select(Selection::all().in_namespaces([&self.namespace]));
         self.restricted.lock().push(cache);
-    }
-
-    async fn wait_for_the_end(&self) {
-        self.step(format_args!(
-            "running; namespace {} is yours, Ctrl-C ends",
-            self.namespace
-        ));
-        if let Some(url) = self
-            .place
-            .embedded
-            .as_ref()
-            .and_then(|cluster| cluster.url())
-        {
-            let hint = format!(
-                "  kubectl --server {url} --namespace {} get all",
-                self.namespace
-            );
-            say(paint(Paint::Dim, hint, 0));
-        }
-        std::future::pending().await
     }
 
     /// Ends the example: its objects first, while their finalizers are looked after.

@@ -61,7 +61,7 @@ impl Kubectl {
             None => PathBuf::from(std::env::var_os("KUBECONFIG").context("KUBECONFIG")?),
         };
         Ok(Self {
-            program: program()?,
+            program: kubectl_path()?,
             kubeconfig: path,
             folder,
             namespace: namespace.to_owned(),
@@ -201,7 +201,11 @@ fn words(arguments: &str) -> Vec<&str> {
 }
 
 /// Finds kubectl in the target folder this program was built in.
-fn program() -> Result<PathBuf> {
+///
+/// # Errors
+///
+/// It is not installed there.
+pub fn kubectl_path() -> Result<PathBuf> {
     let this = std::env::current_exe()?;
     let mut found = this.ancestors().map(|folder| folder.join(INSTALLED));
     found

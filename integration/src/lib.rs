@@ -9,6 +9,6 @@ mod program;
 mod wire;
 
 pub use env::{Env, eventually, in_namespace};
-pub use kubectl::{Ended, Kubectl, Running, columns};
+pub use kubectl::{Ended, Kubectl, Running, columns, kubectl_path};
 pub use program::{example, interrupted, run};
 pub use wire::{Wire, WireLayer};

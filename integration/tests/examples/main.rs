@@ -12,4 +12,6 @@ mod pod_terminator;
 mod quickstart;
 mod related_kinds;
 mod sample_controller;
+#[cfg(unix)]
+mod suggestions;
 mod useless_machine;

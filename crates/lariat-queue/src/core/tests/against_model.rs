@@ -202,7 +202,12 @@ impl Pair {
                     payload: payload.clone(),
                     priority: asked,
                 },
-                _ => Verdict::Failed {
+                2 => Verdict::Failed {
+                    after: delay,
+                    payload: payload.clone(),
+                    priority: asked,
+                },
+                _ => Verdict::Held {
                     after: delay,
                     payload: payload.clone(),
                     priority: asked,
@@ -212,6 +217,7 @@ impl Pair {
             let lane = Some(*lane);
             match kind {
                 2 => *self.model.failures.entry((key, lane)).or_default() += 1,
+                3 => {}
                 _ => drop(self.model.failures.remove(&(key, lane))),
             }
             if *kind != 0 && !self.model.shutting_down {
@@ -305,7 +311,7 @@ fn priority() -> impl Strategy<Value = Priority> {
 
 fn step() -> impl Strategy<Value = Step> {
     let lanes = prop::collection::btree_set(0_u32..4, 0..3);
-    let verdicts = prop::collection::btree_map(0_u32..4, (0_u8..3, 0_u64..6), 0..4);
+    let verdicts = prop::collection::btree_map(0_u32..4, (0_u8..4, 0_u64..6), 0..4);
     prop_oneof![
         8 => (0_u8..5, lanes, prop_oneof![Just(0), 1_u64..8], any::<bool>(), priority()).prop_map(
             |(key, lanes, after, kept, priority)| Step::Add { key, lanes, after, kept, priority }
