@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lariat::cache::View;
 use lariat::prelude::*;
-use lariat_examples::{Paint, forget, paint, remember, say};
+use lariat_examples::{Paint, paint, remember, say};
 use tokio::time::Instant;
 
 /// Prints what handlers see and do in one namespace.
@@ -49,7 +49,7 @@ impl Journal {
         // The folder of the program is known.
         let causes = cx.causes().to_string();
         let causes = causes.replace("examples/quickstart/", "");
-        let line = format!("{} {} {what}", cx.key().name(), cx.handler());
+        let line = format!("{} {} {what}: {causes}", cx.key().name(), cx.handler());
         say(format_args!(
             "{} {} {} {} {}  {}",
             self.time(),
@@ -64,7 +64,6 @@ impl Journal {
 
     /// Tells of what the program itself does.
     pub(crate) fn note(&self, what: &str) {
-        forget();
         let what = paint(Paint::Magenta, format!("▸ {what}"), 0);
         say(format_args!("{} {what}", self.time()));
     }

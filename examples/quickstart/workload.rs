@@ -76,6 +76,7 @@ impl Workload {
     pub(crate) async fn run(&self, log: &Journal, for_ever: bool) -> Result<()> {
         loop {
             self.round(log).await?;
+            told(1, &["web-1 announce", "enqueued at"]).await?;
             sleep(5 * PACE).await;
             if !for_ever {
                 return Ok(());

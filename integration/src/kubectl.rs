@@ -151,6 +151,8 @@ impl Kubectl {
 
     fn command(&self, arguments: &[impl AsRef<OsStr>]) -> Command {
         let mut command = Command::new(&self.program);
+        // Its script is read and not run: nothing runs a file that may still be open in another process.
+        let editor = format!("sh {}", self.folder.join("editor").display());
         command
             .args(["--namespace", &self.namespace])
             .arg("--kubeconfig")
@@ -159,7 +161,7 @@ impl Kubectl {
             .arg(self.folder.join("cache"))
             .args(arguments)
             .env("HOME", &self.folder)
-            .env("KUBE_EDITOR", self.folder.join("editor"))
+            .env("KUBE_EDITOR", editor)
             .env_remove("KUBECONFIG")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -7,22 +7,26 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// Building comes first, and may take a while.
+/// How long an example may take; a real cluster has to pull images.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// An example under cargo, which builds it if need be and then becomes it.
+/// An example as it was built last, which `scripts/test.sh` does before the tests.
+///
+/// Cargo is left out of it: build scripts look at variables that cargo sets for tests, so it would build half of all
+/// anew here, and once more outside.
+///
+/// # Panics
+///
+/// If it was not built.
 #[must_use]
 pub fn example(name: &str, arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO"));
-    command.args([
-        "run",
-        "--quiet",
-        "--package",
-        "lariat-examples",
-        "--example",
-        name,
-        "--",
-    ]);
+    let this = std::env::current_exe().expect("a test is a file");
+    let mut found = this
+        .ancestors()
+        .map(|folder| folder.join("examples").join(name));
+    let program = found.find(|path| path.is_file());
+    let missing = "it is not built: cargo build -p lariat-examples --examples";
+    let mut command = Command::new(program.expect(missing));
     command
         .args(arguments)
         .env("NO_COLOR", "1")

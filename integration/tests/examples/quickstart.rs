@@ -12,7 +12,6 @@ async fn the_quickstart_ends_by_itself_with_a_summary() {
         "✗ attempt 1",
         "✗ attempt 2",
         "✓ registered at attempt 3",
-        "enqueued at main.rs",
         "has size 5",
         "is gone; it ran v2",
         "v1 Pod",
@@ -21,6 +20,11 @@ async fn the_quickstart_ends_by_itself_with_a_summary() {
         assert!(stdout.contains(expected), "no {expected:?} in:\n{stdout}");
     }
     assert_eq!(stderr, "");
+    // One key before the start, and one that was put off.
+    for name in ["nobody announce", "web-1  announce"] {
+        let is_it = |line: &str| line.contains(name) && line.contains("enqueued at main.rs");
+        assert!(stdout.lines().any(is_it), "no {name:?} in:\n{stdout}");
+    }
     if std::env::var_os("KUBECONFIG").is_none() {
         let seen = "the API server saw 2 watches for 2 kinds and 4 handlers";
         assert!(stdout.contains(seen), "{stdout}");

@@ -1,4 +1,4 @@
-//! What the examples suggest to whoever watches.
+//! What the examples suggest to whoever watches: on the embedded cluster, each has one of its own.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,41 +14,100 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 type Lines = tokio::io::Lines<BufReader<ChildStdout>>;
 
-/// The examples with the beginning of the last command each suggests, and what it tells when all were run.
-const CASES: [(&str, &[&str], &str, &str); 13] = [
-    ("autoscaler", &[], "k patch", "deleted pod"),
-    ("concurrency", &[], "k create", ""),
-    ("cpu_autoscaler", &[], "k get", "1 ready, should be 2"),
-    ("custom_config", &[], "k run failing", "fails: attempt 2"),
-    ("dynamic_audit", &[], "k delete", "is gone"),
-    ("kronjob", &[], "k get", ""),
-    ("metrics", &["--listen", "127.0.0.1:0"], "curl", ""),
-    ("multi_resource", &[], "k scale", "4 of 4 ready"),
-    ("pod_logger", &[], "k delete", "deleted      web"),
-    ("pod_terminator", &[], "k get", "kills 50 %"),
-    ("related_kinds", &[], "k patch", "is looked after"),
-    ("sample_controller", &[], "k get", "1 changed"),
-    (
+/// Watches an example, does all it suggests up to the command that begins with `last`, and waits for what it tells.
+async fn check(name: &str, arguments: &[&str], last: &str, told: &str) {
+    let arguments = [&["--watch"], arguments].concat();
+    let mut command = example(name, &arguments);
+    let mut child = command.env_remove("KUBECONFIG").spawn().expect("it runs");
+    let output = child.stdout.take().expect("it is piped");
+    let mut lines = BufReader::new(output).lines();
+    for command in suggested(&mut lines, last).await {
+        assert_eq!(shell(&command).await, "", "{command}");
+    }
+    until(&mut lines, told).await;
+}
+
+#[tokio::test]
+async fn of_the_autoscaler() {
+    check("autoscaler", &[], "k patch", "deleted pod").await;
+}
+
+#[tokio::test]
+async fn of_concurrency() {
+    check("concurrency", &[], "k create", "").await;
+}
+
+#[tokio::test]
+async fn of_the_counting_autoscaler() {
+    check("cpu_autoscaler", &[], "k get", "1 ready, should be 2").await;
+}
+
+#[tokio::test]
+async fn of_custom_config() {
+    check("custom_config", &[], "k run failing", "fails: attempt 2").await;
+}
+
+#[tokio::test]
+async fn of_the_dynamic_audit() {
+    check("dynamic_audit", &[], "k delete", "is gone").await;
+}
+
+#[tokio::test]
+async fn of_the_kronjob() {
+    check("kronjob", &[], "k get", "").await;
+}
+
+#[tokio::test]
+async fn of_metrics() {
+    check("metrics", &["--listen", "127.0.0.1:0"], "curl", "").await;
+}
+
+#[tokio::test]
+async fn of_multi_resource() {
+    check("multi_resource", &[], "k scale", "4 of 4 ready").await;
+}
+
+#[tokio::test]
+async fn of_the_pod_logger() {
+    check("pod_logger", &[], "k delete", "deleted").await;
+}
+
+#[tokio::test]
+async fn of_the_pod_terminator() {
+    check("pod_terminator", &[], "k get", "kills 50 %").await;
+}
+
+#[tokio::test]
+async fn of_related_kinds() {
+    check("related_kinds", &[], "k patch", "is looked after").await;
+}
+
+#[tokio::test]
+async fn of_the_sample_controller() {
+    check("sample_controller", &[], "k get", "1 changed").await;
+}
+
+#[tokio::test]
+async fn of_the_lever() {
+    let arguments = ["--stage", "3", "--delay", "0.1"];
+    check(
+        "useless_machine",
+        &arguments,
+        "k get",
+        "flips its switch down",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn of_the_robot() {
+    check(
         "useless_machine",
         &["--delay", "0.1"],
         "k patch",
         "is flipped down",
-    ),
-];
-
-#[tokio::test]
-async fn what_is_suggested_works() {
-    for (name, arguments, last, told) in CASES {
-        let arguments = [&["--watch"], arguments].concat();
-        let mut command = example(name, &arguments);
-        let mut child = command.env_remove("KUBECONFIG").spawn().expect("it runs");
-        let output = child.stdout.take().expect("it is piped");
-        let mut lines = BufReader::new(output).lines();
-        for command in suggested(&mut lines, last).await {
-            assert_eq!(shell(&command).await, "", "{name}: {command}");
-        }
-        until(&mut lines, told, name).await;
-    }
+    )
+    .await;
 }
 
 /// Reads the commands an example suggests: those that can be run by themselves.
@@ -103,11 +162,11 @@ async fn shell(command: &str) -> String {
     why
 }
 
-async fn until(lines: &mut Lines, told: &str, name: &str) {
+async fn until(lines: &mut Lines, told: &str) {
     let mut text = String::new();
     while !text.contains(told) {
         let line = timeout(PATIENCE, lines.next_line()).await;
-        let line = line.unwrap_or_else(|_| panic!("{name} has not told {told:?}:\n{text}"));
+        let line = line.unwrap_or_else(|_| panic!("it has not told {told:?}:\n{text}"));
         text += &line.expect("it can be read").expect("it goes on");
         text.push('\n');
     }

@@ -1,7 +1,5 @@
 //! Patches, edits, labels, annotations and scales.
 
-use std::os::unix::fs::PermissionsExt;
-
 use anyhow::ensure;
 use lariat_integration::in_namespace;
 
@@ -54,8 +52,7 @@ async fn an_edit_sends_what_the_editor_changed() {
             ),
             ("true", "", "Edit cancelled, no changes made.\n"),
         ] {
-            std::fs::write(&editor, format!("#!/bin/sh\n{script}\n"))?;
-            std::fs::set_permissions(&editor, PermissionsExt::from_mode(0o755))?;
+            std::fs::write(&editor, script)?;
             let edited = kubectl
                 .ended(&["edit", "configmap", "settings"], "")
                 .await?;

@@ -403,9 +403,9 @@ async fn a_file_that_cannot_be_used_is_named() {
 async fn a_disk_that_takes_nothing_fails_requests_until_it_does_again() {
     let directory = Directory::new("full");
     open(&directory.file()).await.cluster.shutdown().await;
-    // The disk refuses one object for half a second.
+    // The disk refuses one object for a while: long enough for the start, and the first write, to be over.
     let file = rusqlite::Connection::open(directory.file()).unwrap();
-    let end = "SELECT unixepoch('subsec') + 0.5";
+    let end = "SELECT unixepoch('subsec') + 3";
     let end: f64 = file.query_row(end, [], |row| row.get(0)).unwrap();
     let trigger = format!(
         "CREATE TRIGGER full BEFORE INSERT ON log

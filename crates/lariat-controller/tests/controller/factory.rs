@@ -247,8 +247,12 @@ async fn an_unknown_kind_fails_the_start_by_name_and_leaves_nothing_behind() {
 
 #[tokio::test(start_paused = true)]
 async fn an_unreachable_server_fails_the_start_by_kind_and_reason() {
-    let nowhere = kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
-    let client = kube::Client::try_from(nowhere).unwrap();
+    // Without a socket: paused time does not wait for one.
+    let refused = tower::service_fn(async |_: http::Request<kube::client::Body>| {
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        Err::<http::Response<kube::client::Body>, _>(refused)
+    });
+    let client = kube::Client::new(refused, "default");
     let builder = SharedControllerFactory::builder(client);
     let factory = builder.sync_timeout(Duration::from_secs(5)).build();
     factory
