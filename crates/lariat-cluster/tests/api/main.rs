@@ -31,6 +31,8 @@ mod metadata;
 mod namespaces;
 #[cfg(feature = "sqlite")]
 mod persistence;
+#[cfg(feature = "sqlite")]
+mod persistence_faults;
 mod protobuf;
 mod reads;
 mod services;
@@ -40,6 +42,7 @@ mod tables;
 mod watches;
 mod workloads;
 mod workloads_cron;
+mod workloads_jobs;
 mod workloads_network;
 mod workloads_rollout;
 mod writes;
