@@ -17,14 +17,19 @@ type Lines = tokio::io::Lines<BufReader<ChildStdout>>;
 /// The examples with the beginning of the last command each suggests, and what it tells when all were run.
 const CASES: [(&str, &[&str], &str, &str); 13] = [
     ("autoscaler", &[], "k patch", "deleted pod"),
-    ("concurrency", &[], "k create", ""),
+    (
+        "concurrency",
+        &[],
+        "k create",
+        "handled beside 2 others: added at",
+    ),
     ("cpu_autoscaler", &[], "k get", "1 ready, should be 2"),
     ("custom_config", &[], "k run failing", "fails: attempt 2"),
     ("dynamic_audit", &[], "k delete", "is gone"),
     ("kronjob", &[], "k get", ""),
     ("metrics", &["--listen", "127.0.0.1:0"], "curl", ""),
     ("multi_resource", &[], "k scale", "4 of 4 ready"),
-    ("pod_logger", &[], "k delete", "deleted      web"),
+    ("pod_logger", &[], "k delete", "deleted      pod-logger-"),
     ("pod_terminator", &[], "k get", "kills 50 %"),
     ("related_kinds", &[], "k patch", "is looked after"),
     ("sample_controller", &[], "k get", "1 changed"),
