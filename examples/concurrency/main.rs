@@ -1,7 +1,8 @@
 //! The same calls with one worker and with several, in a table; then calls that fail and are tried again.
 //!
 //! Run: `cargo run --example concurrency -- --concurrency 3 --sleep-ms 25 --interval-s 45 --retries 3 --disable-resync`
-//! (on the embedded cluster; all options have defaults), or with `KUBECONFIG=…` on a cluster of yours.
+//! (on the embedded cluster; all options have defaults), or with `KUBECONFIG=…` on a cluster of yours. With `-- --watch`
+//! each call is told, for pods you make.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::process::ExitCode;
