@@ -20,6 +20,7 @@ const ABOUT: About = About {
     name: "autoscaler",
     what: "an Autoscaler keeps as many pods as it says, in whatever namespace it says",
     flags: &[],
+    check: |_| Ok(()),
 };
 
 #[tokio::main]
@@ -58,7 +59,7 @@ async fn story(stage: &Stage) -> Result<()> {
     stage.step("somebody deletes one of them: it is replaced");
     let pods: Api<Pod> = Api::namespaced(stage.client.clone(), &blue);
     pods.delete("web-1", &DeleteParams::default()).await?;
-    wait_for(&autoscalers, "web", |web| !is_ready(web, 3)).await?;
+    stage.told(&["created pod"]).await?;
     ready(&autoscalers, 3).await?;
 
     stage.step("one is enough");

@@ -13,6 +13,7 @@ mod kind;
 mod tests;
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +24,7 @@ use kube::api::{Api, DeleteParams, ListParams, ObjectMeta, Preconditions};
 use lariat::operator::{Event, Finalizer, ReconcilerRegistration, Rule};
 use lariat::prelude::*;
 use lariat::{Query, describe};
+use parking_lot::Mutex;
 
 use crate::{Paint, tell};
 pub use kind::{Autoscaler, AutoscalerSpec, AutoscalerStatus};
@@ -43,6 +45,7 @@ pub fn register(operator: &Operator) -> Result<ReconcilerRegistration> {
     let pods = operator.factory().for_object::<Pod>();
     let scaler = Scaler {
         pods: CachedApi::new(&pods),
+        refusals: Arc::default(),
     };
     let cleaner = scaler.clone();
     let autoscalers = operator.factory().for_object::<Autoscaler>();
@@ -70,6 +73,8 @@ pub fn register(operator: &Operator) -> Result<ReconcilerRegistration> {
 #[derive(Clone)]
 struct Scaler {
     pods: CachedApi<Pod>,
+    /// Why the last pod of an Autoscaler was refused.
+    refusals: Arc<Mutex<BTreeMap<ObjectKey, String>>>,
 }
 
 impl Scaler {
@@ -113,12 +118,23 @@ impl Scaler {
             }
         };
         if let Err(error) = self.pods.create(&replica(cx, &key)).await {
-            report(cx, Event::warning("FailedCreate", describe(&error)));
+            let event = Event::warning("FailedCreate", describe(&error));
+            match self.is_news(cx, event.note()) {
+                true => report(cx, event),
+                // Events are counted; lines would repeat.
+                false => cx.event(event),
+            }
             return Err(error.into());
         }
         let note = format!("created pod {key}");
         report(cx, Event::normal("ReplicaCreated", note));
         Ok(())
+    }
+
+    /// Notes why a pod was refused; tells whether that is another reason than when it was tried before.
+    fn is_news(&self, cx: &Reconcile<Autoscaler>, why: &str) -> bool {
+        let before = self.refusals.lock().insert(cx.key().clone(), why.into());
+        cx.attempt() == 1 || before.as_deref() != Some(why)
     }
 
     async fn delete(&self, cx: &Reconcile<Autoscaler>, pod: &Pod) -> Result<(), HandlerError> {
@@ -140,6 +156,7 @@ impl Scaler {
 
     /// Deletes the pods of an Autoscaler that is to go, and lets it go once there are none.
     async fn delete_all(&self, cx: &Reconcile<Autoscaler>) -> HandlerResult {
+        self.refusals.lock().remove(cx.key());
         // There is no later chance to see a pod, so for once the API server is asked, and not the cache.
         let pods: Api<Pod> = Api::all(cx.client());
         let ours = ListParams::default().labels(&selector(cx));

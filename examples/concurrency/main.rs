@@ -1,8 +1,10 @@
 //! The same calls with one worker and with several, in a table; then calls that fail and are tried again.
 //!
 //! Run: `cargo run --example concurrency -- --concurrency 3 --sleep-ms 25 --interval-s 45 --retries 3 --disable-resync`
-//! (on the embedded cluster; all options have defaults), or with `KUBECONFIG=…` on a cluster of yours.
+//! (on the embedded cluster; all options have defaults), or with `KUBECONFIG=…` on a cluster of yours. With `-- --watch`
+//! each call is told, for pods you make.
 
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -43,6 +45,7 @@ const ABOUT: About = About {
             help: "handle pods only when something happens",
         },
     ],
+    check: |options| config(options).map(drop),
 };
 
 const PODS: usize = 40;
@@ -57,13 +60,16 @@ async fn main() -> ExitCode {
 }
 
 fn config(options: &Options) -> Result<Config> {
-    let interval = Duration::from_secs(options.value("interval-s")?);
+    // None at all is --disable-resync.
+    let interval = Duration::from_secs(options.value::<NonZeroU64>("interval-s")?.get());
     Ok(Config {
-        concurrency: options.value("concurrency")?,
+        concurrency: options.value::<NonZeroUsize>("concurrency")?.get(),
         sleep: Duration::from_millis(options.value("sleep-ms")?),
         interval: (!options.value::<bool>("disable-resync")?).then_some(interval),
         retries: options.value("retries")?,
         fails: false,
+        // The story has a table for that.
+        tells: options.watch,
     })
 }
 

@@ -11,6 +11,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 
+use crate::{Paint, tell};
+
 #[cfg(test)]
 mod tests;
 
@@ -27,6 +29,8 @@ pub struct Config {
     pub retries: u32,
     /// Whether calls fail, all of them.
     pub fails: bool,
+    /// Whether each call is told when it ends.
+    pub tells: bool,
 }
 
 /// The original's defaults.
@@ -38,6 +42,7 @@ impl Default for Config {
             interval: Some(Duration::from_secs(45)),
             retries: 3,
             fails: false,
+            tells: false,
         }
     }
 }
@@ -63,11 +68,14 @@ impl Config {
             .max_retries(self.retries)
             .resync(self.interval.map_or(Resync::Never, Resync::Every));
         let counted = gauge.clone();
-        let work = move |_: Context<Pod>| {
+        let work = move |cx: Context<Pod>| {
             let counted = counted.clone();
             async move {
                 let _call = counted.begin();
                 sleep(config.sleep).await;
+                if config.tells {
+                    tell_call(&cx, counted.counts());
+                }
                 match config.fails {
                     true => Err("it always fails".into()),
                     false => Ok(Outcome::done()),
@@ -78,6 +86,13 @@ impl Config {
         pods.register_handler_with("work", options, work)?;
         Ok(gauge)
     }
+}
+
+/// Tells of a call that is about to end.
+fn tell_call(cx: &Context<Pod>, counts: Counts) {
+    let (others, why) = (counts.under_way - 1, cx.causes());
+    let what = format_args!("handled beside {others} others: {why}");
+    tell("Pod", cx.key().name(), Paint::Green, what);
 }
 
 /// What is counted about calls; a clone counts together.

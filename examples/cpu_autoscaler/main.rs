@@ -22,6 +22,7 @@ const ABOUT: About = About {
     name: "cpu_autoscaler",
     what: "an Autoscaler counts the pods it selects, and says how many there should be",
     flags: &[],
+    check: |_| Ok(()),
 };
 
 #[tokio::main]

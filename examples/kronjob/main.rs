@@ -28,6 +28,7 @@ const ABOUT: About = About {
     name: "kronjob",
     what: "a KronJob starts a Job at every time of its schedule, and keeps the last few",
     flags: &[],
+    check: |_| Ok(()),
 };
 
 #[tokio::main]

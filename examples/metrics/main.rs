@@ -9,7 +9,6 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use fastrand::Rng;
 use lariat::cluster::testing::pod;
 use lariat::prelude::*;
 use lariat::{FactoryBuilder, Selection, cache::KindOptions};
@@ -22,11 +21,19 @@ use tokio::time::sleep;
 const ABOUT: About = About {
     name: "metrics",
     what: "the figures of queues, handlers and caches, for Prometheus",
-    flags: &[Flag {
-        name: "listen",
-        default: "127.0.0.1:7777",
-        help: "where to serve them; port 0 is any",
-    }],
+    flags: &[
+        Flag {
+            name: "listen",
+            default: "127.0.0.1:7777",
+            help: "where to serve them; port 0 is any",
+        },
+        Flag {
+            name: "seed",
+            default: "random",
+            help: "a number that decides which calls fail",
+        },
+    ],
+    check: |options| listen(options).and(options.dice("seed")).map(drop),
 };
 
 /// The original's slowest call.
@@ -69,9 +76,13 @@ fn configure(_: &Options, namespace: &str, builder: FactoryBuilder) -> Result<Fa
     Ok(builder.kind_options(Gvk::new("", "v1", "Pod"), pods))
 }
 
+fn listen(options: &Options) -> Result<SocketAddr> {
+    options.value("listen")
+}
+
 async fn set_up(stage: &Stage, bound: &OnceLock<SocketAddr>) -> Result<()> {
-    metrics::register(&stage.factory, Rng::new(), LONGEST)?;
-    let address: SocketAddr = stage.options.value("listen")?;
+    metrics::register(&stage.factory, stage.options.dice("seed")?, LONGEST)?;
+    let address = listen(&stage.options)?;
     let exporter = Exporter::bind(address, metrics::registry(&stage.factory)).await?;
     let address = *bound.get_or_init(|| exporter.address());
     stage.step(format_args!("metrics are at http://{address}/metrics"));

@@ -19,6 +19,7 @@ const ABOUT: About = About {
     name: "multi_resource",
     what: "one handler for several kinds, without a switch on types",
     flags: &[],
+    check: |_| Ok(()),
 };
 
 #[tokio::main]

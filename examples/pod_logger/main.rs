@@ -17,6 +17,7 @@ const ABOUT: About = About {
     name: "pod_logger",
     what: "three handlers of one kind, each for one kind of change",
     flags: &[],
+    check: |_| Ok(()),
 };
 
 #[tokio::main]
@@ -42,13 +43,16 @@ fn configure(
 async fn set_up(stage: &Stage) -> Result<()> {
     stage.suggest("k run web --image registry.k8s.io/pause:3.10");
     stage.suggest("k delete pod web");
-    pod_logger::register(&stage.factory, |event, key, phase| {
+    let everywhere = stage.options.watch;
+    pod_logger::register(&stage.factory, move |event, key, phase| {
         let colour = match event {
             Event::Created => Paint::Green,
             Event::Updated => Paint::Yellow,
             Event::Deleted => Paint::Red,
         };
-        tell(event.as_str(), key.name(), colour, phase);
+        // The story's pods are all in one namespace.
+        let name = if everywhere { key.as_str() } else { key.name() };
+        tell(event.as_str(), name, colour, phase);
     })
 }
 

@@ -10,7 +10,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
-use fastrand::Rng;
 use lariat::cluster::testing::wait_until_gone;
 use lariat::kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat::prelude::*;
@@ -28,6 +27,7 @@ const ABOUT: About = About {
         default: "random",
         help: "a number that decides who is killed",
     }],
+    check: |options| options.dice("seed").map(drop),
 };
 
 #[tokio::main]
@@ -49,10 +49,7 @@ fn configure(_: &Options, namespace: &str, builder: FactoryBuilder) -> Result<Fa
 
 async fn set_up(stage: &Stage) -> Result<()> {
     stage.define::<PodTerminator>().await?;
-    let dice = match &*stage.options.value::<String>("seed")? {
-        "random" => Rng::new(),
-        _ => Rng::with_seed(stage.options.value("seed")?),
-    };
+    let dice = stage.options.dice("seed")?;
     stage.suggest("k create deployment web --image registry.k8s.io/pause:3.10 --replicas 10");
     stage.suggest_manifest("examples/pod_terminator/half.yaml");
     stage.suggest("k get podterminators,pods");

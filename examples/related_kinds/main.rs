@@ -21,6 +21,7 @@ const ABOUT: About = About {
     name: "related_kinds",
     what: "Deployments restart when a ConfigMap they use changes",
     flags: &[],
+    check: |_| Ok(()),
 };
 
 #[tokio::main]

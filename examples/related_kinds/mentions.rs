@@ -81,7 +81,31 @@ impl Checksum {
         }
     }
 
-    pub(super) fn text(&self) -> String {
+    fn text(&self) -> String {
         format!("{:016x}", self.0)
     }
+}
+
+/// What is noted about a Deployment: the ConfigMaps it uses, and the checksum of their content.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Note(String);
+
+impl Note {
+    pub(super) fn new(used: &BTreeSet<ObjectKey>, checksum: &Checksum) -> Self {
+        let names: Vec<&str> = used.iter().map(ObjectKey::name).collect();
+        Self(format!("{}:{}", names.join(","), checksum.text()))
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether another note is about the same ConfigMaps.
+    pub(super) fn has_names_of(&self, other: &str) -> bool {
+        names(&self.0) == names(other)
+    }
+}
+
+fn names(note: &str) -> Option<&str> {
+    note.split_once(':').map(|(names, _)| names)
 }

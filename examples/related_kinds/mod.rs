@@ -17,11 +17,12 @@ use lariat::prelude::*;
 use serde_json::json;
 
 use crate::{Paint, paint, tell};
-use mentions::{Checksum, config_maps_of};
+use mentions::{Checksum, Note, config_maps_of};
 
 /// The annotation by which a Deployment asks to be looked after.
 pub const RELOAD: &str = "lariat.dev/reload";
-/// The annotation with the checksum of the configuration: the Deployment's last, and the one its pods began with.
+/// The annotation with the names of the ConfigMaps that are used and a checksum of what is in them: the Deployment's last,
+/// and the one its pods began with.
 pub const CONFIG: &str = "lariat.dev/config";
 
 /// The index of Deployments by the ConfigMaps they mention.
@@ -78,42 +79,45 @@ impl Reload {
         if !wants_reload(deployment) {
             return Ok(Outcome::done());
         }
-        let config = self.checksum(deployment).await?;
+        let config = self.look(deployment).await?;
         let known = deployment.annotations().get(CONFIG);
-        if known == Some(&config) {
+        if known.is_some_and(|known| known == config.as_str()) {
             return Ok(Outcome::done());
         }
-        let note = json!({"annotations": {CONFIG: config}});
-        let patch = match known {
+        let note = json!({"annotations": {CONFIG: config.as_str()}});
+        let silently = |what| (paint(Paint::Dim, what, 0), json!({"metadata": note}));
+        let (what, patch) = match known {
             // Its pods have just begun with this configuration, or nobody knows with which.
-            None => json!({"metadata": note}),
-            Some(_) => json!({"metadata": note, "spec": {"template": {"metadata": note}}}),
+            None => silently("is looked after"),
+            // Its template has changed, so it gets new pods anyway.
+            Some(known) if !config.has_names_of(known) => silently("uses other ConfigMaps"),
+            Some(_) => (
+                paint(Paint::Green, "restarts", 0),
+                json!({"metadata": note, "spec": {"template": {"metadata": note}}}),
+            ),
         };
         let (params, patch) = (PatchParams::default(), Patch::Merge(patch));
         match self.deployments.patch(cx.key(), &params, &patch).await {
             // It was deleted meanwhile.
             Err(error) if error.is_not_found() => {}
             Err(error) => return Err(error.into()),
-            Ok(_) => tell_why(cx, known.is_some()),
+            Ok(_) => tell_why(cx, &what),
         }
         Ok(Outcome::done())
     }
 
-    async fn checksum(&self, deployment: &Deployment) -> Result<String, HandlerError> {
-        let mut checksum = Checksum::new();
-        for key in config_maps_of(deployment) {
-            let config_map = self.config_maps.get_opt(&key).await?;
-            checksum.add(&key, config_map.as_deref());
+    /// Returns what there is to note now.
+    async fn look(&self, deployment: &Deployment) -> Result<Note, HandlerError> {
+        let (mut checksum, used) = (Checksum::new(), config_maps_of(deployment));
+        for key in &used {
+            let config_map = self.config_maps.get_opt(key).await?;
+            checksum.add(key, config_map.as_deref());
         }
-        Ok(checksum.text())
+        Ok(Note::new(&used, &checksum))
     }
 }
 
-fn tell_why(cx: &Reconcile<Deployment>, restarts: bool) {
-    let what = match restarts {
-        true => paint(Paint::Green, "restarts", 0),
-        false => paint(Paint::Dim, "is looked after", 0),
-    };
+fn tell_why(cx: &Reconcile<Deployment>, what: &str) {
     // What happened to ConfigMaps is told in words; of the Deployment itself only that it came into sight is worth telling.
     let causes = cx.causes().iter().filter_map(|cause| match cause {
         Cause::Related { what, .. } => Some(what.to_string()),
@@ -122,10 +126,12 @@ fn tell_why(cx: &Reconcile<Deployment>, restarts: bool) {
     });
     // Everybody here knows the namespace.
     let namespace = format!("{}/", cx.key().namespace().unwrap_or_default());
-    let why = causes
-        .collect::<Vec<_>>()
-        .join(", ")
-        .replace(&namespace, "");
+    let why = causes.collect::<Vec<_>>().join(", ");
+    let why = match why.is_empty() {
+        true => cx.causes().to_string(),
+        false => why,
+    };
+    let why = why.replace(&namespace, "");
     tell(
         "Deployment",
         cx.key().name(),

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{CONFIG, RELOAD, register};
-use crate::{delete, merge};
+use crate::{delete, merge, told};
 
 struct Bench {
     cluster: TestCluster,
@@ -226,6 +226,42 @@ async fn those_that_did_not_ask_are_left_alone() {
     merge(&bench.deployments, "web", patch).await.unwrap();
     settle().await;
     assert_eq!(bench.restarts_of("web").await, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_without_a_change_of_a_config_map_has_a_reason_too() {
+    let bench = Bench::new().await;
+    bench.deploy_with("again", &["own"]).await;
+    let patch = json!({"metadata": {"annotations": {RELOAD: null}}});
+    merge(&bench.deployments, "again", patch).await.unwrap();
+    bench.change("own", "blue").await;
+    let patch = json!({"metadata": {"annotations": {RELOAD: "true"}}});
+    merge(&bench.deployments, "again", patch).await.unwrap();
+    told(1, &["Deployment again", "restarts", ": updated "])
+        .await
+        .unwrap();
+}
+
+/// As `kubectl set env --from configmap/common` does.
+#[tokio::test(start_paused = true)]
+async fn another_config_map_in_the_template_is_one_roll_out_and_not_two() {
+    let bench = Bench::new().await;
+    bench.deploy_with("web", &["own"]).await;
+    for used in [&["own", "common"][..], &["common"]] {
+        let sources: Vec<Value> = used
+            .iter()
+            .map(|name| json!({"configMapRef": {"name": name}}))
+            .collect();
+        let container = json!([{"name": "main", "image": "pause", "envFrom": sources}]);
+        let patch = json!({"spec": {"template": {"spec": {"containers": container}}}});
+        merge(&bench.deployments, "web", patch).await.unwrap();
+        settle().await;
+    }
+    assert_eq!(bench.restarts_of("web").await, 2, "those of the template");
+    bench.change("common", "blue").await;
+    assert_eq!(bench.restarts_of("web").await, 3);
+    bench.change("own", "blue").await;
+    assert_eq!(bench.restarts_of("web").await, 3, "it is not used any more");
 }
 
 #[tokio::test(start_paused = true)]

@@ -20,6 +20,7 @@ const ABOUT: About = About {
     name: "sample_controller",
     what: "a Foo has a Deployment, keeps it as it should be, and tells how many of its pods are available",
     flags: &[],
+    check: |_| Ok(()),
 };
 
 #[tokio::main]

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
+use fastrand::Rng;
 use lexopt::prelude::*;
 
 use super::About;
@@ -36,7 +38,7 @@ impl Options {
     ///
     /// # Errors
     ///
-    /// An argument is not one of the example's.
+    /// An argument is not one of the example's, or its value makes no sense to it.
     pub fn parse(about: &About) -> Result<Option<Self>> {
         let mut options = Self::default();
         for flag in about.flags {
@@ -65,6 +67,7 @@ impl Options {
                 other => return Err(other.unexpected().into()),
             }
         }
+        (about.check)(&options)?;
         Ok(Some(options))
     }
 
@@ -81,6 +84,29 @@ impl Options {
         let text = text.with_context(|| format!("the example has no option --{name}"))?;
         text.parse()
             .map_err(|error| anyhow!("--{name} cannot be {text:?}: {error}"))
+    }
+
+    /// Returns the value of an option that is a number of seconds, maybe with a fraction.
+    ///
+    /// # Errors
+    ///
+    /// What was given is no time that can be waited for.
+    pub fn seconds(&self, name: &str) -> Result<Duration> {
+        let seconds: f64 = self.value(name)?;
+        Duration::try_from_secs_f64(seconds)
+            .map_err(|error| anyhow!("--{name} cannot be \"{seconds}\": {error}"))
+    }
+
+    /// Returns dice: those that the number decides which was given, or any if it is `random`.
+    ///
+    /// # Errors
+    ///
+    /// What was given is neither.
+    pub fn dice(&self, name: &str) -> Result<Rng> {
+        match &*self.value::<String>(name)? {
+            "random" => Ok(Rng::new()),
+            _ => Ok(Rng::with_seed(self.value(name)?)),
+        }
     }
 }
 

@@ -38,6 +38,8 @@ pub struct About {
     pub what: &'static str,
     /// Options of its own.
     pub flags: &'static [Flag],
+    /// Refuses values of these that make no sense, before anything is started or made.
+    pub check: fn(&Options) -> Result<()>,
 }
 
 /// Where an example plays.

@@ -7,7 +7,6 @@
 //! `-- --watch` to use the switches yourself; `--delay 5` waits as long as the lecture does.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Result, bail};
 use lariat::cluster::testing::wait_until_gone;
@@ -15,7 +14,7 @@ use lariat::kube::ResourceExt;
 use lariat::kube::api::{DeleteParams, ListParams, PostParams};
 use lariat_examples::useless_machine::stage4::{MACHINE, Switch};
 use lariat_examples::useless_machine::{Pace, lever, stage1, stage2, stage3, stage4};
-use lariat_examples::{About, Flag, Stage, merge, perform, told};
+use lariat_examples::{About, Flag, Options, Stage, merge, perform, told};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -34,6 +33,7 @@ const ABOUT: About = About {
             help: "how many seconds a switch stays up",
         },
     ],
+    check: |options| chosen(options).and(options.seconds("delay")).map(drop),
 };
 
 #[tokio::main]
@@ -42,8 +42,8 @@ async fn main() -> ExitCode {
 }
 
 async fn set_up(stage: &Stage) -> Result<()> {
-    let (operator, pace) = (&stage.operator, Pace::new(delay(stage)?));
-    match chosen(stage)? {
+    let (operator, pace) = (&stage.operator, Pace::new(stage.options.seconds("delay")?));
+    match chosen(&stage.options)? {
         4 => {
             stage.define::<stage4::Machine>().await?;
             stage.define::<Switch>().await?;
@@ -66,20 +66,15 @@ async fn set_up(stage: &Stage) -> Result<()> {
     }
 }
 
-fn chosen(stage: &Stage) -> Result<u8> {
-    match stage.options.value("stage")? {
+fn chosen(options: &Options) -> Result<u8> {
+    match options.value("stage")? {
         number @ 1..=4 => Ok(number),
-        number => bail!("there is no stage {number}; there are 1 to 4"),
+        number => bail!("--stage cannot be \"{number}\": there are 1 to 4"),
     }
 }
 
-fn delay(stage: &Stage) -> Result<Duration> {
-    let seconds: f64 = stage.options.value("delay")?;
-    Ok(Duration::try_from_secs_f64(seconds)?)
-}
-
 async fn story(stage: &Stage) -> Result<()> {
-    match chosen(stage)? {
+    match chosen(&stage.options)? {
         4 => story_of_switches(stage).await,
         number => story_of_levers(stage, number).await,
     }

@@ -13,11 +13,11 @@ use lariat::cluster::{Cluster, Workloads};
 use lariat::prelude::*;
 use lariat::{Labels, describe};
 use serde_json::{Value, json};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::{Autoscaler, AutoscalerSpec, AutoscalerStatus, OWNER_NAME, register};
-use crate::define;
 use crate::roles::{assert_nothing_was_forbidden, grant, with_roles};
+use crate::{define, told};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -274,16 +274,22 @@ async fn pods_follow_to_another_namespace() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_that_does_not_exist_yet_is_waited_for() {
+async fn a_namespace_that_does_not_exist_yet_is_waited_for_and_told_once() {
     let bench = Bench::new().await;
-    bench.create("web", "later", 2).await;
+    bench.create("patient", "later", 2).await;
+    sleep(60 * SECOND).await;
     assert_eq!(bench.pods().await, [""; 0]);
+    assert!(bench.count("create", "pods") > 5);
+    let words = ["Autoscaler patient", "not found"];
+    told(1, &words).await.unwrap();
+    let again = timeout(SECOND, told(2, &words)).await;
+    again.expect_err("the reason is the same");
     namespace("later")
         .create(&bench.cluster.client())
         .await
         .unwrap();
     sleep(120 * SECOND).await;
-    assert_eq!(bench.pods().await, ["later/web-0", "later/web-1"]);
+    assert_eq!(bench.pods().await, ["later/patient-0", "later/patient-1"]);
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,6 +2,8 @@
 
 use lariat_integration::{example, run};
 
+use super::assert_refused;
+
 #[tokio::test]
 async fn the_table_says_how_many_calls_there_were_and_how_many_at_once() {
     let arguments = ["--concurrency", "4", "--retries", "2", "--disable-resync"];
@@ -22,4 +24,12 @@ async fn the_table_says_how_many_calls_there_were_and_how_many_at_once() {
     ];
     assert_eq!(numbers, expected, "{stdout}");
     assert!(stdout.ends_with("stopped\n"), "{stdout}");
+}
+
+#[tokio::test]
+async fn zero_is_refused_where_it_makes_no_sense() {
+    for option in ["--concurrency", "--interval-s"] {
+        let why = format!("{option} cannot be \"0\": number would be zero for non-zero type");
+        assert_refused("concurrency", &[option, "0"], &why).await;
+    }
 }

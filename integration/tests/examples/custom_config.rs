@@ -2,6 +2,8 @@
 
 use lariat_integration::{example, run};
 
+use super::assert_refused;
+
 #[tokio::test]
 async fn retries_timeouts_and_resyncs_are_as_they_were_chosen() {
     let arguments = ["--retries", "2", "--timeout-ms", "100", "--resync-s", "1"];
@@ -18,4 +20,12 @@ async fn retries_timeouts_and_resyncs_are_as_they_were_chosen() {
     }
     assert!(!stdout.contains("attempt 4"), "{stdout}");
     assert!(stdout.ends_with("stopped\n"), "{stdout}");
+}
+
+#[tokio::test]
+async fn zero_is_refused_where_it_makes_no_sense() {
+    for option in ["--timeout-ms", "--resync-s"] {
+        let why = format!("{option} cannot be \"0\": number would be zero for non-zero type");
+        assert_refused("custom_config", &[option, "0"], &why).await;
+    }
 }

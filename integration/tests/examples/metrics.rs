@@ -2,9 +2,15 @@
 
 use lariat_integration::{example, interrupted, run};
 
+use super::assert_refused;
+
 #[tokio::test]
 async fn telling_figures_are_read_over_a_socket() {
-    let (code, stdout, stderr) = run(example("metrics", &["--listen", "127.0.0.1:0"])).await;
+    let (code, stdout, stderr) = run(example(
+        "metrics",
+        &["--listen", "127.0.0.1:0", "--seed", "7"],
+    ))
+    .await;
     assert_eq!((code, &*stderr), (Some(0), ""), "{stdout}");
     for expected in [
         "metrics are at http://127.0.0.1:",
@@ -28,8 +34,12 @@ async fn a_signal_ends_the_exporter_too() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_none_is_refused_in_one_line() {
-    let (code, _, stderr) = run(example("metrics", &["--listen", "here"])).await;
-    let expected = "error: --listen cannot be \"here\": invalid socket address syntax\n";
-    assert_eq!((code, &*stderr), (Some(1), expected));
+async fn an_address_or_a_seed_that_is_none_is_refused_in_one_line() {
+    for (option, why) in [
+        ("--listen", "invalid socket address syntax"),
+        ("--seed", "invalid digit found in string"),
+    ] {
+        let why = format!("{option} cannot be \"here\": {why}");
+        assert_refused("metrics", &[option, "here"], &why).await;
+    }
 }

@@ -34,7 +34,13 @@ async fn of_the_autoscaler() {
 
 #[tokio::test]
 async fn of_concurrency() {
-    check("concurrency", &[], "k create", "").await;
+    check(
+        "concurrency",
+        &[],
+        "k create",
+        "handled beside 2 others: added at",
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -69,7 +75,7 @@ async fn of_multi_resource() {
 
 #[tokio::test]
 async fn of_the_pod_logger() {
-    check("pod_logger", &[], "k delete", "deleted").await;
+    check("pod_logger", &[], "k delete", "deleted      pod-logger-").await;
 }
 
 #[tokio::test]

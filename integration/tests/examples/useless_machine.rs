@@ -2,6 +2,8 @@
 
 use lariat_integration::{example, interrupted, run};
 
+use super::assert_refused;
+
 /// One test, since the stages have different kinds of the same name.
 #[tokio::test]
 async fn the_machine_switches_itself_off_in_every_stage() {
@@ -33,8 +35,17 @@ async fn ends_while_it_waits() {
 }
 
 #[tokio::test]
-async fn there_is_no_fifth_stage() {
-    let (code, _, stderr) = run(example("useless_machine", &["--stage", "5"])).await;
-    let refused = "error: there is no stage 5; there are 1 to 4\n";
-    assert_eq!((code, &*stderr), (Some(1), refused));
+async fn there_is_no_fifth_stage_and_no_negative_delay() {
+    for (arguments, why) in [
+        (
+            ["--stage", "5"],
+            "--stage cannot be \"5\": there are 1 to 4",
+        ),
+        (
+            ["--delay", "-1"],
+            "--delay cannot be \"-1\": cannot convert float seconds to Duration: value is negative",
+        ),
+    ] {
+        assert_refused("useless_machine", &arguments, why).await;
+    }
 }

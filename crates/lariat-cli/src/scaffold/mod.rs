@@ -48,6 +48,7 @@ fn format(folder: &Path) {
     let files = [
         "src/lib.rs",
         "src/main.rs",
+        "tests/health.rs",
         "tests/manifests.rs",
         "tests/operator.rs",
     ];

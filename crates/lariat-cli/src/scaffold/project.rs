@@ -19,9 +19,11 @@ const TEMPLATES: &[(&str, &str)] = templates![
     "deploy/operator.yaml",
     "example.yaml",
     "src/api.rs",
+    "src/health.rs",
     "src/lib.rs",
     "src/main.rs",
     "src/reconcile.rs",
+    "tests/health.rs",
     "tests/manifests.rs",
     "tests/operator.rs",
 ];
@@ -30,7 +32,7 @@ const TEMPLATES: &[(&str, &str)] = templates![
 pub(super) const PERMISSIONS: &str = "deploy/rbac.yaml";
 
 /// What a project's folder has that git and docker do not want.
-const IGNORED: &str = "/target\n";
+const IGNORED: &str = "/target\n/kubeconfig\n";
 
 /// A project that is about to be written.
 pub(super) struct Project {
@@ -77,7 +79,11 @@ impl Project {
             "{folder} is an operator for {{{{kind}}}} ({{{{group}}}}/v1alpha1)\n\n  \
              cd {folder}\n  \
              cargo test          # on a cluster of its own, in memory\n  \
-             cargo run           # on the cluster of your kubeconfig, or of `lariat cluster --simulate-workloads`\n"
+             cargo run           # on the cluster of your kubeconfig\n\n\
+             Without a cluster, this is one, until Ctrl-C; the second line is for the other shells:\n\n  \
+             cargo run --manifest-path {{{{lariat}}}}/Cargo.toml -p lariat-cli -- cluster --simulate-workloads \
+             --kubeconfig kubeconfig\n  \
+             export KUBECONFIG=$PWD/kubeconfig\n"
         ))
     }
 }
@@ -121,5 +127,16 @@ mod tests {
         assert_eq!(project.files().count(), TEMPLATES.len() + 2);
         let farewell = project.farewell(Path::new("here"));
         assert!(farewell.starts_with("here is an operator for Shop (demo.dev/v1alpha1)\n"));
+        // Both say how to have a cluster, which writes what is ignored.
+        let readme = project.files().find(|(path, _)| *path == "README.md");
+        for text in [farewell, readme.unwrap().1] {
+            for line in [
+                "cargo run --manifest-path /lariat/Cargo.toml -p lariat-cli -- cluster --simulate-workloads --kubeconfig kubeconfig\n",
+                "export KUBECONFIG=$PWD/kubeconfig",
+            ] {
+                assert!(text.contains(line), "{text}");
+            }
+        }
+        assert!(IGNORED.lines().any(|line| line == "/kubeconfig"));
     }
 }
