@@ -78,9 +78,10 @@ async fn two_runs_leave_each_other_alone_and_the_last_takes_the_kind_away() {
     create(&Api::namespaced(cluster.client(), &blue), "robot").await;
     sleep(Duration::from_secs(1)).await;
     assert_eq!(*by_first.lock(), []);
-    let ours = [&second.namespace, &blue].map(|name| ObjectKey::namespaced(name, "robot"));
+    let mut ours = [&second.namespace, &blue].map(|name| ObjectKey::namespaced(name, "robot"));
     let mut seen = by_second.lock().clone();
     seen.sort();
+    ours.sort();
     assert_eq!(seen, ours);
 
     let namespaces: Api<Namespace> = Api::all(cluster.client());
