@@ -6,7 +6,6 @@
 //! `-- --watch` to change things yourself.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::Result;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -14,10 +13,10 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use lariat::KindsRegistration;
 use lariat::cluster::testing::{config_map, deployment, eventually};
-use lariat::kube::api::{Api, PostParams};
+use lariat::kube::api::{Api, ApiResource, DynamicObject, PostParams};
 use lariat::kube::{CustomResource, CustomResourceExt, ResourceExt};
 use lariat_examples::dynamic_audit::{Entry, What, register};
-use lariat_examples::{About, Paint, Stage, delete, merge, perform, tell};
+use lariat_examples::{About, PATIENCE, Paint, Stage, delete, merge, perform, tell};
 use parking_lot::Mutex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -91,26 +90,46 @@ async fn story(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
 
     stage.step("a Deployment comes, with all it brings, and goes");
     let made = deployment("web", 1).namespace(&stage.namespace);
-    made.create(&stage.client).await?;
-    stage.told(&["Pod", "appears"]).await?;
+    let image = "/spec/template/spec/containers/0/image";
+    made.set(image, "registry.k8s.io/pause:3.10")
+        .create(&stage.client)
+        .await?;
+    for kind in ["Deployment", "ReplicaSet", "Pod"] {
+        stage.told(&[kind, "appears"]).await?;
+    }
     delete(&stage.api::<Deployment>(), "web").await?;
     for kind in ["Deployment", "ReplicaSet", "Pod"] {
         stage.told(&[kind, "is gone"]).await?;
     }
 
     stage.step("a kind is defined while the audit runs: its objects are audited as well");
-    stage.define::<Gadget>().await?;
-    knows(audit, true).await?;
+    let (definition, resource) = gadgets(&stage.namespace);
+    let name = definition.name_any();
+    stage.define_as(definition, resource.clone()).await?;
+    knows(audit, &resource.group).await?;
     watched(stage, audit).await?;
-    let gadgets: Api<Gadget> = stage.api();
-    let gadget = Gadget::new("lever", GadgetSpec { size: 1 });
+    let spec = GadgetSpec { size: 1 };
+    let gadget = DynamicObject::new("lever", &resource).data(json!({"spec": spec}));
+    let gadgets: Api<DynamicObject> =
+        Api::namespaced_with(stage.client.clone(), &stage.namespace, &resource);
     gadgets.create(&PostParams::default(), &gadget).await?;
     stage.told(&["Gadget lever appears"]).await?;
 
     stage.step("the kind is taken away, and its objects with it");
     let definitions: Api<CustomResourceDefinition> = Api::all(stage.client.clone());
-    delete(&definitions, &Gadget::crd().name_any()).await?;
+    delete(&definitions, &name).await?;
     stage.told(&["Gadget lever is gone"]).await
+}
+
+/// Returns the kind in a group of the run's own: it is taken away in the story, and should be nobody else's.
+fn gadgets(namespace: &str) -> (CustomResourceDefinition, ApiResource) {
+    let (mut definition, mut resource) = (Gadget::crd(), Gadget::api_resource());
+    let group = format!("{namespace}.{}", resource.group);
+    definition.metadata.name = Some(format!("{}.{group}", resource.plural));
+    definition.spec.group.clone_from(&group);
+    resource.api_version = format!("{group}/{}", resource.version);
+    resource.group = group;
+    (definition, resource)
 }
 
 /// Tells what the audit costs.
@@ -124,20 +143,18 @@ async fn watched(stage: &Stage, audit: &KindsRegistration) -> Result<()> {
             false => Err(format!("{watches} watches for {kinds} kinds")),
         }
     };
-    let (kinds, watches) = eventually(Duration::from_secs(30), watches).await?;
+    let (kinds, watches) = eventually(PATIENCE, watches).await?;
     stage.step(format_args!(
         "audited are {kinds} kinds through {watches} watches of metadata"
     ));
     Ok(())
 }
 
-/// Waits until the audit has found, or lost, the custom kind.
-async fn knows(audit: &KindsRegistration, wanted: bool) -> Result<()> {
+/// Waits until the audit has found the kind of a group.
+async fn knows(audit: &KindsRegistration, group: &str) -> Result<()> {
     let is_so = async || {
-        let known = audit.kinds().iter().any(|gvk| gvk.kind() == "Gadget");
-        (known == wanted)
-            .then_some(())
-            .ok_or("the audit has not looked yet")
+        let known = audit.kinds().iter().any(|gvk| gvk.group() == group);
+        known.then_some(()).ok_or("the audit has not looked yet")
     };
-    Ok(eventually(Duration::from_secs(30), is_so).await?)
+    Ok(eventually(PATIENCE, is_so).await?)
 }

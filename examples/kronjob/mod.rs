@@ -11,6 +11,9 @@ mod schedule;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use anyhow::Result;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::batch::v1::Job;
@@ -20,6 +23,7 @@ use lariat::kube::api::{DeleteParams, Preconditions};
 use lariat::operator::{ApiError, Event, ReconcilerRegistration, Rule};
 use lariat::prelude::*;
 use lariat::{Query, describe};
+use parking_lot::Mutex;
 
 use crate::{Paint, tell};
 pub use clock::Clock;
@@ -41,13 +45,19 @@ pub fn register(operator: &Operator, clock: &Clock) -> Result<ReconcilerRegistra
     let keeper = Keeper {
         jobs: CachedApi::new(&jobs),
         clock: clock.clone(),
+        told: Arc::default(),
     };
+    let told = Arc::clone(&keeper.told);
     let registration = operator
         .reconciler("kronjob", &kronjobs)
         .owns(&jobs)
         // Its own writes of the status are no reason to look again.
         .options(HandlerOptions::default().only(Predicate::generation_changed()))
         .report_errors("Ready")
+        .on_gone(move |cx: Reconcile<KronJob>| {
+            told.lock().remove(cx.key());
+            async { Ok(Outcome::done()) }
+        })
         // For `operator.cluster_role()`; that it reads both kinds is known.
         .writes_status()
         .needs(Rule::of(&jobs).verbs(["create", "delete"]))
@@ -65,7 +75,12 @@ pub fn register(operator: &Operator, clock: &Clock) -> Result<ReconcilerRegistra
 struct Keeper {
     jobs: CachedApi<Job>,
     clock: Clock,
+    told: Arc<Mutex<HashMap<ObjectKey, Told>>>,
 }
+
+/// Why nothing was done about a time of the schedule, and for which this was told last: that is looked at again and
+/// again until the next comes.
+type Told = HashMap<String, Timestamp>;
 
 impl Keeper {
     async fn reconcile(&self, cx: &Reconcile<KronJob>) -> HandlerResult {
@@ -79,7 +94,7 @@ impl Keeper {
         let jobs = Jobs::sort(jobs);
         let mut status = status(cx.object(), &jobs);
         if !spec.suspend
-            && let Some(tick) = due(cx, &schedule, &status, now)
+            && let Some(tick) = self.due(cx, &schedule, (&status, now))
         {
             self.start(cx, tick, (&jobs, &mut status)).await?;
         }
@@ -105,7 +120,7 @@ impl Keeper {
             ConcurrencyPolicy::Forbid if !jobs.active.is_empty() => {
                 // The end of that one calls again.
                 let note = format!("the Job for {} waits: one still runs", hour(tick));
-                report(cx, Event::normal("JobAlreadyActive", note));
+                self.report_once(cx, tick, Event::normal("JobAlreadyActive", note));
                 return Ok(());
             }
             ConcurrencyPolicy::Replace => {
@@ -161,37 +176,47 @@ impl Keeper {
         report(cx, Event::normal("SuccessfulDelete", note));
         Ok(())
     }
-}
 
-/// Returns the latest time of the schedule that has come and led to nothing yet.
-fn due(
-    cx: &Reconcile<KronJob>,
-    schedule: &Schedule,
-    status: &KronJobStatus,
-    now: Timestamp,
-) -> Option<Timestamp> {
-    let KronJob { metadata, spec, .. } = &**cx.object();
-    // Not for what was due before there was a KronJob.
-    let created = metadata.creation_timestamp.as_ref();
-    let Time(last) = *status.last_schedule_time.as_ref().or(created)?;
-    let missed = schedule.missed(last, now)?;
-    let deadline = spec
-        .starting_deadline_seconds
-        .map(SignedDuration::from_secs);
-    let too_late = deadline.and_then(|deadline| now.checked_sub(deadline).ok());
-    let since = too_late.map_or(last, |time| time.max(last));
-    let Some(missed) = schedule.missed(since, now) else {
-        let note = format!("too late to start the Job for {}", hour(missed.latest));
-        report(cx, Event::warning("MissSchedule", note));
-        return None;
-    };
-    if missed.count > MOST_MISSED {
-        let latest = hour(missed.latest);
-        let note =
-            format!("more than {MOST_MISSED} times were missed; only {latest} is made up for");
-        report(cx, Event::warning("TooManyMissedTimes", note));
+    /// Returns the latest time of the schedule that has come and led to nothing yet.
+    fn due(
+        &self,
+        cx: &Reconcile<KronJob>,
+        schedule: &Schedule,
+        (status, now): (&KronJobStatus, Timestamp),
+    ) -> Option<Timestamp> {
+        let KronJob { metadata, spec, .. } = &**cx.object();
+        // Not for what was due before there was a KronJob.
+        let created = metadata.creation_timestamp.as_ref();
+        let Time(last) = *status.last_schedule_time.as_ref().or(created)?;
+        let missed = schedule.missed(last, now)?;
+        let deadline = spec
+            .starting_deadline_seconds
+            .map(SignedDuration::from_secs);
+        let too_late = deadline.and_then(|deadline| now.checked_sub(deadline).ok());
+        let since = too_late.map_or(last, |time| time.max(last));
+        let Some(missed) = schedule.missed(since, now) else {
+            let note = format!("too late to start the Job for {}", hour(missed.latest));
+            self.report_once(cx, missed.latest, Event::warning("MissSchedule", note));
+            return None;
+        };
+        if missed.count > MOST_MISSED {
+            let latest = hour(missed.latest);
+            let note =
+                format!("more than {MOST_MISSED} times were missed; only {latest} is made up for");
+            let event = Event::warning("TooManyMissedTimes", note);
+            self.report_once(cx, missed.latest, event);
+        }
+        Some(missed.latest)
     }
-    Some(missed.latest)
+
+    /// Tells of a time of the schedule what was not told of it before.
+    fn report_once(&self, cx: &Reconcile<KronJob>, tick: Timestamp, event: Event) {
+        let mut told = self.told.lock();
+        let told = told.entry(cx.key().clone()).or_default();
+        if told.insert(event.reason().to_owned(), tick) != Some(tick) {
+            report(cx, event);
+        }
+    }
 }
 
 /// Returns the status as the Jobs tell it.

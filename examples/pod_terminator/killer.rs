@@ -140,7 +140,7 @@ impl Killer {
             };
             self.round(dice, &mut last).await;
         }
-        self.tell(Paint::Dim, "kills no more");
+        self.tell(Paint::Dim, "ends");
     }
 
     async fn round(&self, mut dice: MutexGuard<'_, Rng>, last: &mut String) {

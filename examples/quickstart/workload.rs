@@ -61,7 +61,7 @@ impl Workload {
 
     /// Makes the namespace and the custom kind.
     pub(crate) async fn prepare(&self) -> Result<()> {
-        ensure_namespace(&self.client, &self.namespace).await?;
+        ensure_namespace(&self.client, &self.namespace, &[]).await?;
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
         let definition = serde_json::from_value(definition())?;
         self.defined.set(ensure(&definitions, &definition).await?);

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat::cluster::testing::{config_map, deployment};
 use lariat_examples::related_kinds::{RELOAD, register};
@@ -32,6 +33,9 @@ async fn main() -> ExitCode {
 async fn set_up(stage: &Stage) -> Result<()> {
     stage.suggest_manifest("examples/related_kinds/web.yaml");
     stage.suggest(r#"k patch configmap web-config --patch '{"data": {"colour": "blue"}}'"#);
+    // Deployments of others may want to be looked after too, by somebody else.
+    stage.keep_to_namespaces::<Deployment>();
+    stage.keep_to_namespaces::<ConfigMap>();
     register(&stage.operator)
 }
 

@@ -13,6 +13,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat::kube::ResourceExt;
 use lariat::kube::api::{Patch, PatchParams};
+use lariat::operator::Rule;
 use lariat::prelude::*;
 use serde_json::json;
 
@@ -60,6 +61,8 @@ pub fn register(operator: &Operator) -> anyhow::Result<()> {
     operator
         .reconciler("reload", &deployments)
         .watches(&config_maps, users)
+        // For `operator.cluster_role()`; that it reads both kinds is known.
+        .needs(Rule::of(&deployments).verbs(["patch"]))
         .register(move |cx| {
             let reload = reload.clone();
             async move { reload.reconcile(&cx).await }

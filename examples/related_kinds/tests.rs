@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::{CONFIG, RELOAD, register};
+use crate::roles::{assert_nothing_was_forbidden, grant, with_roles};
 use crate::{delete, merge, told};
 
 struct Bench {
@@ -32,6 +33,11 @@ impl Bench {
         let factory = SharedControllerFactory::builder(client.clone()).build();
         let operator = Operator::new("related-kinds", &factory);
         register(&operator).expect("registered");
+        Self::with(cluster, operator).await
+    }
+
+    async fn with(cluster: TestCluster, operator: Operator) -> Self {
+        let client = cluster.client();
         operator.start(2).await.expect("started");
         let bench = Self {
             operator,
@@ -279,4 +285,16 @@ async fn a_write_whose_answer_is_lost_restarts_once() {
     let template = web.spec.unwrap().template.metadata.unwrap();
     let noted = web.metadata.annotations.unwrap()[CONFIG].clone();
     assert_eq!(template.annotations.unwrap()[CONFIG], noted);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_it_says_it_needs_is_enough() {
+    let (cluster, operator) = with_roles().await;
+    register(&operator).unwrap();
+    grant(&cluster, &operator).await;
+    let bench = Bench::with(cluster, operator).await;
+    bench.deploy_with("web", &["own"]).await;
+    bench.change("own", "blue").await;
+    assert_eq!(bench.writes(), 2, "it is looked after, and restarts");
+    assert_nothing_was_forbidden(&bench.cluster);
 }

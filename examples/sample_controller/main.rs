@@ -10,10 +10,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Event;
-use lariat::cluster::testing::{PATIENCE, deployment, eventually, wait_for, wait_until_gone};
+use lariat::cluster::testing::{Wait, deployment, eventually, wait_for, wait_until_gone};
 use lariat::kube::api::{Api, DeleteParams, ListParams, PostParams};
 use lariat_examples::sample_controller::{Foo, FooSpec, register};
-use lariat_examples::{About, Stage, delete, merge, perform};
+use lariat_examples::{About, PATIENCE, Stage, delete, merge, perform};
 use serde_json::json;
 
 const ABOUT: About = About {
@@ -71,8 +71,9 @@ async fn story(stage: &Stage) -> Result<()> {
 
     stage.step("the Foo is deleted, and the Deployment with it");
     foos.delete("shop", &DeleteParams::foreground()).await?;
-    wait_until_gone(&deployments, "taken").await?;
-    Ok(())
+    // A garbage collector gets to know new kinds, as Foo is, every half a minute.
+    let wait = Wait::new(&deployments, "taken").timeout(PATIENCE);
+    Ok(wait.gone().await?)
 }
 
 async fn create(foos: &Api<Foo>, name: &str, deployment: &str, replicas: i32) -> Result<()> {
@@ -91,7 +92,9 @@ async fn available(foos: &Api<Foo>, name: &str, replicas: i32) -> Result<()> {
         let status = foo.status.as_ref();
         status.is_some_and(|status| status.available_replicas == replicas)
     };
-    wait_for(foos, name, is_reached).await?;
+    // Images may have to be pulled first.
+    let wait = Wait::new(foos, name).timeout(PATIENCE);
+    wait.until("its pods are available", is_reached).await?;
     Ok(())
 }
 

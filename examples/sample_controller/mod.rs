@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use lariat::kube::api::ObjectMeta;
 use lariat::kube::{CustomResource, ResourceExt};
-use lariat::operator::{ApplyError, Desired, Event};
+use lariat::operator::{ApplyError, Desired, Event, Rule};
 use lariat::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -87,6 +87,10 @@ pub fn register(operator: &Operator) -> anyhow::Result<()> {
         .options(HandlerOptions::default().only(Predicate::generation_changed()))
         .owns(&deployments)
         .watches(&deployments, waiting)
+        // For `operator.cluster_role()`; that it reads both kinds is known.
+        .writes_status()
+        .applies(&deployments)
+        .needs(Rule::events())
         .register(move |cx| reconcile(cx, api.clone()))?;
     Ok(())
 }

@@ -8,12 +8,13 @@ use lariat::cluster::faults::{Action, After, Refusal, Rule, StatusCode};
 use lariat::cluster::testing::{TestCluster, deployment, wait_for, wait_until_gone};
 use lariat::cluster::{Cluster, Request, Workloads};
 use lariat::kube::ResourceExt;
-use lariat::kube::api::{Api, DeleteParams, ListParams, PostParams};
+use lariat::kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use lariat::{Operator, SharedControllerFactory};
 use serde_json::json;
 use tokio::time::sleep;
 
 use super::{Foo, FooSpec, register};
+use crate::roles::{assert_nothing_was_forbidden, grant, with_roles};
 use crate::{define, delete, merge};
 
 struct Bench {
@@ -33,6 +34,11 @@ impl Bench {
         let factory = SharedControllerFactory::builder(client.clone()).build();
         let operator = Operator::new("sample-controller", &factory);
         register(&operator).expect("registered");
+        Self::with(cluster, operator).await
+    }
+
+    async fn with(cluster: TestCluster, operator: Operator) -> Self {
+        let client = cluster.client();
         operator.start(2).await.expect("started");
         Self {
             operator,
@@ -289,4 +295,40 @@ async fn a_server_in_trouble_and_a_watch_that_is_silent_change_nothing_in_the_en
             "{action:?}"
         );
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_it_says_it_needs_is_enough() {
+    let (cluster, operator) = with_roles().await;
+    define::<Foo>(&cluster.client()).await;
+    register(&operator).unwrap();
+    grant(&cluster, &operator).await;
+    let bench = Bench::with(cluster, operator).await;
+    let taken = deployment("taken", 0);
+    taken.create(&bench.cluster.client()).await.unwrap();
+    bench.create("shop", "web", Some(1)).await;
+    settle().await;
+    let status = json!({"status": {"replicas": 1, "readyReplicas": 1, "availableReplicas": 1}});
+    let (params, status) = (PatchParams::default(), Patch::Merge(status));
+    let reported = bench.deployments.patch_status("web", &params, &status);
+    reported.await.unwrap();
+    bench.available("shop", 1).await;
+    for name in ["taken", "api"] {
+        let renamed = json!({"spec": {"deploymentName": name, "replicas": 2}});
+        merge(&bench.foos, "shop", renamed).await.unwrap();
+        settle().await;
+    }
+    assert_eq!(bench.replicas("api").await, Some(2));
+    assert_eq!(bench.replicas("web").await, None);
+    let reasons: Vec<String> = bench
+        .events()
+        .await
+        .into_iter()
+        .map(|(reason, _)| reason)
+        .collect();
+    assert!(
+        reasons.contains(&"ErrResourceExists".to_owned()),
+        "{reasons:?}"
+    );
+    assert_nothing_was_forbidden(&bench.cluster);
 }

@@ -1,6 +1,7 @@
 //! What the examples share: a cluster to run on, and readable output.
 
 mod console;
+mod farewell;
 mod hints;
 mod options;
 mod place;
@@ -11,6 +12,8 @@ mod stage;
 mod table;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 mod told;
 
 pub use console::{Paint, error_exit, hush, log_errors, output_closed, paint, say, tell};
@@ -21,4 +24,4 @@ pub use stage::{About, RUN, Stage, perform, perform_with};
 pub use table::Table;
 #[cfg(test)]
 pub(crate) use testing::define;
-pub use told::{forget, remember, told};
+pub use told::{PATIENCE, forget, remember, told};

@@ -1,7 +1,7 @@
 //! Objects the examples need, made when missing.
 
+use std::collections::BTreeMap;
 use std::fmt::Debug;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
@@ -27,13 +27,15 @@ where
     }
 }
 
-/// Creates a namespace in which pods can be created at once.
+/// Creates a namespace with labels, in which pods can be created at once.
 ///
 /// # Errors
 ///
 /// The API server refuses it.
-pub async fn ensure_namespace(client: &Client, name: &str) -> Result<()> {
-    let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": name}}))?;
+pub async fn ensure_namespace(client: &Client, name: &str, labels: &[(&str, &str)]) -> Result<()> {
+    let labels: BTreeMap<_, _> = labels.iter().copied().collect();
+    let namespace = json!({"metadata": {"name": name, "labels": labels}});
+    let namespace: Namespace = serde_json::from_value(namespace)?;
     ensure(&Api::all(client.clone()), &namespace).await?;
     // A real cluster refuses pods until its controllers have made this account.
     let account: ServiceAccount = serde_json::from_value(json!({"metadata": {"name": "default"}}))?;
@@ -74,13 +76,6 @@ where
 
 /// Makes a name that no other run of an example has.
 #[must_use]
-#[allow(
-    clippy::disallowed_methods,
-    reason = "the time of day makes names differ between runs"
-)]
 pub fn unique(name: &str) -> String {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or(Duration::ZERO);
-    format!("{name}-{:x}", since.as_millis() & 0xffff_ffff)
+    format!("{name}-{:08x}", fastrand::u32(..))
 }

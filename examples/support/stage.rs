@@ -5,11 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use lariat::cache::Informer;
-use lariat::kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams};
-use lariat::kube::{Client, CustomResourceExt, Error};
+use lariat::kube::api::{Api, ApiResource, DynamicObject, ListParams};
+use lariat::kube::{Client, CustomResourceExt};
 use lariat::{
     CancellationToken, FactoryBuilder, Gvk, Operator, Selection, SharedControllerFactory,
 };
@@ -18,16 +17,16 @@ use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 use super::{
-    Flag, Options, Paint, Place, delete, ensure, ensure_namespace, error_exit, forget, log_errors,
+    Flag, Options, Paint, Place, ensure, ensure_namespace, error_exit, forget, log_errors,
     output_closed, paint, say, told, unique,
 };
 
 /// The label of what an example makes outside of its namespace; its value is the namespace.
 pub const RUN: &str = "lariat.dev/run";
+/// The label of the namespaces of an example; its value is the example.
+pub(super) const EXAMPLE: &str = "lariat.dev/example";
 /// How many workers each kind gets.
 const WORKERS: usize = 2;
-/// How long the objects of an example may take to go, finalizers included.
-const FAREWELL: Duration = Duration::from_secs(10);
 
 /// What an example is.
 #[derive(Debug, Clone, Copy)]
@@ -61,11 +60,13 @@ pub struct Stage {
     pub(super) place: Place,
     /// What whoever watches can try.
     pub(super) suggestions: Mutex<Vec<String>>,
-    /// The kinds that were defined for the example.
-    defined: Mutex<Vec<(ApiResource, bool)>>,
+    /// What the example is called, by its namespaces too.
+    pub(super) name: String,
+    /// The kinds that were defined for the example, by this run or by another.
+    pub(super) defined: Mutex<Vec<ApiResource>>,
     /// Namespaces of the example's own beside the first.
     others: Mutex<Vec<String>>,
-    /// The caches that are restricted to the example's namespace, which holds as long as somebody has them.
+    /// The caches that are restricted to the example's namespaces, which holds as long as somebody has them.
     restricted: Mutex<Vec<Informer>>,
 }
 
@@ -90,7 +91,7 @@ pub async fn perform_with(
 ) -> ExitCode {
     log_errors();
     let outcome = match Options::parse(&about) {
-        Ok(Some(options)) => match Stage::new(about, options, configure).await {
+        Ok(Some(options)) => match find(about, options, configure).await {
             Ok(stage) => play(stage, set_up, story).await,
             Err(error) => Err(error),
         },
@@ -101,6 +102,15 @@ pub async fn perform_with(
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error_exit(&error),
     }
+}
+
+async fn find(
+    about: About,
+    options: Options,
+    configure: impl FnOnce(&Options, &str, FactoryBuilder) -> Result<FactoryBuilder>,
+) -> Result<Stage> {
+    let place = Place::with_workloads(options.kubeconfig.clone()).await?;
+    Stage::new(place, about, options, configure).await
 }
 
 async fn play(
@@ -131,25 +141,26 @@ async fn play(
 }
 
 impl Stage {
-    async fn new(
+    pub(super) async fn new(
+        place: Place,
         about: About,
         options: Options,
         configure: impl FnOnce(&Options, &str, FactoryBuilder) -> Result<FactoryBuilder>,
     ) -> Result<Self> {
         let name = about.name.replace('_', "-");
         let namespace = unique(&name);
-        let place = Place::with_workloads(options.kubeconfig.clone()).await?;
         let builder = SharedControllerFactory::builder(place.client.clone());
         let factory = configure(&options, &namespace, builder)?.build();
         let title = paint(Paint::Bold, format!("Lariat {name}"), 0);
         say(format_args!("{title} on {}", place.name));
         say(paint(Paint::Dim, about.what, 0));
-        ensure_namespace(&place.client, &namespace).await?;
+        ensure_namespace(&place.client, &namespace, &[(EXAMPLE, &name)]).await?;
         Ok(Self {
             client: place.client.clone(),
             operator: Operator::new(&name, &factory),
             tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
+            name,
             namespace,
             factory,
             options,
@@ -178,8 +189,18 @@ impl Stage {
     pub async fn another_namespace(&self, what: &str) -> Result<String> {
         let name = format!("{}-{what}", self.namespace);
         self.others.lock().push(name.clone());
-        ensure_namespace(&self.client, &name).await?;
+        ensure_namespace(&self.client, &name, &[(EXAMPLE, &self.name)]).await?;
+        self.restricted
+            .lock()
+            .iter()
+            .for_each(|cache| self.restrict(cache));
         Ok(name)
+    }
+
+    /// Returns the namespaces of the example's own.
+    pub(super) fn namespaces(&self) -> Vec<String> {
+        let first = std::iter::once(self.namespace.clone());
+        first.chain(self.others.lock().iter().cloned()).collect()
     }
 
     /// Tells of a step of the story.
@@ -197,33 +218,45 @@ impl Stage {
         told(1, words).await
     }
 
-    /// Defines a kind, and waits until it is served; at the end it is taken away again, if it was not there before.
+    /// Defines a kind, and waits until it is served; the operator sees objects of it in the example's namespaces only,
+    /// since others may be of another run, or of somebody who has it for good.
+    ///
+    /// At the end it is taken away again, if an example has defined it and nobody uses it any more.
     ///
     /// # Errors
     ///
     /// The API server refuses it.
     pub async fn define<K: CustomResourceExt>(&self) -> Result<()> {
-        let (definition, resource) = (K::crd(), K::api_resource());
+        self.define_as(K::crd(), K::api_resource()).await
+    }
+
+    /// Defines a kind that a definition describes; see [`define`](Self::define).
+    ///
+    /// # Errors
+    ///
+    /// The API server refuses it.
+    pub async fn define_as(
+        &self,
+        mut definition: CustomResourceDefinition,
+        resource: ApiResource,
+    ) -> Result<()> {
+        let labels = definition.metadata.labels.get_or_insert_default();
+        labels.insert(RUN.to_owned(), self.namespace.clone());
         let name = definition.metadata.name.clone().unwrap_or_default();
         let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let is_new = loop {
-            match ensure(&definitions, &definition).await {
-                Ok(true) => break true,
-                Ok(false) => {}
-                Err(error) => return Err(error).with_context(|| format!("cannot define {name}")),
+        loop {
+            let defined = ensure(&definitions, &definition).await;
+            if defined.with_context(|| format!("cannot define {name}"))? {
+                break;
             }
             // One that an earlier run is taking away has to be gone first.
             let found = definitions.get_opt(&name).await?;
             if found.is_some_and(|found| found.metadata.deletion_timestamp.is_none()) {
-                break false;
+                break;
             }
             sleep(Duration::from_millis(100)).await;
-        };
-        self.defined.lock().push((resource.clone(), is_new));
-        // What is in no namespace is kept apart by the label RUN.
-        if !is_new && definition.spec.scope == "Namespaced" {
-            self.keep_to_the_namespace(&resource);
         }
+        self.defined.lock().push(resource.clone());
         let objects: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         let served = async {
             while objects.list(&ListParams::default().limit(1)).await.is_err() {
@@ -231,93 +264,27 @@ impl Stage {
             }
         };
         let served = timeout(Duration::from_secs(30), served).await;
-        served.with_context(|| format!("{name} is defined, but not served"))
-    }
-
-    /// Lets the operator see objects of the example's namespace only; where the kind was there before, others may be
-    /// somebody else's.
-    fn keep_to_the_namespace(&self, resource: &ApiResource) {
-        let gvk = Gvk::new(&resource.group, &resource.version, &resource.kind);
-        let cache = self.factory.caches().for_kind(gvk);
-        cache.select(Selection::all().in_namespaces([&self.namespace]));
-        self.restricted.lock().push(cache);
-    }
-
-    /// Ends the example: its objects first, while their finalizers are looked after.
-    async fn leave(self) -> Result<()> {
-        let removed = timeout(FAREWELL, self.remove_objects()).await;
-        let stopped = self.operator.stop().await;
-        self.ending.cancel();
-        self.tasks.close();
-        let ended = timeout(FAREWELL, self.tasks.wait()).await;
-        let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let mut cleaned = delete(&namespaces, &self.namespace).await;
-        let others = std::mem::take(&mut *self.others.lock());
-        for other in others {
-            cleaned = cleaned.and(delete(&namespaces, &other).await);
-        }
-        let defined = std::mem::take(&mut *self.defined.lock());
-        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        for (resource, _) in defined.iter().filter(|(_, is_new)| *is_new) {
-            let name = format!("{}.{}", resource.plural, resource.group);
-            delete(&definitions, &name).await?;
-        }
-        self.place.leave().await;
-        say("stopped");
-        removed.context("some objects of the example have finalizers and did not go")??;
-        cleaned?;
-        stopped?;
-        ended.context("tasks of the example go on after the operator has stopped")
-    }
-
-    /// Deletes the objects of the kinds that were defined, in the example's namespace or, where the kind was new, all.
-    async fn remove_objects(&self) -> Result<()> {
-        let defined = self.defined.lock().clone();
-        for (resource, is_new) in &defined {
-            let all: Api<DynamicObject> = Api::all_with(self.client.clone(), resource);
-            loop {
-                let listed = match all.list(&ListParams::default()).await {
-                    // The story took the kind away itself.
-                    Err(Error::Api(status)) if status.code == 404 => break,
-                    listed => listed?,
-                };
-                let ours = |object: &&DynamicObject| *is_new || self.made(object);
-                let mut left = listed.items.iter().filter(ours).peekable();
-                if left.peek().is_none() {
-                    break;
-                }
-                for object in left {
-                    self.remove(resource, object).await?;
-                }
-                sleep(Duration::from_millis(20)).await;
-            }
+        served.with_context(|| format!("{name} is defined, but not served"))?;
+        // What is in no namespace is kept apart by the label RUN.
+        if definition.spec.scope == "Namespaced" {
+            self.keep(Gvk::new(&resource.group, &resource.version, &resource.kind));
         }
         Ok(())
     }
 
-    /// Whether an object is the example's, by its namespace or its label.
-    fn made(&self, object: &DynamicObject) -> bool {
-        let meta = &object.metadata;
-        let run = meta.labels.as_ref().and_then(|labels| labels.get(RUN));
-        meta.namespace.as_ref().or(run) == Some(&self.namespace)
+    /// Lets the operator see objects of a kind in the example's namespaces only.
+    pub fn keep_to_namespaces<K: lariat::kube::Resource<DynamicType = ()>>(&self) {
+        self.keep(Gvk::new(&K::group(&()), &K::version(&()), &K::kind(&())));
     }
 
-    async fn remove(&self, resource: &ApiResource, object: &DynamicObject) -> Result<()> {
-        let meta = &object.metadata;
-        let api: Api<DynamicObject> = match &meta.namespace {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, resource),
-            None => Api::all_with(self.client.clone(), resource),
-        };
-        if meta.deletion_timestamp.is_some() {
-            return Ok(());
-        }
-        let name = meta.name.as_deref().unwrap_or_default();
-        match api.delete(name, &DeleteParams::default()).await {
-            Err(Error::Api(status)) if status.code == 404 => Ok(()),
-            other => other
-                .map(drop)
-                .with_context(|| format!("cannot delete {name}")),
-        }
+    fn keep(&self, gvk: Gvk) {
+        let cache = self.factory.caches().for_kind(gvk);
+        self.restrict(&cache);
+        self.restricted.lock().push(cache);
+    }
+
+    fn restrict(&self, cache: &Informer) {
+        cache.select(Selection::all().in_namespaces(self.namespaces()));
     }
 }
 

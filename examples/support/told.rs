@@ -11,8 +11,8 @@ use tokio::time::timeout;
 
 /// How many lines are remembered, which counts where an example runs for days.
 const KEPT: usize = 1000;
-/// How long a story waits for a line; images may have to be pulled first.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// How long a story waits for a line, or for anything that pods take part in: images may have to be pulled first.
+pub const PATIENCE: Duration = Duration::from_secs(120);
 
 static TOLD: LazyLock<watch::Sender<VecDeque<String>>> = LazyLock::new(watch::Sender::default);
 

@@ -9,12 +9,12 @@
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use lariat::cluster::testing::wait_until_gone;
+use lariat::cluster::testing::Wait;
 use lariat::kube::ResourceExt;
 use lariat::kube::api::{DeleteParams, ListParams, PostParams};
 use lariat_examples::useless_machine::stage4::{MACHINE, Switch};
 use lariat_examples::useless_machine::{Pace, lever, stage1, stage2, stage3, stage4};
-use lariat_examples::{About, Flag, Options, Stage, merge, perform, told};
+use lariat_examples::{About, Flag, Options, PATIENCE, Stage, merge, perform, told};
 use serde_json::json;
 use tokio::time::Instant;
 
@@ -155,6 +155,7 @@ async fn story_of_switches(stage: &Stage) -> Result<()> {
     machines
         .delete("robot", &DeleteParams::foreground())
         .await?;
-    wait_until_gone(&machines, "robot").await?;
-    Ok(())
+    // A garbage collector gets to know new kinds, as Machine is, every half a minute.
+    let wait = Wait::new(&machines, "robot").timeout(PATIENCE);
+    Ok(wait.gone().await?)
 }

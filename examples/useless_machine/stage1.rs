@@ -1,5 +1,6 @@
 //! Stage 1: what is not down is put down.
 
+use lariat::operator::Rule;
 use lariat::prelude::*;
 
 use super::lever::{Machine, flip};
@@ -11,8 +12,11 @@ use super::lever::{Machine, flip};
 /// Machines have a handler of this name already.
 pub fn register(operator: &Operator) -> anyhow::Result<()> {
     let machines = operator.api::<Machine>();
+    let kind = operator.factory().for_object::<Machine>();
     operator
-        .reconciler("machines", &operator.factory().for_object())
+        .reconciler("machines", &kind)
+        // For `operator.cluster_role()`; that it reads machines is known.
+        .needs(Rule::of(&kind).verbs(["patch"]))
         .register(move |cx| reconcile(cx, machines.clone()))?;
     Ok(())
 }

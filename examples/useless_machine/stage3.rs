@@ -7,6 +7,7 @@
 //! the status as it is: from the second time on the machine flips at once. Here a note counts for the generation it was
 //! made in. The flip itself begins the next one, so there is no second write to lose.
 
+use lariat::operator::Rule;
 use lariat::prelude::*;
 
 use super::Pace;
@@ -19,8 +20,12 @@ use super::lever::{Machine, MachineStatus, flip};
 /// Machines have a handler of this name already.
 pub fn register(operator: &Operator, pace: &Pace) -> anyhow::Result<()> {
     let (machines, pace) = (operator.api::<Machine>(), pace.clone());
+    let kind = operator.factory().for_object::<Machine>();
     operator
-        .reconciler("machines", &operator.factory().for_object())
+        .reconciler("machines", &kind)
+        // For `operator.cluster_role()`; that it reads machines is known.
+        .writes_status()
+        .needs(Rule::of(&kind).verbs(["patch"]))
         .register(move |cx| reconcile(cx, machines.clone(), pace.clone()))?;
     Ok(())
 }

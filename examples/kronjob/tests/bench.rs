@@ -198,15 +198,23 @@ impl Bench {
 
     /// Returns how many Events have a reason.
     pub(super) async fn events(&self, reason: &str) -> usize {
+        self.events_of(reason).await.len()
+    }
+
+    /// Returns how often Events of a reason were told; those that are alike are one that counts.
+    pub(super) async fn told(&self, reason: &str) -> i32 {
+        let events = self.events_of(reason).await;
+        events.iter().filter_map(|event| event.count).sum()
+    }
+
+    async fn events_of(&self, reason: &str) -> Vec<Event> {
         settle().await;
         let events: Api<Event> = Api::namespaced(self.cluster.client(), "default");
         let events = events
             .list(&ListParams::default())
             .await
             .expect("they can be listed");
-        let of_reason = events
-            .iter()
-            .filter(|event| event.reason.as_deref() == Some(reason));
-        of_reason.count()
+        let of_reason = |event: &Event| event.reason.as_deref() == Some(reason);
+        events.items.into_iter().filter(of_reason).collect()
     }
 }

@@ -42,8 +42,12 @@ impl Program {
 
     pub(super) fn new(client: Client) -> Self {
         let factory = SharedControllerFactory::builder(client).build();
+        Self::of(Operator::new("pod-terminator", &factory))
+    }
+
+    pub(super) fn of(operator: Operator) -> Self {
         let program = Self {
-            operator: Operator::new("pod-terminator", &factory),
+            operator,
             tasks: TaskTracker::new(),
         };
         let registered = register(&program.operator, &program.tasks, Rng::with_seed(7));

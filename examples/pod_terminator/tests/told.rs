@@ -1,19 +1,13 @@
 //! What is told, and what is asked for.
 
-use http::HeaderValue;
-use http::header::AUTHORIZATION;
 use k8s_openapi::api::core::v1::Event;
-use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use lariat::cluster::faults::{Action, Refusal, Rule, StatusCode};
-use lariat::cluster::testing::TestCluster;
-use lariat::cluster::{Cluster, User};
-use lariat::kube::api::{Api, ListParams, PostParams};
-use lariat::kube::{self, Client};
+use lariat::kube::api::{Api, ListParams};
 use serde_json::json;
 use tokio::time::sleep;
-use tower::util::MapRequest;
 
 use super::bench::{Bench, Program, SECOND, define, settle};
+use crate::roles::{assert_nothing_was_forbidden, grant, with_roles};
 
 /// What `kubectl describe` shows of a PodTerminator; it is in no namespace, so its Events are in `default`.
 #[tokio::test(start_paused = true)]
@@ -49,40 +43,12 @@ async fn a_dry_run_has_no_events() {
     assert_eq!(bench.cluster.journal().count("create", "events"), 0);
 }
 
-/// Returns a client of whoever has the token.
-fn client_with(cluster: &TestCluster, token: &str) -> Client {
-    let bearer = format!("Bearer {token}").parse::<HeaderValue>();
-    let bearer = bearer.expect("it is a header");
-    let signed = move |mut request: http::Request<kube::client::Body>| {
-        let headers = request.headers_mut();
-        headers.insert(AUTHORIZATION, bearer.clone());
-        request
-    };
-    Client::new(MapRequest::new(cluster.service(), signed), "default")
-}
-
 #[tokio::test(start_paused = true)]
-async fn the_role_it_says_it_needs_is_enough() {
-    let account = User::new("system:serviceaccount:default:killer").group("system:serviceaccounts");
-    let builder = Cluster::builder().rbac().token_of("sesame", account);
-    let cluster = builder.for_test().await;
+async fn what_it_says_it_needs_is_enough() {
+    let (cluster, operator) = with_roles().await;
     define(&cluster).await;
-    let program = Program::new(client_with(&cluster, "sesame"));
-    let role = program.operator.cluster_role("killer").await.unwrap();
-    let roles: Api<ClusterRole> = Api::all(cluster.client());
-    roles.create(&PostParams::default(), &role).await.unwrap();
-    let binding = json!({
-        "metadata": {"name": "killer"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "killer"},
-        "subjects": [{"kind": "ServiceAccount", "name": "killer", "namespace": "default"}],
-    });
-    let binding = serde_json::from_value(binding).unwrap();
-    let bindings: Api<ClusterRoleBinding> = Api::all(cluster.client());
-    bindings
-        .create(&PostParams::default(), &binding)
-        .await
-        .unwrap();
-    program.operator.checks_access();
+    let program = Program::of(operator);
+    grant(&cluster, &program.operator).await;
     program.operator.start(2).await.unwrap();
     let bench = Bench::of(cluster, program).with_pods(10).await;
     bench.terminate("chaos", json!({})).await;
@@ -92,4 +58,5 @@ async fn the_role_it_says_it_needs_is_enough() {
     bench.delete("chaos").await;
     settle().await;
     assert!(bench.terminators.get_opt("chaos").await.unwrap().is_none());
+    assert_nothing_was_forbidden(&bench.cluster);
 }

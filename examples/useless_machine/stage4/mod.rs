@@ -15,7 +15,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
 use lariat::kube::ResourceExt;
 use lariat::kube::api::{Patch, PatchParams};
-use lariat::operator::ApiError;
+use lariat::operator::{ApiError, Rule};
 use lariat::prelude::*;
 use serde_json::{Value, json};
 
@@ -35,10 +35,15 @@ pub fn register(operator: &Operator, pace: &Pace) -> anyhow::Result<()> {
         switches: operator.api(),
         pace: pace.clone(),
     });
+    let switches = factory.for_object::<Switch>();
     operator
         .reconciler("machines", &factory.for_object::<Machine>())
         // When a label changes, the machine it named is told, and the one it names now.
-        .watches(&factory.for_object::<Switch>(), Relation::label(MACHINE))
+        .watches(&switches, Relation::label(MACHINE))
+        // For `operator.cluster_role()`; that it reads both kinds is known.
+        .writes_status()
+        .needs(Rule::of(&switches).verbs(["create", "delete", "patch"]))
+        .needs(Rule::status(&switches))
         .register(move |cx| {
             let workshop = Arc::clone(&workshop);
             async move { workshop.reconcile(&cx).await }

@@ -6,6 +6,7 @@ use serde_json::json;
 use super::super::lever::{Machine, MachineSpec};
 use super::super::{stage1, stage2, stage3};
 use super::*;
+use crate::roles::{assert_nothing_was_forbidden, grant, with_roles};
 use crate::{define, delete, merge};
 
 struct Bench {
@@ -186,4 +187,28 @@ fn what_was_noted_before_the_clock_was_put_back_is_worth_nothing() {
     assert_eq!(pace.noted(Some(&before.into())), Some(before));
     assert_eq!(pace.noted(Some(&after.into())), None);
     assert_eq!(pace.left(before), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_each_stage_says_it_needs_is_enough() {
+    for stage in 1..=3 {
+        let (cluster, operator) = with_roles().await;
+        define::<Machine>(&cluster.client()).await;
+        match stage {
+            1 => stage1::register(&operator).unwrap(),
+            2 => stage2::register(&operator, &pace(), 1).unwrap(),
+            _ => stage3::register(&operator, &pace()).unwrap(),
+        }
+        grant(&cluster, &operator).await;
+        operator.start(1).await.unwrap();
+        let bench = Bench {
+            machines: Api::default_namespaced(cluster.client()),
+            cluster,
+            operator,
+        };
+        bench.create("robot", "up").await;
+        sleep(DELAY + Duration::from_secs(1)).await;
+        assert!(bench.is_down("robot").await, "stage {stage}");
+        assert_nothing_was_forbidden(&bench.cluster);
+    }
 }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::super::stage4::{MACHINE, Machine, MachineSpec, Switch, SwitchSpec, register};
 use super::*;
+use crate::roles::{assert_nothing_was_forbidden, grant, with_roles};
 use crate::{define, delete, merge};
 
 struct Bench {
@@ -26,6 +27,10 @@ impl Bench {
         define::<Switch>(&cluster.client()).await;
         let (operator, pace) = (operator(&cluster), pace());
         register(&operator, &pace).expect("registered");
+        Self::with(cluster, operator, pace).await
+    }
+
+    async fn with(cluster: TestCluster, operator: Operator, pace: Pace) -> Self {
         operator.start(2).await.expect("started");
         Self {
             machines: Api::default_namespaced(cluster.client()),
@@ -398,4 +403,24 @@ async fn nothing_is_written_when_there_is_nothing_to_do() {
     let is_write = |request: &&Request| !matches!(&*request.verb, "get" | "list" | "watch");
     let written: Vec<_> = requests.iter().filter(is_write).collect();
     assert_eq!(written.len(), 1, "the label: {written:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_it_says_it_needs_is_enough() {
+    let (cluster, operator) = with_roles().await;
+    define::<Machine>(&cluster.client()).await;
+    define::<Switch>(&cluster.client()).await;
+    let pace = pace();
+    register(&operator, &pace).unwrap();
+    grant(&cluster, &operator).await;
+    let bench = Bench::with(cluster, operator, pace).await;
+    bench.machine("robot", 2).await;
+    let switch = &bench.switches_of("robot").await[0];
+    bench.put(switch, "up").await;
+    sleep(DELAY + Duration::from_secs(1)).await;
+    assert_eq!(bench.positions("robot").await, "dd");
+    let fewer = json!({"spec": {"switches": 1}});
+    merge(&bench.machines, "robot", fewer).await.unwrap();
+    bench.shows("robot", "d").await;
+    assert_nothing_was_forbidden(&bench.cluster);
 }

@@ -12,6 +12,7 @@ mod pod_terminator;
 mod quickstart;
 mod related_kinds;
 mod sample_controller;
+mod slow;
 #[cfg(unix)]
 mod suggestions;
 mod useless_machine;

@@ -1,0 +1,181 @@
+//! Runs of examples side by side, and what they leave behind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use lariat::cluster::Cluster;
+use lariat::cluster::testing::{TestCluster, wait_for, wait_until_gone};
+use lariat::kube::api::{Api, PostParams};
+use lariat::{ObjectKey, Outcome};
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use super::{About, Options, Place, Stage, define, merge};
+use crate::useless_machine::lever::{Machine, MachineSpec};
+
+const ABOUT: About = About {
+    name: "some_example",
+    what: "",
+    flags: &[],
+    check: |_| Ok(()),
+};
+
+const DEFINITION: &str = "machines.useless.container.training";
+
+/// Begins a run on a cluster that is not its own.
+async fn stage(cluster: &TestCluster) -> Stage {
+    let place = Place {
+        client: cluster.client(),
+        name: "a cluster".to_owned(),
+        kubectl: "kubectl".to_owned(),
+        embedded: None,
+    };
+    let stage = Stage::new(place, ABOUT, Options::default(), |_, _, builder| {
+        Ok(builder)
+    });
+    let stage = stage.await.expect("it begins");
+    stage.define::<Machine>().await.expect("it is defined");
+    stage
+}
+
+async fn create(api: &Api<Machine>, name: &str) {
+    let machine = Machine::new(name, MachineSpec::default());
+    let created = api.create(&PostParams::default(), &machine).await;
+    created.expect("it is created");
+}
+
+async fn is_defined(cluster: &TestCluster) -> bool {
+    let definitions: Api<CustomResourceDefinition> = Api::all(cluster.client());
+    let found = definitions.get_opt(DEFINITION).await.expect("read");
+    found.is_some_and(|found| found.metadata.deletion_timestamp.is_none())
+}
+
+/// Lets a run's operator write down which machines it is called for.
+async fn look(stage: &Stage) -> Arc<Mutex<Vec<ObjectKey>>> {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let seeing = Arc::clone(&seen);
+    let machines = stage.factory.for_object::<Machine>();
+    let look = stage.operator.reconciler("look", &machines);
+    let registered = look.register(move |cx| {
+        seeing.lock().push(cx.key().clone());
+        async { Ok(Outcome::done()) }
+    });
+    registered.expect("it is the first");
+    stage.operator.start(1).await.expect("it starts");
+    seen
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_runs_leave_each_other_alone_and_the_last_takes_the_kind_away() {
+    let cluster = Cluster::for_test().await;
+    let (first, second) = (stage(&cluster).await, stage(&cluster).await);
+    let blue = second.another_namespace("blue").await.unwrap();
+    let (by_first, by_second) = (look(&first).await, look(&second).await);
+    let machines = second.api::<Machine>();
+    create(&machines, "robot").await;
+    create(&Api::namespaced(cluster.client(), &blue), "robot").await;
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(*by_first.lock(), []);
+    let mut ours = [&second.namespace, &blue].map(|name| ObjectKey::namespaced(name, "robot"));
+    let mut seen = by_second.lock().clone();
+    seen.sort();
+    ours.sort();
+    assert_eq!(seen, ours);
+
+    let namespaces: Api<Namespace> = Api::all(cluster.client());
+    let of_first = first.namespace.clone();
+    first.leave().await.unwrap();
+    wait_until_gone(&namespaces, &of_first).await.unwrap();
+    let robot = machines.get("robot").await.unwrap();
+    assert_eq!(robot.metadata.deletion_timestamp, None);
+    assert!(is_defined(&cluster).await);
+
+    let of_second = second.namespace.clone();
+    second.leave().await.unwrap();
+    for name in [of_second, blue] {
+        wait_until_gone(&namespaces, &name).await.unwrap();
+    }
+    assert!(!is_defined(&cluster).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_stays_for_a_run_that_has_made_nothing_yet() {
+    let cluster = Cluster::for_test().await;
+    let (first, second) = (stage(&cluster).await, stage(&cluster).await);
+    first.leave().await.unwrap();
+    assert!(is_defined(&cluster).await);
+    second.leave().await.unwrap();
+    assert!(!is_defined(&cluster).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_somebodys_stays() {
+    for was_there in [true, false] {
+        let cluster = Cluster::for_test().await;
+        if was_there {
+            define::<Machine>(&cluster.client()).await;
+        }
+        let run = stage(&cluster).await;
+        let machines = Api::default_namespaced(cluster.client());
+        if !was_there {
+            create(&machines, "robot").await;
+        }
+        run.leave().await.unwrap();
+        assert!(is_defined(&cluster).await, "{was_there}");
+        let robots = machines.get_opt("robot").await.unwrap();
+        assert_eq!(robots.is_some(), !was_there);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finalizer_is_waited_for() {
+    let cluster = Cluster::for_test().await;
+    let run = stage(&cluster).await;
+    let machines = run.api::<Machine>();
+    create(&machines, "robot").await;
+    let held = json!({"metadata": {"finalizers": ["example.com/pods"]}});
+    merge(&machines, "robot", held).await.unwrap();
+    // As long as pods may take to end.
+    let looked_after = async {
+        let is_going = |robot: &Machine| robot.metadata.deletion_timestamp.is_some();
+        wait_for(&machines, "robot", is_going).await.unwrap();
+        sleep(Duration::from_secs(31)).await;
+        let free = json!({"metadata": {"finalizers": null}});
+        merge(&machines, "robot", free).await.unwrap();
+    };
+    let (left, ()) = tokio::join!(run.leave(), looked_after);
+    left.unwrap();
+    assert!(!is_defined(&cluster).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_is_held_for_good_is_named_with_the_way_out() {
+    let cluster = Cluster::for_test().await;
+    let run = stage(&cluster).await;
+    let machines = run.api::<Machine>();
+    create(&machines, "robot").await;
+    let held = json!({"metadata": {"finalizers": ["example.com/nobody"]}});
+    merge(&machines, "robot", held).await.unwrap();
+    let (namespace, began) = (run.namespace.clone(), Instant::now());
+    let error = run.leave().await.expect_err("it is held").to_string();
+    assert_eq!(began.elapsed().as_secs(), 45);
+    let robot = format!("{DEFINITION}/robot");
+    let frees = format!(
+        "kubectl --namespace {namespace} patch {robot} --type merge \
+         --patch '{{\"metadata\": {{\"finalizers\": null}}}}'"
+    );
+    assert_eq!(
+        error,
+        format!(
+            "not all objects of the example have gone within 45s:\n  \
+             {robot}, which is held by example.com/nobody; this frees it:\n    {frees}"
+        )
+    );
+    assert!(
+        is_defined(&cluster).await,
+        "or the robot could not be freed"
+    );
+}
