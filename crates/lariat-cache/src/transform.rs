@@ -276,7 +276,8 @@ mod tests {
 
     #[test]
     fn what_is_spared_is_told() {
-        let dropped = Transform::drop(["/status/conditions", "/spec/*/env", "/metadata/annotations"]);
+        let dropped =
+            Transform::drop(["/status/conditions", "/spec/*/env", "/metadata/annotations"]);
         for (pointer, is_spared) in [
             ("/status", false),
             ("/status/conditions/0", false),

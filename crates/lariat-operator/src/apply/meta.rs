@@ -120,7 +120,8 @@ impl Meta {
         let (ours, others): (Vec<_>, Vec<_>) = entries
             .filter(|each| each.subresource.is_empty())
             .partition(|each| each.is_apply_of(name));
-        let newest = |entries: &[&Manager]| entries.iter().filter_map(|each| each.time.clone()).max();
+        let newest =
+            |entries: &[&Manager]| entries.iter().filter_map(|each| each.time.clone()).max();
         !others.is_empty() && newest(&ours) >= newest(&others)
     }
 }

@@ -3,8 +3,8 @@
 use http::StatusCode;
 use kube::Client;
 use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Preconditions};
-use kube::core::response::StatusCause;
 use kube::client::Body;
+use kube::core::response::StatusCause;
 use kube::core::{Request, Status, request};
 use lariat_core::{Gvk, ObjectKey, ResourceKind};
 use serde::de::DeserializeOwned;
@@ -214,7 +214,13 @@ impl ObjectError {
 
     /// Returns whether the API server does not let us read. Of writes others may say so too, for reasons of their own.
     pub(super) fn is_reading_forbidden(&self) -> bool {
-        matches!(self, Self::Refused { verb: "get" | "list", .. }) && self.has_code(403)
+        matches!(
+            self,
+            Self::Refused {
+                verb: "get" | "list",
+                ..
+            }
+        ) && self.has_code(403)
     }
 
     /// Returns whether a write was refused because the object is not the one that was looked at any more: it has
