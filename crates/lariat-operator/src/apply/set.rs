@@ -29,6 +29,15 @@ pub enum Immutable {
 }
 
 /// A named set of objects of one owner, with options; see [`Reconcile::apply_set`](crate::Reconcile::apply_set).
+///
+/// A kind it has no more, and that may not be read any more either, is passed over with a warning, stays noted, and is
+/// told by [`Applied::forbidden`]. A release that drops a kind keeps the right by
+/// [`Reconciler::prunes`](crate::Reconciler::prunes).
+///
+/// What is not wanted any more is looked for in the owner's namespace. If the owner has none, or the objects
+/// [no owner](Self::without_owner), that is everywhere; of a kind whose cache is
+/// [restricted to namespaces](lariat_cache::Selection::in_namespaces), it is in those, and in those of the objects that
+/// are wanted.
 #[derive(Clone)]
 #[must_use = "a set does nothing until objects are applied"]
 pub struct Apply {

@@ -79,6 +79,8 @@ impl<K: View> Release<K> {
         self.calls.lock().clear();
         self.kind.enqueue(&key.parse().expect("a key"));
         settle().await;
+        // What it leads to may call it again.
+        self.calls.lock().truncate(1);
         self.last()
     }
 
@@ -123,7 +125,7 @@ async fn a_release_that_drops_a_kind_goes_on_without_the_right_and_prunes_with_i
             reconciler.applies(&config_maps).applies(&secrets)
         });
         let first = first.await;
-        assert_eq!(first.last().to_string(), "2 created");
+        assert_eq!(first.last().objects().len(), 2);
         first.operator.stop().await.expect("stopped");
 
         let one = || vec![config("web", "1")];
@@ -140,7 +142,9 @@ async fn a_release_that_drops_a_kind_goes_on_without_the_right_and_prunes_with_i
         let applied = second.apply("default/a", one()).await;
         let text = "1 unchanged, v1 Secret not looked through";
         assert_eq!(applied.to_string(), text);
+        second.apply("default/a", Vec::new()).await;
         let applied = second.apply("default/a", Vec::new()).await;
+        assert_eq!(applied.objects(), []);
         assert!(!applied.is_gone(), "the Secret is left");
         assert!(secrets.get_opt("key").await.unwrap().is_some());
         assert!(noted(&widgets).await.contains("v1/Secret"));
