@@ -68,6 +68,17 @@ impl Transform {
         !matches!(self.0, Kind::Function(_))
     }
 
+    /// Returns whether what is at a JSON pointer, and all below it, stays as it is for certain.
+    pub(crate) fn spares(&self, pointer: &str) -> bool {
+        let wanted = parse(pointer);
+        let leads_to = |path: &Path| path.len() <= wanted.len() && is_on_one_way(path, &wanted);
+        match &self.0 {
+            Kind::Drop(paths) => !paths.iter().any(|path| is_on_one_way(path, &wanted)),
+            Kind::Keep(paths) => paths.iter().any(leads_to),
+            Kind::Function(_) => false,
+        }
+    }
+
     /// Changes an object; one whose JSON is not understood stays as it is.
     pub(crate) fn apply(&self, object: RawObject) -> RawObject {
         let changed = match &self.0 {
@@ -98,6 +109,12 @@ fn parse(pointer: &str) -> Path {
     parts
         .map(|part| part.replace("~1", "/").replace("~0", "~"))
         .collect()
+}
+
+/// Returns whether one of two paths may lead through where the other ends.
+fn is_on_one_way(path: &[String], other: &[String]) -> bool {
+    let mut steps = path.iter().zip(other);
+    steps.all(|(step, other)| step == "*" || step == other)
 }
 
 /// Leaves out of a JSON text what is at some paths, or everything else.
@@ -255,6 +272,32 @@ mod tests {
                 "spec": {"containers": [{"name": "c"}, {"name": "d"}, "odd"]},
             }),
         );
+    }
+
+    #[test]
+    fn what_is_spared_is_told() {
+        let dropped =
+            Transform::drop(["/status/conditions", "/spec/*/env", "/metadata/annotations"]);
+        for (pointer, is_spared) in [
+            ("/status", false),
+            ("/status/conditions/0", false),
+            ("/status/phase", true),
+            ("/spec/containers/env", false),
+            ("/metadata/annotations", false),
+            ("/metadata/labels", true),
+        ] {
+            assert_eq!(dropped.spares(pointer), is_spared, "{pointer}");
+        }
+        let kept = Transform::keep(["/status/phase"]);
+        for (pointer, is_spared) in [
+            ("/status", false),
+            ("/status/phase", true),
+            ("/metadata/annotations", true),
+            ("/spec", false),
+        ] {
+            assert_eq!(kept.spares(pointer), is_spared, "{pointer}");
+        }
+        assert!(!Transform::function(|_| {}).spares("/spec"));
     }
 
     #[test]

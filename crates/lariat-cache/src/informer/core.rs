@@ -132,6 +132,12 @@ impl Core {
         selection.selects_by_place_only() && (is_cluster || selection.covers(namespace))
     }
 
+    /// Returns whether what is at a JSON pointer is cached as the API server has it.
+    pub(crate) fn keeps(&self, pointer: &str) -> bool {
+        let transform = self.options.transform.as_ref();
+        self.source.is_none() && transform.is_none_or(|transform| transform.spares(pointer))
+    }
+
     /// Waits until the cache has been filled; `false` if the kind is not served and not waited for.
     pub(crate) async fn synced(&self) -> bool {
         self.settled(|phase| *phase == Phase::Synced).await

@@ -140,6 +140,19 @@ impl Informer {
         self.core.wanted.borrow().selection.clone()
     }
 
+    /// Returns whether what is at a JSON pointer, such as `/status`, and all below it, is cached as the API server has it.
+    ///
+    /// It is not where the kind's [`Transform`](crate::Transform) may leave some of it out or change it, or where
+    /// objects come from a source of the caller's. Whoever writes what follows from it then has to read it from the API
+    /// server first: the version of a cached object does not tell that something is missing.
+    ///
+    /// It is about objects [with content](CachedObject::has_content). `metadata.managedFields`, which is cut out by
+    /// default, is not looked at.
+    #[must_use]
+    pub fn keeps(&self, pointer: &str) -> bool {
+        self.core.keeps(pointer)
+    }
+
     /// Subscribes to changes; what exists now is told first, before this returns.
     ///
     /// The subscriber is called by whoever changes the cache, so it must be prompt. For readers that take

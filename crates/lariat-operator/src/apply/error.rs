@@ -9,6 +9,7 @@ use lariat_controller::{RetryAfter, Terminal};
 use lariat_core::{Gvk, ObjectKey, debug_as_description, describe};
 
 use super::report::Applied;
+use crate::guard::GuardError;
 
 /// How many failures an error writes out.
 const WRITTEN: usize = 5;
@@ -300,10 +301,16 @@ impl fmt::Display for ApplyError {
 
 impl Error for ApplyError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
+        // Whoever looks for a guard looks here; a set that waits for one waits whatever else is wrong with it.
+        let is_of_guard = |error: &&ObjectError| GuardError::find(*error).is_some();
+        let mut errors = self.failures.iter().map(|failure| &failure.error);
+        if let Some(error) = errors.clone().find(is_of_guard) {
+            return Some(error);
+        }
         if let Some(advice) = &self.advice {
             return Some(&**advice);
         }
-        let first = self.failures.first()?;
-        Some(&first.error)
+        let first = errors.next()?;
+        Some(first)
     }
 }

@@ -13,7 +13,8 @@ use super::error::ObjectError;
 use super::marks::with_hash;
 use super::resolve::Target;
 use super::send::Endpoint;
-use super::set::Run;
+use super::set::{Apply, Run};
+use crate::wire;
 
 /// Before the name of operator and set in the key of the annotation.
 const PREFIX: &str = "applied.lariat.dev/";
@@ -29,15 +30,30 @@ struct Note {
 }
 
 impl Run<'_> {
-    /// Returns the kinds that are noted on the owner, in its newest cached state.
-    pub(super) fn known_kinds(&self) -> BTreeSet<Gvk> {
-        self.cached_note().kinds
+    /// Returns the kinds that are noted on the owner.
+    pub(super) async fn known_kinds(&self) -> Result<BTreeSet<Gvk>, ObjectError> {
+        Ok(self.note().await?.kinds)
     }
 
-    fn cached_note(&self) -> Note {
+    /// Returns what the owner notes in its newest cached state; where the cache may leave it out, the API server is
+    /// asked.
+    async fn note(&self) -> Result<Note, ObjectError> {
+        let Apply {
+            shared, owner_gvk, ..
+        } = self.set;
+        let is_shown = wire::is_shown(&shared.caches, owner_gvk, "/metadata/annotations");
+        if self.set.options.annotates
+            && !is_shown
+            && let Some(note) = self.live_note().await?
+        {
+            return Ok(note);
+        }
         let owner = self.owner_now();
         let json = owner.json();
-        self.read_note(json.as_deref().unwrap_or_default())
+        Ok(Note {
+            version: owner.version().to_string(),
+            ..self.read_note(json.as_deref().unwrap_or_default())
+        })
     }
 
     fn read_note(&self, json: &[u8]) -> Note {
@@ -79,17 +95,24 @@ impl Run<'_> {
         sets.map(key).collect()
     }
 
-    /// Notes kinds that are new, before any object of them exists, and moves what is noted under former names.
-    pub(super) async fn note_kinds(&self, targets: &[Target]) -> Result<(), ObjectError> {
+    /// Notes kinds that are new, before any object of them exists, and moves what is noted under former names; returns
+    /// the kinds that were noted before.
+    pub(super) async fn note_kinds(
+        &self,
+        targets: &[Target],
+    ) -> Result<BTreeSet<Gvk>, ObjectError> {
         let wanted: BTreeSet<Gvk> = targets.iter().map(|each| each.gvk().clone()).collect();
-        match self.add_kinds(self.cached_note(), &wanted).await {
+        let note = self.note().await?;
+        let known = note.kinds.clone();
+        match self.add_kinds(note, &wanted).await {
             // Another call or process may have noted others since.
             Err(error) if Self::may_be_gone(&error) => {
                 let note = self.live_note().await?.ok_or(ObjectError::OwnerGone)?;
-                self.add_kinds(note, &wanted).await
+                self.add_kinds(note, &wanted).await?;
             }
-            result => result,
+            result => result?,
         }
+        Ok(known)
     }
 
     async fn add_kinds(&self, note: Note, wanted: &BTreeSet<Gvk>) -> Result<(), ObjectError> {
@@ -106,14 +129,22 @@ impl Run<'_> {
         if !self.set.options.annotates || known.is_subset(left) {
             return;
         }
-        let now = self.cached_note();
-        // What somebody else has noted since was not looked through.
-        let others = now.kinds.difference(known).cloned();
-        let left = left.iter().cloned().chain(others).collect();
-        if let Err(error) = self.annotate(&left, &now.version).await {
+        if let Err(error) = self.keep_kinds(known, left).await {
             let (gvk, key) = (&self.set.owner_gvk, self.set.owner.key());
             tracing::debug!(%gvk, %key, %error, "kinds of which nothing is left stay noted");
         }
+    }
+
+    async fn keep_kinds(
+        &self,
+        known: &BTreeSet<Gvk>,
+        left: &BTreeSet<Gvk>,
+    ) -> Result<(), ObjectError> {
+        let now = self.note().await?;
+        // What somebody else has noted since was not looked through.
+        let others = now.kinds.difference(known).cloned();
+        let left = left.iter().cloned().chain(others).collect();
+        self.annotate(&left, &now.version).await
     }
 
     /// Writes kinds to the owner, if it has not changed since they were read.

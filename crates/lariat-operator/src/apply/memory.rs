@@ -1,6 +1,6 @@
 //! What was applied and how the API server answered, so that nothing needs to be sent while nothing changes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,6 +18,8 @@ pub(crate) struct Memory {
     owners: Mutex<HashMap<(Gvk, ObjectKey), OfOwner>>,
     /// What the API server served when it was asked last.
     served: AsyncMutex<Option<(Instant, Arc<[ResourceKind]>)>>,
+    /// Kinds of which it was warned that they may not be read.
+    forbidden: Mutex<HashSet<Gvk>>,
 }
 
 /// How long what the API server serves is believed, so that kinds which are gone for good are not looked for in each
@@ -62,6 +64,11 @@ impl Memory {
         if !owners.is_empty() {
             owners.remove(&(gvk.clone(), key.clone()));
         }
+    }
+
+    /// Notes that a kind may not be read, and returns whether that is new.
+    pub(super) fn is_first_forbidden(&self, gvk: &Gvk) -> bool {
+        self.forbidden.lock().insert(gvk.clone())
     }
 
     /// Returns the kinds the API server serves, which it is not asked for more often than every half a minute.

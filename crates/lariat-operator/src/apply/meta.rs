@@ -52,6 +52,17 @@ pub(super) struct Manager {
     manager: String,
     #[serde(default)]
     operation: String,
+    #[serde(default)]
+    subresource: String,
+    /// When it changed last, to the second.
+    #[serde(default)]
+    time: Option<String>,
+}
+
+impl Manager {
+    fn is_apply_of(&self, name: &str) -> bool {
+        self.manager == name && self.operation == "Apply"
+    }
 }
 
 /// An object of which only the metadata matters.
@@ -96,7 +107,22 @@ impl Meta {
     /// Returns whether a manager has applied the object.
     pub(super) fn is_applied_by(&self, name: &str) -> bool {
         let mut managers = self.managed_fields.iter();
-        managers.any(|each| each.manager == name && each.operation == "Apply")
+        managers.any(|each| each.is_apply_of(name))
+    }
+
+    /// Returns whether an object that a manager meant to create, and that existed when it was applied, was made by
+    /// others: they manage it too. Who writes a subresource does not count, for that comes later.
+    ///
+    /// When an entry of the manager is older than that of somebody else, what was applied changed nothing: it was there
+    /// before, from another process of this operator.
+    pub(super) fn was_made_by_others(&self, name: &str) -> bool {
+        let entries = self.managed_fields.iter();
+        let (ours, others): (Vec<_>, Vec<_>) = entries
+            .filter(|each| each.subresource.is_empty())
+            .partition(|each| each.is_apply_of(name));
+        let newest =
+            |entries: &[&Manager]| entries.iter().filter_map(|each| each.time.clone()).max();
+        !others.is_empty() && newest(&ours) >= newest(&others)
     }
 }
 
@@ -143,5 +169,33 @@ impl From<&Meta> for Existing {
             controller: controller.map(named),
             marks: Found::from(meta),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[track_caller]
+    fn check(entries: &[(&str, &str, &str, u8)], expected: bool) {
+        let entry = |(manager, operation, subresource, second): &(&str, &str, &str, u8)| {
+            json!({"manager": manager, "operation": operation, "subresource": subresource,
+                "time": format!("2026-01-01T00:00:{second:02}Z")})
+        };
+        let entries: Vec<_> = entries.iter().map(entry).collect();
+        let meta: Meta = serde_json::from_value(json!({"managedFields": entries})).unwrap();
+        assert_eq!(meta.was_made_by_others("op"), expected, "{entries:?}");
+    }
+
+    #[test]
+    fn what_others_made_is_told_from_what_another_process_of_ours_made() {
+        let ours = ("op", "Apply", "", 5);
+        check(&[ours], false);
+        check(&[ours, ("kubectl", "Update", "", 3)], true);
+        check(&[ours, ("kubectl", "Apply", "", 5)], true);
+        check(&[ours, ("op", "Update", "", 3)], true);
+        check(&[ours, ("kubelet", "Update", "status", 3)], false);
+        check(&[ours, ("annotator", "Update", "", 6)], false);
     }
 }

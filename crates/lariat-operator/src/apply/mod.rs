@@ -63,7 +63,8 @@ impl<K: View> Reconcile<K> {
     /// could not be applied. One failure does not stop the others.
     ///
     /// The set has the name of the reconciler; reconcilers, operators and owners do not get in each other's way.
-    /// Which kinds it has is noted in an annotation of the owner. For another name and for options there is
+    /// Which kinds it has is noted in an annotation of the owner; where a [`Transform`](lariat_cache::Transform) may leave
+    /// annotations out of the cache, each call asks for them. For another name and for options there is
     /// [`apply_set`](Self::apply_set).
     ///
     /// ```no_run

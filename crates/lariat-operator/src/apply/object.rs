@@ -6,7 +6,7 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use kube::api::PatchParams;
 use lariat_cache::{CachedObject, Informer};
-use lariat_core::{Gvk, ResourceVersion, Uid};
+use lariat_core::{ResourceKind, ResourceVersion, Scope, Uid};
 use serde_json::{Value, json};
 
 use super::error::{ObjectError, ObjectFailure};
@@ -15,8 +15,9 @@ use super::memory;
 use super::meta::{Existing, Partial};
 use super::report::{Action, Applied};
 use super::resolve::Target;
-use super::send::{Endpoint, parse};
+use super::send::{Endpoint, Sent, parse};
 use super::set::{Immutable, Run};
+use crate::guard::Guard;
 
 /// How many requests of a call are under way at a time.
 const AT_A_TIME: usize = 8;
@@ -66,7 +67,7 @@ impl Run<'_> {
         let was_absent = look.existing.is_none();
         match self.apply_to(look, target).await {
             Err(error) if error.is_outdated() => {}
-            Err(ObjectError::Conflicts { .. }) if was_absent => {}
+            Err(ObjectError::Conflicts { .. } | ObjectError::NotOurs) if was_absent => {}
             result => return result,
         }
         let look = self.look_live(target).await?;
@@ -111,7 +112,7 @@ impl Run<'_> {
         existing: Option<&Existing>,
     ) -> Result<Answer, ObjectError> {
         let (endpoint, name) = (self.endpoint(target), target.key.name());
-        let json = match existing {
+        let Sent { json, is_created } = match existing {
             // For this very object: another of its name has not been looked at, and may be anybody's.
             Some(existing) => {
                 let object = with_uid(target.object.clone(), &existing.uid);
@@ -124,6 +125,11 @@ impl Run<'_> {
             }
         };
         let Partial { metadata } = parse("apply", &json)?;
+        let is_unexpected = existing.is_none() && !is_created;
+        if is_unexpected && metadata.was_made_by_others(&self.set.shared.name) {
+            self.give_back(target, &metadata.uid).await?;
+            return Err(ObjectError::NotOurs);
+        }
         let version = ResourceVersion::new(&metadata.resource_version);
         // What was only rehearsed is not so.
         if !self.is_planning() {
@@ -132,6 +138,39 @@ impl Run<'_> {
             place.remember(&target.id(), target.hash, (&uid, &version, &json));
         }
         Ok(Answer { version, json })
+    }
+
+    /// Gives fields back that were applied to what somebody else has created meanwhile: where no field conflicts, the
+    /// API server does not refuse, and from then on the object would look like the set's.
+    async fn give_back(&self, target: &Target, uid: &str) -> Result<(), ObjectError> {
+        // What was only rehearsed took nothing.
+        if self.is_planning() {
+            return Ok(());
+        }
+        let (gvk, key) = (target.gvk(), &target.key);
+        let mut nothing = json!({
+            "apiVersion": gvk.api_version(),
+            "kind": gvk.kind(),
+            "metadata": {"name": key.name(), "uid": uid},
+        });
+        if let Some(namespace) = key.namespace() {
+            nothing["metadata"]["namespace"] = namespace.into();
+        }
+        let params = PatchParams::apply(&self.set.shared.name);
+        let endpoint = self.endpoint(target);
+        let given_back = Guard::exempt(endpoint.apply(key.name(), &nothing, &params)).await;
+        match given_back {
+            Ok(_) => Ok(()),
+            Err(error) if error.is_outdated() || error.has_code(404) => Ok(()),
+            Err(error) => {
+                let text = lariat_core::describe(&error);
+                tracing::warn!(
+                    %gvk, %key, error = text,
+                    "an object somebody else has created has labels of a set now, which could not be taken off"
+                );
+                Err(error)
+            }
+        }
     }
 
     /// Returns whether the operator only plans, so that what is sent is rehearsed.
@@ -164,7 +203,7 @@ impl Run<'_> {
     /// Looks into the cache, if the object would be there, else asks the API server. So it does for what the cache does
     /// not have: caches are behind, and what is missing is applied on the word of the API server only.
     async fn look(&self, target: &Target) -> Result<Look, ObjectError> {
-        let informer = self.cache_of(target.gvk(), target.key.namespace());
+        let informer = self.cache_of(&target.resource, target.key.namespace());
         let cached = informer.and_then(|informer| informer.store().get(&target.key));
         match cached {
             Some(cached) => Ok(Look {
@@ -184,12 +223,16 @@ impl Run<'_> {
     }
 
     /// Returns the cache of a kind, if it holds all objects of a namespace, or of all for `None`.
-    pub(super) fn cache_of(&self, gvk: &Gvk, namespace: Option<&str>) -> Option<Informer> {
-        let informer = self.informer(gvk)?;
+    pub(super) fn cache_of(
+        &self,
+        resource: &ResourceKind,
+        namespace: Option<&str>,
+    ) -> Option<Informer> {
+        let informer = self.informer(resource.gvk())?;
         let selection = informer.selection();
         let namespaces = selection.namespaces();
         let covered = match namespace {
-            _ if namespaces.is_empty() => true,
+            _ if namespaces.is_empty() || resource.scope() == Scope::Cluster => true,
             Some(namespace) => namespaces.iter().any(|each| &**each == namespace),
             None => false,
         };

@@ -162,7 +162,11 @@ impl Run<'_> {
     }
 
     async fn plan_prunes(&self, targets: &[Target], plan: &mut SetPlan) {
-        let surplus = self.surplus(&self.known_kinds(), targets).await;
+        let known = match self.known_kinds().await {
+            Ok(known) => known,
+            Err(error) => return plan.fail(self.of_owner(error)),
+        };
+        let surplus = self.surplus(&known, targets).await;
         surplus
             .failures
             .into_iter()
@@ -172,6 +176,7 @@ impl Run<'_> {
             match self.would_delete(&each).await {
                 Ok(true) => plan.add(gvk, &each.key, (PlannedAction::Prune, Diff::default())),
                 Ok(false) => {}
+                Err(error) if self.is_lost(gvk, &error, targets) => {}
                 Err(error) => plan.fail(ObjectFailure::new(gvk, &each.key, error)),
             }
         }
@@ -199,7 +204,7 @@ impl Run<'_> {
         let Some(before) = before else {
             return Ok((PlannedAction::Create, Diff::default()));
         };
-        let (before, after) = (parse("get", &before)?, parse("apply", &after)?);
+        let (before, after) = (parse("get", &before)?, parse("apply", &after.json)?);
         let is_secret = is_secret(target.gvk());
         let (before, after) = (without_status(before), without_status(after));
         let diff = Diff::of(&before, &after, is_secret);

@@ -34,6 +34,16 @@ pub(super) struct Surplusses {
     pub(super) failures: Vec<ObjectFailure>,
     /// Kinds of which it is not known whether there is anything, since they are not served.
     pub(super) unserved: BTreeSet<Gvk>,
+    /// Kinds of which that is not known since they may not be read.
+    pub(super) forbidden: BTreeSet<Gvk>,
+}
+
+/// Which members of a kind are looked for.
+#[derive(Clone, Copy)]
+struct Search<'a> {
+    /// That a cache has none is not enough for a kind that would be forgotten then.
+    is_leaving: bool,
+    targets: &'a [Target],
 }
 
 impl Run<'_> {
@@ -48,8 +58,10 @@ impl Run<'_> {
             objects,
             mut failures,
             unserved,
+            mut forbidden,
         } = self.surplus(known, targets).await;
         let mut left: BTreeSet<Gvk> = targets.iter().map(|each| each.gvk().clone()).collect();
+        left.extend(forbidden.iter().cloned());
         // They may be served again, and have objects then.
         left.extend(unserved.into_iter().filter(|gvk| known.contains(gvk)));
         let same_rank = |a: &Surplus, b: &Surplus| rank(a.resource.gvk()) == rank(b.resource.gvk());
@@ -61,11 +73,15 @@ impl Run<'_> {
                 match result {
                     Ok(false) => continue,
                     Ok(true) => applied.add(gvk, &each.key, Action::Pruned),
+                    Err(error) if self.is_lost(gvk, &error, targets) => {
+                        forbidden.insert(gvk.clone());
+                    }
                     Err(error) => failures.push(ObjectFailure::new(gvk, &each.key, error)),
                 }
                 left.insert(gvk.clone());
             }
         }
+        applied.forbidden = forbidden.into_iter().collect();
         if failures.is_empty() {
             self.forget_kinds(known, &left).await;
         }
@@ -77,8 +93,12 @@ impl Run<'_> {
         let wanted: BTreeSet<_> = targets.iter().map(Target::identity).collect();
         let mut surplus = Surplusses::default();
         for gvk in self.kinds_to_prune(known, targets) {
-            let is_leaving = known.contains(&gvk) && !targets.iter().any(|each| *each.gvk() == gvk);
-            match self.members(&gvk, is_leaving).await {
+            let is_leaving = known.contains(&gvk) && !is_wanted(&gvk, targets);
+            let search = Search {
+                is_leaving,
+                targets,
+            };
+            match self.members(&gvk, search).await {
                 Ok(members) => {
                     let is_surplus = |each: &Surplus| {
                         !wanted.contains(&identity(each.resource.gvk(), &each.key))
@@ -90,6 +110,9 @@ impl Run<'_> {
                 // No object of the kind can be reached, and so none can be deleted.
                 Err(error) if is_unserved(&error) => {
                     surplus.unserved.insert(gvk);
+                }
+                Err(error) if self.is_lost(&gvk, &error, targets) => {
+                    surplus.forbidden.insert(gvk);
                 }
                 Err(error) => {
                     let key = None;
@@ -113,12 +136,28 @@ impl Run<'_> {
         kinds
     }
 
-    /// Returns the objects of a kind that have the labels of the set. That a cache has none is not enough for a kind
-    /// that would be forgotten then. If the version is not served any more, another shows the same objects.
-    async fn members(&self, gvk: &Gvk, is_leaving: bool) -> Result<Vec<Surplus>, ObjectError> {
+    /// Returns whether an error says that a kind may not be read which the set has no more, and about which nothing was
+    /// said: a release that dropped it dropped the rights too. That is warned of, and no reason to fail for ever.
+    pub(super) fn is_lost(&self, gvk: &Gvk, error: &ObjectError, targets: &[Target]) -> bool {
+        let is_said = is_wanted(gvk, targets) || self.set.options.prunes.contains(gvk);
+        let is_lost = !is_said && error.is_reading_forbidden();
+        if is_lost && self.set.shared.sets.is_first_forbidden(gvk) {
+            let (set, error) = (&self.set.marks.set, lariat_core::describe(error));
+            tracing::warn!(
+                kind = %gvk, set, error,
+                "objects the set once had are neither looked for nor deleted: a rule for `delete`, `get` and `list` is \
+                 missing; say `Reconciler::prunes` for the kind"
+            );
+        }
+        is_lost
+    }
+
+    /// Returns the objects of a kind that have the labels of the set. If the version is not served any more, another
+    /// shows the same objects.
+    async fn members(&self, gvk: &Gvk, search: Search<'_>) -> Result<Vec<Surplus>, ObjectError> {
         let clients = self.set.shared.caches.clients();
         let members = match clients.for_kind(gvk).resource().await {
-            Ok(resource) => self.members_of(resource, is_leaving).await,
+            Ok(resource) => self.members_of(resource, search).await,
             Err(error) => Err(error.into()),
         };
         let error = match members {
@@ -131,7 +170,7 @@ impl Run<'_> {
             other.group() == gvk.group() && other.kind() == gvk.kind() && other != gvk
         };
         match kinds.iter().find(is_it) {
-            Some(resource) => self.members_of(resource.clone(), is_leaving).await,
+            Some(resource) => self.members_of(resource.clone(), search).await,
             None => Err(error),
         }
     }
@@ -139,13 +178,53 @@ impl Run<'_> {
     async fn members_of(
         &self,
         resource: ResourceKind,
+        search: Search<'_>,
+    ) -> Result<Vec<Surplus>, ObjectError> {
+        let mut members = Vec::new();
+        for namespace in self.places(&resource, search.targets) {
+            let there = self.members_in(&resource, namespace.as_deref(), search.is_leaving);
+            members.extend(there.await?);
+        }
+        Ok(members)
+    }
+
+    /// Returns the namespaces in which members of a kind can be; `None` stands for everywhere.
+    ///
+    /// Of a kind whose cache is restricted to some namespaces no others are looked through, as far as the set has
+    /// nothing there now: that would take a request in each call, and a right nobody asks for.
+    fn places(&self, resource: &ResourceKind, targets: &[Target]) -> Vec<Option<String>> {
+        if resource.scope() == Scope::Cluster {
+            return vec![None];
+        }
+        let owner = self.set.owner.key().namespace();
+        if let Some(namespace) = owner.filter(|_| self.set.options.owned) {
+            return vec![Some(namespace.to_owned())];
+        }
+        // Whether it is filled or not: what may be listed is the same.
+        let informer = self.set.shared.caches.existing(resource.gvk());
+        let selection = informer.map(|informer| informer.selection());
+        let selected = selection.iter().flat_map(|each| each.namespaces());
+        let mut places: BTreeSet<&str> = selected.map(|name| &**name).collect();
+        if places.is_empty() {
+            return vec![None];
+        }
+        let of_kind = targets.iter().filter(|each| each.gvk() == resource.gvk());
+        places.extend(of_kind.filter_map(|each| each.key.namespace()));
+        places
+            .into_iter()
+            .map(|name| Some(name.to_owned()))
+            .collect()
+    }
+
+    /// Returns the members in a namespace, or everywhere.
+    async fn members_in(
+        &self,
+        resource: &ResourceKind,
+        namespace: Option<&str>,
         is_leaving: bool,
     ) -> Result<Vec<Surplus>, ObjectError> {
-        let gvk = resource.gvk();
-        let owned = self.set.options.owned && resource.scope() == Scope::Namespaced;
-        let namespace = self.set.owner.key().namespace().filter(|_| owned);
         let selector = self.set.marks.selector();
-        if let Some(informer) = self.cache_of(gvk, namespace)
+        if let Some(informer) = self.cache_of(resource, namespace)
             && let Ok(labels) = selector.parse::<LabelSelector>()
         {
             let query = namespace.map_or_else(Query::all, Query::in_namespace);
@@ -161,7 +240,7 @@ impl Run<'_> {
         }
         let endpoint = Endpoint {
             client: &self.set.client,
-            resource: &resource,
+            resource,
             namespace,
         };
         let members = endpoint.list(&selector).await?;
@@ -222,6 +301,11 @@ impl Run<'_> {
         let gvk = surplus.resource.gvk();
         Ok(meta.is_some_and(|meta| self.may_delete(gvk, &surplus.key, &meta)))
     }
+}
+
+/// Returns whether the set has objects of a kind.
+fn is_wanted(gvk: &Gvk, targets: &[Target]) -> bool {
+    targets.iter().any(|each| *each.gvk() == *gvk)
 }
 
 fn is_unserved(error: &ObjectError) -> bool {

@@ -54,6 +54,7 @@ pub struct AppliedObject {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Applied {
     pub(super) objects: Vec<AppliedObject>,
+    pub(super) forbidden: Vec<Gvk>,
 }
 
 impl Applied {
@@ -76,14 +77,23 @@ impl Applied {
         self.count(Action::Unchanged) == self.objects.len()
     }
 
+    /// Returns the kinds the set once had whose objects may not be read, so that they could not be looked for. They stay
+    /// noted on the owner; [`Reconciler::prunes`](crate::Reconciler::prunes) asks for the right.
+    #[must_use]
+    pub fn forbidden(&self) -> &[Gvk] {
+        &self.forbidden
+    }
+
     /// Returns whether nothing is left of the set: none is wanted, and none is still being deleted. A finalizer that
     /// applied an empty set is done then.
+    ///
+    /// As long as a kind [may not be read](Self::forbidden), something may be left.
     ///
     /// Of a kind the API server says it does not serve, in any version, nothing can be left: its objects went with its
     /// definition. The kind stays noted on the owner. A server of a group that does not answer is an error instead.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        self.objects.is_empty()
+        self.objects.is_empty() && self.forbidden.is_empty()
     }
 
     pub(super) fn add(&mut self, gvk: &Gvk, key: &ObjectKey, action: Action) {
@@ -103,10 +113,13 @@ impl fmt::Display for Applied {
             Action::Pruned,
         ];
         let counts = ALL.iter().map(|action| (self.count(*action), action));
-        let counts: Vec<String> = counts
+        let mut counts: Vec<String> = counts
             .filter(|(count, _)| *count > 0)
             .map(|(count, action)| format!("{count} {action}"))
             .collect();
+        for kind in &self.forbidden {
+            counts.push(format!("{kind} not looked through"));
+        }
         match counts.is_empty() {
             true => f.write_str("nothing"),
             false => f.write_str(&counts.join(", ")),

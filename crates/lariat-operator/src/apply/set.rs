@@ -29,6 +29,15 @@ pub enum Immutable {
 }
 
 /// A named set of objects of one owner, with options; see [`Reconcile::apply_set`](crate::Reconcile::apply_set).
+///
+/// A kind it has no more, and that may not be read any more either, is passed over with a warning, stays noted, and is
+/// told by [`Applied::forbidden`]. A release that drops a kind keeps the right by
+/// [`Reconciler::prunes`](crate::Reconciler::prunes).
+///
+/// What is not wanted any more is looked for in the owner's namespace. If the owner has none, or the objects
+/// [no owner](Self::without_owner), that is everywhere; of a kind whose cache is
+/// [restricted to namespaces](lariat_cache::Selection::in_namespaces), it is in those, and in those of the objects that
+/// are wanted.
 #[derive(Clone)]
 #[must_use = "a set does nothing until objects are applied"]
 pub struct Apply {
@@ -214,17 +223,15 @@ impl<'a> Run<'a> {
         let (targets, mut failures) = self.resolve(desired).await;
         let mut applied = Applied::default();
         let wanted: BTreeSet<(Gvk, ObjectKey)> = targets.iter().map(|each| each.id()).collect();
-        let kinds = self.known_kinds();
         match self.note_kinds(&targets).await {
-            Ok(()) => self.apply_all(&targets, &mut applied, &mut failures).await,
-            Err(error) => {
-                let (gvk, key) = (&self.set.owner_gvk, self.set.owner.key());
-                failures.push(ObjectFailure::new(gvk, key, error));
+            Ok(known) => {
+                self.apply_all(&targets, &mut applied, &mut failures).await;
+                if failures.is_empty() {
+                    self.set.place().keep(|id| wanted.contains(id));
+                    failures = self.prune(&known, &targets, &mut applied).await;
+                }
             }
-        }
-        if failures.is_empty() {
-            self.set.place().keep(|id| wanted.contains(id));
-            failures = self.prune(&kinds, &targets, &mut applied).await;
+            Err(error) => failures.push(self.of_owner(error)),
         }
         match failures.is_empty() {
             true => Ok(applied),
@@ -233,6 +240,11 @@ impl<'a> Run<'a> {
                 Err(ApplyError::new(set, failures, applied))
             }
         }
+    }
+
+    /// Returns the failure to read or note what the owner says of its sets.
+    pub(super) fn of_owner(&self, error: ObjectError) -> ObjectFailure {
+        ObjectFailure::new(&self.set.owner_gvk, self.set.owner.key(), error)
     }
 
     /// Returns whether a write of the owner may have been refused because it is gone, or another by now.

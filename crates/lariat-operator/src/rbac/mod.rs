@@ -44,7 +44,8 @@ impl Operator {
     /// | [`Reconciler::writes_status`], [`Reconciler::report_errors`] | get, and patch | the kind, and its status |
     /// | [`Rule::apply`], [`Reconciler::applies`] | create, delete, get, list, patch | the kind that is applied |
     /// | [`Rule::owner`], [`Reconciler::applies`] | update | the finalizers of the owner |
-    /// | [`Reconciler::applies`] | patch | the owner |
+    /// | [`Reconciler::applies`] | get, patch | the owner |
+    /// | [`Reconciler::prunes`] | delete, get, list | the kind that was applied once |
     /// | [`Rule::events`] | create, patch | Events |
     /// | [`Reconciler::needs`], [`Operator::needs`] | any | anything |
     ///
@@ -212,10 +213,21 @@ impl<K: View> Reconciler<K> {
     }
 
     /// Says that the reconciler applies objects of a kind, as their owner; see [`Rule::apply`] and [`Rule::owner`].
-    /// On the owner it is noted which kinds those are.
+    /// On the owner it is noted which kinds those are, for which it is read when it changed meanwhile.
+    ///
+    /// A release that does not apply a kind any more says [`prunes`](Self::prunes) instead.
     pub fn applies<B: View>(self, other: &SharedController<B>) -> Self {
         let owner = Rule::owner(self.kind());
-        let note = Rule::of(self.kind()).verbs(["patch"]);
+        let note = Rule::of(self.kind()).verbs(["get", "patch"]);
         self.needs(Rule::apply(other)).needs(owner).needs(note)
+    }
+
+    /// Says that the reconciler applied objects of a kind once, in an earlier release, and deletes what is left of them:
+    /// it needs to be allowed to delete, get and list the kind.
+    ///
+    /// Without that right they stay, and the kind stays noted on the owner; a warning says so, and
+    /// [`Applied::forbidden`](crate::Applied::forbidden) tells.
+    pub fn prunes<B: View>(self, other: &SharedController<B>) -> Self {
+        self.needs(Rule::of(other).verbs(["delete", "get", "list"]))
     }
 }

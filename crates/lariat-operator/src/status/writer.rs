@@ -15,7 +15,7 @@ use super::error::StatusError;
 use super::listed;
 use crate::clock;
 use crate::reconciler::Reconcile;
-use crate::wire::{Attempt, Changed, Wire, json_of};
+use crate::wire::{self, Attempt, Changed, Wire, json_of};
 
 /// Writes the status of the object a reconcile is about; [`Reconcile::status`] begins it.
 ///
@@ -23,6 +23,10 @@ use crate::wire::{Attempt, Changed, Wire, json_of};
 /// is sent. The state is named in the request: when it is not the newest after all, the newest is read and the
 /// difference worked out again, a few times. So a status is never written to another object of the same name, and
 /// what others write into other fields meanwhile is not lost.
+///
+/// Where a [`Transform`](lariat_cache::Transform) leaves some of the status out of the cache, what there is to be
+/// changed is judged by what is left, and worked out from what the API server has, which takes a request. A field that
+/// is not given and that the cache does not show is removed with the next change of another.
 ///
 /// What was written is the base of the next write in the same reconcile; [`Reconcile::newest`] returns it, while
 /// [`Reconcile::object`] stays as it is.
@@ -214,7 +218,7 @@ impl<K: View> StatusWriter<K> {
     /// Makes a change of the status, and keeps what it led to.
     async fn change(
         &self,
-        work_out: impl FnMut(&Arc<CachedObject>) -> Result<Option<Attempt>, StatusError> + Send,
+        mut work_out: impl FnMut(&Arc<CachedObject>) -> Result<Option<Attempt>, StatusError> + Send,
     ) -> Result<bool, StatusError> {
         let cx = &self.cx;
         let mut wire = Wire::of(cx).await?;
@@ -224,7 +228,8 @@ impl<K: View> StatusWriter<K> {
             state = Arc::clone(&cx.own().lock().newest);
         }
         let gone = || StatusError::gone(cx.gvk(), cx.key());
-        if !state.has_content() {
+        let is_shown = wire::is_shown(&cx.shared().caches, cx.gvk(), "/status");
+        if !state.has_content() || !is_shown && work_out(&state)?.is_some() {
             let seen = Arc::clone(&state);
             let read = wire.get(cx.key()).await?;
             state = read

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kube::Client;
 use kube::api::{GetParams, ListParams, Patch, PatchParams};
 use kube::core::{ObjectList, Request};
-use lariat_cache::{CachedObject, KindClient, View};
+use lariat_cache::{CachedObject, KindClient, SharedCacheFactory, View};
 use lariat_core::{Gvk, ObjectKey, RawObject, RawObjectError, ResourceKind};
 use serde_json::Value;
 
@@ -127,6 +127,13 @@ impl Wire {
             ))),
         }
     }
+}
+
+/// Returns whether what the cache of a kind shows at a JSON pointer is what the API server has. What a transform left
+/// out must not be taken for missing: a change that is worked out so names the true version, and is made.
+pub(crate) fn is_shown(caches: &SharedCacheFactory, gvk: &Gvk, pointer: &str) -> bool {
+    let informer = caches.existing(gvk);
+    informer.is_some_and(|informer| informer.keeps(pointer))
 }
 
 /// Returns the Status the API server refused a request with.

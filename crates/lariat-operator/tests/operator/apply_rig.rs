@@ -5,8 +5,9 @@ use std::sync::Arc;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret, Service};
 use kube::api::{Api, DynamicObject, PostParams};
+use lariat_cache::KindOptions;
 use lariat_cluster::Cluster;
-use lariat_controller::{Outcome, SharedControllerFactory};
+use lariat_controller::{ControllerOptions, Outcome, SharedControllerFactory};
 use lariat_operator::{Applied, Apply, ApplyError, Desired, Operator, Reconcile, SetPlan};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -28,13 +29,22 @@ struct State {
 
 pub(crate) struct Rig {
     pub(crate) bench: Bench,
+    /// How Widgets are cached.
+    cache: KindOptions,
     state: State,
 }
 
 impl Rig {
     /// Has the reconciler watch what it makes: ConfigMaps, Secrets, Services and Deployments.
     pub(crate) async fn watching() -> Self {
-        let rig = Self::new(Bench::new().await);
+        Self::caching(KindOptions::default()).await
+    }
+
+    /// As [`watching`](Self::watching), with Widgets cached in another way.
+    pub(crate) async fn caching(widgets: KindOptions) -> Self {
+        let bench = Bench::new().await.caching(widgets.clone());
+        let mut rig = Self::new(bench);
+        rig.cache = widgets;
         rig.register(&rig.bench.operator, &rig.bench.factory, true);
         rig.bench.start().await;
         rig
@@ -65,7 +75,12 @@ impl Rig {
             setup: Arc::new(Mutex::new(Arc::new(|set| set))),
             name: Arc::new(Mutex::new("things".to_owned())),
         };
-        Self { bench, state }
+        let cache = KindOptions::default();
+        Self {
+            bench,
+            cache,
+            state,
+        }
     }
 
     fn register(&self, operator: &Operator, factory: &SharedControllerFactory, watches: bool) {
@@ -103,7 +118,11 @@ impl Rig {
     /// Goes on with another process: an operator and a factory that remember nothing.
     pub(crate) async fn restart(&mut self, watches: bool) {
         self.bench.operator.stop().await.expect("stopped");
-        let factory = SharedControllerFactory::builder(self.bench.cluster.client()).build();
+        let kind: lariat_core::Gvk = "demo.dev/v1/Widget".parse().expect("a kind");
+        let options = ControllerOptions::default().cache(self.cache.clone());
+        let factory = SharedControllerFactory::builder(self.bench.cluster.client())
+            .kind_options(kind, options)
+            .build();
         let operator = Operator::new("widgeteer", &factory);
         self.register(&operator, &factory, watches);
         self.bench.widgets = factory.for_object();

@@ -78,6 +78,38 @@ async fn whoever_is_faster_keeps_what_is_created() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_somebody_else_creates_meanwhile_is_given_back_though_no_field_conflicts() {
+    for adopts in [false, true] {
+        for rig in [Rig::watching().await, Rig::blind().await] {
+            rig.setup(move |set| set.adopts(adopts));
+            let slow = Rule::new(Fault::Delay(5 * SECOND))
+                .resource("configmaps")
+                .verb("patch");
+            rig.cluster().faults().add(slow.times(1));
+            rig.want([config("web", "1")]);
+            rig.bench.create("a", 1).await;
+            settle().await;
+            let mut theirs = in_default(config("web", "theirs"));
+            theirs["data"] = json!({"other": "theirs"});
+            rig.create(theirs).await;
+            time::sleep(6 * SECOND).await;
+            if adopts {
+                assert_eq!(rig.calls()[0], "1 changed");
+                continue;
+            }
+            let error = rig.failure();
+            assert!(error.contains("is not this owner's"), "{error}");
+            rig.bench.delete("a").await;
+            time::sleep(60 * SECOND).await;
+            let web = rig.config_map("web").await.expect("it stays");
+            assert_eq!(json!(web.data), json!({"other": "theirs"}));
+            assert_eq!(web.metadata.labels, None);
+            assert_eq!(web.metadata.owner_references, None);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_another_process_noted_is_kept() {
     let rig = Rig::falling_behind("widgets").await;
     rig.want([config("web", "1")]);

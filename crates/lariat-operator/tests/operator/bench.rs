@@ -6,11 +6,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use kube::{CustomResource, CustomResourceExt};
+use lariat_cache::KindOptions;
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, After, Rule};
 use lariat_cluster::testing::{TestCluster, wait_for_condition};
-use lariat_controller::{SharedController, SharedControllerFactory};
-use lariat_core::ObjectKey;
+use lariat_controller::{ControllerOptions, SharedController, SharedControllerFactory};
+use lariat_core::{Gvk, ObjectKey};
 use lariat_operator::Operator;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,6 +67,21 @@ impl Bench {
             api: Api::namespaced(cluster.client(), "default"),
             factory,
             cluster,
+        }
+    }
+
+    /// Goes on with another operator and factory, which caches Widgets in its own way.
+    pub(crate) fn caching(self, widgets: KindOptions) -> Self {
+        let kind: Gvk = "demo.dev/v1/Widget".parse().expect("a kind");
+        let options = ControllerOptions::default().cache(widgets);
+        let factory = SharedControllerFactory::builder(self.cluster.client())
+            .kind_options(kind, options)
+            .build();
+        Self {
+            operator: Operator::new("widgeteer", &factory),
+            widgets: factory.for_object(),
+            factory,
+            ..self
         }
     }
 

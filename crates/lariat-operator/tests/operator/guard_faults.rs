@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use http::StatusCode;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, ListParams, PostParams};
 use lariat_cache::{Http2, from_config};
 use lariat_cluster::faults::{Action, Refusal, Rule};
-use lariat_controller::{HandlerOptions, SharedControllerFactory};
-use lariat_operator::{Budget, Guard, Operator};
+use lariat_controller::{HandlerOptions, Outcome, SharedControllerFactory};
+use lariat_operator::{Budget, Desired, Guard, Operator, Reconcile};
 use tokio::time;
 use tower::{BoxError, Service};
 
-use crate::bench::{Bench, SECOND};
+use crate::apply_rig::{config, in_default};
+use crate::bench::{Bench, SECOND, Widget};
 use crate::guard::{MINUTE, left, reap, register_reaper, with_widgets};
 
 #[tokio::test(start_paused = true)]
@@ -63,6 +66,33 @@ async fn what_waits_for_a_guard_is_not_given_up() {
     guard.reset();
     time::sleep(MINUTE).await;
     assert_eq!(left(&bench).await, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_set_that_waits_for_a_guard_is_not_given_up_because_of_something_else() {
+    let bench = with_widgets(1).await;
+    let maps: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "default");
+    let theirs: ConfigMap = serde_json::from_value(in_default(config("a", "theirs"))).unwrap();
+    maps.create(&PostParams::default(), &theirs).await.unwrap();
+    // The note on the owner is the first change, and one of the others the second.
+    let guard = Guard::new().changes(Budget::rate(2, MINUTE));
+    let reconciler = bench.operator.reconciler("maps", &bench.widgets);
+    let options = HandlerOptions::default().max_retries(1);
+    let reconciler = reconciler.options(options).guard(guard.clone());
+    let registered = reconciler.register(|cx: Reconcile<Widget>| async move {
+        let wanted = ["a", "b", "c"].map(|name| config(name, "ours"));
+        let desired = wanted.into_iter().fold(Desired::new(), Desired::with_value);
+        cx.apply(desired).await?;
+        Ok(Outcome::done())
+    });
+    registered.unwrap();
+    bench.start().await;
+    time::sleep(30 * MINUTE).await;
+    let count = async || maps.list(&ListParams::default()).await.unwrap().items.len();
+    assert_eq!(count().await, 2);
+    guard.reset();
+    time::sleep(MINUTE).await;
+    assert_eq!(count().await, 3);
 }
 
 /// Makes a bench whose factory cannot connect for deletions while a switch is on.

@@ -83,39 +83,9 @@ impl Program {
         self.cluster.client()
     }
 
-    /// Gives the account what the manifests say, as kubectl would.
+    /// Gives the account what the manifests say.
     pub(crate) async fn grant(&self) {
-        let account = "demo/widgeteer".parse().expect("a key");
-        let manifests = self
-            .operator
-            .manifests("widgeteer", &account)
-            .await
-            .expect("known");
-        for document in manifests.to_string().split("---\n") {
-            let kind = document
-                .lines()
-                .find_map(|line| line.strip_prefix("kind: "));
-            let namespace = document
-                .lines()
-                .find_map(|line| line.strip_prefix("  namespace: "));
-            let plural = format!("{}s", kind.expect("a kind").to_lowercase());
-            let path = match namespace.filter(|_| !plural.starts_with("cluster")) {
-                Some(namespace) => format!("namespaces/{namespace}/{plural}"),
-                None => plural.clone(),
-            };
-            let group = match plural.as_str() {
-                "serviceaccounts" => "/api/v1",
-                _ => "/apis/rbac.authorization.k8s.io/v1",
-            };
-            let request = http::Request::post(format!("{group}/{path}"))
-                .header(http::header::CONTENT_TYPE, "application/yaml")
-                .body(document.as_bytes().to_vec());
-            let created = self
-                .admin()
-                .request::<Value>(request.expect("a request"))
-                .await;
-            created.unwrap_or_else(|error| panic!("{error}:\n{document}"));
-        }
+        grant(&self.cluster, &self.operator).await;
     }
 
     /// Takes a verb on a resource out of the role.
@@ -191,6 +161,35 @@ impl Program {
         // Without a watch everything is read again and again, which is no way to work.
         let caches = self.operator.factory().caches().status();
         is_gone && caches.iter().all(|kind| kind.loads == 1)
+    }
+}
+
+/// Gives the account what the manifests of an operator say, as `kubectl apply` would.
+pub(crate) async fn grant(cluster: &TestCluster, operator: &Operator) {
+    let account = "demo/widgeteer".parse().expect("a key");
+    let manifests = operator.manifests("widgeteer", &account).await;
+    let manifests = manifests.expect("known").to_string();
+    for document in manifests.split("---\n") {
+        let line = |start: &str| document.lines().find_map(|line| line.strip_prefix(start));
+        let plural = format!("{}s", line("kind: ").expect("a kind").to_lowercase());
+        let namespace = line("  namespace: ").filter(|_| !plural.starts_with("cluster"));
+        let path = match namespace {
+            Some(namespace) => format!("namespaces/{namespace}/{plural}"),
+            None => plural.clone(),
+        };
+        let group = match plural.as_str() {
+            "serviceaccounts" => "/api/v1",
+            _ => "/apis/rbac.authorization.k8s.io/v1",
+        };
+        let path = format!("{group}/{path}/widgeteer?fieldManager=kubectl&force=true");
+        let request = http::Request::patch(path)
+            .header(http::header::CONTENT_TYPE, "application/apply-patch+yaml")
+            .body(document.as_bytes().to_vec());
+        let client = cluster.client();
+        let applied = client.request::<Value>(request.expect("a request"));
+        applied
+            .await
+            .unwrap_or_else(|error| panic!("{error}:\n{document}"));
     }
 }
 
