@@ -16,7 +16,7 @@ use tokio::time::{self, Instant};
 use super::correlator::Correlator;
 use super::record::{Pending, Source};
 use super::sink::{Counts, Sink};
-use super::{Event, EventOptions, task};
+use super::{Event, EventApi, EventOptions, task};
 use crate::clock;
 
 /// How many events wait to be written.
@@ -139,6 +139,11 @@ impl Recorder {
             failed: counts.failed.load(Ordering::Relaxed),
             dropped: counts.dropped.load(Ordering::Relaxed),
         }
+    }
+
+    /// Returns through which API it writes.
+    pub(crate) fn api(&self) -> EventApi {
+        self.core.correlator.lock().api()
     }
 
     /// Takes events again after a close.

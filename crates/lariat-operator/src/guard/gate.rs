@@ -140,8 +140,8 @@ impl WriteReceipt for Counted {
                 is_rehearsal,
                 ..
             } => {
-                // A server that fails may have written all the same.
-                let may_be = status.is_success() || status.is_server_error();
+                // A server that fails may have written all the same; a call into a pod begins with a 101.
+                let may_be = !status.is_client_error() && !status.is_redirection();
                 may_be && !is_rehearsal
             }
             _ => false,
