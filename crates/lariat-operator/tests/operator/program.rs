@@ -44,6 +44,35 @@ pub(crate) async fn cluster() -> TestCluster {
     cluster
 }
 
+/// Gives the account what the manifests say, as kubectl would.
+pub(crate) async fn grant(cluster: &Cluster, operator: &Operator) {
+    let account = "demo/widgeteer".parse().expect("a key");
+    let manifests = operator.manifests("widgeteer", &account).await;
+    for document in manifests.expect("known").to_string().split("---\n") {
+        let mut lines = document.lines();
+        let kind = lines.find_map(|line| line.strip_prefix("kind: "));
+        let mut lines = document.lines();
+        let namespace = lines.find_map(|line| line.strip_prefix("  namespace: "));
+        let plural = format!("{}s", kind.expect("a kind").to_lowercase());
+        let path = match namespace.filter(|_| !plural.starts_with("cluster")) {
+            Some(namespace) => format!("namespaces/{namespace}/{plural}"),
+            None => plural.clone(),
+        };
+        let group = match plural.as_str() {
+            "serviceaccounts" => "/api/v1",
+            _ => "/apis/rbac.authorization.k8s.io/v1",
+        };
+        let request = http::Request::post(format!("{group}/{path}"))
+            .header(http::header::CONTENT_TYPE, "application/yaml")
+            .body(document.as_bytes().to_vec());
+        let created = cluster
+            .client()
+            .request::<Value>(request.expect("a request"))
+            .await;
+        created.unwrap_or_else(|error| panic!("{error}:\n{document}"));
+    }
+}
+
 /// A program: Widgets have a ConfigMap of their name, and a status.
 pub(crate) struct Program {
     pub(crate) cluster: TestCluster,
@@ -83,39 +112,8 @@ impl Program {
         self.cluster.client()
     }
 
-    /// Gives the account what the manifests say, as kubectl would.
     pub(crate) async fn grant(&self) {
-        let account = "demo/widgeteer".parse().expect("a key");
-        let manifests = self
-            .operator
-            .manifests("widgeteer", &account)
-            .await
-            .expect("known");
-        for document in manifests.to_string().split("---\n") {
-            let kind = document
-                .lines()
-                .find_map(|line| line.strip_prefix("kind: "));
-            let namespace = document
-                .lines()
-                .find_map(|line| line.strip_prefix("  namespace: "));
-            let plural = format!("{}s", kind.expect("a kind").to_lowercase());
-            let path = match namespace.filter(|_| !plural.starts_with("cluster")) {
-                Some(namespace) => format!("namespaces/{namespace}/{plural}"),
-                None => plural.clone(),
-            };
-            let group = match plural.as_str() {
-                "serviceaccounts" => "/api/v1",
-                _ => "/apis/rbac.authorization.k8s.io/v1",
-            };
-            let request = http::Request::post(format!("{group}/{path}"))
-                .header(http::header::CONTENT_TYPE, "application/yaml")
-                .body(document.as_bytes().to_vec());
-            let created = self
-                .admin()
-                .request::<Value>(request.expect("a request"))
-                .await;
-            created.unwrap_or_else(|error| panic!("{error}:\n{document}"));
-        }
+        grant(&self.cluster, &self.operator).await;
     }
 
     /// Takes a verb on a resource out of the role.
