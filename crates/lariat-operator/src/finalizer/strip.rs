@@ -59,7 +59,7 @@ impl<K: View> Finalizer<K> {
     /// The objects are read from the API server, in pages, and not from the cache; the kind need not be watched. One
     /// that cannot be changed does not keep the others from it: look at [`Stripped::failed`]. It needs to be allowed
     /// to list and patch the kind, and to get what somebody else changes between the two: without that, such an object is
-    /// among those that failed, and the next call may remove it.
+    /// among those that failed, and can be tried again.
     ///
     /// # Errors
     ///
