@@ -1,6 +1,18 @@
 //! What Kubernetes takes for names.
 
 const LONGEST_DOMAIN: usize = 253;
+const LONGEST_MANAGER: usize = 128;
+
+/// Returns why a text cannot be a field manager, if it cannot.
+pub(crate) fn not_a_manager(text: &str) -> Option<&'static str> {
+    let is_shown = |c: char| c == ' ' || !(c.is_control() || c.is_whitespace());
+    match text {
+        "" => Some("is empty"),
+        text if text.len() > LONGEST_MANAGER => Some("is longer than 128 bytes"),
+        text if !text.chars().all(is_shown) => Some("has characters that cannot be printed"),
+        _ => None,
+    }
+}
 
 /// Returns whether a text is a domain in lower case, as before the slash of a qualified name.
 pub(crate) fn is_domain(text: &str) -> bool {

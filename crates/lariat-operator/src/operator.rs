@@ -46,6 +46,9 @@ pub(crate) struct Shared {
 
 impl Operator {
     /// Makes an operator of a factory. Nothing is sent.
+    ///
+    /// The name is a field manager, so it may have 128 bytes and no characters that cannot be printed. It is checked
+    /// when a reconciler is [registered](Reconciler::register).
     #[must_use]
     pub fn new(name: &str, factory: &SharedControllerFactory) -> Self {
         let name: Arc<str> = name.into();
@@ -87,6 +90,10 @@ impl Operator {
     }
 
     /// Returns the handle through which objects of a kind are read, from the cache, and written.
+    ///
+    /// # Panics
+    ///
+    /// If the factory runs and this is the first use of the kind: outside a tokio runtime.
     #[must_use]
     pub fn api<K>(&self) -> CachedApi<K>
     where

@@ -18,8 +18,8 @@ use crate::store::{CachedObject, Query, Store};
 /// Is asked before each write through the clients of a factory; see
 /// [`SharedClientFactory::set_gate`](super::SharedClientFactory::set_gate).
 ///
-/// Access reviews and other questions that are asked by a POST are no writes. Calls into pods and services (exec,
-/// proxy) are, if they are not a GET.
+/// Access reviews and other questions that are asked by a POST are no writes. Calls into pods (`exec`, `attach`,
+/// `portforward`) are, as a GET with which a WebSocket begins too; what goes through a `proxy` is, if it is not a GET.
 pub trait WriteGate: Send + Sync + 'static {
     /// Judges a write. It is called on the task of whoever writes, which waits for it: it must be prompt.
     fn admit(&self, write: &PendingWrite<'_>) -> Admission;
@@ -67,7 +67,7 @@ pub enum WriteEnd<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WriteVerb {
-    /// `create`; also of subresources, such as a pod's eviction.
+    /// `create`; also of subresources, such as a pod's eviction, and calls into pods.
     Create,
     /// `update`: an object is replaced.
     Update,
@@ -98,9 +98,6 @@ struct NotRehearsed {
     write: String,
     why: &'static str,
 }
-
-/// Subresources that pass requests on to programs, which know nothing of rehearsals.
-const PASSED_ON: [&str; 4] = ["proxy", "exec", "attach", "portforward"];
 
 /// Groups whose objects are questions: nothing is stored.
 const QUESTIONS: [&str; 2] = [
@@ -312,8 +309,7 @@ fn rehearse(
     request: &mut Request<Body>,
     options: Option<&Bytes>,
 ) -> Result<(), &'static str> {
-    let subresource = write.subresource.as_deref();
-    if subresource.is_some_and(|name| PASSED_ON.contains(&name)) {
+    if write.is_passed_on() {
         return Err("it is passed on to a program");
     }
     if write.is_rehearsal {

@@ -64,6 +64,18 @@ impl ClientIdentity {
         self
     }
 
+    /// Returns the user it acts for, if it is another one.
+    #[must_use]
+    pub fn impersonated_user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// Returns the groups it acts as a member of.
+    #[must_use]
+    pub fn impersonated_groups(&self) -> &[String] {
+        &self.groups
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -53,6 +53,9 @@ pub(crate) struct Write {
     pub(crate) is_rehearsal: bool,
 }
 
+/// Subresources that run something in a pod. They are called by a GET too, which a WebSocket begins with.
+const CALLS: [&str; 3] = ["exec", "attach", "portforward"];
+
 /// Adds an identity to requests, asks before writes, and tells of them.
 #[derive(Clone)]
 pub(super) struct Observed {
@@ -180,9 +183,6 @@ impl Write {
     fn of<B>(request: &Request<B>) -> Option<Self> {
         let method = request.method();
         let is_write = [Method::POST, Method::PUT, Method::PATCH, Method::DELETE].contains(method);
-        if !is_write {
-            return None;
-        }
         let query = request.uri().query().unwrap_or_default();
         let mut parts = request.uri().path().trim_matches('/').split('/').peekable();
         let api_path = match parts.next()? {
@@ -204,8 +204,14 @@ impl Write {
         if name.is_empty() && ![Method::POST, Method::DELETE].contains(method) {
             return None;
         }
+        let is_call = rest.get(1).is_some_and(|part| CALLS.contains(part));
+        if !is_write && !is_call {
+            return None;
+        }
         Some(Self {
-            is_rehearsal: query.split('&').any(|pair| pair.starts_with("dryRun=")),
+            // What is passed on to a program is no rehearsal, whatever the query says.
+            is_rehearsal: !rest.get(1).is_some_and(|part| is_passed_on(part))
+                && query.split('&').any(|pair| pair.starts_with("dryRun=")),
             method: method.clone(),
             api_path,
             namespace,
@@ -237,15 +243,25 @@ impl Write {
 
     /// Reads the body of a deletion. Where there is one, the API server does not look at the query.
     fn read_options(&mut self, options: &[u8]) {
-        if !options.is_empty() {
+        if !options.is_empty() && !self.is_passed_on() {
             self.is_rehearsal = is_rehearsal(options);
         }
     }
 
+    /// Returns whether it is passed on to a program, which knows nothing of rehearsals.
+    pub(super) fn is_passed_on(&self) -> bool {
+        self.subresource.as_deref().is_some_and(is_passed_on)
+    }
+
     /// Returns whether an object is in another state afterwards, which the answer tells.
     fn shows(&self) -> bool {
-        !self.is_rehearsal && self.verb() != WriteVerb::DeleteCollection
+        !self.is_rehearsal && !self.is_passed_on() && self.verb() != WriteVerb::DeleteCollection
     }
+}
+
+/// Returns whether this subresource passes requests on to programs.
+fn is_passed_on(part: &str) -> bool {
+    part == "proxy" || CALLS.contains(&part)
 }
 
 /// Returns whether this is a subresource of a namespace rather than a resource in it.
@@ -318,6 +334,29 @@ mod tests {
             let mut write = Write::of(&request.body(()).unwrap()).unwrap();
             write.read_options(body.as_bytes());
             assert_eq!(write.is_rehearsal, expected, "{query} {body}");
+        }
+    }
+
+    #[test]
+    fn calls_into_pods_are_writes_by_whatever_method_and_never_rehearsals() {
+        let read = |method: Method, uri: &str| {
+            let request = Request::builder().method(method).uri(uri).body(()).unwrap();
+            let write = Write::of(&request)?;
+            Some((write.verb(), write.is_rehearsal, write.shows()))
+        };
+        let call = Some((WriteVerb::Create, false, false));
+        for (method, path, expected) in [
+            (Method::GET, "pods/a/exec?command=ls&dryRun=All", call),
+            (Method::GET, "pods/a/attach", call),
+            (Method::GET, "pods/a/portforward?ports=80", call),
+            (Method::POST, "pods/a/exec?command=ls", call),
+            (Method::POST, "services/a/proxy/x?dryRun=All", call),
+            (Method::GET, "services/a/proxy/x", None),
+            (Method::GET, "pods/a/log", None),
+            (Method::GET, "pods/exec", None),
+        ] {
+            let uri = format!("/api/v1/namespaces/exec/{path}");
+            assert_eq!(read(method.clone(), &uri), expected, "{method} {path}");
         }
     }
 

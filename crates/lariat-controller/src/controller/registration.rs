@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
+use lariat_cache::ClientIdentity;
 use lariat_core::{Gvk, ObjectKey};
 
 use super::core::ControllerCore;
@@ -41,6 +42,12 @@ impl Registration {
     #[must_use]
     pub fn status(&self) -> HandlerStatus {
         self.lane.status()
+    }
+
+    /// Returns as whom the handler writes, by its options or those of its kind; `None` if as the factory's client does.
+    #[must_use]
+    pub fn identity(&self) -> Option<&ClientIdentity> {
+        self.lane.identity()
     }
 
     /// Enqueues a key for this handler alone, now; nothing happens once it is deregistered.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lariat_cache::{CachedObject, LoadError};
 use lariat_core::{Cause, Causes};
-use lariat_queue::{Add, LaneId, Verdict, Work};
+use lariat_queue::{Add, LaneId, Priority, Verdict, Work};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -213,16 +213,7 @@ impl Runner<'_> {
 
     fn answered(&mut self, lane: &Lane, report: Report, again: &Again) -> Verdict<Payload> {
         self.calls.push(report.record(lane, None, again.after));
-        let Some(after) = again.after else {
-            return Verdict::Done;
-        };
-        Verdict::Again {
-            after,
-            priority: again.priority,
-            payload: Payload::from(Cause::Requeued {
-                handler: Arc::clone(lane.name()),
-            }),
-        }
+        requeued(lane, again.after, again.priority)
     }
 
     fn failed(&mut self, lane: &Lane, report: Report, failure: Failure) -> Verdict<Payload> {
@@ -238,8 +229,8 @@ impl Runner<'_> {
         if class == Class::Ignored {
             let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
             tracing::debug!(%kind, %key, %handler, error = %text, "an error is ignored");
-            self.calls.push(report.record(lane, Some(text), None));
-            return Verdict::Done;
+            self.calls.push(report.record(lane, Some(text), after));
+            return requeued(lane, after, priority);
         }
         let given_up = class != Class::Terminal && !is_held && lane.gives_up(failures);
         if given_up {
@@ -303,6 +294,20 @@ impl Runner<'_> {
             });
         }
         self.work.finish(verdicts);
+    }
+}
+
+/// Returns what comes of a success that asks for another call, if it does.
+fn requeued(lane: &Lane, after: Option<Duration>, priority: Option<Priority>) -> Verdict<Payload> {
+    let Some(after) = after else {
+        return Verdict::Done;
+    };
+    Verdict::Again {
+        after,
+        priority,
+        payload: Payload::from(Cause::Requeued {
+            handler: Arc::clone(lane.name()),
+        }),
     }
 }
 

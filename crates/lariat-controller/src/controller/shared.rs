@@ -139,6 +139,14 @@ impl<K: View> SharedController<K> {
         }
     }
 
+    /// Takes away now the handlers whose [token](HandlerOptions::until) is cancelled, which the factory does by itself soon
+    /// if it runs.
+    pub fn sweep(&self) {
+        if let Some(core) = self.slot.in_use() {
+            self.slot.sweep(&core);
+        }
+    }
+
     /// Enqueues keys of this kind when objects of another change, and as long as this kind has handlers.
     ///
     /// The relation is asked for the old state and for the new, and for the last state of what is deleted; the

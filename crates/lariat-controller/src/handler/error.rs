@@ -49,8 +49,8 @@ impl HandlerError {
         Self::new(error.into(), Class::Terminal)
     }
 
-    /// Makes an error that counts as a success: nothing is tried again, and nothing is logged but at debug
-    /// level. lasso calls it `ErrIgnore`, wrangler `ErrSkip`.
+    /// Makes an error that counts as a success: nothing is tried again unless it [says when](Self::retry_after), and
+    /// nothing is logged but at debug level. lasso calls it `ErrIgnore`, wrangler `ErrSkip`.
     #[must_use]
     pub fn ignore(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(error.into(), Class::Ignored)
@@ -88,7 +88,8 @@ impl HandlerError {
     }
 
     /// Sets when the handler is called again (default: after a delay that grows with its failures); zero means at
-    /// once. It counts as a failure all the same. Errors that are not retryable stay so.
+    /// once. It counts as a failure all the same, or as a success if it is [ignored](Self::ignore). An error that is
+    /// terminal stays so.
     ///
     /// Use it where somebody said when: a `Retry-After`, the end of a maintenance window.
     #[must_use]
@@ -134,7 +135,9 @@ impl HandlerError {
         self.extra.as_ref()?.priority
     }
 
-    pub(crate) fn delay(&self) -> Option<Duration> {
+    /// Returns when the handler wants to be called again, if it was [said](Self::retry_after).
+    #[must_use]
+    pub fn delay(&self) -> Option<Duration> {
         self.extra.as_ref()?.retry_after
     }
 

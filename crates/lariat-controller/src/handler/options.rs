@@ -12,7 +12,7 @@ use super::{AnyMiddleware, Gate, Middleware, Predicate, Timeout};
 
 /// The options of a handler; also the defaults for all handlers of a kind, or of a factory.
 ///
-/// What is not set for a handler is as the kind says, then as the factory says. Middleware and gates add up.
+/// What is not set for a handler is as the kind says, then as the factory says. Middleware, gates and ends add up.
 ///
 /// ```
 /// use std::time::Duration;
@@ -39,7 +39,10 @@ pub struct HandlerOptions {
     pub(crate) until: Option<CancellationToken>,
     pub(crate) middleware: Vec<Arc<dyn AnyMiddleware>>,
     pub(crate) gates: Vec<Arc<dyn Gate>>,
+    pub(crate) ends: Vec<Arc<End>>,
 }
+
+type End = dyn Fn() + Send + Sync;
 
 type MakeLimiter = dyn Fn() -> Box<dyn RateLimiter> + Send + Sync;
 
@@ -159,6 +162,15 @@ impl HandlerOptions {
         Self { until, ..self }
     }
 
+    /// Calls a function once the handler is taken away: when it is deregistered, when its [token](Self::until) is
+    /// cancelled, or when its factory is dropped. Its last call may be under way. Further functions add to it.
+    ///
+    /// It is called by whoever takes the handler away, so it must be quick, and must not register handlers.
+    pub fn on_end(mut self, end: impl Fn() + Send + Sync + 'static) -> Self {
+        self.ends.push(Arc::new(end));
+        self
+    }
+
     /// Wraps middleware around the handler, inside of what was wrapped before.
     pub fn wrap(mut self, middleware: impl Middleware) -> Self {
         self.middleware.push(Arc::new(middleware));
@@ -177,6 +189,7 @@ impl HandlerOptions {
         Self {
             middleware: outer.chain(self.middleware).collect(),
             gates: others.gates.iter().cloned().chain(self.gates).collect(),
+            ends: others.ends.iter().cloned().chain(self.ends).collect(),
             timeout: self.timeout.or(others.timeout),
             max_retries: self.max_retries.or(others.max_retries),
             concurrency: self.concurrency.or(others.concurrency),
@@ -212,6 +225,7 @@ impl fmt::Debug for HandlerOptions {
             .field("identity", &self.identity)
             .field("middleware", &self.middleware.len())
             .field("gates", &self.gates.len())
+            .field("ends", &self.ends.len())
             .finish_non_exhaustive()
     }
 }

@@ -149,6 +149,7 @@ impl Lanes {
         drop(list);
         drop(before);
         self.changed.notify_waiters();
+        out.iter().for_each(|lane| lane.end());
         out
     }
 

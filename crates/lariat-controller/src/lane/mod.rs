@@ -5,12 +5,13 @@ mod limit;
 mod list;
 mod totals;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kube::Client;
-use lariat_cache::Change;
+use lariat_cache::{Change, ClientIdentity};
 use lariat_core::ObjectKey;
 use lariat_queue::{LaneId, Priority, RateLimiter};
 use parking_lot::Mutex;
@@ -191,6 +192,22 @@ impl Lane {
         if let Some(gone) = self.gone.get() {
             count(&mut gone.lock());
         }
+    }
+
+    /// Says that the handler was taken away; to be called once, with nothing locked.
+    fn end(&self) {
+        for end in &self.options.ends {
+            // A panic here would be that of whoever takes handlers away.
+            if catch_unwind(AssertUnwindSafe(|| end())).is_err() {
+                let handler = &self.name;
+                tracing::error!(%handler, "what was to be called at the end of a handler panicked");
+            }
+        }
+    }
+
+    /// Returns as whom the handler writes, if it is not the factory's client.
+    pub(crate) fn identity(&self) -> Option<&ClientIdentity> {
+        self.options.identity.as_ref()
     }
 
     /// Hands over what was counted, and what will be.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use lariat_cache::Phase;
 use lariat_controller::{Context, HandlerOptions, HandlerResult, Outcome, RegisterError};
+use parking_lot::Mutex;
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +39,39 @@ async fn a_scoped_handler_is_called_until_its_token_is_cancelled() {
     let again = bench.record("scoped");
     settle().await;
     assert_eq!(again.len(), 1, "its name is free");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_handler_is_told_once_however_it_ends() {
+    let bench = Bench::new().await;
+    let scope = CancellationToken::new();
+    let ends: Arc<Mutex<Vec<&'static str>>> = Arc::default();
+    let register = |name: &'static str, options: HandlerOptions| {
+        let (ends, panics) = (Arc::clone(&ends), name == "swept");
+        let options = options.on_end(move || {
+            ends.lock().push(name);
+            assert!(!panics, "as the test wants");
+        });
+        let handler = nothing::<ConfigMap>;
+        let registered = bench
+            .config_maps
+            .register_handler_with(name, options, handler);
+        registered.expect("registered")
+    };
+    let scoped = || HandlerOptions::default().until(scope.clone());
+    let swept = register("swept", scoped());
+    let _also = register("also swept", scoped());
+    let left = register("left", HandlerOptions::default());
+    let _kept = register("kept", HandlerOptions::default());
+    assert!(ends.lock().is_empty());
+    scope.cancel();
+    bench.config_maps.sweep();
+    assert_eq!(*ends.lock(), ["swept", "also swept"]);
+    swept.deregister().await;
+    left.deregister().await;
+    assert_eq!(*ends.lock(), ["swept", "also swept", "left"]);
+    drop(bench);
+    assert_eq!(*ends.lock(), ["swept", "also swept", "left", "kept"]);
 }
 
 #[tokio::test(start_paused = true)]

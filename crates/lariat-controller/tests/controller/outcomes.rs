@@ -25,6 +25,21 @@ async fn an_ignored_error_is_a_success() {
     assert_eq!((status.ended(Ended::Ignored), status.failures), (1, 0));
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_ignored_error_that_says_when_is_a_success_that_says_when() {
+    let bench = Bench::new().await;
+    let calls = bench.on("later", |_| async {
+        let error = HandlerError::ignore("not for me");
+        Err(error.retry_after(60 * SECOND))
+    });
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(121 * SECOND).await;
+    assert_eq!(calls.len(), 3);
+    let status = &bench.status().handlers[0];
+    assert_eq!((status.ended(Ended::Ignored), status.failures), (3, 0));
+}
+
 /// Registers a handler that returns something, and one behind it; returns which value the second sees.
 async fn passed_on(
     result: impl Fn(ConfigMap) -> lariat_controller::HandlerResult + Send + Sync + 'static,

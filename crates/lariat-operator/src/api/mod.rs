@@ -18,8 +18,11 @@ pub use error::ApiError;
 /// Objects of one kind, read from the cache all share and written to the API server; a clone is the same handle.
 ///
 /// The methods are named as those of kube's [`Api`](kube::Api), and name objects by their key instead of being bound to a
-/// namespace. Reads wait until the cache is filled once and send nothing. They are never older than what was written
-/// through the factory, this handle included, and possibly older than what the API server has by now.
+/// namespace. Reads wait until the cache is filled once and send nothing. They are possibly older than what the
+/// API server has by now, but not than what was written through the factory, this handle included. Exceptions are left to
+/// the watch: deletions of collections; subresources that answer with something other than the object (`scale`,
+/// `eviction`, `binding`); writes through another version of the kind; writes to a kind whose cache is restricted by a
+/// field selector.
 ///
 /// Of kinds of which only metadata is cached ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget)
 /// each object that is read is fetched.

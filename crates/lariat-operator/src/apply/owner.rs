@@ -12,14 +12,15 @@ impl<K: View> Reconcile<K> {
     ///
     /// For objects that are written by hand; [`apply`](Self::apply) adds it by itself. An object in a namespace can
     /// only own objects of that namespace, and one without a namespace any: the garbage collector deletes an object
-    /// whose reference leads elsewhere.
+    /// whose reference leads elsewhere. Who sets `blockOwnerDeletion` needs to be allowed to on clusters that enforce it:
+    /// say so with [`Rule::owner`](crate::Rule::owner).
     ///
     /// ```no_run
     /// use k8s_openapi::api::apps::v1::Deployment;
     /// use k8s_openapi::api::core::v1::ConfigMap;
     /// use kube::api::ObjectMeta;
-    /// use lariat_controller::{HandlerResult, Outcome};
-    /// use lariat_operator::{CachedApi, Reconcile};
+    /// use lariat_controller::{HandlerResult, Outcome, SharedControllerFactory};
+    /// use lariat_operator::{CachedApi, Operator, Reconcile, Rule};
     ///
     /// async fn reconcile(cx: Reconcile<Deployment>, config_maps: CachedApi<ConfigMap>) -> HandlerResult {
     ///     let metadata = ObjectMeta {
@@ -31,7 +32,17 @@ impl<K: View> Reconcile<K> {
     ///     config_maps.create(&ConfigMap { metadata, ..ConfigMap::default() }).await?;
     ///     Ok(Outcome::done())
     /// }
-    /// # let _ = reconcile;
+    ///
+    /// # fn example(factory: SharedControllerFactory) -> Result<(), Box<dyn std::error::Error>> {
+    /// # let operator = Operator::new("configurer", &factory);
+    /// let deployments = factory.for_object::<Deployment>();
+    /// let config_maps = operator.api::<ConfigMap>();
+    /// operator
+    ///     .reconciler("configs", &deployments)
+    ///     .needs(Rule::owner(&deployments))
+    ///     .needs(Rule::of(&factory.for_object::<ConfigMap>()).verbs(["create"]))
+    ///     .register(move |cx| reconcile(cx, config_maps.clone()))?;
+    /// # Ok(()) }
     /// ```
     #[must_use]
     pub fn owner_reference(&self) -> OwnerReference {

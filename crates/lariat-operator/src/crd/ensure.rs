@@ -240,6 +240,10 @@ impl Task<'_> {
     fn skews(&self, found: Comparison, may_write: bool) -> Vec<Skew> {
         let mut skews = found.skews;
         if may_write {
+            // It was patched, and looked at again.
+            if !found.paths.is_empty() {
+                skews.push(Skew::NotKept { paths: found.paths });
+            }
             return skews;
         }
         if let Some((installed, ours)) = found.newer {

@@ -59,6 +59,11 @@ pub enum Skew {
         /// Where.
         paths: Vec<String>,
     },
+    /// What was written is not there: the API server does not keep it, or somebody else writes it too.
+    NotKept {
+        /// Where.
+        paths: Vec<String>,
+    },
     /// Some of the names are taken by another definition; the kind is served under the others.
     NamesNotAccepted {
         /// What the API server says.
@@ -108,6 +113,12 @@ impl fmt::Display for Skew {
             Self::Differs { paths } => write!(
                 f,
                 "what is installed differs at {}, and may not be changed: install the definition of this program",
+                some(paths)
+            ),
+            Self::NotKept { paths } => write!(
+                f,
+                "the API server does not keep {}, or somebody else writes it too: update the API server, or let one \
+                 program write it",
                 some(paths)
             ),
             Self::NamesNotAccepted { message } => write!(

@@ -10,13 +10,14 @@ use lariat_cache::{ClientIdentity, SharedClientFactory};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
 use super::correlator::Correlator;
 use super::record::{Pending, Source};
 use super::sink::{Counts, Sink};
-use super::{Event, EventOptions, task};
+use super::{Event, EventApi, EventOptions, task};
 use crate::clock;
 
 /// How many events wait to be written.
@@ -74,6 +75,10 @@ struct Running {
     /// How many events are in the queue or being written.
     queued: Arc<AtomicUsize>,
     counts: Arc<Counts>,
+    /// How many events the task was given.
+    given: u64,
+    /// With how many of them it is done; closed once it has ended.
+    done: watch::Receiver<u64>,
 }
 
 /// How many events came to what, since the recorder was made.
@@ -126,6 +131,27 @@ impl Recorder {
         }));
     }
 
+    /// Waits until every event that was published before is written, or is not going to be: limited, given up, dropped.
+    /// One that is only counted so far, for a later write, is not waited for.
+    ///
+    /// For programs that end without [`stop`](crate::Operator::stop), and for tests. While the API server does not
+    /// answer this takes as long as writes are tried, minutes for each event: put a timeout around it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn flush(&self) {
+        let waiting = {
+            let state = self.core.state.lock();
+            let running = state.running.as_ref();
+            running.map(|running| (running.done.clone(), running.given))
+        };
+        if let Some((mut done, given)) = waiting {
+            // An error says that the task has ended, which leaves nothing to wait for.
+            let _ = done.wait_for(|done| *done >= given).await;
+        }
+    }
+
     /// Returns what became of the events so far.
     #[must_use]
     pub fn status(&self) -> EventStatus {
@@ -139,6 +165,11 @@ impl Recorder {
             failed: counts.failed.load(Ordering::Relaxed),
             dropped: counts.dropped.load(Ordering::Relaxed),
         }
+    }
+
+    /// Returns through which API it writes.
+    pub(crate) fn api(&self) -> EventApi {
+        self.core.correlator.lock().api()
     }
 
     /// Takes events again after a close.
@@ -189,15 +220,16 @@ impl Core {
 
     /// Gives an event to the task, or back if there is none.
     fn offer(&self, state: &mut State, pending: Box<Pending>) -> Result<(), Box<Pending>> {
-        let running = state.running.as_ref();
-        let Some((running, queue)) =
-            running.and_then(|it| it.queue.as_ref().map(|queue| (it, queue)))
-        else {
+        let Some(running) = &mut state.running else {
+            return Err(pending);
+        };
+        let Some(queue) = &running.queue else {
             return Err(pending);
         };
         // Before the task can take it and count it down.
         running.queued.fetch_add(1, Ordering::Relaxed);
         let Err(error) = queue.try_send(pending) else {
+            running.given += 1;
             return Ok(());
         };
         running.queued.fetch_sub(1, Ordering::Relaxed);
@@ -228,12 +260,16 @@ impl Core {
         let (queue, events) = mpsc::channel(QUEUE);
         let queued = Arc::new(AtomicUsize::new(0));
         let mut tasks = JoinSet::new();
-        tasks.spawn_on(task::run(sink, events, Arc::clone(&queued)), &runtime);
+        let (counting, done) = watch::channel(0);
+        let task = task::run(sink, events, Arc::clone(&queued), counting);
+        tasks.spawn_on(task, &runtime);
         Some(Running {
             queue: Some(queue),
             task: tasks,
             queued,
             counts: Arc::clone(&self.counts),
+            given: 0,
+            done,
         })
     }
 

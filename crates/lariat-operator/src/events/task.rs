@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{self, Instant};
 
 use super::record::Pending;
 use super::sink::Sink;
 
-/// Writes events until there can be no more.
+/// Writes events until there can be no more; `done` counts them.
 pub(super) async fn run(
     sink: Sink,
     mut events: mpsc::Receiver<Box<Pending>>,
     queued: Arc<AtomicUsize>,
+    done: watch::Sender<u64>,
 ) {
     loop {
         let due = sink.correlator.lock().next_due();
@@ -30,6 +31,7 @@ pub(super) async fn run(
         let decision = sink.correlator.lock().observe(*pending);
         sink.act(decision).await;
         queued.fetch_sub(1, Ordering::Relaxed);
+        done.send_modify(|done| *done += 1);
     }
 }
 

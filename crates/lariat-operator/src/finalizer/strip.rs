@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use kube::api::ListParams;
+use kube::api::{ListParams, Patch, PatchParams};
 use lariat_cache::{CachedObject, View};
 use lariat_controller::SharedController;
 use lariat_core::ObjectKey;
+use serde_json::{Value, json};
 
 use super::error::StripError;
 use super::{Finalizer, held, name};
@@ -57,7 +58,8 @@ impl<K: View> Finalizer<K> {
     ///
     /// The objects are read from the API server, in pages, and not from the cache; the kind need not be watched. One
     /// that cannot be changed does not keep the others from it: look at [`Stripped::failed`]. It needs to be allowed
-    /// to list and patch the kind.
+    /// to list and patch the kind, and to get what somebody else changes between the two: without that, such an object is
+    /// among those that failed, and can be tried again.
     ///
     /// # Errors
     ///
@@ -99,18 +101,46 @@ impl<K: View> Finalizer<K> {
         }
     }
 
+    /// Removes the finalizer from an object, and returns whether it was there.
+    async fn strip_one(&self, wire: &Wire, object: Arc<CachedObject>) -> Result<bool, ApiError> {
+        if !self.is_on(&object) {
+            return Ok(false);
+        }
+        let params = PatchParams {
+            field_manager: Some(MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        let patch = Patch::Merge(without(&self.name, &object));
+        match wire.patch(object.key(), None, &params, &patch).await {
+            Ok(_) => Ok(true),
+            // It is gone, and was not read to find out: reading may not be allowed.
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) if error.is_conflict() => match wire.get(object.key()).await? {
+                Some(now) => held::remove(wire, &self.name, MANAGER, now).await,
+                None => Ok(false),
+            },
+            Err(error) => Err(error),
+        }
+    }
+
     async fn strip_page(&self, wire: &Wire, page: Vec<Arc<CachedObject>>, stripped: &mut Stripped) {
         for object in page {
             let key = object.key().clone();
             // A list that was begun anew tells of those that failed once more.
             stripped.failed.retain(|(failed, _)| *failed != key);
-            match held::remove(wire, &self.name, MANAGER, object).await {
+            match self.strip_one(wire, object).await {
                 Ok(true) => stripped.removed += 1,
                 Ok(false) => {}
                 Err(error) => stripped.failed.push((key, error)),
             }
         }
     }
+}
+
+/// Returns the patch that removes a finalizer from a state of an object.
+fn without(name: &str, state: &CachedObject) -> Value {
+    let others: Vec<&str> = state.finalizers().filter(|each| *each != name).collect();
+    json!({"metadata": {"finalizers": others, "resourceVersion": state.version().to_string()}})
 }
 
 fn is_expired(error: &kube::Error) -> bool {

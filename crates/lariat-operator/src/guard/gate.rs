@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use http::StatusCode;
 use k8s_openapi::api::core::v1::ObjectReference;
 use lariat_cache::{Admission, WriteEnd, WriteReceipt};
 use lariat_controller::{Gate, HandlerWrite};
@@ -139,15 +140,38 @@ impl WriteReceipt for Counted {
                 status,
                 is_rehearsal,
                 ..
-            } => {
-                // A server that fails may have written all the same.
-                let may_be = status.is_success() || status.is_server_error();
-                may_be && !is_rehearsal
-            }
+            } => may_be_done(*status) && !is_rehearsal,
             _ => false,
         };
         if !is_done {
             self.give_back();
+        }
+    }
+}
+
+/// Returns whether a write that was answered so may have been carried out. A server that fails may have done it all the
+/// same; a call into a pod begins with a 101.
+fn may_be_done(status: StatusCode) -> bool {
+    status.is_success() || status.is_server_error() || status == StatusCode::SWITCHING_PROTOCOLS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_refused_is_not_done_and_what_began_is() {
+        for (code, expected) in [
+            (101, true),
+            (200, true),
+            (201, true),
+            (307, false),
+            (403, false),
+            (409, false),
+            (503, true),
+        ] {
+            let status = StatusCode::from_u16(code).expect("a code");
+            assert_eq!(may_be_done(status), expected, "{code}");
         }
     }
 }

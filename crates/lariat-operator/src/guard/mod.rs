@@ -20,13 +20,14 @@ use lariat_controller::HandlerError;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
+use crate::rbac::Rule;
 use crate::reconciler::Reconciler;
 pub use budget::Budget;
 pub use error::GuardError;
 pub(crate) use gate::ReconcilerGate;
 pub(crate) use plan::Book;
 pub use plan::{Plan, PlannedWrite};
-use rules::{Rule, Verbs};
+use rules::{Rule as BudgetRule, Verbs};
 pub use state::{GuardState, Trip};
 use state::{Request, Ruling, State, Ticket};
 
@@ -45,8 +46,8 @@ use state::{Request, Ruling, State, Ticket};
 ///
 /// - It sees the writes of a reconciler's calls, through whatever client of the factory; see
 ///   [`Gate`](lariat_controller::Gate) for what that leaves out.
-/// - Deletions are `delete`, `deletecollection` and evictions. A collection counts as the objects of it that are cached;
-///   where [the cache does not tell](lariat_cache::PendingWrite::objects), it is refused.
+/// - Deletions are `delete`, `deletecollection` and evictions. A collection counts as the objects of it that are cached,
+///   and as one at least; where [the cache does not tell](lariat_cache::PendingWrite::objects), it is refused.
 /// - Writes of `status` are not counted and never refused, so a handler can report what is wrong, nor is what is
 ///   [exempt](Self::exempt), nor rehearsals (`dryRun`).
 /// - A write is counted before it is sent, so workers cannot exceed a budget together, and given back if the API server
@@ -81,7 +82,7 @@ pub struct Guard(Arc<Inner>);
 
 #[derive(Default)]
 struct Inner {
-    rules: Vec<Rule>,
+    rules: Vec<BudgetRule>,
     reset_after: Option<Duration>,
     state: Mutex<State>,
 }
@@ -107,7 +108,7 @@ impl Guard {
         self.with(Verbs::Creates, budget)
     }
 
-    /// Adds a budget for updates and patches.
+    /// Adds a budget for updates and patches, and for what is created of subresources: bindings, calls into pods.
     pub fn changes(self, budget: Budget) -> Self {
         self.with(Verbs::Changes, budget)
     }
@@ -130,7 +131,7 @@ impl Guard {
 
     fn with(self, verbs: Verbs, budget: Budget) -> Self {
         let mut rules = self.0.rules.clone();
-        rules.push(Rule { verbs, budget });
+        rules.push(BudgetRule { verbs, budget });
         Self(Arc::new(Inner {
             rules,
             reset_after: self.0.reset_after,
@@ -141,7 +142,7 @@ impl Guard {
     /// Returns whether it has tripped.
     #[must_use]
     pub fn state(&self) -> GuardState {
-        self.0.state.lock().look(Instant::now())
+        self.locked(State::look)
     }
 
     /// Lets writes through again, with unused budgets. Reconcilers that were refused find out within a minute; a key that
@@ -170,13 +171,23 @@ impl Guard {
     /// Counts a write that is about to be sent, or refuses it.
     fn admit(&self, request: &Request<'_>) -> Ruling {
         let Inner {
-            rules,
-            reset_after,
-            state,
+            rules, reset_after, ..
         } = &*self.0;
-        let mut state = state.lock();
+        self.locked(|state, now| state.admit(now, (rules, *reset_after), request))
+    }
+
+    /// Does something with the state, after resetting it if it is time.
+    fn locked<T>(&self, act: impl FnOnce(&mut State, Instant) -> T) -> T {
+        let mut state = self.0.state.lock();
         // Under the lock, so that the times of writes are in order.
-        state.admit(Instant::now(), (rules, *reset_after), request)
+        let now = Instant::now();
+        let is_over = state.reset_if_due(now);
+        let done = act(&mut state, now);
+        drop(state);
+        if is_over {
+            tracing::info!("a guard has reset itself");
+        }
+        done
     }
 
     fn give_back(&self, ticket: &Ticket) {
@@ -186,10 +197,12 @@ impl Guard {
 
 impl<K: View> Reconciler<K> {
     /// Gives what the reconciler writes a budget: in reconciling, cleaning up, and being told what is gone. Of several
-    /// guards each counts, and any refuses.
+    /// guards each counts, and any refuses. That one has tripped is told in an Event on the object that was reconciled,
+    /// which the reconciler then [needs](crate::Operator::rules) to be allowed.
     pub fn guard(mut self, guard: Guard) -> Self {
         self.setup.guards.push(guard);
-        self
+        let events = Rule::of_recorder(&self.setup.shared.events);
+        self.needs(events)
     }
 }
 

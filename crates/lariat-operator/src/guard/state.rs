@@ -136,12 +136,15 @@ impl fmt::Display for GuardState {
 }
 
 impl State {
-    /// Returns whether it has tripped, after resetting it if it is time.
-    pub(super) fn look(&mut self, now: Instant) -> GuardState {
+    /// Resets it if it is time; returns whether it was.
+    pub(super) fn reset_if_due(&mut self, now: Instant) -> bool {
         let until = self.tripped.as_ref().and_then(|trip| trip.until);
-        if until.is_some_and(|until| until <= now) {
-            self.reset();
-        }
+        until.is_some_and(|until| until <= now) && self.reset()
+    }
+
+    /// Returns whether it has tripped.
+    pub(super) fn look(&mut self, now: Instant) -> GuardState {
+        self.reset_if_due(now);
         match &self.tripped {
             Some(trip) => GuardState::Tripped(trip.clone()),
             None => GuardState::Watching,
@@ -169,7 +172,7 @@ impl State {
         if covering.is_empty() {
             return Ruling::NotCounted;
         }
-        self.look(now);
+        self.reset_if_due(now);
         if let Some(trip) = &mut self.tripped {
             trip.refused += 1;
             let (trip, is_first) = (trip.clone(), false);
@@ -178,7 +181,8 @@ impl State {
         let Some(objects) = request.objects else {
             return Ruling::Unknown;
         };
-        let objects = objects as u64;
+        // A collection of which nothing is cached may have grown since.
+        let objects = (objects as u64).max(1);
         let kind = self.kind(request.kind);
         for (number, rule) in &covering {
             let window = self.window((*number, rule), &kind);

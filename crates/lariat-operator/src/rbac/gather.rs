@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use super::permission::Permission;
 use super::rule::{Rule, Target};
 use crate::crd::Install;
+use crate::events::EventApi;
 use crate::operator::{Operator, Shared};
 
 /// What was said to be needed.
@@ -132,6 +133,13 @@ fn permission((place, verbs): (Place, BTreeMap<String, BTreeSet<String>>)) -> Op
 async fn resource(target: &Target) -> Result<(String, String, bool), MapperError> {
     match target {
         Target::Resource { group, plural } => Ok((group.clone(), plural.clone(), true)),
+        Target::Events(recorder) => {
+            let group = match recorder.api() {
+                EventApi::Core => "",
+                EventApi::Events => "events.k8s.io",
+            };
+            Ok((group.to_owned(), "events".to_owned(), true))
+        }
         Target::Kind(client) => {
             let resource = client.resource().await?;
             let is_namespaced = resource.scope() == Scope::Namespaced;

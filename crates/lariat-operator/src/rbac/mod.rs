@@ -19,6 +19,7 @@ pub(crate) use gather::Needs;
 pub use manifests::Manifests;
 pub use permission::Permission;
 pub use rule::Rule;
+pub(crate) use rule::impersonation;
 
 use crate::operator::Operator;
 use crate::reconciler::Reconciler;
@@ -46,7 +47,8 @@ impl Operator {
     /// | [`Rule::owner`], [`Reconciler::applies`] | update | the finalizers of the owner |
     /// | [`Reconciler::applies`] | get, patch | the owner |
     /// | [`Reconciler::prunes`] | delete, get, list | the kind that was applied once |
-    /// | [`Rule::events`] | create, patch | Events |
+    /// | [`Rule::events`], [`Reconciler::guard`] | create, patch | Events |
+    /// | a reconciler whose [identity](lariat_controller::HandlerOptions::identity) acts for others | impersonate | users, groups, service accounts, by name |
     /// | [`Reconciler::needs`], [`Operator::needs`] | any | anything |
     ///
     /// `owns` and `watches` say what is read. What a reconciler writes is in its code, which nobody can see from
@@ -54,6 +56,9 @@ impl Operator {
     /// read from the API server ([`with_fallback`](crate::CachedApi::with_fallback),
     /// [`get_live`](crate::CachedApi::get_live)) or a kind may exceed its memory budget. What was forgotten shows in a
     /// test that runs under the [manifests](Operator::manifests): the embedded cluster evaluates them.
+    ///
+    /// What a reconciler writes as somebody else, that user has to be allowed, and it is counted here all the same. Other
+    /// handlers with an identity, and handles [with one](SharedController::with_identity), are not looked at.
     ///
     /// If the cache of a kind is restricted to some namespaces, so is everything needed of that kind.
     ///

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use lariat_cache::{KindClient, View};
+use lariat_cache::{ClientIdentity, KindClient, View};
 use lariat_controller::SharedController;
 use lariat_core::Gvk;
+
+use crate::events::Recorder;
 
 /// Something that needs to be allowed: verbs on a resource.
 ///
@@ -26,7 +28,12 @@ pub struct Rule {
 #[derive(Debug, Clone)]
 pub(super) enum Target {
     Kind(Arc<KindClient>),
-    Resource { group: String, plural: String },
+    Resource {
+        group: String,
+        plural: String,
+    },
+    /// Events, in the group in which a recorder writes them when rules are asked for.
+    Events(Recorder),
 }
 
 impl Rule {
@@ -70,6 +77,11 @@ impl Rule {
     /// [core Events](crate::EventApi::Core), which is the default.
     pub fn events() -> Self {
         Self::on("", "events").verbs(["create", "patch"])
+    }
+
+    /// Makes the rule for the Events of a recorder.
+    pub(crate) fn of_recorder(recorder: &Recorder) -> Self {
+        Self::new(Target::Events(recorder.clone())).verbs(["create", "patch"])
     }
 
     fn new(target: Target) -> Self {
@@ -129,7 +141,32 @@ impl Rule {
     pub(super) fn gvk(&self) -> Option<&Gvk> {
         match &self.target {
             Target::Kind(client) => Some(client.gvk()),
-            Target::Resource { .. } => None,
+            Target::Resource { .. } | Target::Events(_) => None,
         }
     }
+}
+
+/// Who is a service account rather than a user, before its namespace and name.
+const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
+
+/// Returns the rules for acting as somebody else.
+pub(crate) fn impersonation(identity: &ClientIdentity) -> Vec<Rule> {
+    let rule = |plural: &str, names: &[String]| {
+        let rule = Rule::on("", plural).named(names.iter().cloned());
+        rule.verbs(["impersonate"])
+    };
+    let mut rules = Vec::new();
+    if let Some(user) = identity.impersonated_user() {
+        let account = user.strip_prefix(SERVICE_ACCOUNT);
+        rules.push(match account.and_then(|account| account.split_once(':')) {
+            Some((namespace, name)) => {
+                rule("serviceaccounts", &[name.to_owned()]).in_namespaces([namespace])
+            }
+            None => rule("users", &[user.to_owned()]),
+        });
+    }
+    if !identity.impersonated_groups().is_empty() {
+        rules.push(rule("groups", identity.impersonated_groups()));
+    }
+    rules
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use lariat_controller::Related;
 use lariat_core::Gvk;
+use parking_lot::Mutex;
 
 use super::ReconcilerError;
 use crate::operator::Shared;
@@ -12,11 +14,13 @@ use crate::rbac::Rule;
 /// Counts reconcilers.
 static RECONCILERS: AtomicU64 = AtomicU64::new(1);
 
-/// The rules a reconciler needs, and the condition it alone tells in.
+/// What a reconciler watches, the rules it needs, and the condition it alone tells in.
 pub(super) struct Claims {
     shared: Arc<Shared>,
     number: u64,
     condition: Option<(Gvk, Arc<str>)>,
+    /// The relations; `None` once all is released.
+    related: Mutex<Option<Vec<Related>>>,
 }
 
 impl Claims {
@@ -25,7 +29,7 @@ impl Claims {
         shared: &Arc<Shared>,
         (gvk, name): (&Gvk, &str),
         reported: Option<Arc<str>>,
-    ) -> Result<Self, ReconcilerError> {
+    ) -> Result<Arc<Self>, ReconcilerError> {
         let condition = reported.map(|kind| (gvk.clone(), kind));
         if let Some(condition) = &condition
             && !shared.reported.lock().insert(condition.clone())
@@ -36,19 +40,36 @@ impl Claims {
                 condition: condition.1.to_string(),
             });
         }
-        Ok(Self {
+        Ok(Arc::new(Self {
             shared: Arc::clone(shared),
             number: RECONCILERS.fetch_add(1, Ordering::Relaxed),
             condition,
-        })
+            related: Mutex::new(Some(Vec::new())),
+        }))
     }
 
-    /// Notes what the reconciler needs to be allowed.
+    /// Keeps relations as long as the reconciler. To be called before it can end.
+    pub(super) fn hold(&self, relations: Vec<Related>) {
+        if let Some(related) = &mut *self.related.lock() {
+            related.extend(relations);
+        }
+    }
+
+    /// Notes what the reconciler needs to be allowed, unless it has ended already.
     pub(super) fn need(&self, rules: impl IntoIterator<Item = Rule>) {
-        self.shared.needs.add(self.number, rules);
+        // Locked meanwhile, so that an end comes before or after.
+        let related = self.related.lock();
+        if related.is_some() {
+            self.shared.needs.add(self.number, rules);
+        }
     }
 
-    pub(super) fn release(self) {
+    /// Lets everything go; once, however often it is called.
+    pub(super) fn release(&self) {
+        let Some(related) = self.related.lock().take() else {
+            return;
+        };
+        related.into_iter().for_each(Related::end);
         self.shared.needs.remove(self.number);
         if let Some(condition) = &self.condition {
             self.shared.reported.lock().remove(condition);

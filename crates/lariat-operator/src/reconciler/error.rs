@@ -13,6 +13,18 @@ pub enum ReconcilerError {
     /// It cannot be a handler.
     #[error(transparent)]
     Register(#[from] RegisterError),
+    /// The name of its operator cannot be a field manager: the API server would refuse whatever it writes.
+    #[error("operator {operator:?} cannot have reconciler {name:?} of {gvk}: its name {why}")]
+    OperatorName {
+        /// The kind.
+        gvk: Gvk,
+        /// The name of the reconciler.
+        name: String,
+        /// The name of the operator.
+        operator: String,
+        /// What is wrong with that.
+        why: &'static str,
+    },
     /// Its finalizer has a name the API server would refuse.
     #[error("reconciler {name:?} of {gvk} cannot have its finalizer")]
     Finalizer {

@@ -12,15 +12,16 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::View;
+use lariat_cache::{Change, View};
 use lariat_controller::{
     HandlerError, HandlerOptions, HandlerResult, Predicate, Related, Relation, SharedController,
 };
 
 use crate::finalizer::Held;
 use crate::guard::{Guard, ReconcilerGate};
+use crate::names;
 use crate::operator::Shared;
-use crate::rbac::Rule;
+use crate::rbac::{self, Rule};
 use crate::status::Report;
 use claims::Claims;
 pub use error::ReconcilerError;
@@ -132,8 +133,8 @@ impl<K: View> Reconciler<K> {
 
     /// Sets what handlers can be told: predicates, concurrency, timeout, retries, priority and so on.
     ///
-    /// A predicate judges changes of the kind itself; that an object is being deleted is always told to a reconciler
-    /// with a finalizer.
+    /// A predicate judges changes of the kind itself: that an object is gone is always told, and that it is being deleted
+    /// to a reconciler with a finalizer.
     pub fn options(self, options: HandlerOptions) -> Self {
         Self { options, ..self }
     }
@@ -156,7 +157,7 @@ impl<K: View> Reconciler<K> {
     }
 
     /// Calls a function once an object is gone, with its last known state, and before another object of its name is
-    /// reconciled.
+    /// reconciled. Predicates are not asked about it, so the object may be one that was never reconciled.
     ///
     /// It is called again only after an error that is to be tried again; a delay it asks for is ignored. What happens
     /// while no process watches is not told, nor is the end of an object of which the cache kept only metadata
@@ -175,7 +176,7 @@ impl<K: View> Reconciler<K> {
     ///
     /// # Errors
     ///
-    /// As for [`SharedController::register_handler`], and if its finalizer or its condition have names the API server
+    /// As for [`SharedController::register_handler`], and if its operator, finalizer or condition have names the API server
     /// would refuse, or another reconciler tells in the condition; nothing is left behind.
     ///
     /// # Panics
@@ -196,14 +197,16 @@ impl<K: View> Reconciler<K> {
         } = self;
         options = options.gate(ReconcilerGate::of(&setup));
         let reported = setup.report.as_ref().map(Report::kind);
+        // A reconciler whose token is cancelled has lost what it claims, like its name.
+        kind.sweep();
         let claims = Claims::begin(&setup.shared, (kind.gvk(), &name), reported)?;
         let needs = std::mem::take(&mut setup.needs);
-        if let Some(told) = setup.told() {
-            options = options.also(told);
-        }
+        options = options.also(setup.told());
         let call = Call::new(setup, Callback::new(reconcile));
         // First, so that related caches are filled before the first call.
-        let related: Vec<Related> = relate.into_iter().map(|relate| relate(&kind)).collect();
+        claims.hold(relate.into_iter().map(|relate| relate(&kind)).collect());
+        let ended = Arc::clone(&claims);
+        options = options.on_end(move || ended.release());
         let handler = move |cx| {
             let call = Arc::clone(&call);
             async move { call.run(cx).await }
@@ -211,12 +214,13 @@ impl<K: View> Reconciler<K> {
         match kind.register_handler_with(&name, options, handler) {
             Ok(registration) => {
                 let because = || format!("reconciler {name} of {}", kind.gvk());
-                claims.need(needs.into_iter().map(|rule| rule.because_of(because)));
-                Ok(ReconcilerRegistration::new(registration, related, claims))
+                let identity = registration.identity().map(rbac::impersonation);
+                let needs = needs.into_iter().chain(identity.into_iter().flatten());
+                claims.need(needs.map(|rule| rule.because_of(because)));
+                Ok(ReconcilerRegistration::new(registration, claims))
             }
             Err(error) => {
                 claims.release();
-                related.into_iter().for_each(Related::end);
                 Err(error.into())
             }
         }
@@ -225,6 +229,15 @@ impl<K: View> Reconciler<K> {
     /// Checks what only the API server would find wrong.
     fn check(&self) -> Result<(), ReconcilerError> {
         let (gvk, name) = (self.kind.gvk(), &self.name);
+        let operator = &self.setup.shared.name;
+        if let Some(why) = names::not_a_manager(operator) {
+            return Err(ReconcilerError::OperatorName {
+                gvk: gvk.clone(),
+                name: name.clone(),
+                operator: operator.to_string(),
+                why,
+            });
+        }
         let finalizer = self.setup.finalizer.as_ref().map_or(Ok(()), Held::check);
         finalizer.map_err(|source| ReconcilerError::Finalizer {
             gvk: gvk.clone(),
@@ -242,8 +255,13 @@ impl<K: View> Reconciler<K> {
 
 impl<K: View> Setup<K> {
     /// Returns which changes are told whatever the options say.
-    fn told(&self) -> Option<Predicate> {
-        self.finalizer.as_ref().map(Held::told)
+    fn told(&self) -> Predicate {
+        // Also without a function for it: sets that were applied are forgotten then.
+        let gone = Predicate::new(|change| matches!(change, Change::Deleted { .. }));
+        match &self.finalizer {
+            Some(finalizer) => gone.or(finalizer.told()),
+            None => gone,
+        }
     }
 }
 

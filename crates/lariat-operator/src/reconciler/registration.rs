@@ -2,35 +2,34 @@
 
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 
-use lariat_controller::{Registration, Related};
+use lariat_controller::Registration;
 
 use super::claims::Claims;
 
 /// A registered reconciler. Dropping this changes nothing: the reconciler stays registered.
 pub struct ReconcilerRegistration {
     registration: Registration,
-    related: Vec<Related>,
-    claims: Claims,
+    claims: Arc<Claims>,
 }
 
 impl ReconcilerRegistration {
-    pub(super) fn new(registration: Registration, related: Vec<Related>, claims: Claims) -> Self {
+    pub(super) fn new(registration: Registration, claims: Arc<Claims>) -> Self {
         Self {
             registration,
-            related,
             claims,
         }
     }
 
-    /// Takes the reconciler away, with what it watches and what it [needs](crate::Operator::rules); once this returns it is not running and will never be called
-    /// again. See [`Registration::deregister`].
+    /// Takes the reconciler away, with what it watches and what it [needs](crate::Operator::rules); once this returns it
+    /// is not running and will never be called again. See [`Registration::deregister`]. The end of a token
+    /// ([`HandlerOptions::until`](lariat_controller::HandlerOptions::until)) takes away as much.
     ///
     /// # Cancel safety
     ///
     /// As for [`Registration::deregister`].
     pub async fn deregister(self) {
-        self.related.into_iter().for_each(Related::end);
         self.claims.release();
         self.registration.deregister().await;
     }
@@ -48,7 +47,6 @@ impl fmt::Debug for ReconcilerRegistration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ReconcilerRegistration")
             .field("registration", &self.registration)
-            .field("related", &self.related.len())
             .finish_non_exhaustive()
     }
 }

@@ -108,10 +108,13 @@ impl<K: View> Call<K> {
         if let Some(report) = &self.setup.report {
             report.tell(&cx, result.as_ref().err()).await;
         }
-        Ok(match self.setup.requeue_after {
-            Some(period) => result?.or_requeue_after(period),
-            None => result?,
-        })
+        match (self.setup.requeue_after, result) {
+            (Some(period), Ok(outcome)) => Ok(outcome.or_requeue_after(period)),
+            (Some(period), Err(error)) if error.is_ignored() && error.delay().is_none() => {
+                Err(error.retry_after(period))
+            }
+            (_, result) => result,
+        }
     }
 
     /// Cleans up after an object that is being deleted.

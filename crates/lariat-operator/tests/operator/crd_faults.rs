@@ -6,7 +6,7 @@ use kube::CustomResourceExt;
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_controller::SharedControllerFactory;
-use lariat_operator::{DefinitionChange, DefinitionOptions, Operator};
+use lariat_operator::{DefinitionChange, DefinitionOptions, Operator, Skew};
 use serde_json::json;
 use tokio::time;
 
@@ -86,6 +86,31 @@ async fn what_does_not_pass_ends_with_what_was_missing() {
     .await;
     let overloaded = Action::Refuse(Refusal::too_many_requests());
     check(Rule::new(overloaded), "cannot get it").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_api_server_does_not_keep_is_told() {
+    let cluster = Cluster::for_test().await;
+    ensure(&cluster.client(), &Widget::crd()).await.unwrap();
+    // Of a patch it keeps a label, which is not what was asked for.
+    let forget = |request: http::Request<kube::client::Body>| {
+        let (parts, body) = request.into_parts();
+        let body = match parts.method {
+            http::Method::PATCH => br#"{"metadata": {"labels": {"x": "y"}}}"#.to_vec().into(),
+            _ => body,
+        };
+        http::Request::from_parts(parts, body)
+    };
+    let service = tower::util::MapRequest::new(cluster.service(), forget);
+    let client = kube::Client::new(service, "default");
+    let ours = widgets(&json!({"spec": {"names": {"shortNames": ["w"]}}}));
+    let report = ensure(&client, &ours).await.unwrap();
+    let paths = vec!["spec.names.shortNames".to_owned()];
+    assert_eq!(report.skews, [Skew::NotKept { paths }], "{report}");
+    assert_eq!(writes(&cluster), 2, "it does not fight");
+    // One that keeps what it is told has no skew.
+    let report = ensure(&cluster.client(), &ours).await.unwrap();
+    assert!(report.skews.is_empty(), "{report}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -249,6 +249,42 @@ async fn a_stop_amid_many_publishers_loses_count_of_none() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_flush_waits_for_what_was_published_before() {
+    let bench = Bench::new().await;
+    let recorder = bench.operator.events();
+    // There is nothing to wait for.
+    recorder.flush().await;
+    let down = on_events(unavailable()).for_time(45 * SECOND);
+    bench.cluster.faults().add(down);
+    for pod in ["a", "b", "c"] {
+        bench.say(pod, "hello");
+    }
+    // One that is dropped loses nothing.
+    let cut = time::timeout(20 * SECOND, recorder.flush()).await;
+    assert!(cut.is_err());
+    recorder.flush().await;
+    let status = bench.status();
+    assert_eq!((status.sent, status.queued), (3, 0));
+    assert_eq!(bench.events().await.len(), 3);
+    recorder.flush().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_flush_ends_with_what_is_given_up_or_dropped() {
+    let bench = Bench::new().await;
+    let recorder = bench.operator.events();
+    bench.cluster.faults().add(on_events(unavailable()));
+    bench.say("a", "hello");
+    recorder.flush().await;
+    assert_eq!((bench.status().failed, bench.status().queued), (1, 0));
+    bench.start().await;
+    bench.say("b", "hello");
+    let (stopped, ()) = tokio::join!(bench.operator.stop(), recorder.flush());
+    stopped.unwrap();
+    assert_eq!((bench.status().failed, bench.status().dropped), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
 async fn outside_a_runtime_an_event_is_dropped() {
     let bench = Bench::new().await;
     let recorder = bench.operator.events();

@@ -211,6 +211,31 @@ async fn a_share_is_of_what_is_cached() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn calls_into_pods_are_changes() {
+    let bench = Bench::new().await;
+    let guard = Guard::new()
+        .changes(Budget::rate(0, MINUTE))
+        .deletes(Budget::rate(0, MINUTE))
+        .creates(Budget::rate(0, MINUTE));
+    let errors = Errors::default();
+    let noted = errors.clone();
+    run_once(&bench, &guard, move |cx| {
+        let noted = noted.clone();
+        async move {
+            let path = "/api/v1/namespaces/default/pods/web/exec?command=x";
+            let request = http::Request::get(path).body(Vec::new()).expect("one");
+            noted.note(cx.client().request_text(request).await);
+        }
+    })
+    .await;
+    let errors = errors.take();
+    let expected = "refused to create v1 pods default/web (exec): the budget of changes";
+    assert!(errors[0].contains(expected), "{errors:?}");
+    let journal = bench.cluster.journal();
+    assert_eq!(journal.select().subresource("exec").count(), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_reset_lets_it_go_on() {
     let bench = with_widgets(10).await;
     let guard = Guard::new().deletes(Budget::rate(4, 100 * MINUTE));

@@ -58,6 +58,30 @@ async fn a_collection_counts_as_what_is_in_it() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_budget_of_none_allows_no_collection_of_none() {
+    let bench = Bench::new().await;
+    let guard = Guard::new().deletes(Budget::rate(0, MINUTE));
+    let errors = Errors::default();
+    let noted = errors.clone();
+    run_once(&bench, &guard, move |cx| {
+        let noted = noted.clone();
+        async move {
+            let widgets: Api<Widget> = Api::namespaced(cx.client(), "default");
+            let (params, old) = (
+                DeleteParams::default(),
+                ListParams::default().labels("old=yes"),
+            );
+            let none = widgets.delete_collection(&params, &old);
+            noted.note(none.await.map(drop));
+        }
+    })
+    .await;
+    assert_eq!(errors.take().len(), 1);
+    let journal = bench.cluster.journal();
+    assert_eq!(journal.count("deletecollection", "widgets"), 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_collection_of_which_a_part_is_cached_is_refused() {
     let bench = Bench::new().await;
     let config_maps = bench

@@ -20,6 +20,7 @@ mod guard;
 mod guard_collections;
 mod guard_faults;
 mod permissions;
+mod permissions_settings;
 mod planning;
 mod program;
 mod reconciling;

@@ -272,6 +272,15 @@ async fn reconcilers_that_were_registered_before_only_plan_too_and_guards_are_no
     assert_eq!(write.reconciled().1.to_string(), "default/a");
 }
 
+/// Returns what was asked of subresources of the Pod `web`.
+fn asked_of_web(bench: &Bench) -> Vec<String> {
+    let requests = bench.cluster.journal().requests();
+    let paths = requests
+        .iter()
+        .filter_map(|each| each.path.split_once("/pods/web/"));
+    paths.map(|(_, rest)| format!("/{rest}")).collect()
+}
+
 #[tokio::test(start_paused = true)]
 async fn evictions_are_rehearsed_and_calls_into_pods_refused() {
     let bench = Bench::new().await;
@@ -308,15 +317,41 @@ async fn evictions_are_rehearsed_and_calls_into_pods_refused() {
         text.contains("(proxy), but is refused: it cannot be rehearsed"),
         "{text}"
     );
-    assert_eq!(
-        bench
-            .cluster
-            .journal()
-            .select()
-            .subresource("proxy")
-            .count(),
-        0
-    );
+    assert_eq!(asked_of_web(&bench), ["/eviction"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn commands_in_pods_are_not_run_by_a_get_either() {
+    let bench = Bench::new().await;
+    bench.create("a", 1).await;
+    pod("web").create(&bench.cluster.client()).await.unwrap();
+    let operator = plan(&bench, |cx| async move {
+        for call in [
+            "exec?command=x",
+            "attach",
+            "portforward?ports=80",
+            "exec?dryRun=All",
+        ] {
+            let path = format!("/api/v1/namespaces/default/pods/web/{call}");
+            // As a WebSocket begins.
+            let request = http::Request::get(path).header("upgrade", "websocket");
+            let refused = cx.client().request_text(request.body(Vec::new())?).await;
+            let refused = refused.expect_err("it is refused").to_string();
+            assert!(refused.contains("passed on to a program"), "{refused}");
+        }
+        let log = http::Request::get("/api/v1/namespaces/default/pods/web/proxy/x");
+        let read = cx.client().request_text(log.body(Vec::new())?).await;
+        let read = read.expect_err("nobody is there").to_string();
+        assert!(!read.contains("passed on to a program"), "{read}");
+        Ok(Outcome::done())
+    });
+    bench.start().await;
+    settle().await;
+    assert_eq!(asked_of_web(&bench), ["/proxy/x"]);
+    let plan = operator.planned();
+    assert_eq!(plan.len(), 3, "{plan}");
+    let expected = "would create v1 pods default/web (exec), 2 times, but is refused";
+    assert!(plan.to_string().contains(expected), "{plan}");
 }
 
 #[tokio::test(start_paused = true)]

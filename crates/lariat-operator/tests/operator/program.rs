@@ -165,7 +165,7 @@ impl Program {
 }
 
 /// Gives the account what the manifests of an operator say, as `kubectl apply` would.
-pub(crate) async fn grant(cluster: &TestCluster, operator: &Operator) {
+pub(crate) async fn grant(cluster: &Cluster, operator: &Operator) {
     let account = "demo/widgeteer".parse().expect("a key");
     let manifests = operator.manifests("widgeteer", &account).await;
     let manifests = manifests.expect("known").to_string();

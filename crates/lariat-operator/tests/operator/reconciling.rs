@@ -7,10 +7,11 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat_controller::{Ended, HandlerError, HandlerOptions, Outcome, Predicate, Relation};
-use lariat_operator::{Reconcile, Reconciler, ReconcilerRegistration, Retry};
+use lariat_operator::{Operator, Reconcile, Reconciler, ReconcilerRegistration, Retry};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time;
+use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, SECOND, Widget, settle};
 
@@ -128,6 +129,32 @@ async fn what_went_well_is_looked_at_again_after_the_period() {
     bench.create("a", 1).await;
     time::sleep(Duration::from_secs(601)).await;
     assert_eq!(calls.load(Ordering::Relaxed), 11);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_ignored_is_looked_at_again_after_the_period_too() {
+    let bench = Bench::new().await;
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let registration = bench
+        .operator
+        .reconciler("often", &bench.widgets)
+        .requeue_after(60 * SECOND)
+        .register(move |_| {
+            let is_first = counted.fetch_add(1, Ordering::Relaxed) == 0;
+            async move {
+                match is_first {
+                    true => Err(HandlerError::ignore("not now")),
+                    false => Ok(Outcome::done()),
+                }
+            }
+        })
+        .unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    time::sleep(61 * SECOND).await;
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
+    assert_eq!(registration.status().ended(Ended::Ignored), 1);
 }
 
 /// Registers a reconciler of Widgets that writes down which it is called for.
@@ -336,4 +363,69 @@ async fn one_reconciler_of_a_kind_tells_in_a_condition() {
     first.deregister().await;
     assert!(bench.operator.rules().await.unwrap().len() < rules);
     register("two").unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconciler_whose_token_is_cancelled_leaves_nothing_behind() {
+    for is_running in [true, false] {
+        let bench = Bench::new().await;
+        let pods = bench.factory.for_object::<Pod>();
+        let register = |token: &CancellationToken| {
+            let options = HandlerOptions::default().until(token.clone());
+            let reconciler = bench.operator.reconciler("scoped", &bench.widgets);
+            let reconciler = reconciler.watches(&pods, Relation::label("widget"));
+            let reconciler = reconciler.report_errors("Ready").options(options);
+            reconciler.register(|_| async { Ok(Outcome::done()) })
+        };
+        if is_running {
+            bench.start().await;
+        }
+        let tokens = [CancellationToken::new(), CancellationToken::new()];
+        // Who keeps it keeps nothing of it going.
+        let _first = register(&tokens[0]).unwrap();
+        assert!(register(&tokens[1]).is_err());
+        tokens[0].cancel();
+        // At once, before anybody has noticed.
+        let second = register(&tokens[1]);
+        let second = second.unwrap_or_else(|error| panic!("running: {is_running}: {error}"));
+        tokens[1].cancel();
+        if !is_running {
+            bench.start().await;
+        }
+        // Kinds nobody uses are kept for a while.
+        time::sleep(600 * SECOND).await;
+        let watches = bench.factory.caches().status();
+        assert!(watches.is_empty(), "running: {is_running}: {watches:?}");
+        assert!(bench.operator.rules().await.unwrap().is_empty());
+        drop(second);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operator_whose_name_cannot_be_written_has_no_reconcilers() {
+    let bench = Bench::new().await;
+    for (name, expected) in [
+        ("x".repeat(128), None),
+        ("x".repeat(129), Some("is longer than 128 bytes")),
+        (
+            "a\nb".to_owned(),
+            Some("has characters that cannot be printed"),
+        ),
+        (String::new(), Some("is empty")),
+    ] {
+        let operator = Operator::new(&name, &bench.factory);
+        let reconciler = operator.reconciler("named", &bench.widgets);
+        let registered = reconciler.register(|_| async { Ok(Outcome::done()) });
+        let told = registered.err().map(|error| error.to_string());
+        let expected = expected.map(|why| {
+            format!("operator {name:?} cannot have reconciler \"named\" of demo.dev/v1 Widget: its name {why}")
+        });
+        assert_eq!(told, expected);
+    }
+    // As the API server says.
+    let params = PatchParams::apply(&"x".repeat(129));
+    bench.create("a", 1).await;
+    let applied = json!({"apiVersion": "demo.dev/v1", "kind": "Widget", "metadata": {"name": "a"}});
+    let refused = bench.api.patch("a", &params, &Patch::Apply(applied)).await;
+    assert!(refused.is_err());
 }

@@ -1,7 +1,8 @@
 //! The ends of objects, and their successors.
 
-use lariat_controller::{HandlerError, HandlerResult, Outcome};
+use lariat_controller::{HandlerError, HandlerOptions, HandlerResult, Outcome, Predicate};
 use lariat_operator::Reconcile;
+use serde_json::json;
 use tokio::time;
 
 use crate::bench::{Bench, SECOND, Widget, settle};
@@ -102,4 +103,36 @@ async fn an_end_is_told_once_however_often_the_successor_fails() {
         log.take(),
         ["is 1", "was 1", "is 2", "is 2", "is 2", "is 2"]
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_end_is_told_whatever_predicates_say() {
+    let bench = Bench::new().await;
+    let log = Log::default();
+    let (seen, gone) = (log.clone(), log.clone());
+    let only = Predicate::labels("app=web".parse().unwrap());
+    bench
+        .operator
+        .reconciler("web", &bench.widgets)
+        .options(HandlerOptions::default().only(only))
+        .on_gone(move |cx: Reconcile<Widget>| {
+            gone.add(format!("{} was", cx.key().name()));
+            async { Ok(Outcome::done()) }
+        })
+        .register(move |cx: Reconcile<Widget>| {
+            seen.add(format!("{} is", cx.key().name()));
+            async { Ok(Outcome::done()) }
+        })
+        .unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    let label = |value: Option<&str>| json!({"metadata": {"labels": {"app": value}}});
+    bench.merge("a", label(Some("web"))).await;
+    settle().await;
+    bench.merge("a", label(None)).await;
+    settle().await;
+    assert_eq!(log.take(), ["a is", "a is"]);
+    bench.delete("a").await;
+    settle().await;
+    assert_eq!(log.take(), ["a was"]);
 }

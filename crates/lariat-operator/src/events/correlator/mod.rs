@@ -48,6 +48,14 @@ impl Correlator {
         }
     }
 
+    /// Returns through which API events are written.
+    pub(super) fn api(&self) -> EventApi {
+        match self {
+            Self::Counting(_) => EventApi::Core,
+            Self::Series(_) => EventApi::Events,
+        }
+    }
+
     /// Takes in an event.
     pub(super) fn observe(&mut self, pending: Pending) -> Decision {
         match self {

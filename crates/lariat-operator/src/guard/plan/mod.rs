@@ -85,7 +85,8 @@ impl Operator {
     /// comes of it, so nothing loops unless a reconciler asks to be called again. A write to an object that is only
     /// planned fails, as not found; the plan [says so](PlannedWrite::refused), and the error leads to a retry with
     /// backoff as usual. So the plan is of the first step of each object, rather than of all that would follow. A write
-    /// that a server or webhook does not rehearse is refused, and calls into pods and services are.
+    /// that a server or webhook does not rehearse is refused, and so are calls into pods (`exec`, `attach`,
+    /// `portforward`), and into whatever is behind a `proxy` unless by a GET, which is let through as a read.
     ///
     /// ```no_run
     /// # use lariat_controller::SharedControllerFactory;

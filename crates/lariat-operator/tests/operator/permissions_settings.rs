@@ -1,0 +1,164 @@
+//! Permissions that follow from how a reconciler is set up.
+
+use kube::CustomResourceExt;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use lariat_cache::ClientIdentity;
+use lariat_cluster::faults::{Action, Refusal, Rule as Fault, StatusCode};
+use lariat_cluster::testing::TestCluster;
+use lariat_controller::{HandlerOptions, HandlerResult, Outcome, SharedControllerFactory};
+use lariat_operator::{
+    Budget, DefinitionOptions, EventApi, EventOptions, Finalizer, Guard, Operator, Permission,
+    Reconcile, Rule, ensure_definitions,
+};
+use serde_json::json;
+use tokio::time;
+
+use crate::bench::{SECOND, Widget, WidgetSpec};
+use crate::program::{client_of, cluster, grant};
+
+/// A cluster with a Widget `a`, and an operator whose account may do nothing yet.
+async fn rig() -> (TestCluster, Operator) {
+    let cluster = cluster().await;
+    let admin = cluster.client();
+    let options = DefinitionOptions::default();
+    let installed = ensure_definitions(&admin, &[Widget::crd()], &options).await;
+    installed.expect("installed");
+    let widgets: Api<Widget> = Api::namespaced(admin, "default");
+    let widget = Widget::new("a", WidgetSpec { size: 1 });
+    let created = widgets.create(&PostParams::default(), &widget).await;
+    created.expect("created");
+    let factory = SharedControllerFactory::builder(client_of(&cluster, "sesame")).build();
+    let operator = Operator::new("widgeteer", &factory);
+    (cluster, operator)
+}
+
+async fn reap(cx: Reconcile<Widget>) -> HandlerResult {
+    let api: Api<Widget> = Api::namespaced(cx.client(), "default");
+    api.delete(cx.key().name(), &DeleteParams::default())
+        .await?;
+    Ok(Outcome::done())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_guard_may_tell_that_it_has_tripped() {
+    for (api, group) in [(EventApi::Core, ""), (EventApi::Events, "events.k8s.io")] {
+        let (cluster, operator) = rig().await;
+        let guard = Guard::new().deletes(Budget::rate(0, SECOND));
+        let widgets = operator.factory().for_object::<Widget>();
+        let reconciler = operator.reconciler("reaper", &widgets);
+        reconciler.guard(guard.clone()).register(reap).unwrap();
+        // Whichever is said first.
+        operator
+            .events()
+            .configure(EventOptions::default().api(api));
+        let rules = operator.rules().await.unwrap();
+        let events = rules.iter().find(|rule| rule.resource == "events");
+        assert_eq!(events.map(|rule| &*rule.group), Some(group), "{api:?}");
+        grant(&cluster, &operator).await;
+        operator.start(1).await.unwrap();
+        time::sleep(SECOND).await;
+        assert!(guard.state().is_tripped());
+        let status = operator.events().status();
+        assert_eq!((status.sent, status.failed), (1, 0), "{api:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconciler_that_acts_for_somebody_may_do_so() {
+    let (cluster, operator) = rig().await;
+    let widgets = operator.factory().for_object::<Widget>();
+    let identity = ClientIdentity::default()
+        .impersonate("jane")
+        .impersonate_group("system:masters");
+    let writes = |cx: Reconcile<Widget>| async move {
+        let api: Api<Widget> = Api::namespaced(cx.client(), "default");
+        let patch = Patch::Merge(json!({"metadata": {"labels": {"was": "here"}}}));
+        api.patch("a", &PatchParams::default(), &patch).await?;
+        Ok(Outcome::done())
+    };
+    let reconciler = operator.reconciler("jane's", &widgets);
+    let options = HandlerOptions::default().identity(identity);
+    reconciler.options(options).register(writes).unwrap();
+    grant(&cluster, &operator).await;
+    operator.start(1).await.unwrap();
+    time::sleep(SECOND).await;
+    let api: Api<Widget> = Api::namespaced(cluster.client(), "default");
+    assert!(api.get("a").await.unwrap().metadata.labels.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_a_reconciler_acts_for_is_named() {
+    let (_cluster, operator) = rig().await;
+    let widgets = operator.factory().for_object::<Widget>();
+    let account = ClientIdentity::default().impersonate("system:serviceaccount:demo:writer");
+    // By the handle, rather than by the options.
+    let widgets = widgets.with_identity(account).unwrap();
+    let done = |_| async { Ok(Outcome::done()) };
+    operator.reconciler("own", &widgets).register(done).unwrap();
+    let user = ClientIdentity::default()
+        .impersonate("jane")
+        .impersonate_group("a")
+        .impersonate_group("b");
+    let options = HandlerOptions::default().identity(user);
+    let registered = operator
+        .reconciler("jane's", &widgets)
+        .options(options)
+        .register(done)
+        .unwrap();
+    let told = async || {
+        let rules = operator.rules().await.unwrap();
+        let acts = rules
+            .iter()
+            .filter(|rule| rule.verbs.contains_key("impersonate"));
+        let told = |rule: &Permission| {
+            (
+                rule.resource.clone(),
+                rule.names.clone(),
+                rule.namespaces.clone(),
+            )
+        };
+        acts.map(told).collect::<Vec<_>>()
+    };
+    let rule = |plural: &str, names: &[&str], namespaces: &[&str]| {
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        (plural.to_owned(), texts(names), texts(namespaces))
+    };
+    let of_own = rule("serviceaccounts", &["writer"], &["demo"]);
+    let of_jane = [
+        rule("groups", &["a", "b"], &[]),
+        rule("users", &["jane"], &[]),
+    ];
+    assert_eq!(
+        told().await,
+        [of_jane[0].clone(), of_own.clone(), of_jane[1].clone()]
+    );
+    registered.deregister().await;
+    assert_eq!(told().await, [of_own]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_finalizer_is_stripped_by_who_may_list_and_patch() {
+    let (cluster, operator) = rig().await;
+    let widgets = operator.factory().for_object::<Widget>();
+    operator.needs(Rule::of(&widgets).verbs(["list", "patch"]));
+    let admin: Api<Widget> = Api::namespaced(cluster.client(), "default");
+    for name in ["b", "gone", "changed"] {
+        let mut widget = Widget::new(name, WidgetSpec { size: 1 });
+        widget.metadata.finalizers = Some(vec!["demo.dev/ours".to_owned()]);
+        admin.create(&PostParams::default(), &widget).await.unwrap();
+    }
+    grant(&cluster, &operator).await;
+    let on_patch = |action, name| Fault::new(action).verb("patch").name(name);
+    // As if it was deleted between the list and the patch.
+    let gone = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
+    cluster.faults().add(on_patch(gone, "gone"));
+    cluster
+        .faults()
+        .add(on_patch(Action::Conflict, "changed").times(1));
+    let finalizer = Finalizer::<Widget>::new("demo.dev/ours");
+    let stripped = finalizer.strip(&widgets).await.unwrap();
+    // What changed has to be read, which is not allowed.
+    let failed = stripped.failed().iter().map(|(key, _)| key.name());
+    assert_eq!(failed.collect::<Vec<_>>(), ["changed"], "{stripped:?}");
+    assert_eq!(stripped.removed(), 1);
+}
