@@ -176,8 +176,10 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
     match (scalar, value) {
         (Scalar::String, Value::String(_))
         | (Scalar::Bool, Value::Bool(_))
-        | (Scalar::Number, Value::Number(_))
         | (Scalar::IntOrString, Value::String(_)) => Fit::Fits,
+        (Scalar::Number, Value::Number(number)) => {
+            whole(number).map_or(Fit::Fits, |whole| Fit::Becomes(whole.into()))
+        }
         (Scalar::Int32, Value::Number(number)) => {
             if is_int32(number) {
                 Fit::Fits
@@ -194,6 +196,31 @@ fn fit(scalar: Scalar, value: &Value) -> Fit {
         (Scalar::Quantity, Value::Number(number)) => quantity(&number.to_string(), value),
         _ => Fit::Wrong,
     }
+}
+
+/// Writes all numbers that are whole as Go writes them: without a fraction, by which they are whole when they are read.
+pub(crate) fn write_whole_numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            if let Some(whole) = whole(number) {
+                *number = whole.into();
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(write_whole_numbers),
+        Value::Object(members) => members.values_mut().for_each(write_whole_numbers),
+        _ => {}
+    }
+}
+
+/// Returns the integer a number with a fraction of zero stands for, if it is none yet; larger ones stay as they are.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "it is whole, and far from the limits of an i64"
+)]
+fn whole(number: &serde_json::Number) -> Option<i64> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let float = number.as_f64().filter(|_| number.is_f64())?;
+    (float.fract() == 0.0 && float.abs() <= EXACT).then_some(float as i64)
 }
 
 fn is_int32(number: &serde_json::Number) -> bool {

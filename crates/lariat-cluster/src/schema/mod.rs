@@ -19,7 +19,7 @@ use serde_json::Value;
 
 pub(crate) use builtin::builtin;
 pub(crate) use custom::custom;
-pub(crate) use decode::decode;
+pub(crate) use decode::{decode, write_whole_numbers};
 pub(crate) use resolve::{Resolved, TypeRef};
 
 /// A type and everything it refers to.

@@ -82,7 +82,9 @@ pub(super) fn normalize(
 /// Reads an object as its kind is read; returns the members the kind does not have.
 fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, String> {
     if resource.rules.custom {
-        return Ok(custom::conform(resource, object));
+        let unknown = custom::conform(resource, object);
+        object.values_mut().for_each(schema::write_whole_numbers);
+        return Ok(unknown);
     }
     let unknown = schema::decode(resource.types().root(), object)?;
     defaults::fill(resource, object);

@@ -1,7 +1,8 @@
 //! Custom resources under the schemas of their definitions.
 
-use crate::bench::{Answer, Bench, DEFINITIONS, text};
+use crate::bench::{Answer, Bench, DEFINITIONS, text, version};
 use crate::kinds::{WIDGETS, definition, widget};
+use http::Method;
 use serde_json::{Value, json};
 
 /// A definition of widgets of which the spec has the given properties, in both versions.
@@ -324,4 +325,36 @@ async fn versions_are_checked_one_by_one() {
     ] {
         refuses_part("/spec/versions/1", (member, value), expected).await;
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_whole_number_is_the_same_however_it_is_written() {
+    // Rust writes 100.0 and Go 100, and both apply the same definition.
+    let bench =
+        bench(json!({"n": {"type": "number", "maximum": 100.0}, "half": {"type": "number"}})).await;
+    let path = format!("{DEFINITIONS}/widgets.demo.dev");
+    let stored = bench.get(&path).await;
+    assert!(stored.text.contains("\"maximum\":100,"), "{}", stored.text);
+    let apply = async |path: &str, manager: &str, body: String| {
+        let path = format!("{path}?fieldManager={manager}");
+        let media = "application/apply-patch+yaml";
+        let applied = bench.call(Method::PATCH, &path, media, body).await;
+        assert!(applied.code.is_success(), "{manager}: {}", applied.text);
+        version(&applied.json())
+    };
+    let widget = |n: &str| {
+        format!(
+            r#"{{"apiVersion": "demo.dev/v1", "kind": "Widget", "metadata": {{"name": "a"}}, "spec": {{"n": {n}, "half": 0.5}}}}"#
+        )
+    };
+    let path = format!("{WIDGETS}/a");
+    let first = apply(&path, "rust", widget("2.0")).await;
+    assert_eq!(apply(&path, "rust", widget("2")).await, first);
+    apply(&path, "go", widget("2")).await;
+    let stored = bench.get(&path).await;
+    assert!(
+        stored.text.contains("\"spec\":{\"half\":0.5,\"n\":2}"),
+        "{}",
+        stored.text
+    );
 }
