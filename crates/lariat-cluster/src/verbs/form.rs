@@ -87,6 +87,12 @@ fn read(resource: &Resource, object: &mut Object) -> Result<Vec<String>, String>
         return Ok(unknown);
     }
     let unknown = schema::decode(resource.types().root(), object)?;
+    // Their schemas hold values of any type, which Go reads and writes again, as it does no others.
+    if resource.kind == "CustomResourceDefinition"
+        && let Some(spec) = object.get_mut("spec")
+    {
+        schema::write_whole_numbers(spec);
+    }
     defaults::fill(resource, object);
     Ok(unknown)
 }

@@ -331,10 +331,14 @@ async fn versions_are_checked_one_by_one() {
 async fn a_whole_number_is_the_same_however_it_is_written() {
     // Rust writes 100.0 and Go 100, and both apply the same definition.
     let bench =
-        bench(json!({"n": {"type": "number", "maximum": 100.0}, "half": {"type": "number"}})).await;
+        bench(json!({"n": {"type": "number", "maximum": 100.0, "default": 1.0}, "half": {"type": "number"}})).await;
     let path = format!("{DEFINITIONS}/widgets.demo.dev");
     let stored = bench.get(&path).await;
-    assert!(stored.text.contains("\"maximum\":100,"), "{}", stored.text);
+    assert!(
+        stored.text.contains("\"default\":1,\"maximum\":100,"),
+        "{}",
+        stored.text
+    );
     let apply = async |path: &str, manager: &str, body: String| {
         let path = format!("{path}?fieldManager={manager}");
         let media = "application/apply-patch+yaml";
@@ -351,6 +355,10 @@ async fn a_whole_number_is_the_same_however_it_is_written() {
     let first = apply(&path, "rust", widget("2.0")).await;
     assert_eq!(apply(&path, "rust", widget("2")).await, first);
     apply(&path, "go", widget("2")).await;
+    assert_eq!(
+        apply(&path, "rust", widget("2.0")).await,
+        version(&bench.get(&path).await.json())
+    );
     let stored = bench.get(&path).await;
     assert!(
         stored.text.contains("\"spec\":{\"half\":0.5,\"n\":2}"),

@@ -165,7 +165,11 @@ impl HandlerOptions {
     /// Calls a function once the handler is taken away: when it is deregistered, when its [token](Self::until) is
     /// cancelled, or when its factory is dropped. Its last call may be under way. Further functions add to it.
     ///
-    /// It is called by whoever takes the handler away, so it must be quick, and must not register handlers.
+    /// A handler of several kinds ends in each of them, each time the kind goes; with the options of a kind or of a
+    /// factory each of its handlers calls it.
+    ///
+    /// It is called by whoever takes the handler away, which may be somebody who registers another one: it must be quick,
+    /// and must neither register handlers nor ask a [`KindsRegistration`](crate::KindsRegistration).
     pub fn on_end(mut self, end: impl Fn() + Send + Sync + 'static) -> Self {
         self.ends.push(Arc::new(end));
         self

@@ -194,7 +194,7 @@ impl Lane {
         }
     }
 
-    /// Says that the handler was taken away; to be called once, with nothing locked.
+    /// Says that the handler was taken away; to be called once, with no lock of its kind held.
     fn end(&self) {
         for end in &self.options.ends {
             // A panic here would be that of whoever takes handlers away.

@@ -97,8 +97,31 @@ fn leaf(old: Option<&Value>, new: Option<&Value>) -> Own {
     match (old, new) {
         (None, _) => Own::Added,
         (_, None) => Own::Removed,
+        (Some(old), Some(new)) if is_same(old, new) => Own::Same,
         _ => Own::Modified,
     }
+}
+
+/// Returns whether two values are the same; a whole number is, whether it is written with a fraction or not.
+fn is_same(old: &Value, new: &Value) -> bool {
+    match (old, new) {
+        (Value::Number(old), Value::Number(new)) if old.is_f64() != new.is_f64() => {
+            old.as_f64() == new.as_f64()
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            old.len() == new.len() && old.iter().zip(new).all(|(old, new)| is_same(old, new))
+        }
+        (Value::Object(old), Value::Object(new)) => {
+            let mut members = old.iter();
+            let is_same = |(name, old)| new.get(name).is_some_and(|new| is_same(old, new));
+            old.len() == new.len() && members.all(is_same)
+        }
+        (old, new) => old == new,
+    }
+}
+
+fn are_same(old: &[&Value], new: &[&Value]) -> bool {
+    old.len() == new.len() && old.iter().zip(new).all(|(old, new)| is_same(old, new))
 }
 
 fn members(typed: TypeRef<'_>, old: Option<&Value>, new: Option<&Value>) -> Difference {
@@ -130,7 +153,7 @@ fn items(typed: TypeRef<'_>, list: &List, old: Option<&Value>, new: Option<&Valu
                 walk(item, old.first().copied(), new.first().copied())
             }
             // Items that cannot be told apart change together.
-            (old, new) if old == new => (Own::Same, Difference::default()),
+            (old, new) if are_same(old, new) => (Own::Same, Difference::default()),
             ([], _) => (Own::Added, Difference::default()),
             (_, []) => (Own::Removed, Difference::default()),
             _ => (Own::Modified, Difference::default()),
