@@ -35,6 +35,10 @@ async fn stage(cluster: &TestCluster) -> Stage {
         kubectl: "kubectl".to_owned(),
         embedded: None,
     };
+    begin(place).await
+}
+
+async fn begin(place: Place) -> Stage {
     let stage = Stage::new(place, ABOUT, Options::default(), |_, _, builder| {
         Ok(builder)
     });
@@ -56,7 +60,7 @@ async fn is_defined(cluster: &TestCluster) -> bool {
 }
 
 /// Lets a run's operator write down which machines it is called for.
-async fn look(stage: &Stage) -> Arc<Mutex<Vec<ObjectKey>>> {
+fn look(stage: &Stage) -> Arc<Mutex<Vec<ObjectKey>>> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let seeing = Arc::clone(&seen);
     let machines = stage.factory.for_object::<Machine>();
@@ -66,7 +70,6 @@ async fn look(stage: &Stage) -> Arc<Mutex<Vec<ObjectKey>>> {
         async { Ok(Outcome::done()) }
     });
     registered.expect("it is the first");
-    stage.operator.start(1).await.expect("it starts");
     seen
 }
 
@@ -75,7 +78,10 @@ async fn two_runs_leave_each_other_alone_and_the_last_takes_the_kind_away() {
     let cluster = Cluster::for_test().await;
     let (first, second) = (stage(&cluster).await, stage(&cluster).await);
     let blue = second.another_namespace("blue").await.unwrap();
-    let (by_first, by_second) = (look(&first).await, look(&second).await);
+    let (by_first, by_second) = (look(&first), look(&second));
+    for run in [&first, &second] {
+        run.operator.start(1).await.unwrap();
+    }
     let machines = second.api::<Machine>();
     create(&machines, "robot").await;
     create(&Api::namespaced(cluster.client(), &blue), "robot").await;
@@ -186,19 +192,21 @@ async fn who_is_held_for_good_is_named_with_the_way_out() {
     );
 }
 
+/// A story that leaves a machine which nobody frees.
+async fn hold_a_robot(run: &Stage) -> anyhow::Result<()> {
+    let machines = run.api::<Machine>();
+    create(&machines, "robot").await;
+    let held = json!({"metadata": {"finalizers": ["example.com/nobody"]}});
+    merge(&machines, "robot", held).await.map(drop)
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_signal_ends_the_farewell_of_a_story_that_has_ended() {
     let cluster = Cluster::for_test().await;
     let run = stage(&cluster).await;
     let (namespace, began) = (run.namespace.clone(), Instant::now());
-    let story = async |run: &Stage| {
-        let machines = run.api::<Machine>();
-        create(&machines, "robot").await;
-        let held = json!({"metadata": {"finalizers": ["example.com/nobody"]}});
-        merge(&machines, "robot", held).await.map(drop)
-    };
     let signal = sleep(Duration::from_secs(5));
-    let ended = play(run, signal, async |_| Ok(()), story).await;
+    let ended = play(run, signal, async |_| Ok(()), hold_a_robot).await;
     assert_eq!(began.elapsed().as_secs(), 5);
     let text = ended.expect_err("it has not left").to_string();
     for left in [
@@ -207,6 +215,24 @@ async fn a_signal_ends_the_farewell_of_a_story_that_has_ended() {
     ] {
         assert!(text.contains(left), "no {left:?} in:\n{text}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_left_on_the_embedded_cluster() {
+    let cluster = Cluster::builder().start().await.unwrap();
+    let place = Place {
+        client: cluster.client(),
+        name: "the embedded cluster".to_owned(),
+        kubectl: "kubectl".to_owned(),
+        embedded: Some(cluster),
+    };
+    let run = begin(place).await;
+    let (seen, began) = (look(&run), Instant::now());
+    let signal = sleep(Duration::from_secs(5));
+    let ended = play(run, signal, async |_| Ok(()), hold_a_robot).await;
+    ended.expect("it is gone with the cluster");
+    assert_eq!(began.elapsed().as_secs(), 5);
+    assert_ne!(*seen.lock(), []);
 }
 
 #[tokio::test(start_paused = true)]
