@@ -30,7 +30,7 @@ async fn main() -> ExitCode {
 
 async fn set_up(stage: &Stage) -> Result<()> {
     stage.define::<Autoscaler>().await?;
-    stage.suggest_manifest("examples/autoscaler/web.yaml");
+    stage.suggest_manifest("autoscaler/web.yaml");
     stage.suggest("k get autoscalers,pods");
     stage.suggest(
         r#"k patch autoscaler web --type merge --patch '{"spec": {"desiredReplicas": 1}}'"#,

@@ -32,7 +32,7 @@ async fn main() -> ExitCode {
 
 async fn set_up(stage: &Stage) -> Result<()> {
     stage.define::<Autoscaler>().await?;
-    stage.suggest_manifest("examples/cpu_autoscaler/web.yaml");
+    stage.suggest_manifest("cpu_autoscaler/web.yaml");
     stage.suggest(format_args!(
         "k run web-0 --image registry.k8s.io/pause:3.10 --labels tier=web,{AUTOSCALER}=web"
     ));

@@ -38,7 +38,7 @@ async fn main() -> ExitCode {
 
 async fn set_up(stage: &Stage) -> Result<()> {
     stage.define::<KronJob>().await?;
-    stage.suggest_manifest("examples/kronjob/hello.yaml");
+    stage.suggest_manifest("kronjob/hello.yaml");
     stage.suggest("k get kronjobs,jobs");
     let clock = match stage.options.watch {
         true => Clock::wall(),

@@ -51,7 +51,7 @@ async fn set_up(stage: &Stage) -> Result<()> {
     stage.define::<PodTerminator>().await?;
     let dice = stage.options.dice("seed")?;
     stage.suggest("k create deployment web --image registry.k8s.io/pause:3.10 --replicas 10");
-    stage.suggest_manifest("examples/pod_terminator/half.yaml");
+    stage.suggest_manifest("pod_terminator/half.yaml");
     stage.suggest("k get podterminators,pods");
     pod_terminator::register(&stage.operator, &stage.tasks, dice)
 }

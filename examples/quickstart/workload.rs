@@ -1,6 +1,5 @@
 //! A small workload: pods and widgets that come, change and go.
 
-use std::cell::Cell;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -8,7 +7,10 @@ use k8s_openapi::api::core::v1::{Namespace, Pod};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use lariat::kube::api::{Api, ApiResource, Patch, PatchParams};
 use lariat::prelude::*;
-use lariat_examples::{delete, ensure, ensure_namespace, told, unique};
+use lariat_examples::{
+    EXAMPLE, delete, ensure, ensure_definition, ensure_namespace, forget, remove_definition, told,
+    unique,
+};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -20,6 +22,8 @@ const PACE: Duration = Duration::from_millis(120);
 /// How long a CustomResourceDefinition may take to be established.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What the namespaces of all runs are labelled with.
+const NAME: &str = "quickstart";
 const DEFINITION: &str = "widgets.demo.dev";
 const PODS: [&str; 3] = ["web-0", "web-1", "web-2"];
 const WIDGETS: [&str; 2] = ["lever", "spring"];
@@ -35,8 +39,7 @@ pub(crate) struct Workload {
     namespace: String,
     pods: Api<Pod>,
     widgets: Api<DynamicObject>,
-    /// Whether the custom kind was defined by this run, which then takes it away again.
-    defined: Cell<bool>,
+    resource: ApiResource,
 }
 
 impl Workload {
@@ -55,17 +58,16 @@ impl Workload {
             widgets: Api::namespaced_with(client.clone(), &namespace, &resource),
             client,
             namespace,
-            defined: Cell::new(false),
+            resource,
         }
     }
 
     /// Makes the namespace and the custom kind.
     pub(crate) async fn prepare(&self) -> Result<()> {
-        ensure_namespace(&self.client, &self.namespace, &[]).await?;
-        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+        ensure_namespace(&self.client, &self.namespace, &[(EXAMPLE, NAME)]).await?;
         let definition = serde_json::from_value(definition())?;
-        self.defined.set(ensure(&definitions, &definition).await?);
-        established(&definitions).await
+        ensure_definition(&self.client, definition, &self.namespace).await?;
+        established(&Api::all(self.client.clone())).await
     }
 
     pub(crate) fn namespace(&self) -> &str {
@@ -74,9 +76,14 @@ impl Workload {
 
     /// Lets things happen: once, or for ever.
     pub(crate) async fn run(&self, log: &Journal, for_ever: bool) -> Result<()> {
+        let mut first = true;
         loop {
             self.round(log).await?;
-            told(1, &["web-1 announce", "enqueued at"]).await?;
+            if first {
+                // It was put off once, before the first round.
+                told(1, &["web-1 announce", "enqueued at"]).await?;
+                first = false;
+            }
             sleep(5 * PACE).await;
             if !for_ever {
                 return Ok(());
@@ -133,7 +140,13 @@ impl Workload {
         for name in WIDGETS {
             delete(&self.widgets, name).await?;
         }
+        for name in &PODS[1..] {
+            told(1, &[name, "announce is gone"]).await?;
+        }
+        told(1, &[WIDGETS[0], "is gone"]).await?;
         sleep(10 * PACE).await;
+        // Or what was told of this round would do for the next.
+        forget();
         Ok(())
     }
 
@@ -165,13 +178,15 @@ impl Workload {
         for name in PODS {
             outcome = outcome.and(delete(&self.pods, name).await);
         }
+        for name in WIDGETS {
+            outcome = outcome.and(delete(&self.widgets, name).await);
+        }
         let namespaces = Api::<Namespace>::all(self.client.clone());
         outcome = outcome.and(delete(&namespaces, &self.namespace).await);
-        if self.defined.get() {
-            let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-            outcome = outcome.and(delete(&definitions, DEFINITION).await);
-        }
-        outcome
+        // Somebody else may have Widgets, or be another run.
+        let ours = std::slice::from_ref(&self.namespace);
+        let removed = remove_definition(&self.client, &self.resource, NAME, ours).await;
+        outcome.and(removed)
     }
 }
 

@@ -31,7 +31,7 @@ async fn main() -> ExitCode {
 }
 
 async fn set_up(stage: &Stage) -> Result<()> {
-    stage.suggest_manifest("examples/related_kinds/web.yaml");
+    stage.suggest_manifest("related_kinds/web.yaml");
     stage.suggest(r#"k patch configmap web-config --patch '{"data": {"colour": "blue"}}'"#);
     // Deployments of others may want to be looked after too, by somebody else.
     stage.keep_to_namespaces::<Deployment>();

@@ -1,6 +1,7 @@
 //! Which ConfigMaps a Deployment uses, and what is in them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Container, PodSpec};
@@ -49,63 +50,62 @@ fn read(pod: &PodSpec) -> impl Iterator<Item = &str> {
     })
 }
 
-/// A checksum (FNV-1a) that is the same in every version of the program: if it were not, an update would restart
-/// everything.
-pub(super) struct Checksum(u64);
+/// What is noted about a Deployment: the ConfigMaps it uses, and a checksum of the content of each.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Note(BTreeMap<String, String>);
 
-impl Checksum {
-    pub(super) fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
+impl Note {
+    /// Reads a note; what makes no sense is left out, as if the ConfigMap had not been used.
+    pub(super) fn parse(text: &str) -> Self {
+        let parts = text.split(',').filter_map(|part| part.split_once('='));
+        Self(parts.map(|(name, sum)| (name.into(), sum.into())).collect())
     }
 
     /// Adds a ConfigMap, which need not exist.
     pub(super) fn add(&mut self, key: &ObjectKey, config_map: Option<&ConfigMap>) {
-        self.bytes(key.name().as_bytes());
-        let Some(config_map) = config_map else {
-            return;
-        };
+        self.0.insert(key.name().to_owned(), checksum(config_map));
+    }
+
+    /// Whether a ConfigMap that another note is about too has another content here.
+    pub(super) fn differs_from(&self, other: &Self) -> bool {
+        let mut both = self
+            .0
+            .iter()
+            .filter_map(|(name, sum)| Some((sum, other.0.get(name)?)));
+        both.any(|(ours, theirs)| ours != theirs)
+    }
+}
+
+/// As the annotation has it: `common=cbf29ce484222325,web=…`.
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, (name, checksum)) in self.0.iter().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            write!(f, "{comma}{name}={checksum}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns a checksum (FNV-1a) that is the same in every version of the program: if it were not, an update would
+/// restart everything.
+fn checksum(config_map: Option<&ConfigMap>) -> String {
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    // With how many bytes there are, so that what moves from one text to the next makes a difference.
+    let mut add = |bytes: &[u8]| {
+        for byte in bytes.len().to_le_bytes().iter().chain(bytes) {
+            hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    };
+    if let Some(config_map) = config_map {
         for (name, value) in config_map.data.iter().flatten() {
-            self.bytes(name.as_bytes());
-            self.bytes(value.as_bytes());
+            add(name.as_bytes());
+            add(value.as_bytes());
         }
         for (name, value) in config_map.binary_data.iter().flatten() {
-            self.bytes(name.as_bytes());
-            self.bytes(&value.0);
+            add(name.as_bytes());
+            add(&value.0);
         }
     }
-
-    /// Adds bytes and how many they are, so that what moves from one text to the next makes a difference.
-    fn bytes(&mut self, bytes: &[u8]) {
-        for byte in bytes.len().to_le_bytes().iter().chain(bytes) {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
-
-    fn text(&self) -> String {
-        format!("{:016x}", self.0)
-    }
-}
-
-/// What is noted about a Deployment: the ConfigMaps it uses, and the checksum of their content.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Note(String);
-
-impl Note {
-    pub(super) fn new(used: &BTreeSet<ObjectKey>, checksum: &Checksum) -> Self {
-        let names: Vec<&str> = used.iter().map(ObjectKey::name).collect();
-        Self(format!("{}:{}", names.join(","), checksum.text()))
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// Whether another note is about the same ConfigMaps.
-    pub(super) fn has_names_of(&self, other: &str) -> bool {
-        names(&self.0) == names(other)
-    }
-}
-
-fn names(note: &str) -> Option<&str> {
-    note.split_once(':').map(|(names, _)| names)
+    format!("{hash:016x}")
 }

@@ -79,6 +79,17 @@ impl Bench {
             .await;
     }
 
+    /// Has the template of a Deployment name these ConfigMaps instead.
+    async fn name(&self, name: &str, config_maps: &[&str]) {
+        let source = |name: &&str| json!({"configMapRef": {"name": name}});
+        let sources: Vec<Value> = config_maps.iter().map(source).collect();
+        let container = json!([{"name": "main", "image": "pause", "envFrom": sources}]);
+        let patch = json!({"spec": {"template": {"spec": {"containers": container}}}});
+        let named = merge(&self.deployments, name, patch).await;
+        named.expect("changed");
+        settle().await;
+    }
+
     async fn change(&self, name: &str, colour: &str) {
         let patch = json!({"data": {"colour": colour}});
         merge(&self.config_maps, name, patch)
@@ -254,20 +265,26 @@ async fn another_config_map_in_the_template_is_one_roll_out_and_not_two() {
     let bench = Bench::new().await;
     bench.deploy_with("web", &["own"]).await;
     for used in [&["own", "common"][..], &["common"]] {
-        let sources: Vec<Value> = used
-            .iter()
-            .map(|name| json!({"configMapRef": {"name": name}}))
-            .collect();
-        let container = json!([{"name": "main", "image": "pause", "envFrom": sources}]);
-        let patch = json!({"spec": {"template": {"spec": {"containers": container}}}});
-        merge(&bench.deployments, "web", patch).await.unwrap();
-        settle().await;
+        bench.name("web", used).await;
     }
     assert_eq!(bench.restarts_of("web").await, 2, "those of the template");
     bench.change("common", "blue").await;
     assert_eq!(bench.restarts_of("web").await, 3);
     bench.change("own", "blue").await;
     assert_eq!(bench.restarts_of("web").await, 3, "it is not used any more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_stayed_in_the_template_and_changed_while_nobody_looked_is_found() {
+    let bench = Bench::new().await;
+    bench.deploy_with("web", &["own"]).await;
+    bench.operator.stop().await.unwrap();
+    bench.name("web", &["own", "common"]).await;
+    bench.change("own", "blue").await;
+    assert_eq!(bench.restarts_of("web").await, 1, "that of the template");
+    bench.operator.start(2).await.unwrap();
+    settle().await;
+    assert_eq!(bench.restarts_of("web").await, 2);
 }
 
 #[tokio::test(start_paused = true)]

@@ -30,7 +30,7 @@ async fn main() -> ExitCode {
 
 async fn set_up(stage: &Stage) -> Result<()> {
     stage.define::<Foo>().await?;
-    stage.suggest_manifest("examples/sample_controller/shop.yaml");
+    stage.suggest_manifest("sample_controller/shop.yaml");
     stage.suggest("k scale deployment web --replicas 1");
     stage.suggest("k get foos,deployments");
     register(&stage.operator)

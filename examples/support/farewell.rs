@@ -4,21 +4,26 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use k8s_openapi::api::core::v1::Namespace;
-use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use lariat::kube::Error;
 use lariat::kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams};
-use tokio::time::{sleep, timeout};
+use lariat::kube::{Client, Error};
+use tokio::time::{Instant, sleep, timeout};
 
-use super::stage::EXAMPLE;
-use super::{Paint, RUN, Stage, delete, paint, say};
+use super::{Paint, RUN, Stage, delete, paint, remove_definition, say};
 
 /// How long the objects of an example may take to go, finalizers included: those may wait for pods, which may take half
 /// a minute to end.
 const FAREWELL: Duration = Duration::from_secs(45);
 /// After how long it is said what is waited for.
 const SILENCE: Duration = Duration::from_secs(3);
-/// How often it is looked what is left.
-const LOOK: Duration = Duration::from_millis(50);
+/// How soon it is looked again what is left; the pause doubles up to the second.
+const LOOKS: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
+
+/// A kind that was defined for the example, by this run or by another.
+#[derive(Debug, Clone)]
+pub(super) struct Defined {
+    pub(super) resource: ApiResource,
+    pub(super) namespaced: bool,
+}
 
 /// An object that is still there.
 struct Left {
@@ -27,8 +32,19 @@ struct Left {
 }
 
 impl Stage {
-    /// Ends the example: its objects first, while their finalizers are looked after.
-    pub(super) async fn leave(self) -> Result<()> {
+    /// Ends the example: what it made is taken away, until somebody has had enough.
+    pub(super) async fn leave(self, enough: impl Future<Output = ()>) -> Result<()> {
+        let left = tokio::select! {
+            left = self.take_away() => left,
+            () = enough => self.give_up().await,
+        };
+        self.place.leave().await;
+        say("stopped");
+        left
+    }
+
+    /// Takes away what was made: the objects first, while their finalizers are looked after.
+    async fn take_away(&self) -> Result<()> {
         let removed = self.remove_objects().await;
         let stopped = self.operator.stop().await;
         self.ending.cancel();
@@ -40,87 +56,145 @@ impl Stage {
             cleaned = cleaned.and(delete(&namespaces, &namespace).await);
         }
         cleaned = cleaned.and(self.remove_definitions().await);
-        self.place.leave().await;
-        say("stopped");
         removed?;
         cleaned?;
         stopped?;
         ended.context("tasks of the example go on after the operator has stopped")
     }
 
+    /// Tells what is left of the example.
+    async fn give_up(&self) -> Result<()> {
+        self.step("stopping");
+        // The embedded cluster ends with the example, and all that is on it.
+        if self.place.embedded.is_some() {
+            return Ok(());
+        }
+        let mut text =
+            "asked to stop before all of the example was taken away; left are:".to_owned();
+        let looked = timeout(SILENCE, async {
+            let namespaces: Api<Namespace> = Api::all(self.client.clone());
+            for name in self.namespaces() {
+                if namespaces.get_opt(&name).await?.is_some() {
+                    text += &format!("\n  namespaces/{name}");
+                }
+            }
+            for left in self.objects().await? {
+                text += &self.held(&left);
+            }
+            anyhow::Ok(())
+        });
+        let looked = looked.await.map_err(anyhow::Error::from).flatten();
+        if looked.is_err() {
+            text += "\n  what the API server does not tell now";
+        }
+        bail!(text)
+    }
+
     /// Deletes the objects the example has of the kinds it defined, and waits until they are gone.
     async fn remove_objects(&self) -> Result<()> {
         let mut left = Vec::new();
         let removal = async {
-            let mut looks: u32 = 0;
+            let (mut pause, longest) = LOOKS;
+            let mut silent_until = Some(Instant::now() + SILENCE);
             loop {
                 left = self.delete_objects().await?;
                 if left.is_empty() {
                     return anyhow::Ok(());
                 }
-                looks += 1;
-                if LOOK * looks == SILENCE {
+                if silent_until.take_if(|end| *end <= Instant::now()).is_some() {
                     let names = left.iter().map(Left::to_string).collect::<Vec<_>>();
                     let line = format!("  waiting until {} is gone", names.join(", "));
                     say(paint(Paint::Dim, line, 0));
                 }
-                sleep(LOOK).await;
+                sleep(pause).await;
+                pause = longest.min(2 * pause);
             }
         };
         if let Ok(removed) = timeout(FAREWELL, removal).await {
             return removed;
         }
         let mut text = format!("not all objects of the example have gone within {FAREWELL:?}:");
-        for left in left {
-            text += &format!("\n  {left}, which {}", left.held_by());
-            // The embedded cluster ends with the example, and its objects with it.
-            if self.place.embedded.is_none() {
-                text += &format!(
-                    "; this frees it:\n    {}",
-                    left.command(&self.place.kubectl)
-                );
+        left.iter().for_each(|left| text += &self.held(left));
+        bail!(text)
+    }
+
+    /// Says what holds an object, and how to free it.
+    fn held(&self, left: &Left) -> String {
+        let text = format!("\n  {left}, which {}", left.held_by());
+        // The embedded cluster ends with the example, and its objects with it.
+        match self.place.embedded {
+            Some(_) => text,
+            None => {
+                let command = left.command(&self.place.kubectl);
+                format!("{text}; this frees it:\n    {command}")
             }
         }
-        bail!(text)
     }
 
     /// Deletes the example's objects, and returns those that are still there.
     async fn delete_objects(&self) -> Result<Vec<Left>> {
+        let left = self.objects().await?;
+        for each in &left {
+            each.remove(&self.client).await?;
+        }
+        Ok(left)
+    }
+
+    /// Returns the example's objects: by its namespaces, and by its label those that are in none.
+    async fn objects(&self) -> Result<Vec<Left>> {
         let mut left = Vec::new();
         let defined = self.defined.lock().clone();
-        for resource in defined {
-            let all: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
-            let listed = match all.list(&ListParams::default()).await {
-                // The story took the kind away itself.
-                Err(Error::Api(status)) if status.code == 404 => continue,
-                listed => listed?,
+        for Defined {
+            resource,
+            namespaced,
+        } in defined
+        {
+            let (client, all) = (&self.client, ListParams::default());
+            let lists = match namespaced {
+                true => {
+                    let own = |name: &String| Api::namespaced_with(client.clone(), name, &resource);
+                    let apis = self.namespaces().iter().map(own).collect();
+                    (apis, all)
+                }
+                false => {
+                    let ours = all.labels(&format!("{RUN}={}", self.namespace));
+                    (vec![Api::all_with(client.clone(), &resource)], ours)
+                }
             };
-            for object in listed.items.into_iter().filter(|object| self.made(object)) {
-                self.remove(&resource, &object).await?;
-                let resource = resource.clone();
-                left.push(Left { resource, object });
+            let (apis, params): (Vec<Api<DynamicObject>>, _) = lists;
+            for api in apis {
+                let listed = match api.list(&params).await {
+                    // The story took the kind away itself.
+                    Err(Error::Api(status)) if status.code == 404 => continue,
+                    listed => listed?,
+                };
+                let found = listed.items.into_iter().map(|object| Left {
+                    resource: resource.clone(),
+                    object,
+                });
+                left.extend(found);
             }
         }
         Ok(left)
     }
 
-    /// Whether an object is the example's, by its namespace or its label.
-    fn made(&self, object: &DynamicObject) -> bool {
-        let meta = &object.metadata;
-        match &meta.namespace {
-            Some(namespace) => self.namespaces().contains(namespace),
-            None => {
-                let run = meta.labels.as_ref().and_then(|labels| labels.get(RUN));
-                run == Some(&self.namespace)
-            }
+    /// Takes away the kinds that an example has defined, unless somebody uses them.
+    async fn remove_definitions(&self) -> Result<()> {
+        let defined = self.defined.lock().clone();
+        for Defined { resource, .. } in defined {
+            remove_definition(&self.client, &resource, &self.name, &self.namespaces()).await?;
         }
+        Ok(())
     }
+}
 
-    async fn remove(&self, resource: &ApiResource, object: &DynamicObject) -> Result<()> {
-        let meta = &object.metadata;
+impl Left {
+    /// Deletes it, unless it is going already.
+    async fn remove(&self, client: &Client) -> Result<()> {
+        let meta = &self.object.metadata;
         let api: Api<DynamicObject> = match &meta.namespace {
-            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, resource),
-            None => Api::all_with(self.client.clone(), resource),
+            Some(namespace) => Api::namespaced_with(client.clone(), namespace, &self.resource),
+            None => Api::all_with(client.clone(), &self.resource),
         };
         if meta.deletion_timestamp.is_some() {
             return Ok(());
@@ -134,51 +208,6 @@ impl Stage {
         }
     }
 
-    /// Takes away the kinds that an example has defined, this run or an earlier one, unless somebody uses them.
-    async fn remove_definitions(&self) -> Result<()> {
-        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        let defined = self.defined.lock().clone();
-        for resource in defined {
-            let name = format!("{}.{}", resource.plural, resource.group);
-            let Some(found) = definitions.get_opt(&name).await? else {
-                continue;
-            };
-            let labels = found.metadata.labels.unwrap_or_default();
-            if !labels.contains_key(RUN) || found.metadata.deletion_timestamp.is_some() {
-                continue;
-            }
-            match self.user_of(&resource).await? {
-                Some(user) => say(format_args!("{name} stays defined, since {user}")),
-                None => delete(&definitions, &name).await?,
-            }
-        }
-        Ok(())
-    }
-
-    /// Returns why a kind has to stay: objects that are somebody's, or another run, which may be about to make some.
-    async fn user_of(&self, resource: &ApiResource) -> Result<Option<String>> {
-        let objects: Api<DynamicObject> = Api::all_with(self.client.clone(), resource);
-        let listed = objects.list(&ListParams::default().limit(1)).await?;
-        if !listed.items.is_empty() {
-            return Ok(Some("there are objects of it".to_owned()));
-        }
-        let namespaces: Api<Namespace> = Api::all(self.client.clone());
-        let of_the_example = ListParams::default().labels(&format!("{EXAMPLE}={}", self.name));
-        let ours = self.namespaces();
-        let mut others = namespaces.list(&of_the_example).await?.items.into_iter();
-        let is_another_run = |namespace: &Namespace| {
-            let meta = &namespace.metadata;
-            meta.deletion_timestamp.is_none()
-                && meta.name.as_ref().is_some_and(|name| !ours.contains(name))
-        };
-        let other = others
-            .find(is_another_run)
-            .and_then(|other| other.metadata.name);
-        Ok(other.map(|name| format!("the run of {name} may use it")))
-    }
-}
-
-impl Left {
     fn held_by(&self) -> String {
         match self.object.metadata.finalizers.as_deref() {
             None | Some([]) => "has no finalizers".to_owned(),

@@ -1,8 +1,13 @@
 //! What a user of `--watch` can try.
 
 use std::fmt;
+use std::fs;
+use std::path::Path;
 
 use super::{Paint, Stage, paint, say};
+
+/// What stands for the example's namespace in a manifest that has to name it.
+const PLACEHOLDER: &str = "NAMESPACE";
 
 impl Stage {
     /// Suggests a command for whoever watches; `k` is kubectl in the example's namespace.
@@ -10,12 +15,18 @@ impl Stage {
         self.suggestions.lock().push(command.to_string());
     }
 
-    /// Suggests to apply a manifest that names the example's namespace.
+    /// Suggests to apply a manifest, whose path is that in the folder of the examples.
     pub fn suggest_manifest(&self, path: &str) {
-        let namespace = &self.namespace;
-        self.suggest(format_args!(
-            "sed s/NAMESPACE/{namespace}/ {path} | k apply --filename -"
-        ));
+        // Whoever watches may be in any folder.
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+        let is_template = fs::read_to_string(&path).is_ok_and(|text| text.contains(PLACEHOLDER));
+        let (namespace, path) = (&self.namespace, quoted(&path.display().to_string()));
+        match is_template {
+            true => self.suggest(format_args!(
+                "sed s/{PLACEHOLDER}/{namespace}/ {path} | k apply --filename -"
+            )),
+            false => self.suggest(format_args!("k apply --filename {path}")),
+        }
     }
 
     pub(super) async fn wait_for_the_end(&self) {
@@ -30,5 +41,31 @@ impl Stage {
         ));
         self.suggestions.lock().iter().for_each(|line| hint(line));
         std::future::pending().await
+    }
+}
+
+/// Quotes a word for a shell, if it has to be.
+pub(super) fn quoted(word: &str) -> String {
+    let is_plain = |char: char| char.is_ascii_alphanumeric() || "/._-+:@".contains(char);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_path_is_one_word_to_a_shell() {
+        for (word, expected) in [
+            ("/home/me/web.yaml", "/home/me/web.yaml"),
+            ("/my home/$HOME", "'/my home/$HOME'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What the examples share: a cluster to run on, and readable output.
 
 mod console;
+mod definitions;
 mod farewell;
 mod hints;
 mod options;
@@ -17,10 +18,11 @@ mod tests;
 mod told;
 
 pub use console::{Paint, error_exit, hush, log_errors, output_closed, paint, say, tell};
+pub use definitions::{EXAMPLE, RUN, ensure_definition, remove_definition};
 pub use options::{Flag, Options};
 pub use place::Place;
 pub use setup::{delete, ensure, ensure_namespace, merge, unique};
-pub use stage::{About, RUN, Stage, perform, perform_with};
+pub use stage::{About, Stage, perform, perform_with};
 pub use table::Table;
 #[cfg(test)]
 pub(crate) use testing::define;

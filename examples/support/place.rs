@@ -8,6 +8,8 @@ use anyhow::{Context, Result};
 use lariat::cluster::{Cluster, ClusterBuilder, Workloads};
 use lariat::kube::Client;
 
+use super::hints::quoted;
+
 /// The cluster an example runs on.
 ///
 /// It is the one of `--kubeconfig PATH` or of the environment variable `KUBECONFIG`; without either
@@ -57,10 +59,14 @@ impl Place {
     }
 
     async fn given(path: &Path) -> Result<Self> {
+        let client = lariat::from_kubeconfig(path).await?;
+        // For a shell in another folder.
+        let file = std::path::absolute(path)?;
+        let file = quoted(&file.display().to_string());
         Ok(Self {
-            client: lariat::from_kubeconfig(path).await?,
+            client,
             name: format!("the cluster of {}", path.display()),
-            kubectl: format!("KUBECONFIG='{}' kubectl", path.display()),
+            kubectl: format!("KUBECONFIG={file} kubectl"),
             embedded: None,
         })
     }

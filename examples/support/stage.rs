@@ -1,6 +1,8 @@
 //! Where an example plays: a cluster, a namespace of its own, a factory, and the end of it all.
 
 use std::fmt;
+use std::future::pending;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,15 +18,12 @@ use parking_lot::Mutex;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
+use super::farewell::Defined;
 use super::{
-    Flag, Options, Paint, Place, ensure, ensure_namespace, error_exit, forget, log_errors,
-    output_closed, paint, say, told, unique,
+    EXAMPLE, Flag, Options, Paint, Place, ensure_definition, ensure_namespace, error_exit, forget,
+    log_errors, output_closed, paint, say, told, unique,
 };
 
-/// The label of what an example makes outside of its namespace; its value is the namespace.
-pub const RUN: &str = "lariat.dev/run";
-/// The label of the namespaces of an example; its value is the example.
-pub(super) const EXAMPLE: &str = "lariat.dev/example";
 /// How many workers each kind gets.
 const WORKERS: usize = 2;
 
@@ -63,7 +62,7 @@ pub struct Stage {
     /// What the example is called, by its namespaces too.
     pub(super) name: String,
     /// The kinds that were defined for the example, by this run or by another.
-    pub(super) defined: Mutex<Vec<ApiResource>>,
+    pub(super) defined: Mutex<Vec<Defined>>,
     /// Namespaces of the example's own beside the first.
     others: Mutex<Vec<String>>,
     /// The caches that are restricted to the example's namespaces, which holds as long as somebody has them.
@@ -92,7 +91,7 @@ pub async fn perform_with(
     log_errors();
     let outcome = match Options::parse(&about) {
         Ok(Some(options)) => match find(about, options, configure).await {
-            Ok(stage) => play(stage, set_up, story).await,
+            Ok(stage) => play(stage, lariat::termination(), set_up, story).await,
             Err(error) => Err(error),
         },
         Ok(None) => Ok(()),
@@ -113,8 +112,11 @@ async fn find(
     Stage::new(place, about, options, configure).await
 }
 
-async fn play(
+/// Plays the story, until its end or a signal; a signal ends the farewell too, unless it was what ended the story: then
+/// the next one ends the program at once.
+pub(super) async fn play(
     stage: Stage,
+    signal: impl Future<Output = ()>,
     set_up: impl AsyncFnOnce(&Stage) -> Result<()>,
     story: impl AsyncFnOnce(&Stage) -> Result<()>,
 ) -> Result<()> {
@@ -127,16 +129,27 @@ async fn play(
         }
         anyhow::Ok(())
     };
+    let (mut signal, mut asked) = (pin!(signal), false);
     let outcome = tokio::select! {
         outcome = acts => outcome,
-        () = lariat::termination() => {
+        () = &mut signal => {
             stage.step("stopping");
+            asked = true;
             Ok(())
         }
         () = output_closed() => Ok(()),
     };
+    let enough = async {
+        match asked {
+            true => pending().await,
+            false => signal.await,
+        }
+    };
     // However it ended, what was made is taken away.
-    let left = stage.leave().await;
+    let left = stage.leave(enough).await;
+    if let (Err(_), Err(left)) = (&outcome, &left) {
+        say(format_args!("{left:#}"));
+    }
     outcome.and(left)
 }
 
@@ -237,26 +250,16 @@ impl Stage {
     /// The API server refuses it.
     pub async fn define_as(
         &self,
-        mut definition: CustomResourceDefinition,
+        definition: CustomResourceDefinition,
         resource: ApiResource,
     ) -> Result<()> {
-        let labels = definition.metadata.labels.get_or_insert_default();
-        labels.insert(RUN.to_owned(), self.namespace.clone());
         let name = definition.metadata.name.clone().unwrap_or_default();
-        let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
-        loop {
-            let defined = ensure(&definitions, &definition).await;
-            if defined.with_context(|| format!("cannot define {name}"))? {
-                break;
-            }
-            // One that an earlier run is taking away has to be gone first.
-            let found = definitions.get_opt(&name).await?;
-            if found.is_some_and(|found| found.metadata.deletion_timestamp.is_none()) {
-                break;
-            }
-            sleep(Duration::from_millis(100)).await;
-        }
-        self.defined.lock().push(resource.clone());
+        let namespaced = definition.spec.scope == "Namespaced";
+        ensure_definition(&self.client, definition, &self.namespace).await?;
+        self.defined.lock().push(Defined {
+            resource: resource.clone(),
+            namespaced,
+        });
         let objects: Api<DynamicObject> = Api::all_with(self.client.clone(), &resource);
         let served = async {
             while objects.list(&ListParams::default().limit(1)).await.is_err() {
@@ -266,7 +269,7 @@ impl Stage {
         let served = timeout(Duration::from_secs(30), served).await;
         served.with_context(|| format!("{name} is defined, but not served"))?;
         // What is in no namespace is kept apart by the label RUN.
-        if definition.spec.scope == "Namespaced" {
+        if namespaced {
             self.keep(Gvk::new(&resource.group, &resource.version, &resource.kind));
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! Runs of examples side by side, and what they leave behind.
 
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
+use super::stage::play;
 use super::{About, Options, Place, Stage, define, merge};
 use crate::useless_machine::lever::{Machine, MachineSpec};
 
@@ -33,6 +35,10 @@ async fn stage(cluster: &TestCluster) -> Stage {
         kubectl: "kubectl".to_owned(),
         embedded: None,
     };
+    begin(place).await
+}
+
+async fn begin(place: Place) -> Stage {
     let stage = Stage::new(place, ABOUT, Options::default(), |_, _, builder| {
         Ok(builder)
     });
@@ -54,7 +60,7 @@ async fn is_defined(cluster: &TestCluster) -> bool {
 }
 
 /// Lets a run's operator write down which machines it is called for.
-async fn look(stage: &Stage) -> Arc<Mutex<Vec<ObjectKey>>> {
+fn look(stage: &Stage) -> Arc<Mutex<Vec<ObjectKey>>> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let seeing = Arc::clone(&seen);
     let machines = stage.factory.for_object::<Machine>();
@@ -64,7 +70,6 @@ async fn look(stage: &Stage) -> Arc<Mutex<Vec<ObjectKey>>> {
         async { Ok(Outcome::done()) }
     });
     registered.expect("it is the first");
-    stage.operator.start(1).await.expect("it starts");
     seen
 }
 
@@ -73,7 +78,10 @@ async fn two_runs_leave_each_other_alone_and_the_last_takes_the_kind_away() {
     let cluster = Cluster::for_test().await;
     let (first, second) = (stage(&cluster).await, stage(&cluster).await);
     let blue = second.another_namespace("blue").await.unwrap();
-    let (by_first, by_second) = (look(&first).await, look(&second).await);
+    let (by_first, by_second) = (look(&first), look(&second));
+    for run in [&first, &second] {
+        run.operator.start(1).await.unwrap();
+    }
     let machines = second.api::<Machine>();
     create(&machines, "robot").await;
     create(&Api::namespaced(cluster.client(), &blue), "robot").await;
@@ -87,14 +95,14 @@ async fn two_runs_leave_each_other_alone_and_the_last_takes_the_kind_away() {
 
     let namespaces: Api<Namespace> = Api::all(cluster.client());
     let of_first = first.namespace.clone();
-    first.leave().await.unwrap();
+    first.leave(pending()).await.unwrap();
     wait_until_gone(&namespaces, &of_first).await.unwrap();
     let robot = machines.get("robot").await.unwrap();
     assert_eq!(robot.metadata.deletion_timestamp, None);
     assert!(is_defined(&cluster).await);
 
     let of_second = second.namespace.clone();
-    second.leave().await.unwrap();
+    second.leave(pending()).await.unwrap();
     for name in [of_second, blue] {
         wait_until_gone(&namespaces, &name).await.unwrap();
     }
@@ -105,9 +113,9 @@ async fn two_runs_leave_each_other_alone_and_the_last_takes_the_kind_away() {
 async fn a_kind_stays_for_a_run_that_has_made_nothing_yet() {
     let cluster = Cluster::for_test().await;
     let (first, second) = (stage(&cluster).await, stage(&cluster).await);
-    first.leave().await.unwrap();
+    first.leave(pending()).await.unwrap();
     assert!(is_defined(&cluster).await);
-    second.leave().await.unwrap();
+    second.leave(pending()).await.unwrap();
     assert!(!is_defined(&cluster).await);
 }
 
@@ -123,7 +131,7 @@ async fn what_is_somebodys_stays() {
         if !was_there {
             create(&machines, "robot").await;
         }
-        run.leave().await.unwrap();
+        run.leave(pending()).await.unwrap();
         assert!(is_defined(&cluster).await, "{was_there}");
         let robots = machines.get_opt("robot").await.unwrap();
         assert_eq!(robots.is_some(), !was_there);
@@ -146,7 +154,7 @@ async fn a_finalizer_is_waited_for() {
         let free = json!({"metadata": {"finalizers": null}});
         merge(&machines, "robot", free).await.unwrap();
     };
-    let (left, ()) = tokio::join!(run.leave(), looked_after);
+    let (left, ()) = tokio::join!(run.leave(pending()), looked_after);
     left.unwrap();
     assert!(!is_defined(&cluster).await);
 }
@@ -160,7 +168,11 @@ async fn who_is_held_for_good_is_named_with_the_way_out() {
     let held = json!({"metadata": {"finalizers": ["example.com/nobody"]}});
     merge(&machines, "robot", held).await.unwrap();
     let (namespace, began) = (run.namespace.clone(), Instant::now());
-    let error = run.leave().await.expect_err("it is held").to_string();
+    let error = run
+        .leave(pending())
+        .await
+        .expect_err("it is held")
+        .to_string();
     assert_eq!(began.elapsed().as_secs(), 45);
     let robot = format!("{DEFINITION}/robot");
     let frees = format!(
@@ -178,4 +190,58 @@ async fn who_is_held_for_good_is_named_with_the_way_out() {
         is_defined(&cluster).await,
         "or the robot could not be freed"
     );
+}
+
+/// A story that leaves a machine which nobody frees.
+async fn hold_a_robot(run: &Stage) -> anyhow::Result<()> {
+    let machines = run.api::<Machine>();
+    create(&machines, "robot").await;
+    let held = json!({"metadata": {"finalizers": ["example.com/nobody"]}});
+    merge(&machines, "robot", held).await.map(drop)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_ends_the_farewell_of_a_story_that_has_ended() {
+    let cluster = Cluster::for_test().await;
+    let run = stage(&cluster).await;
+    let (namespace, began) = (run.namespace.clone(), Instant::now());
+    let signal = sleep(Duration::from_secs(5));
+    let ended = play(run, signal, async |_| Ok(()), hold_a_robot).await;
+    assert_eq!(began.elapsed().as_secs(), 5);
+    let text = ended.expect_err("it has not left").to_string();
+    for left in [
+        &format!("\n  namespaces/{namespace}\n"),
+        &format!("\n  {DEFINITION}/robot, which is held by example.com/nobody; this frees it:"),
+    ] {
+        assert!(text.contains(left), "no {left:?} in:\n{text}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_left_on_the_embedded_cluster() {
+    let cluster = Cluster::builder().start().await.unwrap();
+    let place = Place {
+        client: cluster.client(),
+        name: "the embedded cluster".to_owned(),
+        kubectl: "kubectl".to_owned(),
+        embedded: Some(cluster),
+    };
+    let run = begin(place).await;
+    let (seen, began) = (look(&run), Instant::now());
+    let signal = sleep(Duration::from_secs(5));
+    let ended = play(run, signal, async |_| Ok(()), hold_a_robot).await;
+    ended.expect("it is gone with the cluster");
+    assert_eq!(began.elapsed().as_secs(), 5);
+    assert_ne!(*seen.lock(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_that_ends_the_story_leaves_time_for_the_farewell() {
+    let cluster = Cluster::for_test().await;
+    let run = stage(&cluster).await;
+    let story = async |_: &Stage| pending().await;
+    let signal = sleep(Duration::from_secs(5));
+    let ended = play(run, signal, async |_| Ok(()), story).await;
+    ended.expect("it leaves");
+    assert!(!is_defined(&cluster).await);
 }

@@ -47,7 +47,7 @@ async fn set_up(stage: &Stage) -> Result<()> {
         4 => {
             stage.define::<stage4::Machine>().await?;
             stage.define::<Switch>().await?;
-            stage.suggest_manifest("examples/useless_machine/robot.yaml");
+            stage.suggest_manifest("useless_machine/robot.yaml");
             let one = "\"$(k get switches --output name | head -n 1)\"";
             let up = r#"'{"spec": {"position": "up"}}'"#;
             stage.suggest(format_args!("k patch {one} --type merge --patch {up}"));
@@ -55,7 +55,7 @@ async fn set_up(stage: &Stage) -> Result<()> {
         }
         number => {
             stage.define::<lever::Machine>().await?;
-            stage.suggest_manifest("examples/useless_machine/lever.yaml");
+            stage.suggest_manifest("useless_machine/lever.yaml");
             stage.suggest("k get machines");
             match number {
                 1 => stage1::register(operator),

@@ -1,13 +1,13 @@
 //! What the examples suggest to whoever watches: on the embedded cluster, each has one of its own.
 
 use std::ffi::OsString;
-use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
 use lariat_integration::{example, kubectl_path};
-use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::{ChildStdout, Command};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::TcpStream;
+use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -16,15 +16,19 @@ type Lines = tokio::io::Lines<BufReader<ChildStdout>>;
 
 /// Watches an example, does all it suggests up to the command that begins with `last`, and waits for what it tells.
 async fn check(name: &str, arguments: &[&str], last: &str, told: &str) {
+    let (_child, mut lines) = watch(name, arguments);
+    for command in suggested(&mut lines, last).await {
+        run(&command).await;
+    }
+    until(&mut lines, told).await;
+}
+
+fn watch(name: &str, arguments: &[&str]) -> (Child, Lines) {
     let arguments = [&["--watch"], arguments].concat();
     let mut command = example(name, &arguments);
     let mut child = command.env_remove("KUBECONFIG").spawn().expect("it runs");
     let output = child.stdout.take().expect("it is piped");
-    let mut lines = BufReader::new(output).lines();
-    for command in suggested(&mut lines, last).await {
-        assert_eq!(shell(&command).await, "", "{command}");
-    }
-    until(&mut lines, told).await;
+    (child, BufReader::new(output).lines())
 }
 
 #[tokio::test]
@@ -58,14 +62,38 @@ async fn of_the_dynamic_audit() {
     check("dynamic_audit", &[], "k delete", "is gone").await;
 }
 
+/// The next minute may be a minute away, so its schedule is changed to one the operator complains of at once.
 #[tokio::test]
 async fn of_the_kronjob() {
-    check("kronjob", &[], "k get", "").await;
+    let (_child, mut lines) = watch("kronjob", &[]);
+    let commands = suggested(&mut lines, "k get").await;
+    for command in &commands {
+        run(command).await;
+    }
+    let (kubectl, _) = commands[0].split_once('\n').expect("k is defined first");
+    let never = r#"--type merge --patch '{"spec": {"schedule": "never"}}'"#;
+    run(&format!("{kubectl}\nk patch kronjob hello {never}")).await;
+    until(&mut lines, "the schedule \\\"never\\\" cannot be read").await;
 }
 
 #[tokio::test]
 async fn of_metrics() {
-    check("metrics", &["--listen", "127.0.0.1:0"], "curl", "").await;
+    let (_child, mut lines) = watch("metrics", &["--listen", "127.0.0.1:0"]);
+    let commands = suggested(&mut lines, "curl").await;
+    let [create, curl] = &commands[..] else {
+        panic!("{commands:?}");
+    };
+    run(create).await;
+    let (_, url) = curl.split_once("curl ").expect("it is one");
+    let mut page = String::new();
+    let counts = |line: &str| line.starts_with("workqueue_adds_total{") && !line.ends_with(" 0");
+    let seen = timeout(PATIENCE, async {
+        while !page.lines().any(counts) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            page = get(url).await;
+        }
+    });
+    assert!(seen.await.is_ok(), "{page}");
 }
 
 #[tokio::test]
@@ -131,7 +159,6 @@ async fn suggested(lines: &mut Lines, last: &str) -> Vec<String> {
         };
         match command.starts_with("k()") {
             true => kubectl = command.to_owned(),
-            false if command.starts_with("curl") => {}
             false => commands.push(format!("{kubectl}\n{command}")),
         }
         if command.starts_with(last) {
@@ -140,9 +167,27 @@ async fn suggested(lines: &mut Lines, last: &str) -> Vec<String> {
     }
 }
 
-/// Runs a command, again while what it is about may not be there yet; returns why it fails.
+/// Asks for a page, as curl does.
+async fn get(url: &str) -> String {
+    let address = url.strip_prefix("http://").expect("it is one");
+    let (address, path) = address.split_once('/').expect("it has a path");
+    let mut stream = TcpStream::connect(address).await.expect("it is served");
+    let request = format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let sent = stream.write_all(request.as_bytes()).await;
+    sent.expect("it is sent");
+    let mut answer = String::new();
+    let read = stream.read_to_string(&mut answer).await;
+    read.expect("it is answered");
+    answer
+}
+
+/// Runs a command that has to succeed.
+async fn run(command: &str) {
+    assert_eq!(shell(command).await, "", "{command}");
+}
+
+/// Runs a command in some folder, again while what it is about may not be there yet; returns why it fails.
 async fn shell(command: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     let kubectl = kubectl_path().expect("it is installed");
     let mut path = OsString::from(kubectl.parent().expect("it is in a folder"));
     path.push(":");
@@ -154,9 +199,7 @@ async fn shell(command: &str) -> String {
             .args(["-euc", command])
             .env("PATH", &path)
             .env_remove("KUBECONFIG");
-        shell
-            .current_dir(root.expect("it is in a workspace"))
-            .stdin(Stdio::null());
+        shell.current_dir("/").stdin(Stdio::null());
         let ended = timeout(PATIENCE, shell.output()).await;
         let ended = ended.expect("it ends").expect("it runs");
         if ended.status.success() {
