@@ -41,7 +41,12 @@ async fn reconcile_often(dropped: &str, way: Way) -> Bench {
     bench.create("a", 1).await;
     let foreign = json!({"type": "Foreign", "status": "True", "reason": "Is", "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z"});
-    let status = Patch::Merge(json!({"status": {"conditions": [foreign]}}));
+    let mut status = json!({"conditions": [foreign]});
+    if matches!(way, Way::Typed) {
+        // A status without anything would be the default.
+        status["size"] = json!(0);
+    }
+    let status = Patch::Merge(json!({"status": status}));
     let params = PatchParams::default();
     let patched = bench.api.patch_status("a", &params, &status);
     patched.await.expect("patched");
