@@ -18,8 +18,10 @@ pub(crate) struct Memory {
     owners: Mutex<HashMap<(Gvk, ObjectKey), OfOwner>>,
     /// What the API server served when it was asked last.
     served: AsyncMutex<Option<(Instant, Arc<[ResourceKind]>)>>,
-    /// Kinds of which it was warned that they may not be read.
-    forbidden: Mutex<HashSet<Gvk>>,
+    /// Kinds of which it was warned that they may not be read, each with the owner for which they were to be.
+    forbidden: Mutex<HashMap<Gvk, Uid>>,
+    /// Group and kind of all that was applied, for whichever owner.
+    kinds: Mutex<HashSet<(String, String)>>,
 }
 
 /// How long what the API server serves is believed, so that kinds which are gone for good are not looked for in each
@@ -66,9 +68,29 @@ impl Memory {
         }
     }
 
-    /// Notes that a kind may not be read, and returns whether that is new.
-    pub(super) fn is_first_forbidden(&self, gvk: &Gvk) -> bool {
-        self.forbidden.lock().insert(gvk.clone())
+    /// Notes that a kind may not be read for an owner, and returns whether that is new.
+    pub(super) fn is_first_forbidden(&self, gvk: &Gvk, owner: &Uid) -> bool {
+        let mut forbidden = self.forbidden.lock();
+        let is_first = !forbidden.contains_key(gvk);
+        if is_first {
+            forbidden.insert(gvk.clone(), owner.clone());
+        }
+        is_first
+    }
+
+    /// Notes that a kind was read for an owner. It counts for the owner for which it could not be read first: that of
+    /// another, in another namespace, says nothing of it, and it would be warned of in turns.
+    pub(super) fn was_read(&self, gvk: &Gvk, owner: &Uid) {
+        let mut forbidden = self.forbidden.lock();
+        if forbidden.get(gvk) == Some(owner) {
+            forbidden.remove(gvk);
+        }
+    }
+
+    /// Returns whether this process has applied an object of a kind, in whichever version.
+    pub(super) fn has_applied(&self, gvk: &Gvk) -> bool {
+        let kind = (gvk.group().to_owned(), gvk.kind().to_owned());
+        self.kinds.lock().contains(&kind)
     }
 
     /// Returns the kinds the API server serves, which it is not asked for more often than every half a minute.
@@ -152,6 +174,8 @@ impl Place<'_> {
             content: Content::of(json.as_bytes()),
         };
         self.with(|entries| entries.insert(id.clone(), entry));
+        let kind = (id.0.group().to_owned(), id.0.kind().to_owned());
+        self.memory.kinds.lock().insert(kind);
     }
 
     /// Forgets all objects that are not wanted any more.
@@ -281,6 +305,18 @@ mod tests {
             ..Content::of_cached(&object(&newer))
         };
         assert!(!newer.is_same(remembered));
+    }
+
+    #[test]
+    fn a_kind_that_could_be_read_again_is_news_when_it_is_lost_again() {
+        let (memory, gvk) = (Memory::default(), Gvk::new("", "v1", "Pod"));
+        let (one, other) = (Uid::new("one"), Uid::new("other"));
+        assert!(memory.is_first_forbidden(&gvk, &one));
+        assert!(!memory.is_first_forbidden(&gvk, &other));
+        memory.was_read(&gvk, &other);
+        assert!(!memory.is_first_forbidden(&gvk, &one));
+        memory.was_read(&gvk, &one);
+        assert!(memory.is_first_forbidden(&gvk, &one));
     }
 
     #[test]

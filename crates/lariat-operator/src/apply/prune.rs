@@ -14,7 +14,7 @@ use super::order::rank;
 use super::report::{Action, Applied};
 use super::resolve::{Target, identity};
 use super::send::Endpoint;
-use super::set::Run;
+use super::set::{Apply, Run};
 
 /// How often a deletion is tried while the object changes.
 const TRIES: usize = 4;
@@ -136,12 +136,22 @@ impl Run<'_> {
         kinds
     }
 
-    /// Returns whether an error says that a kind may not be read which the set has no more, and about which nothing was
-    /// said: a release that dropped it dropped the rights too. That is warned of, and no reason to fail for ever.
+    /// Returns whether an error says that a kind may not be read which the set has no more, and about which nobody in
+    /// the program says anything: a release that dropped it dropped the rights too. That is warned of, and no reason to
+    /// fail for ever. Of a kind the program does apply, only not for this owner at the moment, it is a failure.
     pub(super) fn is_lost(&self, gvk: &Gvk, error: &ObjectError, targets: &[Target]) -> bool {
-        let is_said = is_wanted(gvk, targets) || self.set.options.prunes.contains(gvk);
+        let Apply {
+            shared,
+            owner,
+            options,
+            ..
+        } = self.set;
+        let is_said = is_wanted(gvk, targets)
+            || options.prunes.contains(gvk)
+            || shared.sets.has_applied(gvk)
+            || shared.needs.has_deletions_of(gvk);
         let is_lost = !is_said && error.is_reading_forbidden();
-        if is_lost && self.set.shared.sets.is_first_forbidden(gvk) {
+        if is_lost && shared.sets.is_first_forbidden(gvk, owner.uid()) {
             let (set, error) = (&self.set.marks.set, lariat_core::describe(error));
             tracing::warn!(
                 kind = %gvk, set, error,
@@ -244,6 +254,8 @@ impl Run<'_> {
             namespace,
         };
         let members = endpoint.list(&selector).await?;
+        let Apply { shared, owner, .. } = self.set;
+        shared.sets.was_read(resource.gvk(), owner.uid());
         let surplus = |meta: Meta| Surplus {
             resource: resource.clone(),
             key: ObjectKey::namespaced(meta.namespace.as_deref().unwrap_or_default(), &meta.name),

@@ -77,8 +77,9 @@ impl Applied {
         self.count(Action::Unchanged) == self.objects.len()
     }
 
-    /// Returns the kinds the set once had whose objects may not be read, so that they could not be looked for. They stay
-    /// noted on the owner; [`Reconciler::prunes`](crate::Reconciler::prunes) asks for the right.
+    /// Returns the kinds the set once had, and nobody in the program applies any more, whose objects may not be read, so
+    /// that they could not be looked for. They stay noted on the owner; [`Reconciler::prunes`](crate::Reconciler::prunes)
+    /// asks for the right.
     #[must_use]
     pub fn forbidden(&self) -> &[Gvk] {
         &self.forbidden

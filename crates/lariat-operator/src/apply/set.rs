@@ -30,9 +30,10 @@ pub enum Immutable {
 
 /// A named set of objects of one owner, with options; see [`Reconcile::apply_set`](crate::Reconcile::apply_set).
 ///
-/// A kind it has no more, and that may not be read any more either, is passed over with a warning, stays noted, and is
-/// told by [`Applied::forbidden`]. A release that drops a kind keeps the right by
-/// [`Reconciler::prunes`](crate::Reconciler::prunes).
+/// A kind nobody in the program applies or [prunes](crate::Reconciler::prunes) any more, and that may not be read any
+/// more either, is passed over with a warning, stays noted, and is told by [`Applied::forbidden`]. A release that drops
+/// a kind keeps the right by `Reconciler::prunes`. Of a kind the process has applied for any owner, or somebody
+/// [says](crate::Reconciler::applies) so, a right that is missing is a failure.
 ///
 /// What is not wanted any more is looked for in the owner's namespace. If the owner has none, or the objects
 /// [no owner](Self::without_owner), that is everywhere; of a kind whose cache is

@@ -66,19 +66,27 @@ struct Core {
 struct State {
     is_closed: bool,
     running: Option<Running>,
+    /// How far the task is that a close waits for, or waited for.
+    closing: Option<Progress>,
+}
+
+/// How far a task is.
+#[derive(Clone)]
+struct Progress {
+    /// How many events are in the queue or being written.
+    queued: Arc<AtomicUsize>,
+    /// How many events the task was given.
+    given: u64,
+    /// With how many of them it is done; closed once it has ended.
+    done: watch::Receiver<u64>,
 }
 
 /// The task, and the way to it. Dropped, the task ends, and what waited for it counts as dropped.
 struct Running {
     queue: Option<mpsc::Sender<Box<Pending>>>,
     task: JoinSet<()>,
-    /// How many events are in the queue or being written.
-    queued: Arc<AtomicUsize>,
     counts: Arc<Counts>,
-    /// How many events the task was given.
-    given: u64,
-    /// With how many of them it is done; closed once it has ended.
-    done: watch::Receiver<u64>,
+    progress: Progress,
 }
 
 /// How many events came to what, since the recorder was made.
@@ -143,10 +151,13 @@ impl Recorder {
     pub async fn flush(&self) {
         let waiting = {
             let state = self.core.state.lock();
-            let running = state.running.as_ref();
-            running.map(|running| (running.done.clone(), running.given))
+            let progress: Vec<Progress> = state.progress().cloned().collect();
+            progress
         };
-        if let Some((mut done, given)) = waiting {
+        for Progress {
+            mut done, given, ..
+        } in waiting
+        {
             // An error says that the task has ended, which leaves nothing to wait for.
             let _ = done.wait_for(|done| *done >= given).await;
         }
@@ -157,9 +168,12 @@ impl Recorder {
     pub fn status(&self) -> EventStatus {
         let counts = &self.core.counts;
         let state = self.core.state.lock();
-        let queued = state.running.as_ref().map(|running| &running.queued);
+        // What waited for a task that has ended is dropped.
+        let alive = state
+            .progress()
+            .filter(|task| task.done.has_changed().is_ok());
         EventStatus {
-            queued: queued.map_or(0, |queued| queued.load(Ordering::Relaxed)),
+            queued: alive.map(|task| task.queued.load(Ordering::Relaxed)).sum(),
             sent: counts.sent.load(Ordering::Relaxed),
             filtered: counts.filtered.load(Ordering::Relaxed),
             failed: counts.failed.load(Ordering::Relaxed),
@@ -186,7 +200,11 @@ impl Recorder {
         let running = {
             let mut state = self.core.state.lock();
             state.is_closed = true;
-            state.running.take()
+            let running = state.running.take();
+            if let Some(running) = &running {
+                state.closing = Some(running.progress.clone());
+            }
+            running
         };
         let Some(mut running) = running else {
             return;
@@ -195,7 +213,7 @@ impl Recorder {
         running.queue = None;
         let ended = time::timeout(patience, running.task.join_next()).await;
         if ended.is_err() {
-            let waiting = running.queued.load(Ordering::Relaxed);
+            let waiting = running.progress.queued.load(Ordering::Relaxed);
             tracing::warn!(operator = %self.core.name, waiting, "Events are dropped, the API server is too slow");
             running.task.shutdown().await;
         }
@@ -227,12 +245,12 @@ impl Core {
             return Err(pending);
         };
         // Before the task can take it and count it down.
-        running.queued.fetch_add(1, Ordering::Relaxed);
+        running.progress.queued.fetch_add(1, Ordering::Relaxed);
         let Err(error) = queue.try_send(pending) else {
-            running.given += 1;
+            running.progress.given += 1;
             return Ok(());
         };
-        running.queued.fetch_sub(1, Ordering::Relaxed);
+        running.progress.queued.fetch_sub(1, Ordering::Relaxed);
         match error {
             TrySendError::Closed(pending) => Err(pending),
             TrySendError::Full(_) => {
@@ -266,10 +284,12 @@ impl Core {
         Some(Running {
             queue: Some(queue),
             task: tasks,
-            queued,
             counts: Arc::clone(&self.counts),
-            given: 0,
-            done,
+            progress: Progress {
+                queued,
+                given: 0,
+                done,
+            },
         })
     }
 
@@ -278,9 +298,17 @@ impl Core {
     }
 }
 
+impl State {
+    /// Returns how far the tasks are that may have something to write.
+    fn progress(&self) -> impl Iterator<Item = &Progress> {
+        let running = self.running.iter().map(|running| &running.progress);
+        self.closing.iter().chain(running)
+    }
+}
+
 impl Drop for Running {
     fn drop(&mut self) {
-        let waiting = self.queued.load(Ordering::Relaxed);
+        let waiting = self.progress.queued.load(Ordering::Relaxed);
         let waiting = u64::try_from(waiting).unwrap_or(u64::MAX);
         self.counts.dropped.fetch_add(waiting, Ordering::Relaxed);
     }

@@ -33,6 +33,12 @@ impl Needs {
         self.rules.lock().retain(|(of, _)| *of != number);
     }
 
+    /// Returns whether somebody needs to delete objects of a kind, in whichever version: who applies or prunes it.
+    pub(crate) fn has_deletions_of(&self, gvk: &Gvk) -> bool {
+        let rules = self.rules.lock();
+        rules.iter().any(|(_, rule)| rule.is_of_deletions(gvk))
+    }
+
     pub(super) fn check_at_start(&self) {
         self.checked_at_start.store(true, Ordering::Relaxed);
     }

@@ -230,8 +230,8 @@ impl<K: View> Reconciler<K> {
     /// Says that the reconciler applied objects of a kind once, in an earlier release, and deletes what is left of them:
     /// it needs to be allowed to delete, get and list the kind.
     ///
-    /// Without that right they stay, and the kind stays noted on the owner; a warning says so, and
-    /// [`Applied::forbidden`](crate::Applied::forbidden) tells.
+    /// In a program that says nothing of the kind, and has no right to read it, they stay, and the kind stays noted on the
+    /// owner; a warning says so, and [`Applied::forbidden`](crate::Applied::forbidden) tells.
     pub fn prunes<B: View>(self, other: &SharedController<B>) -> Self {
         self.needs(Rule::of(other).verbs(["delete", "get", "list"]))
     }

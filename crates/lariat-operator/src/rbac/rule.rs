@@ -137,6 +137,15 @@ impl Rule {
         self
     }
 
+    /// Returns whether it is a rule for deleting objects of a kind, in whichever version.
+    pub(super) fn is_of_deletions(&self, gvk: &Gvk) -> bool {
+        let is_it = |own: &Gvk| own.group() == gvk.group() && own.kind() == gvk.kind();
+        let mut verbs = self.verbs.iter();
+        self.subresource.is_empty()
+            && verbs.any(|verb| matches!(&**verb, "delete" | "*"))
+            && self.gvk().is_some_and(is_it)
+    }
+
     /// Returns the kind, if it is a rule on one.
     pub(super) fn gvk(&self) -> Option<&Gvk> {
         match &self.target {

@@ -229,7 +229,8 @@ impl<K: View> StatusWriter<K> {
         }
         let gone = || StatusError::gone(cx.gvk(), cx.key());
         let is_shown = wire::is_shown(&cx.shared().caches, cx.gvk(), "/status");
-        if !state.has_content() || !is_shown && work_out(&state)?.is_some() {
+        // What is left of the status may be no status of the type's, which says nothing of the whole one.
+        if !state.has_content() || !is_shown && !matches!(work_out(&state), Ok(None)) {
             let seen = Arc::clone(&state);
             let read = wire.get(cx.key()).await?;
             state = read

@@ -182,6 +182,49 @@ async fn a_kind_the_set_has_may_not_be_forbidden() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_kind_the_program_applies_may_not_be_forbidden_while_a_set_lacks_it() {
+    let one = || vec![config("web", "1")];
+    for is_named in [false, true] {
+        let (cluster, _widgets) = with_widget().await;
+        let start = async |wanted| {
+            let release = Release::<Widget>::start(&cluster, wanted, |reconciler, factory| {
+                let secrets = factory.for_object::<Secret>();
+                let reconciler = reconciler.applies(&factory.for_object::<ConfigMap>());
+                let writes = lariat_operator::Rule::of(&secrets).verbs(["create", "get", "patch"]);
+                match is_named {
+                    true => reconciler.applies(&secrets),
+                    false => reconciler.needs(writes),
+                }
+            });
+            release.await
+        };
+        let refuse = || {
+            let refused = Action::Refuse(Refusal::new(StatusCode::FORBIDDEN));
+            let rule = Rule::new(refused).resource("secrets").verb("list");
+            cluster.faults().add(rule)
+        };
+        let mut both = one();
+        both.push(secret());
+        let mut release = start(both).await;
+        release.calls.lock().clear();
+        if is_named {
+            // By another process, then.
+            release.operator.stop().await.expect("stopped");
+            refuse();
+            release = start(one()).await;
+        } else {
+            refuse();
+            *release.wanted.lock() = one();
+            release.kind.enqueue(&"default/a".parse().expect("a key"));
+            settle().await;
+        }
+        let error = release.calls.lock().remove(0).unwrap_err();
+        let text = "all v1 Secret: cannot list it";
+        assert!(error.to_string().contains(text), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_note_on_an_owner_that_changed_meanwhile_needs_no_more_than_is_asked_for() {
     let (cluster, widgets) = with_widget().await;
     let conflict = Action::Refuse(Refusal::new(StatusCode::CONFLICT));

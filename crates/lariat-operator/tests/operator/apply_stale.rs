@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time;
 
 use crate::apply_rig::{Rig, config, in_default, service};
-use crate::bench::{SECOND, settle};
+use crate::bench::{SECOND, key, settle};
 
 /// Checks that the set neither took nor changed what is somebody else's, nor deletes it with its owner.
 async fn is_left_alone(rig: &Rig) {
@@ -106,6 +106,44 @@ async fn what_somebody_else_creates_meanwhile_is_given_back_though_no_field_conf
             assert_eq!(web.metadata.labels, None);
             assert_eq!(web.metadata.owner_references, None);
         }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_another_process_of_ours_creates_meanwhile_is_not_emptied_if_others_write_to_it_too() {
+    for rig in [Rig::watching().await, Rig::blind().await] {
+        rig.want([config("web", "1")]);
+        rig.bench.create("a", 1).await;
+        settle().await;
+        let mut ours = json!(rig.config_map("web").await.expect("created"));
+        ours["apiVersion"] = "v1".into();
+        ours["kind"] = "ConfigMap".into();
+        let metadata = ours["metadata"].as_object_mut().expect("metadata");
+        metadata.retain(|field, _| matches!(&**field, "name" | "labels" | "ownerReferences"));
+        let slow = Rule::new(Fault::Delay(5 * SECOND))
+            .resource("configmaps")
+            .verb("patch");
+        rig.cluster().faults().add(slow.times(1));
+        let api = rig.config_maps();
+        api.delete("web", &DeleteParams::default()).await.unwrap();
+        settle().await;
+        // A watch has it applied at once.
+        rig.bench.widgets.enqueue(&key("a"));
+        settle().await;
+        assert!(rig.config_map("web").await.is_none());
+        let params = PatchParams::apply("widgeteer");
+        let applied = api.patch("web", &params, &Patch::Apply(&ours)).await;
+        applied.expect("applied");
+        let note = json!({"metadata": {"annotations": {"injected": "yes"}}});
+        let params = PatchParams::default();
+        let injected = api.patch("web", &params, &Patch::Merge(&note)).await;
+        injected.expect("injected");
+        time::sleep(6 * SECOND).await;
+        rig.last().expect("applied");
+        let web = rig.config_map("web").await.expect("it stays");
+        assert_eq!(json!(web.data), json!({"key": "1"}));
+        assert_eq!(json!(web.metadata.labels), ours["metadata"]["labels"]);
+        assert_eq!(web.metadata.annotations.unwrap()["injected"], "yes");
     }
 }
 

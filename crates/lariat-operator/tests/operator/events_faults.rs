@@ -285,6 +285,29 @@ async fn a_flush_ends_with_what_is_given_up_or_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_flush_during_a_stop_waits_for_what_is_still_written() {
+    let bench = Bench::new().await;
+    let recorder = bench.operator.events();
+    let slow = on_events(Action::Delay(3 * SECOND));
+    bench.cluster.faults().add(slow.times(1));
+    bench.start().await;
+    bench.say("a", "hello");
+    let flushed = async {
+        time::sleep(SECOND).await;
+        // By now it is closed.
+        bench.say("b", "hello");
+        let status = bench.status();
+        assert_eq!((status.queued, status.dropped), (1, 1));
+        recorder.flush().await;
+        assert_eq!((bench.status().sent, bench.status().queued), (1, 0));
+    };
+    let (stopped, ()) = tokio::join!(bench.operator.stop(), flushed);
+    stopped.unwrap();
+    recorder.flush().await;
+    assert_eq!((bench.status().sent, bench.status().queued), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn outside_a_runtime_an_event_is_dropped() {
     let bench = Bench::new().await;
     let recorder = bench.operator.events();

@@ -3,6 +3,7 @@
 use lariat_cache::{KindOptions, Transform};
 use lariat_controller::Outcome;
 use lariat_operator::{ConditionUpdate, Reconcile};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time;
 
@@ -22,6 +23,16 @@ enum Way {
     Set,
     Apply,
     Report,
+    /// As a type that requires what may be left out.
+    Typed,
+}
+
+/// A status with conditions, always.
+#[derive(Default, Serialize, Deserialize)]
+struct Strict {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<i64>,
+    conditions: Vec<Value>,
 }
 
 /// Reconciles the Widget `a`, which has a condition of somebody else's, a few times.
@@ -30,7 +41,12 @@ async fn reconcile_often(dropped: &str, way: Way) -> Bench {
     bench.create("a", 1).await;
     let foreign = json!({"type": "Foreign", "status": "True", "reason": "Is", "message": "",
         "lastTransitionTime": "2026-01-01T00:00:00Z"});
-    let status = Patch::Merge(json!({"status": {"conditions": [foreign]}}));
+    let mut status = json!({"conditions": [foreign]});
+    if matches!(way, Way::Typed) {
+        // A status without anything would be the default.
+        status["size"] = json!(0);
+    }
+    let status = Patch::Merge(json!({"status": status}));
     let params = PatchParams::default();
     let patched = bench.api.patch_status("a", &params, &status);
     patched.await.expect("patched");
@@ -52,6 +68,10 @@ async fn reconcile_often(dropped: &str, way: Way) -> Bench {
             Way::Apply => {
                 let size = json!({"size": 1});
                 cx.status().by_apply().set(&size).await.map(drop)?;
+            }
+            Way::Typed => {
+                let grow = |status: &mut Strict| status.size = Some(1);
+                cx.update_status(grow).await.map(drop)?;
             }
             Way::Report => {}
         }
@@ -75,7 +95,14 @@ async fn status(bench: &Bench) -> Value {
 #[tokio::test(start_paused = true)]
 async fn what_a_cache_does_not_show_of_a_status_is_kept_and_not_written_again() {
     for dropped in ["/status/conditions", "/status"] {
-        for way in [Way::Condition, Way::Set, Way::Apply, Way::Report] {
+        let ways = [
+            Way::Condition,
+            Way::Set,
+            Way::Apply,
+            Way::Report,
+            Way::Typed,
+        ];
+        for way in ways {
             let bench = reconcile_often(dropped, way).await;
             let writes = bench.cluster.journal().select().verb("patch").count();
             assert_eq!(writes, 1, "{dropped} {way:?}");
@@ -87,7 +114,7 @@ async fn what_a_cache_does_not_show_of_a_status_is_kept_and_not_written_again() 
                 Way::Condition | Way::Report => {
                     assert_eq!(status["conditions"][1]["type"], "Ready", "{status}");
                 }
-                Way::Set | Way::Apply => assert_eq!(status["size"], 1, "{status}"),
+                Way::Set | Way::Apply | Way::Typed => assert_eq!(status["size"], 1, "{status}"),
             }
         }
     }
