@@ -53,11 +53,12 @@ async fn run(options: Options) -> Result<()> {
     let log = journal::Journal::new(workload.namespace());
     let factory = SharedControllerFactory::builder(place.client.clone()).build();
     let outcome = tokio::select! {
-        outcome = control(&factory, &workload, &log, options.watch) => outcome,
+        biased;
         () = lariat::termination() => {
             log.note("stopping");
             Ok(())
         }
+        outcome = control(&factory, &workload, &log, options.watch) => outcome,
         () = output_closed() => Ok(()),
     };
     // However it ended, what was made is taken away.

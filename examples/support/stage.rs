@@ -131,12 +131,14 @@ pub(super) async fn play(
     };
     let (mut signal, mut asked) = (pin!(signal), false);
     let outcome = tokio::select! {
-        outcome = acts => outcome,
+        biased;
+        // First, so that the signal is waited for before anything is printed to which somebody may answer with it.
         () = &mut signal => {
             stage.step("stopping");
             asked = true;
             Ok(())
         }
+        outcome = acts => outcome,
         () = output_closed() => Ok(()),
     };
     let enough = async {
