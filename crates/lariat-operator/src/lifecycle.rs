@@ -123,8 +123,10 @@ impl Operator {
     ) -> Result<(), OperatorError> {
         let mut shutdown = pin!(shutdown);
         tokio::select! {
-            started = self.start(workers) => started?,
+            biased;
+            // First, so that a signal has who waits for it before a reconciler does anything.
             _ = &mut shutdown => return self.stop().await,
+            started = self.start(workers) => started?,
         }
         let _ = shutdown.await;
         self.stop().await

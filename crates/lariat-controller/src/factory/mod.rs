@@ -277,8 +277,10 @@ impl SharedControllerFactory {
     ) -> Result<(), RunError> {
         let mut shutdown = pin!(shutdown);
         tokio::select! {
-            started = self.start(workers) => started?,
+            biased;
+            // First, so that a signal has who waits for it before a handler does anything.
             _ = &mut shutdown => return Ok(self.stop().await?),
+            started = self.start(workers) => started?,
         }
         Ok(self.run_until(shutdown).await?)
     }
