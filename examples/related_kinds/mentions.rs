@@ -66,13 +66,13 @@ impl Note {
         self.0.insert(key.name().to_owned(), checksum(config_map));
     }
 
-    /// Whether a ConfigMap that another note is about too has another content here.
-    pub(super) fn differs_from(&self, other: &Self) -> bool {
-        let mut both = self
-            .0
-            .iter()
-            .filter_map(|(name, sum)| Some((sum, other.0.get(name)?)));
-        both.any(|(ours, theirs)| ours != theirs)
+    /// Returns the ConfigMaps that an earlier note is about too, with another content.
+    pub(super) fn changed_since<'a>(&'a self, earlier: &Self) -> Vec<&'a str> {
+        let changed = self.0.iter().filter(|(name, checksum)| {
+            let known = earlier.0.get(*name);
+            known.is_some_and(|known| known != *checksum)
+        });
+        changed.map(|(name, _)| name.as_str()).collect()
     }
 }
 

@@ -60,13 +60,16 @@ pub fn register(operator: &Operator) -> anyhow::Result<()> {
     });
     let reload = Reload {
         deployments: operator.api(),
-        config_maps: operator.api(),
+        // Each kind has a watch of its own: one that was made before its Deployment may be seen after it, and that
+        // would be a change.
+        config_maps: operator.api().with_fallback(),
     };
     operator
         .reconciler("reload", &deployments)
         .watches(&config_maps, users)
-        // For `operator.cluster_role()`; that it reads both kinds is known.
+        // For `operator.cluster_role()`; that it watches both kinds is known.
         .needs(Rule::of(&deployments).verbs(["patch"]))
+        .needs(Rule::of(&config_maps).verbs(["get"]))
         .register(move |cx| {
             let reload = reload.clone();
             async move { reload.reconcile(&cx).await }
@@ -94,13 +97,18 @@ impl Reload {
         }
         let note = json!({"annotations": {CONFIG: config.to_string()}});
         let silently = |what| (paint(Paint::Dim, what, 0), json!({"metadata": note}));
-        let (what, patch) = match &known {
+        let changed = known.as_ref().map(|known| config.changed_since(known));
+        let (what, patch) = match changed.as_deref() {
             // Its pods have just begun with this configuration, or nobody knows with which.
             None => silently("is looked after"),
             // Its template has changed, so it gets new pods anyway, which begin with what is new to it.
-            Some(known) if !config.differs_from(known) => silently("uses other ConfigMaps"),
-            Some(_) => (
-                paint(Paint::Green, "restarts", 0),
+            Some([]) => silently("uses other ConfigMaps"),
+            Some(changed) => (
+                paint(
+                    Paint::Green,
+                    format_args!("restarts for {}", changed.join(", ")),
+                    0,
+                ),
                 json!({"metadata": note, "spec": {"template": {"metadata": note}}}),
             ),
         };
@@ -126,7 +134,8 @@ impl Reload {
 }
 
 fn tell_why(cx: &Reconcile<Deployment>, what: &str) {
-    // What happened to ConfigMaps is told in words; of the Deployment itself only that it came into sight is worth telling.
+    // What happened to ConfigMaps is told in words; of the Deployment itself only that it came into sight is worth telling,
+    // unless it is all there is: a call for its own sake may be the first to see another content.
     let causes = cx.causes().iter().filter_map(|cause| match cause {
         Cause::Related { what, .. } => Some(what.to_string()),
         Cause::Added { .. } => Some(cause.to_string()),

@@ -259,6 +259,20 @@ async fn a_restart_without_a_change_of_a_config_map_has_a_reason_too() {
         .unwrap();
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_config_map_that_is_seen_after_its_deployment_restarts_nothing() {
+    let bench = Bench::new().await;
+    let late = Rule::new(Action::Delay(Duration::from_secs(5))).verb("watch");
+    bench.cluster.faults().add(late.resource("configmaps"));
+    bench.cluster.cut_watches();
+    settle().await;
+    bench.configure("made-before").await;
+    bench.deploy_with("web", &["made-before"]).await;
+    assert_eq!(bench.writes(), 1, "it is looked after");
+    sleep(Duration::from_secs(60)).await;
+    assert_eq!((bench.writes(), bench.restarts_of("web").await), (1, 0));
+}
+
 /// As `kubectl set env --from configmap/common` does.
 #[tokio::test(start_paused = true)]
 async fn another_config_map_in_the_template_is_one_roll_out_and_not_two() {
