@@ -5,12 +5,18 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use k8s_openapi::api::core::v1::ConfigMap;
+use lariat::CachedObject;
 use lariat::kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat::prelude::*;
 use parking_lot::Mutex;
 use serde_json::json;
 
-/// The last state a handler saw of each object in one namespace.
+/// The label of the objects that tests make.
+///
+/// Controllers put objects of their own into every namespace, such as the ConfigMap `kube-root-ca.crt`.
+pub(crate) const LABEL: &str = "lariat-test";
+
+/// The last state a handler saw of each object of a test in one namespace.
 #[derive(Debug, Clone)]
 pub(crate) struct Books {
     namespace: Arc<str>,
@@ -51,14 +57,16 @@ impl Books {
         }
     }
 
-    /// Writes a call down.
+    /// Writes a call down, unless it is about an object that no test made.
     pub(crate) fn write<K: lariat::View>(
         &self,
         cx: &Context<K>,
         is: Option<String>,
         was: Option<String>,
     ) {
-        if cx.key().namespace() != Some(&*self.namespace) {
+        let foreign = |object: &Arc<CachedObject>| object.labels().get(LABEL).is_none();
+        let state = cx.raw().or_else(|| cx.last());
+        if cx.key().namespace() != Some(&*self.namespace) || state.is_some_and(foreign) {
             return;
         }
         let name = cx.key().name().to_owned();
@@ -114,7 +122,8 @@ fn value(object: &ConfigMap) -> String {
 }
 
 pub(crate) async fn create(api: &Api<ConfigMap>, name: &str, value: &str) -> Result<()> {
-    let object = json!({"metadata": {"name": name}, "data": {"value": value}});
+    let metadata = json!({"name": name, "labels": {LABEL: ""}});
+    let object = json!({"metadata": metadata, "data": {"value": value}});
     api.create(&PostParams::default(), &serde_json::from_value(object)?)
         .await
         .context("create")?;

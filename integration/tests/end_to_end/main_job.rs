@@ -10,7 +10,7 @@ use lariat::prelude::*;
 use lariat_integration::{eventually, in_namespace};
 use serde_json::json;
 
-use crate::books::{Books, change, create, delete};
+use crate::books::{Books, LABEL, change, create, delete};
 
 /// Registers a handler of one view or another of the same kind.
 fn register(factory: &SharedControllerFactory, number: usize, books: &Books) -> Result<()> {
@@ -102,10 +102,10 @@ async fn a_handler_that_fails_is_tried_again_alone() {
         let config_maps = factory.for_object::<ConfigMap>();
         let (steady, flaky) = (Books::new(&env.namespace), Books::new(&env.namespace));
         config_maps.register_handler("steady", steady.keeper())?;
-        let (books, namespace) = (flaky.clone(), env.namespace.clone());
+        let (books, key) = (flaky.clone(), ObjectKey::namespaced(&env.namespace, "a"));
         config_maps.register_handler("flaky", move |cx: Context<ConfigMap>| {
             books.write(&cx, Some(cx.attempt().to_string()), None);
-            let fails = cx.key().namespace() == Some(&namespace) && cx.attempt() < 4;
+            let fails = *cx.key() == key && cx.attempt() < 4;
             async move {
                 if fails {
                     Err("not yet".into())
@@ -190,7 +190,8 @@ async fn a_custom_kind_is_handled_like_a_built_in_one() {
         };
         let api: Api<DynamicObject> =
             Api::namespaced_with(env.client.clone(), &env.namespace, &resource);
-        let widget = DynamicObject::new("lever", &resource).data(json!({"spec": {"size": 1}}));
+        let mut widget = DynamicObject::new("lever", &resource).data(json!({"spec": {"size": 1}}));
+        widget.metadata.labels = Some([(LABEL.to_owned(), String::new())].into());
         api.create(&PostParams::default(), &widget).await?;
         let patch = Patch::Merge(json!({"spec": {"size": 2}}));
         api.patch("lever", &PatchParams::default(), &patch).await?;
@@ -248,19 +249,15 @@ async fn a_write_of_a_handler_meets_a_conflict_and_gets_through() {
     in_namespace("conflict", async |env| {
         let factory = env.factory().build();
         let api: Api<ConfigMap> = env.api();
-        let namespace = env.namespace.clone();
+        let key = ObjectKey::namespaced(&env.namespace, "a");
         let writes = Arc::new(AtomicUsize::new(0));
         let (writer, count) = (api.clone(), Arc::clone(&writes));
         factory.for_object::<ConfigMap>().register_handler(
             "mark",
             move |cx: Context<ConfigMap>| {
-                let (api, count, namespace) =
-                    (writer.clone(), Arc::clone(&count), namespace.clone());
+                let (api, count, key) = (writer.clone(), Arc::clone(&count), key.clone());
                 async move {
-                    let Some(object) = cx
-                        .object()?
-                        .filter(|_| cx.key().namespace() == Some(&namespace))
-                    else {
+                    let Some(object) = cx.object()?.filter(|_| *cx.key() == key) else {
                         return Ok(Outcome::done());
                     };
                     let mut object = ConfigMap::clone(&object);
