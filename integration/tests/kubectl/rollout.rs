@@ -57,10 +57,10 @@ async fn waits_end_when_the_condition_is_met() {
         let (met, patched) = tokio::join!(waits, kubectl.run(&patch));
         patched?;
         assert_eq!(met?, "pod/web condition met\n");
-        let phase = kubectl
-            .run("wait pod/web --for=jsonpath={.status.phase}=Pending")
+        let policy = kubectl
+            .run("wait pod/web --for=jsonpath={.spec.restartPolicy}=Always")
             .await?;
-        assert_eq!(phase, "pod/web condition met\n");
+        assert_eq!(policy, "pod/web condition met\n");
         Ok(())
     })
     .await;
