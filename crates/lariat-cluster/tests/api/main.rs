@@ -11,6 +11,8 @@ mod bindings;
 mod bodies;
 mod compression;
 mod customs;
+#[cfg(feature = "sqlite")]
+mod definition_paths;
 mod deletion;
 mod discovery;
 mod establishing;
