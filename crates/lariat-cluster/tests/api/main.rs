@@ -31,6 +31,7 @@ mod journal;
 mod kinds;
 mod metadata;
 mod namespaces;
+mod pages;
 #[cfg(feature = "sqlite")]
 mod persistence;
 #[cfg(feature = "sqlite")]
