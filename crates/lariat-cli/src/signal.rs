@@ -11,7 +11,7 @@ const INTERRUPTED: i32 = 130;
 pub(crate) async fn until_asked<T>(work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         biased;
-        // First, so that there is a handler before the work tells anybody that it goes on.
+        // First, so that there is a handler before the work says that it is ready.
         () = asked() => None,
         done = work => Some(done),
     }

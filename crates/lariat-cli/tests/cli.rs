@@ -21,9 +21,22 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("lariat-cli-{}", fastrand::u64(..)));
+        let name = format!("cli-{}", fastrand::u64(..));
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         fs::create_dir(&path).expect("the folder is new");
         Self(path)
+    }
+
+    /// Returns what is in it.
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).expect("the folder is there");
+        let name =
+            |entry: std::io::Result<fs::DirEntry>| entry.expect("it can be read").file_name();
+        let mut names: Vec<String> = entries
+            .map(|entry| name(entry).into_string().expect("text"))
+            .collect();
+        names.sort();
+        names
     }
 
     fn write(&self, name: &str, text: &str) -> PathBuf {
@@ -43,6 +56,8 @@ impl Drop for Folder {
 fn lariat(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lariat"));
     command.args(arguments).kill_on_drop(true);
+    // What the tests are called with is not for those they call.
+    command.env_remove("LARIAT_TOKEN");
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -71,9 +86,11 @@ struct Served {
 impl Served {
     async fn start(arguments: &[&str]) -> Self {
         let always = ["cluster", "--listen", "127.0.0.1:0"];
-        let mut child = lariat(&[&always, arguments].concat())
-            .spawn()
-            .expect("it runs");
+        Self::of(&mut lariat(&[&always, arguments].concat())).await
+    }
+
+    async fn of(command: &mut Command) -> Self {
+        let mut child = command.spawn().expect("it runs");
         let stdout = child.stdout.take().expect("it is piped");
         let mut line = String::new();
         let read = timeout(PATIENCE, BufReader::new(stdout).read_line(&mut line)).await;
@@ -92,8 +109,13 @@ impl Served {
 
     /// Asks for a path over a connection of its own.
     async fn get(&self, path: &str) -> String {
+        self.get_as(path, "").await
+    }
+
+    /// Asks with headers, each with the end of its line.
+    async fn get_as(&self, path: &str, headers: &str) -> String {
         let mut answer = String::new();
-        let mut stream = self.ask(path).await;
+        let mut stream = self.ask_as(path, headers).await;
         let read = timeout(PATIENCE, stream.read_to_string(&mut answer)).await;
         read.expect("it ends").expect("it answers");
         answer
@@ -111,10 +133,14 @@ impl Served {
     }
 
     async fn ask(&self, path: &str) -> TcpStream {
+        self.ask_as(path, "").await
+    }
+
+    async fn ask_as(&self, path: &str, headers: &str) -> TcpStream {
         let address = self.url.strip_prefix("http://").expect("it is HTTP");
         let mut stream = TcpStream::connect(address).await.expect("it listens");
         let request =
-            format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+            format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{headers}Connection: close\r\n\r\n");
         let sent = stream.write_all(request.as_bytes()).await;
         sent.expect("it reads");
         stream
@@ -156,8 +182,11 @@ async fn a_cluster_serves_until_it_is_asked_to_end() {
         assert!(kubeconfig.contains(&served.url), "{kubeconfig}");
         let mode = fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "it is for its owner alone");
-        let names = fs::read_dir(&folder.0).unwrap().count();
-        assert_eq!(names, 1, "no draft is left");
+        assert_eq!(
+            folder.names(),
+            ["kubeconfig"],
+            "no draft and no lock is left"
+        );
         served.signal(signal).await;
         let (code, stderr) = served.ended().await;
         assert_eq!(code, Some(0), "{stderr}");
@@ -167,8 +196,113 @@ async fn a_cluster_serves_until_it_is_asked_to_end() {
             )),
             "{stderr}"
         );
-        assert!(Path::new(path).exists(), "the kubeconfig stays");
+        let kubeconfig = fs::read_to_string(path).unwrap();
+        assert!(
+            !kubeconfig.contains("lariat"),
+            "its entries end with it: {kubeconfig}"
+        );
+        assert_eq!(folder.names(), ["kubeconfig"]);
     }
+}
+
+const PRODUCTION: &str = "\
+apiVersion: v1
+kind: Config
+current-context: production # mind the gap
+clusters:
+- name: production
+  cluster: {server: \"https://production.example.com\"}
+contexts:
+- name: production
+  context: {cluster: production, user: admin, namespace: shop}
+users:
+- name: admin
+  user:
+    token: \"0123\"
+    exec: {apiVersion: client.authentication.k8s.io/v1, command: login, args: [\"yes\", \"1e3\", \"a: b\"]}
+";
+
+#[tokio::test]
+async fn the_entries_of_others_stay_in_a_kubeconfig() {
+    let folder = Folder::new();
+    let file = folder.write("config", PRODUCTION);
+    let link = folder.0.join("link");
+    std::os::unix::fs::symlink("config", &link).unwrap();
+    let served = Served::start(&["--kubeconfig", link.to_str().unwrap()]).await;
+    let merged = fs::read_to_string(&file).unwrap();
+    for kept in [
+        "current-context: lariat",
+        "server: \"https://production.example.com\"",
+        "namespace: shop",
+        "token: \"0123\"",
+        "- \"yes\"",
+        "- \"1e3\"",
+        "- \"a: b\"",
+        &served.url,
+    ] {
+        assert!(merged.contains(kept), "no {kept} in {merged}");
+    }
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    let mode = fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    served.signal("TERM").await;
+    let (code, stderr) = served.ended().await;
+    assert_eq!(code, Some(0), "{stderr}");
+    let left = fs::read_to_string(&file).unwrap();
+    assert!(!left.contains("lariat") && left.contains("0123"), "{left}");
+    // The user chooses what to use next: nothing reaches production by itself.
+    assert!(left.contains("current-context: \"\""), "{left}");
+    assert_eq!(folder.names(), ["config", "link"]);
+}
+
+#[tokio::test]
+async fn a_file_that_is_no_kubeconfig_of_ours_is_left_as_it_is() {
+    let folder = Folder::new();
+    let foreign = "clusters:\n- name: lariat\n  cluster: {server: \"https://mine\"}\n";
+    for (content, expected) in [
+        (
+            "token: hunter2\nclusters: [oops\n",
+            "cannot be read as YAML, see line ",
+        ),
+        (
+            "Dear diary: hunter2: hunter2",
+            "cannot be read as YAML, see line 1; it stays as it is",
+        ),
+        ("- hunter2", "is no kubeconfig; it stays as it is"),
+        (
+            "clusters: hunter2",
+            "has clusters that are no list; it stays as it is",
+        ),
+        (
+            foreign,
+            "has an entry lariat among its clusters that is not of this program",
+        ),
+    ] {
+        let file = folder.write("config", content);
+        let path = file.to_str().unwrap();
+        let (code, stdout, stderr) =
+            run(&["cluster", "--listen", "127.0.0.1:0", "--kubeconfig", path]).await;
+        assert_eq!((code, &*stdout), (Some(1), ""), "{stderr}");
+        let begin = format!("error: the kubeconfig {path} {expected}");
+        assert!(stderr.starts_with(&begin), "{stderr}");
+        assert!(!stderr.contains("hunter2"), "{stderr}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), content);
+        assert_eq!(folder.names(), ["config"]);
+    }
+}
+
+#[tokio::test]
+async fn a_later_cluster_keeps_its_place_in_a_kubeconfig() {
+    let folder = Folder::new();
+    let path = folder.0.join("config");
+    let options = ["--kubeconfig", path.to_str().unwrap()];
+    let first = Served::start(&options).await;
+    let second = Served::start(&options).await;
+    first.signal("TERM").await;
+    assert_eq!(first.ended().await.0, Some(0));
+    let kubeconfig = fs::read_to_string(&path).unwrap();
+    assert!(kubeconfig.contains(&second.url), "{kubeconfig}");
+    assert_eq!(kubeconfig.matches("server:").count(), 1, "{kubeconfig}");
 }
 
 #[tokio::test]
@@ -189,7 +323,7 @@ async fn seeds_are_created_in_an_order_that_works() {
         apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n---\n\
         apiVersion: v1\nkind: ConfigMap\nmetadata: {name: free}\ndata: {a: '1'}\n";
     folder.write("a.yaml", objects);
-    folder.write("notes.txt", "this is read by nobody: [");
+    folder.write("notes.txt", "this is not read: [");
     let definition = r#"{"apiVersion": "v1", "kind": "List", "items": [{
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": {"name": "widgets.demo.dev"},
@@ -329,7 +463,79 @@ async fn without_the_token_nobody_gets_in() {
         Served::start(&["--token", "sesame", "--kubeconfig", path.to_str().unwrap()]).await;
     assert!(served.get("/api/v1/pods").await.starts_with("HTTP/1.1 403"));
     let kubeconfig = fs::read_to_string(&path).unwrap();
-    assert!(kubeconfig.contains("\"sesame\""), "{kubeconfig}");
+    assert!(kubeconfig.contains("token: sesame"), "{kubeconfig}");
+}
+
+#[tokio::test]
+async fn a_token_need_not_be_in_the_list_of_processes() {
+    let folder = Folder::new();
+    let file = folder.write("token", "sesame\n");
+    let in_file = Served::start(&["--token-file", file.to_str().unwrap()]).await;
+    assert!(
+        in_file
+            .get("/api/v1/pods")
+            .await
+            .starts_with("HTTP/1.1 403")
+    );
+    let mut command = lariat(&["cluster", "--listen", "127.0.0.1:0"]);
+    let in_environment = Served::of(command.env("LARIAT_TOKEN", "sesame")).await;
+    for served in [in_file, in_environment] {
+        assert!(served.get("/api/v1/pods").await.starts_with("HTTP/1.1 403"));
+        let known = served
+            .get_as("/api/v1/pods", "Authorization: Bearer sesame\r\n")
+            .await;
+        assert!(known.starts_with("HTTP/1.1 200"), "{known}");
+    }
+    let bad = folder.write("bad", "open sesame");
+    let (code, _, stderr) = run(&["cluster", "--token-file", bad.to_str().unwrap()]).await;
+    let expected = "error: the token has characters that no header can carry\n";
+    assert_eq!((code, &*stderr), (Some(1), expected));
+}
+
+/// Lists the files of a folder and of those below it.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("it can be read") {
+        let path = entry.expect("it can be read").path();
+        if path.is_dir() {
+            files(&path, found);
+        } else {
+            found.push(path);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_project_says_nothing_of_the_machine_it_was_made_on() {
+    let folder = Folder::new();
+    let checkout = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../..")
+        .canonicalize()
+        .unwrap();
+    for (name, options) in [
+        ("shop-operator", &[][..]),
+        ("fox", &["--lariat", checkout.to_str().unwrap()]),
+        ("bird", &["--lariat", "https://example.com/lariat.git#v1"]),
+    ] {
+        let project = folder.0.join(name);
+        let arguments = ["new", name, "--path", project.to_str().unwrap()];
+        let (code, _, stderr) = run(&[&arguments[..], options].concat()).await;
+        assert_eq!(code, Some(0), "{stderr}");
+        let mut written = Vec::new();
+        files(&project, &mut written);
+        assert!(written.len() > 10, "{written:?}");
+        for file in written {
+            let text = fs::read_to_string(&file).unwrap();
+            for absolute in [&checkout, &folder.0.canonicalize().unwrap()] {
+                let absolute = absolute.to_str().unwrap();
+                // The way from the project may well end with it.
+                let text = text.replace(&format!("..{absolute}"), "");
+                assert!(!text.contains(absolute), "{}: {text}", file.display());
+            }
+        }
+    }
+    let taken = run(&["new", "shop", "--kind", "Pod", "--path", "nowhere"]).await;
+    let expected = "error: --kind \"Pod\" is a kind of Kubernetes itself; choose another\n";
+    assert_eq!(taken, (Some(2), String::new(), expected.to_owned()));
 }
 
 #[tokio::test]

@@ -83,7 +83,9 @@ impl ClusterBuilder {
     /// Serves HTTP on an address.
     ///
     /// Whoever reaches the address may do everything, unless the cluster
-    /// [requires authentication](Self::require_authentication).
+    /// [requires authentication](Self::require_authentication). Web pages in a browser on the same machine are kept
+    /// out: without authentication, requests with an `Origin` header are answered 403, and on a loopback address so are
+    /// those whose `Host` is neither an IP address nor `localhost`.
     pub fn listen_on(self, address: SocketAddr) -> Self {
         Self {
             address: Some(address),
@@ -94,8 +96,10 @@ impl ClusterBuilder {
     /// Serves HTTPS with a certificate chain and its private key, both in PEM.
     ///
     /// It has an effect on a cluster that [listens](Self::listen). The
-    /// [kubeconfig](Cluster::kubeconfig) names the chain as the authority to trust: a self-signed
-    /// certificate for `127.0.0.1` is all it takes. TLS is 1.3.
+    /// [kubeconfig](Cluster::kubeconfig) names the chain as the authority to trust, so a self-signed
+    /// certificate for `127.0.0.1` will do, if it is no authority itself (`basicConstraints=CA:FALSE`): clients that use
+    /// rustls refuse a server with the certificate of an authority, and `openssl req -x509` makes
+    /// one without `-addext basicConstraints=CA:FALSE`. [`tls_generated`](Self::tls_generated) needs no files. TLS is 1.3.
     #[cfg(feature = "tls")]
     pub fn tls(self, certificate_pem: impl Into<String>, key_pem: impl Into<String>) -> Self {
         Self {
@@ -303,11 +307,14 @@ impl ClusterBuilder {
             .map(|seed| if begins_empty { seed } else { seed ^ revision });
         let mut tokens = self.tokens.0;
         if tokens.is_empty() && self.mode != Mode::Open {
-            tokens.push((Names::new(self.seed).secret(), User::admin()));
+            tokens.push((Names::new(self.seed).secret()?, User::admin()));
         }
         let identity = tokens.first().map(|(token, _)| token.clone());
         let access = Access {
             mode: self.mode,
+            is_local: self
+                .address
+                .is_some_and(|address| address.ip().is_loopback()),
             tokens: Tokens::new(tokens.into_iter().collect()),
         };
         let server = Arc::new(Server::new(store, seed, self.admin, self.control, access));

@@ -1,15 +1,19 @@
 //! Names: what is valid, and what the server makes up.
 
+use std::io;
+
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use parking_lot::Mutex;
 
 use crate::kinds::NameRule;
 
-/// Random uids and name suffixes.
+/// Random uids, name suffixes and secrets.
 #[derive(Debug)]
 pub(crate) struct Names {
     random: Mutex<fastrand::Rng>,
+    /// Secrets come from the seed too.
+    is_repeatable: bool,
 }
 
 /// The characters of a generated suffix: no vowels, nothing that looks like something else.
@@ -22,6 +26,7 @@ impl Names {
         let random = seed.map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         Self {
             random: Mutex::new(random),
+            is_repeatable: seed.is_some(),
         }
     }
 
@@ -37,10 +42,21 @@ impl Names {
     }
 
     /// Makes 256 random bits, in characters that fit a header.
-    pub(crate) fn secret(&self) -> String {
+    ///
+    /// The bits are the operating system's, so that no uid or name, which come of a generator that can be computed
+    /// back, helps to guess them; with a seed they are repeatable instead.
+    ///
+    /// # Errors
+    ///
+    /// The operating system has none.
+    pub(crate) fn secret(&self) -> io::Result<String> {
         let mut bits = [0; 32];
-        self.random.lock().fill(&mut bits);
-        BASE64.encode(bits)
+        if self.is_repeatable {
+            self.random.lock().fill(&mut bits);
+        } else {
+            getrandom::fill(&mut bits)?;
+        }
+        Ok(BASE64.encode(bits))
     }
 
     /// Returns a random number between 0 and 1.
@@ -127,6 +143,19 @@ mod tests {
         assert_eq!(uid.len(), 36);
         assert_eq!(&uid[14..15], "4");
         assert!("89ab".contains(&uid[19..20]), "{uid}");
+    }
+
+    #[test]
+    fn secrets_are_repeatable_only_with_a_seed() {
+        let [one, other] = [Names::new(Some(1)), Names::new(Some(1))];
+        assert_eq!(one.secret().unwrap(), other.secret().unwrap());
+        assert_eq!(one.uid(), other.uid());
+        // A secret is nothing that the generator of the uids would have made, and leaves that as it was.
+        let mut names = Names::new(Some(1));
+        names.is_repeatable = false;
+        let secret = names.secret().unwrap();
+        assert_ne!(secret, Names::new(Some(1)).secret().unwrap());
+        assert_eq!(names.uid(), Names::new(Some(1)).uid());
     }
 
     #[test]

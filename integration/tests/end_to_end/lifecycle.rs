@@ -117,9 +117,8 @@ async fn an_unreachable_server_fails_the_start_by_kind_and_reason() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_kubeconfig_that_cannot_be_used_is_named_and_not_shown() {
-    let directory = std::env::temp_dir().join(format!("lariat-{}", fastrand::u64(..)));
-    std::fs::create_dir(&directory).expect("the directory is new");
-    let path = directory.join("kubeconfig");
+    let name = format!("kubeconfig-{}", fastrand::u64(..));
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     for (content, reason) in [
         (
             "clusters: [oops\ntoken: hunter2\n",
@@ -152,7 +151,7 @@ async fn a_kubeconfig_that_cannot_be_used_is_named_and_not_shown() {
         text.contains("\"notaurl\" of the configuration is no URL"),
         "{text}"
     );
-    std::fs::remove_dir_all(&directory).expect("the directory is ours");
+    std::fs::remove_file(&path).expect("the file is ours");
     let list = format!("{}:{}", path.display(), path.display());
     let error = lariat::from_kubeconfig(list).await.err();
     let text = describe(&error.expect("they are gone"));

@@ -1,6 +1,6 @@
 //! Stories on a cluster on which pods take their time, as on one that is no embedded one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
@@ -25,7 +25,7 @@ impl Slow {
         let builder = Cluster::builder().simulate_workloads(pods).listen();
         let cluster = builder.start().await.expect("it listens");
         let name = format!("lariat-slow-{}", fastrand::u64(..));
-        let kubeconfig = std::env::temp_dir().join(name);
+        let kubeconfig = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let content = cluster.kubeconfig().expect("it listens");
         std::fs::write(&kubeconfig, content).expect("it can be written");
         Self {

@@ -57,6 +57,33 @@ async fn cargo(folder: &Path, arguments: &[&str]) -> (bool, String) {
     (output.status.success(), printed)
 }
 
+/// Returns the path that a project names in its manifest, as cargo reads it.
+async fn dependency(project: &Path) -> PathBuf {
+    let (ok, text) = cargo(project, &["metadata", "--no-deps", "--format-version", "1"]).await;
+    assert!(ok, "{text}");
+    let metadata = text.lines().find(|line| line.starts_with('{'));
+    let metadata: serde_json::Value = serde_json::from_str(metadata.expect("JSON")).expect("JSON");
+    let dependencies = metadata["packages"][0]["dependencies"].as_array();
+    let lariat = dependencies.into_iter().flatten().find(|each| each["name"] == "lariat");
+    PathBuf::from(lariat.expect("it depends on Lariat")["path"].as_str().expect("a path"))
+}
+
+#[tokio::test]
+async fn a_project_names_its_checkout_whatever_that_is_called() {
+    let folder = Folder::new();
+    let checkout = folder.0.join(r#"my "lariat" $x #1"#);
+    let package = checkout.join("crates/lariat");
+    fs::create_dir_all(&package).expect("the folder is new");
+    fs::write(package.join("Cargo.toml"), "").expect("it can be written");
+    let project = folder.0.join("work/shop");
+    let (project_path, checkout) = (project.to_str().expect("a path"), checkout.to_str().expect("a path"));
+    let (ok, text) = lariat(&["new", "shop", "--path", project_path, "--lariat", checkout]).await;
+    assert!(ok, "{text}");
+    let named = dependency(&project).await;
+    let named = named.canonicalize().expect("there is something");
+    assert_eq!(named, package.canonicalize().expect("it was made"));
+}
+
 async fn lariat(arguments: &[&str]) -> (bool, String) {
     let run = ["run", "--quiet", "--package", "lariat-cli", "--"];
     cargo(Path::new(ROOT), &[&run[..], arguments].concat()).await
@@ -81,6 +108,8 @@ async fn new_projects_compile_and_their_tests_pass() {
         let (ok, text) = lariat(&[&["new"], arguments, &["--path", path]].concat()).await;
         assert!(ok, "{text}");
         assert!(text.contains("cargo test "), "{text}");
+        let manifest = fs::read_to_string(project.join("Cargo.toml")).expect("it was written");
+        assert!(manifest.contains(r#"lariat = { path = "../"#), "{manifest}");
         // The same versions, so that nothing has to be built twice.
         let lock = fs::copy(
             Path::new(ROOT).join("Cargo.lock"),

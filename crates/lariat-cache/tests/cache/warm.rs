@@ -1,6 +1,6 @@
 //! Restarts that go on where the last run ended.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -15,7 +15,8 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("lariat-{name}-{}", std::process::id()));
+        let name = format!("{name}-{}", std::process::id());
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::create_dir_all(&path).expect("the folder can be written");
         Self(path)
     }

@@ -3,6 +3,8 @@
 mod names;
 mod permissions;
 mod project;
+mod source;
+mod taken;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +14,7 @@ use anyhow::{Context, Result, bail};
 
 pub(crate) use names::{Group, Kind, Name};
 use project::{PERMISSIONS, Project};
+pub(crate) use source::Source;
 
 /// The options of `lariat new`.
 #[derive(Debug, PartialEq)]
@@ -21,26 +24,26 @@ pub(crate) struct Options {
     pub(crate) group: Group,
     /// The folder to make; the name's, where the program is called, without it.
     pub(crate) path: Option<PathBuf>,
-    /// The checkout of Lariat the project is to use; the one this program was built from, without it.
-    pub(crate) lariat: Option<PathBuf>,
+    /// Where the project takes Lariat from; the checkout this program was built from, without it.
+    pub(crate) lariat: Option<Source>,
 }
-
-/// The checkout this program was built from.
-const BUILT_FROM: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 /// Writes the project, and says what to do with it.
 pub(crate) fn run(options: &Options) -> Result<String> {
     let given = options.path.clone();
     let folder = given.unwrap_or_else(|| PathBuf::from(options.name.as_str()));
-    let project = Project::new(options, &checkout(options.lariat.as_deref())?);
+    let source = options.lariat.clone();
+    let source = source.map_or_else(Source::default, Ok)?;
+    source.check()?;
     let permissions = permissions::manifests(options)?;
     make(&folder)?;
+    let project = Project::new(options, &source.seen_from(&folder)?);
     write(&folder.join(PERMISSIONS), &permissions)?;
     for (path, text) in project.files() {
         write(&folder.join(path), &text)?;
     }
     format(&folder);
-    Ok(project.farewell(&folder))
+    Ok(project.next_steps(&folder))
 }
 
 /// Breaks lines as long as the names make them; without rustfmt they stay as they are.
@@ -59,7 +62,7 @@ fn format(folder: &Path) {
     let _ = rustfmt.stdout(Stdio::null()).stderr(Stdio::null()).status();
 }
 
-/// Makes a folder; what is in one that exists is nobody's to overwrite.
+/// Makes a folder; one that is there has to be empty.
 fn make(folder: &Path) -> Result<()> {
     let entries = fs::read_dir(folder).map(Iterator::count);
     match entries {
@@ -77,21 +80,4 @@ fn write(path: &Path, text: &str) -> Result<()> {
     let parent = path.parent().unwrap_or(Path::new(""));
     let written = fs::create_dir_all(parent).and_then(|()| fs::write(path, text));
     written.with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// Returns the folder of a checkout of Lariat.
-fn checkout(given: Option<&Path>) -> Result<PathBuf> {
-    let folder = given.unwrap_or(Path::new(BUILT_FROM));
-    let folder = folder.canonicalize().ok();
-    let is_one = |folder: &PathBuf| folder.join("crates/lariat/Cargo.toml").is_file();
-    match (folder.filter(is_one), given) {
-        (Some(folder), _) => Ok(folder),
-        (None, Some(given)) => bail!(
-            "--lariat {} is no checkout of Lariat: it has no crates/lariat",
-            given.display()
-        ),
-        (None, None) => bail!(
-            "the checkout this program was built from is gone; name another with --lariat PATH"
-        ),
-    }
 }

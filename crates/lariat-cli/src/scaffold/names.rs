@@ -1,5 +1,7 @@
 //! The names of a new operator: what they may be, and what follows from them.
 
+use super::taken;
+
 /// Makes a type of a checked text.
 macro_rules! text {
     ($(#[$doc:meta])* $name:ident) => {
@@ -20,7 +22,7 @@ text! {
     Name
 }
 text! {
-    /// The kind it looks after.
+    /// The kind it manages.
     Kind
 }
 text! {
@@ -32,164 +34,6 @@ text! {
 const LONGEST_NAME: usize = 52;
 const LONGEST_KIND: usize = 63;
 const LONGEST_GROUP: usize = 253;
-
-/// Packages the project itself uses, and words that Rust or YAML takes for something else.
-const TAKEN_NAMES: &[&str] = &[
-    "anyhow",
-    "async",
-    "await",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "core",
-    "crate",
-    "dyn",
-    "else",
-    "enum",
-    "extern",
-    "false",
-    "fn",
-    "for",
-    "gen",
-    "if",
-    "impl",
-    "in",
-    "k8s-openapi",
-    "kube",
-    "lariat",
-    "let",
-    "loop",
-    "match",
-    "mod",
-    "move",
-    "mut",
-    "n",
-    "no",
-    "null",
-    "off",
-    "on",
-    "operator",
-    "proc-macro",
-    "pub",
-    "ref",
-    "return",
-    "schemars",
-    "self",
-    "serde",
-    "serde-json",
-    "static",
-    "std",
-    "struct",
-    "super",
-    "test",
-    "tokio",
-    "tracing",
-    "tracing-subscriber",
-    "trait",
-    "true",
-    "try",
-    "type",
-    "unsafe",
-    "use",
-    "where",
-    "while",
-    "y",
-    "yes",
-    "yield",
-    "abstract",
-    "become",
-    "box",
-    "do",
-    "final",
-    "macro",
-    "override",
-    "priv",
-    "typeof",
-    "unsized",
-    "virtual",
-];
-
-/// Types the project itself uses, and words that YAML takes for something else.
-const TAKEN_KINDS: &[&str] = &[
-    "Api",
-    "Arc",
-    "AsyncBufReadExt",
-    "AsyncReadExt",
-    "AsyncWriteExt",
-    "Box",
-    "BufReader",
-    "Cache",
-    "CachedApi",
-    "Cause",
-    "Client",
-    "Cluster",
-    "Condition",
-    "Context",
-    "ControllerOptions",
-    "CustomResource",
-    "CustomResourceExt",
-    "Deployment",
-    "Deserialize",
-    "Desired",
-    "Duration",
-    "DynamicObject",
-    "Enqueue",
-    "Err",
-    "Error",
-    "Event",
-    "False",
-    "Gvk",
-    "Handler",
-    "HandlerError",
-    "HandlerOptions",
-    "HandlerResult",
-    "Infallible",
-    "IpAddr",
-    "Ipv4Addr",
-    "Ipv6Addr",
-    "IsTerminal",
-    "JoinSet",
-    "JsonSchema",
-    "KindStatus",
-    "Metadata",
-    "N",
-    "No",
-    "None",
-    "Null",
-    "ObjectKey",
-    "Off",
-    "Ok",
-    "On",
-    "Operator",
-    "Option",
-    "Outcome",
-    "Patch",
-    "PatchParams",
-    "Phase",
-    "PostParams",
-    "Predicate",
-    "Priority",
-    "Reconcile",
-    "Registration",
-    "Relation",
-    "Result",
-    "Rule",
-    "Self",
-    "Serialize",
-    "SharedController",
-    "SharedControllerFactory",
-    "SocketAddr",
-    "Some",
-    "String",
-    "TcpListener",
-    "TcpStream",
-    "True",
-    "Vec",
-    "Workloads",
-    "Y",
-    "Yes",
-];
 
 impl Name {
     pub(crate) fn new(text: &str) -> Result<Self, String> {
@@ -209,10 +53,16 @@ impl Name {
                  at most {LONGEST_NAME}, such as shop-operator"
             ));
         }
-        if TAKEN_NAMES.contains(&text) {
-            return Err(format!(
-                "{text:?} is the name of a package the operator uses; choose another"
-            ));
+        for (taken, what) in [
+            (taken::KEYWORDS, "a word of Rust or YAML"),
+            (taken::LIBRARIES, "a library that comes with Rust"),
+            (taken::FOLDERS, "reserved by cargo or Windows"),
+            (taken::MODULES, "a module of the project"),
+            (taken::PACKAGES, "a package the operator uses"),
+        ] {
+            if taken.contains(&text) {
+                return Err(format!("{text:?} is {what}; choose another name"));
+            }
         }
         Ok(Self(text.to_owned()))
     }
@@ -222,16 +72,17 @@ impl Name {
         self.0.replace('-', "_")
     }
 
-    /// Returns the kind an operator of this name looks after: `Shop` for `shop-operator`.
+    /// Returns the kind an operator of this name manages: `Shop` for `shop-operator`.
     pub(crate) fn kind(&self) -> Kind {
         let stem = ["-operator", "-controller"]
             .iter()
             .find_map(|suffix| self.0.strip_suffix(suffix));
         let words = stem.unwrap_or(&self.0).split('-');
         let kind: String = words.map(capitalised).collect();
-        match TAKEN_KINDS.contains(&kind.as_str()) {
-            true => Kind(format!("My{kind}")),
-            false => Kind(kind),
+        if taken::TYPES.contains(&&*kind) || taken::BUILT_IN.contains(&&*kind) {
+            Kind(format!("My{kind}"))
+        } else {
+            Kind(kind)
         }
     }
 }
@@ -248,7 +99,12 @@ impl Kind {
                 "--kind {text:?} is no kind: letters and digits, a capital first, such as Shop"
             ));
         }
-        if TAKEN_KINDS.contains(&text) {
+        if taken::BUILT_IN.contains(&text) {
+            return Err(format!(
+                "--kind {text:?} is a kind of Kubernetes itself; choose another"
+            ));
+        }
+        if taken::TYPES.contains(&text) {
             return Err(format!(
                 "--kind {text:?} is taken by something the operator uses; choose another"
             ));
@@ -329,10 +185,73 @@ mod tests {
             ("gateway", "Gateway", "gateways"),
             ("batch", "Batch", "batches"),
             ("event-operator", "MyEvent", "myevents"),
+            ("pod-operator", "MyPod", "mypods"),
         ] {
             let of = Name::new(name).unwrap().kind();
             assert_eq!((of.as_str(), &*of.plural()), (kind, plural), "{name}");
             assert_eq!(Kind::new(kind), Ok(of), "{kind}");
+        }
+    }
+
+    #[tokio::test]
+    async fn no_kind_of_a_cluster_is_taken_again() {
+        let cluster = lariat_cluster::Cluster::builder().start().await.unwrap();
+        let client = cluster.client();
+        let mut kinds = Vec::new();
+        for group in client.list_api_groups().await.unwrap().groups {
+            for version in group.versions {
+                let served = client
+                    .list_api_group_resources(&version.group_version)
+                    .await;
+                kinds.extend(served.unwrap().resources);
+            }
+        }
+        for version in client.list_core_api_versions().await.unwrap().versions {
+            kinds.extend(
+                client
+                    .list_core_api_resources(&version)
+                    .await
+                    .unwrap()
+                    .resources,
+            );
+        }
+        assert!(kinds.len() > 50, "{}", kinds.len());
+        // Subresources have kinds of their own, which are not stored.
+        for kind in kinds.iter().filter(|kind| !kind.name.contains('/')) {
+            assert!(Kind::new(&kind.kind).is_err(), "{}", kind.kind);
+        }
+    }
+
+    #[test]
+    fn no_package_of_the_workspace_is_taken_again() {
+        let crates = std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/..")).unwrap();
+        for each in crates {
+            let name = each.unwrap().file_name().into_string().unwrap();
+            // A project depends on neither of these.
+            let is_free = matches!(&*name, "lariat-bench" | "lariat-cli");
+            assert_eq!(Name::new(&name).is_ok(), is_free, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_would_not_build_is_refused() {
+        for name in [
+            "lariat-operator",
+            "health",
+            "build",
+            "deps",
+            "examples",
+            "incremental",
+            "std",
+            "alloc",
+            "test",
+            "async",
+            "gen",
+            "con",
+            "yes",
+        ] {
+            let error = Name::new(name).unwrap_err();
+            assert!(error.contains("choose another name"), "{error}");
         }
     }
 
@@ -353,7 +272,16 @@ mod tests {
             assert!(error.contains(&format!("{name:?}")), "{error}");
         }
         assert!(Name::new(&"a".repeat(LONGEST_NAME + 1)).is_err());
-        for kind in ["", "shop", "Big-Shop", "Größe", "Deployment"] {
+        for kind in [
+            "",
+            "shop",
+            "Big-Shop",
+            "Größe",
+            "Deployment",
+            "Pod",
+            "PodList",
+            "Vec",
+        ] {
             assert!(Kind::new(kind).unwrap_err().contains("--kind"), "{kind}");
         }
         for group in [

@@ -17,7 +17,7 @@ pub(super) fn manifests(options: &Options) -> Result<String> {
         .build();
     let runtime = runtime.context("the runtime does not start")?;
     runtime.block_on(async {
-        // Nothing is sent: where the kinds are served is told.
+        // Nothing is sent: the kinds come with where they are served.
         let nowhere = Config::new("http://localhost".parse()?);
         let operator = operator(Client::try_from(nowhere)?, options)?;
         let name = options.name.as_str();

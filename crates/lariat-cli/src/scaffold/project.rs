@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use super::Options;
+use super::source::Place;
+use crate::quote::shell;
 
 /// Each file of a project, and its template.
 macro_rules! templates {
@@ -41,7 +43,9 @@ pub(super) struct Project {
 }
 
 impl Project {
-    pub(super) fn new(options: &Options, lariat: &Path) -> Self {
+    pub(super) fn new(options: &Options, lariat: &Place) -> Self {
+        let (before, command) = lariat.command();
+        let before = before.map(|line| format!("{line}\n"));
         let Options {
             name, kind, group, ..
         } = options;
@@ -53,7 +57,12 @@ impl Project {
                 ("{{singular}}", kind.singular()),
                 ("{{plural}}", kind.plural()),
                 ("{{group}}", group.as_str().to_owned()),
-                ("{{lariat}}", lariat.display().to_string()),
+                ("{{dependency}}", lariat.dependency()),
+                ("{{install}}", before.unwrap_or_default()),
+                ("{{lariat}}", command),
+                ("{{build_context}}", lariat.build_context()),
+                ("{{copy_lariat}}", lariat.copy()),
+                ("{{build_folder}}", lariat.folder()),
             ],
         }
     }
@@ -73,18 +82,26 @@ impl Project {
     }
 
     /// Says what to do with the project.
-    pub(super) fn farewell(&self, folder: &Path) -> String {
-        let folder = folder.display();
-        self.fill(&format!(
-            "{folder} is an operator for {{{{kind}}}} ({{{{group}}}}/v1alpha1)\n\n  \
-             cd {folder}\n  \
-             cargo test          # on a cluster of its own, in memory\n  \
-             cargo run           # on the cluster of your kubeconfig\n\n\
-             Without a cluster, this is one, until Ctrl-C; the second line is for the other shells:\n\n  \
-             cargo run --manifest-path {{{{lariat}}}}/Cargo.toml -p lariat-cli -- cluster --simulate-workloads \
-             --kubeconfig kubeconfig\n  \
-             export KUBECONFIG=$PWD/kubeconfig\n"
-        ))
+    pub(super) fn next_steps(&self, folder: &Path) -> String {
+        let (named, quoted) = (folder.display(), shell(folder));
+        let commands = |text: &str| {
+            let lines = text.lines().map(|line| format!("  {line}\n"));
+            lines.collect::<String>()
+        };
+        let first = commands(&format!(
+            "cd {quoted}\n\
+             cargo test          # on a cluster of its own, in memory\n\
+             cargo run           # on the cluster of your kubeconfig"
+        ));
+        let cluster = commands(&self.fill(
+            "{{install}}{{lariat}} cluster --simulate-workloads --kubeconfig kubeconfig\n\
+             export KUBECONFIG=$PWD/kubeconfig",
+        ));
+        let about = self.fill("is an operator for {{kind}} ({{group}}/v1alpha1)");
+        format!(
+            "{named} {about}\n\n{first}\n\
+             Without a cluster, this is one, until Ctrl-C; the last line is for the other shells:\n\n{cluster}"
+        )
     }
 }
 
@@ -119,19 +136,23 @@ mod tests {
             path: None,
             lariat: None,
         };
-        let project = Project::new(&options, Path::new("/lariat"));
+        let place = Place::Path("../lariat".to_owned());
+        let project = Project::new(&options, &place);
         for (path, text) in project.files() {
             assert!(!text.contains("{{"), "{path}: {text}");
             assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{path}");
         }
         assert_eq!(project.files().count(), TEMPLATES.len() + 2);
-        let farewell = project.farewell(Path::new("here"));
-        assert!(farewell.starts_with("here is an operator for Shop (demo.dev/v1alpha1)\n"));
+        let next_steps = project.next_steps(Path::new("here"));
+        assert!(next_steps.starts_with("here is an operator for Shop (demo.dev/v1alpha1)\n"));
+        let manifest = project.files().find(|(path, _)| *path == "Cargo.toml");
+        let dependency = "\nlariat = { path = \"../lariat/crates/lariat\" }\n";
+        assert!(manifest.unwrap().1.contains(dependency));
         // Both say how to have a cluster, which writes what is ignored.
         let readme = project.files().find(|(path, _)| *path == "README.md");
-        for text in [farewell, readme.unwrap().1] {
+        for text in [next_steps, readme.unwrap().1] {
             for line in [
-                "cargo run --manifest-path /lariat/Cargo.toml -p lariat-cli -- cluster --simulate-workloads --kubeconfig kubeconfig\n",
+                "cargo run --manifest-path ../lariat/Cargo.toml -p lariat-cli -- cluster --simulate-workloads --kubeconfig kubeconfig\n",
                 "export KUBECONFIG=$PWD/kubeconfig",
             ] {
                 assert!(text.contains(line), "{text}");

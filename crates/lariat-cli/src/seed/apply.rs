@@ -79,7 +79,7 @@ struct Applier<'a> {
     resources: HashMap<String, Vec<Served>>,
 }
 
-/// What discovery tells of a resource.
+/// What discovery says about a resource.
 #[derive(Debug, Clone, Deserialize)]
 struct Served {
     name: String,
@@ -156,7 +156,7 @@ impl Applier<'_> {
     }
 }
 
-/// Takes out of an error of kube what helps nobody.
+/// Removes what is of no use from an error of kube.
 fn readable(error: Error) -> anyhow::Error {
     match error {
         Error::Api(status) => anyhow!("{}", status.message),

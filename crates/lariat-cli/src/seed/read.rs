@@ -95,7 +95,7 @@ fn yaml(text: &str) -> Vec<Result<Value>> {
     let mut documents = vec![String::new()];
     for (number, line) in text.lines().enumerate() {
         if is_separator(line) {
-            // What stands before it is as many empty lines, so that errors tell the line of the file.
+            // What stands before it is as many empty lines, so that errors name the line of the file.
             documents.push("\n".repeat(number));
         }
         let line = line

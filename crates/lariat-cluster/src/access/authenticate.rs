@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::policy::{Decision, decide};
 use super::tokens::{AUDIENCE, look_up};
-use super::{Attributes, Mode, Subject, User};
+use super::{Attributes, Mode, Subject, User, pages};
 use crate::api::arrival::Arrival;
 use crate::api::route::Target;
 use crate::api::status::ApiError;
@@ -13,6 +13,7 @@ use crate::verbs::{Call, Verb};
 
 /// Returns who sends a request, if they may.
 pub(crate) fn admit(server: &Server, arrival: &Arrival) -> Result<User, ApiError> {
+    pages::refuse(server, arrival)?;
     let user = authenticate(server, arrival)?;
     let user = impersonated(server, arrival, user)?;
     check(server, &user, &Attributes::of(arrival))?;

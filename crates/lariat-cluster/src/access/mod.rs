@@ -7,6 +7,7 @@
 mod attributes;
 mod authenticate;
 mod bootstrap;
+mod pages;
 mod policy;
 mod rbac;
 mod tokens;
@@ -35,5 +36,7 @@ pub(crate) enum Mode {
 #[derive(Debug, Default)]
 pub(crate) struct Access {
     pub(crate) mode: Mode,
+    /// It listens on a loopback address.
+    pub(crate) is_local: bool,
     pub(crate) tokens: Tokens,
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::io;
 
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
@@ -100,7 +101,11 @@ pub(crate) fn look_up(server: &Server, token: &str) -> Option<Token> {
 /// Issues a token in the form of a JSON Web Token; its signature is a random number.
 ///
 /// The server knows its tokens, so nothing but itself has to be able to check them.
-pub(crate) fn issue(server: &Server, issue: Issue<'_>) -> String {
+///
+/// # Errors
+///
+/// The operating system has no random numbers.
+pub(crate) fn issue(server: &Server, issue: Issue<'_>) -> io::Result<String> {
     let now = server.clock.timestamp();
     let expires_at = now
         .checked_add(std::time::Duration::from_secs(issue.seconds))
@@ -118,12 +123,12 @@ pub(crate) fn issue(server: &Server, issue: Issue<'_>) -> String {
         "{}.{}.{}",
         encode(&header),
         encode(&claims(&account, now)),
-        server.names.secret()
+        server.names.secret()?
     );
     let mut issued = server.access.tokens.issued.lock();
     issued.retain(|_, account| account.expires_at > now);
     issued.insert(token.clone(), account);
-    token
+    Ok(token)
 }
 
 fn claims(account: &Account, now: Timestamp) -> Value {

@@ -2,9 +2,11 @@
 
 use http::Method;
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HeaderName, IF_NONE_MATCH, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, IF_NONE_MATCH,
+    USER_AGENT,
 };
 use http::request::Parts;
+use http::uri::Authority;
 
 use super::negotiate::{Form, accepts_gzip};
 use super::query::Query;
@@ -107,6 +109,17 @@ impl Arrival {
 
     pub(crate) fn header_text(&self, name: &'static str) -> &str {
         self.header(&HeaderName::from_static(name))
+    }
+
+    pub(crate) fn has_header(&self, name: &'static str) -> bool {
+        self.parts.headers.contains_key(name)
+    }
+
+    /// Iterates over the hosts the request is addressed to; `None` is one that cannot be read.
+    pub(crate) fn hosts(&self) -> impl Iterator<Item = Option<Authority>> {
+        let headers = self.parts.headers.get_all(HOST).into_iter();
+        let headers = headers.map(|value| Authority::try_from(value.as_bytes()).ok());
+        headers.chain(self.parts.uri.authority().cloned().map(Some))
     }
 
     /// Iterates over the values of a header that may come more than once.

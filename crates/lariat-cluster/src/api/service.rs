@@ -121,6 +121,7 @@ where
             method: arrival.method().clone(),
             path: path.clone(),
             query: arrival.query,
+            content_type,
             body: body::read(body).await?,
         };
         return admin::answer(&server, &asked).await;

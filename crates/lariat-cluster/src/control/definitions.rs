@@ -16,6 +16,9 @@ use crate::server::Server;
 use crate::store::{Ending, Object, Range, Stored, TableId, Write};
 use crate::verbs::{self, CLEANUP, Part, Replacement, finalizers, metadata_mut};
 
+/// Why a definition is not established that cannot be compiled.
+const UNSERVABLE: &str = "CannotBeServed";
+
 /// What the controller has done about each definition, by the definition's name.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
@@ -42,7 +45,8 @@ struct Look<'a> {
     resource: &'a Resource,
     stored: &'a Arc<Stored>,
     object: Object,
-    definition: Definition,
+    /// What it says, unless that cannot be read.
+    definition: Result<Definition, String>,
 }
 
 impl Definitions {
@@ -63,9 +67,7 @@ impl Definitions {
         let mut accepted = Accepted::of(&page.objects);
         for stored in &page.objects {
             let object = stored.object();
-            let Some(definition) = Definition::of(&object) else {
-                continue;
-            };
+            let definition = Definition::read(&object).map_err(|error| error.to_string());
             let look = Look {
                 server,
                 resource,
@@ -78,6 +80,10 @@ impl Definitions {
             if catch_unwind(step).is_err() {
                 let name = stored.key().name();
                 tracing::error!(name, "the look at a CustomResourceDefinition panicked");
+                // What is served already goes on being served as it was.
+                if !self.served.contains_key(name) {
+                    self.refuse(&look, "the server has a defect; its log says more");
+                }
             }
         }
     }
@@ -108,14 +114,26 @@ impl Definitions {
     fn step(&mut self, look: &Look<'_>, accepted: &mut Accepted) {
         if look.stored.is_deleting() {
             self.take_away(look);
-        } else {
-            self.bring_in(look, accepted);
+        } else if let Err(error) = self.bring_in(look, accepted) {
+            self.refuse(look, &error);
+        }
+    }
+
+    /// Says that a definition cannot be served, and serves it no longer.
+    ///
+    /// Definitions are checked when they are written, but a data file may have one from before a check.
+    fn refuse(&mut self, look: &Look<'_>, error: &str) {
+        self.retire(look.server, look.stored.key().name());
+        if !look.stored.is_deleting() {
+            let message = format!("the definition cannot be served: {error}");
+            look.write_condition("Established", "False", UNSERVABLE, &message);
         }
     }
 
     /// Accepts names, then installs, then serves, then keeps what is served up to date.
-    fn bring_in(&mut self, look: &Look<'_>, accepted: &mut Accepted) {
-        let decision = accepted.decide(look.stored.key().name(), &look.definition.spec);
+    fn bring_in(&mut self, look: &Look<'_>, accepted: &mut Accepted) -> Result<(), String> {
+        let definition = look.definition.as_ref().map_err(String::clone)?;
+        let decision = accepted.decide(look.stored.key().name(), &definition.spec);
         let is_established = look.condition("Established") == Some("True");
         let is_accepted = look.condition("NamesAccepted") == Some("True");
         let accepted = look.status().get("acceptedNames");
@@ -123,9 +141,9 @@ impl Definitions {
         let next = match (&decision.conflict, is_established) {
             (None, false) if is_accepted && is_current => {
                 if self.is_too_early(look) {
-                    return;
+                    return Ok(());
                 }
-                self.serve(look, &decision.names);
+                self.serve(look, &decision.names)?;
                 established(
                     "True",
                     "InitialNamesAccepted",
@@ -143,15 +161,15 @@ impl Definitions {
                 if !is_current || reason != decision.condition()["reason"].as_str() {
                     look.write_names(&decision);
                 }
-                self.serve(look, &decision.names);
-                return;
+                return self.serve(look, &decision.names);
             }
         };
         look.write_status(&decision, &next);
+        Ok(())
     }
 
     /// Serves a definition as it is at present, under the names it holds.
-    fn serve(&mut self, look: &Look<'_>, names: &Names) {
+    fn serve(&mut self, look: &Look<'_>, names: &Names) -> Result<(), String> {
         let name = look.stored.key().name();
         let spec = look.object.get("spec").unwrap_or(&Value::Null);
         // A definition that was going may be back, with a snapshot that was restored.
@@ -160,7 +178,7 @@ impl Definitions {
         // Generations do not tell specifications apart: a snapshot may take them back.
         let is_same = |served: &Served| served.spec == *spec && served.names == *names;
         if !returns && known.is_some_and(is_same) {
-            return;
+            return Ok(());
         }
         let table = look.server.store.table(name);
         let terminating = known.filter(|_| !returns);
@@ -168,9 +186,9 @@ impl Definitions {
             .map(|served| Arc::clone(&served.terminating))
             .unwrap_or_default();
         let changed_at = known.map_or(0, |_| look.server.store.revision());
-        let mut definition = look.definition.clone();
+        let mut definition = look.definition.clone()?;
         definition.spec.names = names.clone();
-        let resources = resources_of(&definition, table, &terminating, changed_at);
+        let resources = resources_of(&definition, table, &terminating, changed_at)?;
         look.server.kinds.serve(table, resources);
         if known.is_some() {
             // What watchers are told depends on the definition, so they have to come again.
@@ -183,6 +201,7 @@ impl Definitions {
             terminating,
         };
         self.served.insert(name.to_owned(), served);
+        Ok(())
     }
 
     /// Deletes the instances of a definition, then lets it go.
@@ -199,12 +218,16 @@ impl Definitions {
         }
         let name = look.stored.key().name();
         // A cluster that starts with a definition that is going has to serve what it still holds.
+        let mut is_unservable = look.reason("Established") == Some(UNSERVABLE);
         if look.condition("Established") == Some("True") && !self.served.contains_key(name) {
-            self.serve(look, &look.accepted_names());
+            is_unservable = self.serve(look, &look.accepted_names()).is_err();
         }
-        if let Some(served) = self.served.get(name)
-            && !remove_instances(look, served)
-        {
+        if let Some(served) = self.served.get(name) {
+            served.terminating.store(true, Ordering::Relaxed);
+            if !remove_instances(look, served.table) {
+                return;
+            }
+        } else if is_unservable && !remove_instances(look, look.server.store.table(name)) {
             return;
         }
         self.retire(look.server, name);
@@ -244,13 +267,12 @@ fn withdraw(server: &Server, table: TableId) {
 }
 
 /// Deletes all instances of a kind; tells whether none is left.
-fn remove_instances(look: &Look<'_>, served: &Served) -> bool {
-    served.terminating.store(true, Ordering::Relaxed);
+fn remove_instances(look: &Look<'_>, table: TableId) -> bool {
     let catalog = look.server.kinds.catalog();
     let resource = catalog
         .each_table()
-        .find(|resource| resource.table == served.table);
-    let page = look.server.store.range(served.table, &Range::default());
+        .find(|resource| resource.table == table);
+    let page = look.server.store.range(table, &Range::default());
     let Ok(page) = page else {
         return true;
     };
@@ -262,14 +284,15 @@ fn remove_instances(look: &Look<'_>, served: &Served) -> bool {
             Some(_) => {}
             // No version is served, so nobody could ever take a finalizer away.
             None => drop(look.server.store.commit(Write::new(
-                served.table,
+                table,
                 stored.key(),
                 Some(stored.revision()),
                 None,
             ))),
         }
     }
-    page.objects.is_empty()
+    // What is not served is gone at once; no change of it would lead to another look.
+    resource.is_none() || page.objects.is_empty()
 }
 
 fn established(status: &str, reason: &str, message: &str) -> Value {
@@ -299,7 +322,13 @@ impl Look<'_> {
     fn accepted_names(&self) -> Names {
         let accepted = self.status().get("acceptedNames").cloned();
         let accepted = accepted.and_then(|names| serde_json::from_value(names).ok());
-        accepted.unwrap_or_else(|| self.definition.spec.names.clone())
+        let wanted = || {
+            self.definition
+                .as_ref()
+                .ok()
+                .map(|definition| definition.spec.names.clone())
+        };
+        accepted.or_else(wanted).unwrap_or_default()
     }
 
     fn write_status(&self, decision: &Decision, established: &Value) {

@@ -55,7 +55,19 @@ pub(crate) struct Version {
     #[serde(default, deserialize_with = "null_as_default")]
     selectable_fields: Vec<SelectableField>,
     #[serde(default, deserialize_with = "null_as_default")]
-    additional_printer_columns: Vec<Column>,
+    additional_printer_columns: Vec<PrinterColumn>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct PrinterColumn {
+    name: String,
+    #[serde(rename = "type")]
+    kind: String,
+    format: String,
+    description: String,
+    priority: i32,
+    json_path: String,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -96,11 +108,6 @@ where
 }
 
 impl Definition {
-    /// Reads a definition whose form was checked when it was written.
-    pub(crate) fn of(object: &Object) -> Option<Self> {
-        Self::read(object).ok()
-    }
-
     pub(crate) fn read(object: &Object) -> serde_json::Result<Self> {
         serde_json::from_value(object.clone().into())
     }
@@ -109,12 +116,17 @@ impl Definition {
 /// Returns the resources a definition serves, one for each served version.
 ///
 /// What was stored up to `changed_at` may have been written under other schemas.
+///
+/// # Errors
+///
+/// A path of a definition cannot be read. It was checked when it was written, but a data file may be older than the
+/// check.
 pub(crate) fn resources_of(
     definition: &Definition,
     table: TableId,
     terminating: &Arc<AtomicBool>,
     changed_at: u64,
-) -> Vec<Arc<Resource>> {
+) -> Result<Vec<Arc<Resource>>, String> {
     let spec = &definition.spec;
     let names = &spec.names;
     let schemas = || spec.versions.iter().map(|version| &version.schema.schema);
@@ -123,26 +135,59 @@ pub(crate) fn resources_of(
         up_to: changed_at,
     };
     let served = spec.versions.iter().filter(|version| version.served);
-    let resource = |version: &Version| Resource {
-        group: spec.group.clone(),
-        version: version.name.clone(),
-        kind: names.kind.clone(),
-        list_kind: names.list_kind.clone(),
-        plural: names.plural.clone(),
-        singular: names.singular.clone(),
-        short_names: names.short_names.clone(),
-        categories: names.categories.clone(),
-        namespaced: spec.scope == "Namespaced",
-        rules: rules_of(version),
-        table,
-        terminating: Arc::clone(terminating),
-        types: OnceLock::new(),
-        schema: Some(Arc::new(Structural::compile(&version.schema.schema))),
-        outdated,
-        columns: Some(version.additional_printer_columns.clone()).filter(|c| !c.is_empty()),
-        deprecation: deprecation_of(spec, version),
+    let resource = |version: &Version| {
+        // First, as it costs least, and a definition that cannot be served is looked at again and again.
+        let (rules, columns) = (rules_of(version)?, columns_of(version)?);
+        Ok(Arc::new(Resource {
+            group: spec.group.clone(),
+            version: version.name.clone(),
+            kind: names.kind.clone(),
+            list_kind: names.list_kind.clone(),
+            plural: names.plural.clone(),
+            singular: names.singular.clone(),
+            short_names: names.short_names.clone(),
+            categories: names.categories.clone(),
+            namespaced: spec.scope == "Namespaced",
+            rules,
+            table,
+            terminating: Arc::clone(terminating),
+            types: OnceLock::new(),
+            schema: Some(Arc::new(Structural::compile(&version.schema.schema))),
+            outdated,
+            columns,
+            deprecation: deprecation_of(spec, version),
+        }))
     };
-    served.map(|version| Arc::new(resource(version))).collect()
+    served.map(resource).collect()
+}
+
+fn columns_of(version: &Version) -> Result<Vec<Column>, String> {
+    let columns = version.additional_printer_columns.iter().enumerate();
+    let compiled = columns.map(|(at, column)| {
+        let member = format!("additionalPrinterColumns[{at}].jsonPath");
+        let description = match column.description.as_str() {
+            "" => {
+                let path = &column.json_path;
+                format!("Custom resource definition column (in JSONPath format): {path}")
+            }
+            description => description.to_owned(),
+        };
+        Ok(Column {
+            name: column.name.clone(),
+            kind: column.kind.clone(),
+            format: column.format.clone(),
+            description,
+            priority: column.priority,
+            path: JsonPath::parse(&column.json_path)
+                .map_err(|error| invalid(version, &member, &error))?,
+        })
+    });
+    compiled.collect()
+}
+
+fn invalid(version: &Version, member: &str, error: &str) -> String {
+    let version = &version.name;
+    format!("{member} of version {version} is an invalid path: {error}")
 }
 
 /// Returns what clients of a deprecated version are told.
@@ -168,17 +213,26 @@ fn deprecation_of(spec: &Spec, version: &Version) -> Option<String> {
     })
 }
 
-fn scale_of(paths: &ScalePaths) -> Option<Scale> {
-    let path = |text: &str| JsonPath::parse(text).ok();
+fn scale_of(version: &Version) -> Result<Option<Scale>, String> {
+    let Some(paths) = &version.subresources.scale else {
+        return Ok(None);
+    };
+    let path = |member: &str, text: &str| {
+        let member = format!("subresources.scale.{member}");
+        JsonPath::dotted(text).map_err(|error| invalid(version, &member, &error))
+    };
     let selector = paths.label_selector_path.as_deref();
-    Some(Scale {
-        spec_path: path(&paths.spec_replicas_path)?,
-        status_path: path(&paths.status_replicas_path)?,
-        selector_path: selector.filter(|text| !text.is_empty()).and_then(path),
-    })
+    let selector = selector.filter(|text| !text.is_empty());
+    Ok(Some(Scale {
+        spec_path: path("specReplicasPath", &paths.spec_replicas_path)?,
+        status_path: path("statusReplicasPath", &paths.status_replicas_path)?,
+        selector_path: selector
+            .map(|text| path("labelSelectorPath", text))
+            .transpose()?,
+    }))
 }
 
-fn rules_of(version: &Version) -> Rules {
+fn rules_of(version: &Version) -> Result<Rules, String> {
     let status = version.subresources.status.is_some();
     let generation = if status {
         Generation::Content
@@ -186,7 +240,7 @@ fn rules_of(version: &Version) -> Rules {
         Generation::ContentAndStatus
     };
     let paths = version.selectable_fields.iter();
-    Rules {
+    Ok(Rules {
         generation,
         status,
         version_required: true,
@@ -194,9 +248,9 @@ fn rules_of(version: &Version) -> Rules {
         field_labels: paths
             .map(|f| f.json_path.trim_start_matches('.').to_owned())
             .collect(),
-        scale: version.subresources.scale.as_ref().and_then(scale_of),
+        scale: scale_of(version)?,
         ..Rules::default()
-    }
+    })
 }
 
 /// Orders versions as Kubernetes prefers them: `v2 > v1 > v1beta2 > v1alpha1 > anything else`.

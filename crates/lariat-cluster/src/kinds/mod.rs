@@ -201,7 +201,7 @@ fn resource_of(row: builtin::Row, table: TableId) -> Resource {
         types: OnceLock::new(),
         schema: None,
         outdated: resource::Outdated::default(),
-        columns: None,
+        columns: Vec::new(),
         deprecation: None,
     }
 }

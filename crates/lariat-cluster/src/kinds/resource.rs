@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use lariat_core::{Gvk, ObjectKey};
-use serde::Deserialize;
 
 use crate::schema::{self, Schema};
 use crate::store::{Object, TableId};
@@ -33,8 +32,8 @@ pub(crate) struct Resource {
     pub(crate) types: OnceLock<Schema>,
     /// What is stored may not be as the schema wants it.
     pub(crate) outdated: Outdated,
-    /// The columns a definition adds to tables, if it says anything about them.
-    pub(crate) columns: Option<Vec<Column>>,
+    /// The columns a definition adds to tables.
+    pub(crate) columns: Vec<Column>,
     /// What clients of a deprecated version are told.
     pub(crate) deprecation: Option<String>,
 }
@@ -49,16 +48,14 @@ pub(crate) struct Outdated {
 }
 
 /// A column of a table, as `additionalPrinterColumns` define them.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[derive(Debug)]
 pub(crate) struct Column {
     pub(crate) name: String,
-    #[serde(rename = "type")]
     pub(crate) kind: String,
     pub(crate) format: String,
     pub(crate) description: String,
     pub(crate) priority: i32,
-    pub(crate) json_path: String,
+    pub(crate) path: JsonPath,
 }
 
 /// Where custom resources keep what their scale subresource shows.

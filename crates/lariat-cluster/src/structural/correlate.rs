@@ -2,6 +2,8 @@
 //!
 //! Source: `k8s.io/apiserver/pkg/cel/common`.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::node::Node;
@@ -10,22 +12,34 @@ use super::node::Node;
 #[derive(Debug)]
 pub(super) struct Elements<'a> {
     keys: &'a [String],
-    old: &'a [Value],
+    /// The first of each identity.
+    old: HashMap<Identity<'a>, &'a Value>,
 }
+
+/// The values of the map keys, in their order; keys may be missing.
+type Identity<'a> = Vec<Option<&'a Value>>;
 
 impl<'a> Elements<'a> {
     pub(super) fn of(node: &'a Node, old: Option<&'a Value>) -> Self {
-        let is_map = node.extensions.list_type.as_deref() == Some("map");
-        let old = old.and_then(Value::as_array).filter(|_| is_map);
-        Self {
-            keys: &node.extensions.list_map_keys,
-            old: old.map_or(&[], Vec::as_slice),
+        let keys = &*node.extensions.list_map_keys;
+        let is_map = node.extensions.list_type.as_deref() == Some("map") && !keys.is_empty();
+        let elements = old.and_then(Value::as_array).filter(|_| is_map);
+        let mut old = HashMap::new();
+        for element in elements.into_iter().flatten() {
+            old.entry(identity(keys, element)).or_insert(element);
         }
+        Self { keys, old }
     }
 
     /// Finds the element with the same keys.
     pub(super) fn find(&self, element: &Value) -> Option<&'a Value> {
-        let same = |old: &&Value| self.keys.iter().all(|key| old.get(key) == element.get(key));
-        self.old.iter().find(same).filter(|_| !self.keys.is_empty())
+        if self.old.is_empty() {
+            return None;
+        }
+        self.old.get(&identity(self.keys, element)).copied()
     }
+}
+
+fn identity<'a>(keys: &[String], element: &'a Value) -> Identity<'a> {
+    keys.iter().map(|key| element.get(key)).collect()
 }

@@ -38,6 +38,6 @@ fn check_one(node: &Node, default: &Value, path: &str, causes: &mut Vec<Cause>) 
     let (old, path) = (None, "");
     let value = default;
     let outcome = node.check(Subject { value, old, path });
-    let found = outcome.faults.iter();
+    let found = outcome.faults().iter();
     causes.extend(found.map(|fault| fault.cause(Some(&field))));
 }

@@ -2,6 +2,8 @@
 //!
 //! Source: `schema/listtype/validation.go`.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use super::fault::duplicate;
@@ -55,9 +57,11 @@ fn check_map(elements: &[Value], keys: &[String], path: &str, causes: &mut Vec<C
 
 /// Reports the second appearance of each element that appears more than once.
 fn report(elements: &[Value], path: &str, causes: &mut Vec<Cause>) {
+    let mut seen: HashMap<&Value, usize> = HashMap::with_capacity(elements.len());
     for (at, element) in elements.iter().enumerate() {
-        let before = elements[..at].iter().filter(|each| *each == element);
-        if before.count() == 1 {
+        let times = seen.entry(element).or_default();
+        *times += 1;
+        if *times == 2 {
             causes.push(duplicate(&format!("{path}[{at}]"), element));
         }
     }

@@ -101,7 +101,7 @@ impl Structural {
             path,
         };
         let outcome = self.root.check(subject);
-        let causes = outcome.faults.iter().map(|fault| fault.cause(None));
+        let causes = outcome.faults().iter().map(|fault| fault.cause(None));
         self.validate_further(causes.collect(), object, old)
     }
 
@@ -113,7 +113,7 @@ impl Structural {
             let (old, path) = (old.get("status"), "");
             let outcome = node.check(Subject { value, old, path });
             let prefix = Some("status");
-            causes.extend(outcome.faults.iter().map(|fault| fault.cause(prefix)));
+            causes.extend(outcome.faults().iter().map(|fault| fault.cause(prefix)));
         }
         self.validate_further(causes, object, Some(old))
     }

@@ -2,6 +2,8 @@
 //!
 //! Source: `k8s.io/kube-openapi/pkg/validation/validate/values.go`.
 
+use std::collections::HashSet;
+
 use serde_json::{Number, Value};
 
 use super::fault::{FaultKind, float};
@@ -107,8 +109,11 @@ pub(super) fn check_elements(
         let rest = format!("should have at most {most} items");
         outcome.fail(path, FaultKind::TooMany(elements.len(), most), &rest);
     }
-    let repeated = |(at, element): (usize, &Value)| elements[..at].contains(element);
-    if bounds.unique_items && elements.iter().enumerate().any(repeated) {
+    let has_duplicates = || {
+        let mut seen = HashSet::with_capacity(elements.len());
+        !elements.iter().all(|element| seen.insert(element))
+    };
+    if bounds.unique_items && has_duplicates() {
         let kind = FaultKind::Invalid("".into());
         outcome.fail(path, kind, "shouldn't contain duplicates");
     }

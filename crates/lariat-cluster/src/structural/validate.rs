@@ -3,6 +3,8 @@
 //! Source: `k8s.io/kube-openapi/pkg/validation/validate`, whose order of checks this keeps, and
 //! `apiserver/validation/ratcheting.go`: what was wrong before and did not change is tolerated.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use super::fault::{Fault, FaultKind};
@@ -12,25 +14,47 @@ use super::{correlate, formats, scalars};
 /// What a check found.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    pub(super) faults: Vec<Fault>,
+    faults: Vec<Fault>,
+    /// The texts of the faults, once there are too many of them to be searched.
+    texts: HashSet<String>,
     /// How many checks ran, by which the best of several alternatives is chosen.
     pub(super) checks: usize,
 }
 
+/// Fewer faults are searched from the front.
+const FEW: usize = 16;
+
 impl Outcome {
+    pub(super) fn faults(&self) -> &[Fault] {
+        &self.faults
+    }
+
     pub(super) fn is_valid(&self) -> bool {
         self.faults.is_empty()
     }
 
     /// Adds a fault, unless the same was said already.
     pub(super) fn add(&mut self, fault: Fault) {
-        if self.faults.iter().all(|known| known.text != fault.text) {
+        let is_new = if self.faults.len() < FEW {
+            self.faults.iter().all(|known| known.text != fault.text)
+        } else {
+            if self.texts.is_empty() {
+                self.texts = self.faults.iter().map(|known| known.text.clone()).collect();
+            }
+            self.texts.insert(fault.text.clone())
+        };
+        if is_new {
             self.faults.push(fault);
         }
     }
 
     pub(super) fn merge(&mut self, other: Self) {
         self.checks += other.checks;
+        // Outcomes are merged level by level; the first of each level is taken over as it is.
+        if self.faults.is_empty() {
+            (self.faults, self.texts) = (other.faults, other.texts);
+            return;
+        }
         for fault in other.faults {
             self.add(fault);
         }
@@ -75,6 +99,7 @@ impl Node {
         }
         if subject.old == Some(subject.value) {
             outcome.faults.clear();
+            outcome.texts.clear();
         }
         outcome
     }

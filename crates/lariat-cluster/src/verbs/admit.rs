@@ -173,7 +173,8 @@ fn check(
     causes.extend(annotations::validate(object));
     causes.extend(owners::validate(object));
     causes.extend(finalizer_rules::validate(resource, object));
-    causes.extend(strategy::validate(resource, object));
+    let old = replaced.map(|(_, old)| old);
+    causes.extend(strategy::validate(resource, object, old));
     causes.extend(builtin::validate(resource, object, replaced));
     causes.extend(custom::validate(resource, object, replaced));
     if causes.is_empty() {

@@ -90,8 +90,7 @@ fn with_value<T>(object: &mut Object, work: impl FnOnce(&mut Value) -> T) -> T {
 /// Checks the numbers of replicas that the scale subresource shows.
 fn validate_scale(scale: &Scale, object: &Value) -> Vec<Cause> {
     let check = |path: &JsonPath| {
-        let found = path.find(object);
-        let replicas = found.first()?.as_i64()?;
+        let replicas = path.first(object)?.as_i64()?;
         let rule = match replicas {
             ..0 => "should be a non-negative integer".to_owned(),
             count if count > i64::from(i32::MAX) => {

@@ -57,10 +57,10 @@ pub(super) fn prepare_update(resource: &Resource, part: Part, old: &Object, new:
     }
 }
 
-/// Finds what is wrong with an object by the rules of its kind.
-pub(super) fn validate(resource: &Resource, object: &Object) -> Vec<Cause> {
+/// Finds what is wrong with an object, which may replace an old one, by the rules of its kind.
+pub(super) fn validate(resource: &Resource, object: &Object, old: Option<&Object>) -> Vec<Cause> {
     match special(resource) {
-        Some(Special::Definition) => definition::validate(object),
+        Some(Special::Definition) => definition::validate(object, old),
         _ => Vec::new(),
     }
 }

@@ -115,7 +115,9 @@ async fn a_rule_that_is_wrong_is_refused_by_member_and_with_what_is_allowed() {
             assert!(message.contains(part), "{rule}: {message} has no {part}");
         }
     }
-    let answer = bench.call(Method::POST, "/lariat/faults", "", "{}{").await;
+    let answer = bench
+        .call(Method::POST, "/lariat/faults", "application/json", "{}{")
+        .await;
     answer.fails(400, "BadRequest");
     assert_eq!(bench.get("/lariat/faults").await.json()["items"], json!([]));
 }
@@ -213,4 +215,31 @@ async fn controllers_are_paused_and_resumed() {
     assert_eq!(answer.code, StatusCode::METHOD_NOT_ALLOWED);
     let answer = bench.get(&format!("{collector}/stop")).await;
     assert_eq!(answer.code, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_is_not_said_to_be_json_is_refused() {
+    let bench = bench().await;
+    let rule = json!({"action": "noAnswer", "client": "x/"}).to_string();
+    for media in ["text/plain", "application/x-www-form-urlencoded", ""] {
+        let answer = bench
+            .call(Method::POST, "/lariat/faults", media, rule.clone())
+            .await;
+        answer.fails(415, "UnsupportedMediaType");
+    }
+    for (path, media, code) in [
+        ("/lariat/faults", "application/json", 201),
+        ("/lariat/faults", "Application/JSON; charset=utf-8", 201),
+    ] {
+        let answer = bench.call(Method::POST, path, media, rule.clone()).await;
+        assert_eq!(answer.code.as_u16(), code, "{media}: {}", answer.text);
+    }
+    // Where no body is needed, none needs a type; one that has another is refused all the same.
+    let (post, path) = (Method::POST, "/lariat/snapshots/p");
+    let answer = bench.call(post.clone(), path, "text/plain", "").await;
+    answer.fails(415, "UnsupportedMediaType");
+    assert_eq!(
+        bench.call(post, path, "", "").await.code,
+        StatusCode::CREATED
+    );
 }

@@ -11,6 +11,8 @@ mod bindings;
 mod bodies;
 mod compression;
 mod customs;
+#[cfg(feature = "sqlite")]
+mod definition_paths;
 mod deletion;
 mod discovery;
 mod establishing;
@@ -29,6 +31,7 @@ mod journal;
 mod kinds;
 mod metadata;
 mod namespaces;
+mod pages;
 #[cfg(feature = "sqlite")]
 mod persistence;
 #[cfg(feature = "sqlite")]

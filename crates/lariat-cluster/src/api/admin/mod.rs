@@ -31,10 +31,12 @@ pub(crate) struct Asked {
     /// The path behind the prefix.
     pub(crate) path: Vec<String>,
     pub(crate) query: Query,
+    pub(crate) content_type: String,
     pub(crate) body: Bytes,
 }
 
 pub(crate) async fn answer(server: &Arc<Server>, asked: &Asked) -> Result<Reply, ApiError> {
+    asked.check_media_type()?;
     let path: Vec<&str> = asked.path.iter().map(String::as_str).collect();
     match path[..] {
         ["status"] => asked.only(&Method::GET).map(|()| status(server)),
@@ -111,6 +113,18 @@ impl Asked {
         match self.method == *method {
             true => Ok(()),
             false => Err(ApiError::method_not_allowed()),
+        }
+    }
+
+    /// Refuses a change whose body is not JSON by its own account: the types a web page may send without asking are not.
+    fn check_media_type(&self) -> Result<(), ApiError> {
+        let media = self.content_type.split(';').next().unwrap_or_default();
+        let is_json = media.trim().eq_ignore_ascii_case("application/json");
+        let has_none = self.content_type.is_empty() && self.body.is_empty();
+        if is_json || has_none || self.method == Method::GET {
+            Ok(())
+        } else {
+            Err(ApiError::unsupported_media_type("application/json"))
         }
     }
 

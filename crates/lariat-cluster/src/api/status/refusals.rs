@@ -28,6 +28,12 @@ impl ApiError {
         }
     }
 
+    /// A request that is refused whatever it is about.
+    pub(crate) fn forbidden_as_a_whole(message: &str) -> Self {
+        let message = format!("forbidden: {message}");
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message).about("", "", "")
+    }
+
     /// An object without a name that is wrong, of a kind that is no resource.
     pub(crate) fn invalid_kind(kind: &str, group: &str, causes: &[Cause]) -> Self {
         Self::invalid_as(kind, group, "", causes)

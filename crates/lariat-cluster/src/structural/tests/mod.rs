@@ -1,5 +1,6 @@
 //! Tables of what schemas do.
 
+mod lists;
 mod prune;
 mod random;
 

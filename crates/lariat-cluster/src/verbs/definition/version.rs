@@ -126,7 +126,10 @@ fn check_scale(scale: &Value, path: &str) -> Vec<Cause> {
                     .iter()
                     .any(|root| value.starts_with(&format!("{root}."))) =>
             {
-                return None;
+                match JsonPath::dotted(value) {
+                    Ok(_) => return None,
+                    Err(error) => format!("is an invalid path: {error}"),
+                }
             }
             _ => format!("should be a json path under {}", roots.join(" or ")),
         };

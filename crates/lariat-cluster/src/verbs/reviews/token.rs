@@ -41,7 +41,8 @@ pub(super) fn request(call: &Call) -> Result<Reply, ApiError> {
             audiences: audiences.clone(),
             seconds,
         },
-    );
+    )
+    .map_err(|error| ApiError::internal(error.to_string()))?;
     object.insert(
         "metadata".into(),
         json!({

@@ -264,11 +264,11 @@ fn scale_of(call: &Call, object: &Object, stored: &Stored) -> Result<Object, Api
     let (replicas, present, selector) = match &call.resource.rules.scale {
         Some(paths) => {
             let number = |path: &crate::structural::json_path::JsonPath| {
-                path.find(&whole).first().and_then(|value| value.as_i64())
+                path.first(&whole).and_then(Value::as_i64)
             };
             let selector = paths.selector_path.as_ref();
             let selector =
-                selector.and_then(|path| path.find(&whole).first()?.as_str().map(str::to_owned));
+                selector.and_then(|path| path.first(&whole)?.as_str().map(str::to_owned));
             let Some(replicas) = number(&paths.spec_path) else {
                 let path = path(call).join(".");
                 return Err(ApiError::internal(format!(

@@ -8,52 +8,40 @@ use super::age;
 use super::column::{AGE, CREATED_DOC, NAME};
 use super::row::{Cells, Row};
 use crate::kinds::{Column, Resource};
-use crate::structural::json_path::JsonPath;
 
 /// Returns the definitions of the columns of a custom kind.
 pub(super) fn definitions(resource: &Resource) -> Vec<Value> {
     let mut definitions = vec![NAME.definition()];
-    let columns = resource.columns.as_deref().unwrap_or_default();
-    if columns.is_empty() {
+    if resource.columns.is_empty() {
         let mut age = AGE.definition();
         age["type"] = "date".into();
         age["description"] = CREATED_DOC.into();
         definitions.push(age);
     }
-    definitions.extend(columns.iter().map(definition));
+    definitions.extend(resource.columns.iter().map(definition));
     definitions
 }
 
 /// Returns the cells of an object of a custom kind.
 pub(super) fn cells(resource: &Resource, row: Row<'_>) -> Cells {
     let mut cells: Cells = vec![row.name().into()];
-    let columns = resource.columns.as_deref().unwrap_or_default();
-    if columns.is_empty() {
+    if resource.columns.is_empty() {
         cells.push(row.age().into());
     }
-    cells.extend(columns.iter().map(|column| cell_of(column, row)));
+    let columns = resource.columns.iter();
+    cells.extend(columns.map(|column| cell_of(column, row)));
     cells
 }
 
 fn definition(column: &Column) -> Value {
-    let description = match column.description.as_str() {
-        "" => {
-            let path = &column.json_path;
-            format!("Custom resource definition column (in JSONPath format): {path}")
-        }
-        description => description.to_owned(),
-    };
     json!({
         "name": column.name, "type": column.kind, "format": column.format,
-        "description": description, "priority": column.priority,
+        "description": column.description, "priority": column.priority,
     })
 }
 
 fn cell_of(column: &Column, row: Row<'_>) -> Value {
-    let Ok(path) = JsonPath::parse(&column.json_path) else {
-        return Value::Null;
-    };
-    match path.find(row.get("")).first() {
+    match column.path.first(row.get("")) {
         Some(value) => cell(&column.kind, value, row),
         None => Value::Null,
     }
