@@ -274,8 +274,9 @@ impl<K: View> SharedController<K> {
 
     /// Returns the last runs of a key, oldest first: why each happened, who was called, and what came of it.
     ///
-    /// They are those among the runs of the whole kind that [are kept](crate::ControllerOptions::history), so a key
-    /// that runs very often leaves no room for others.
+    /// They are those among the last runs of the kind, and up to four before them, so that a kind of which many keys run,
+    /// or one key very often, does not drive out the others; see [`history`](crate::ControllerOptions::history) for how
+    /// many keys that holds.
     #[must_use]
     pub fn why(&self, key: &ObjectKey) -> Vec<RunRecord> {
         let core = self.slot.in_use();
