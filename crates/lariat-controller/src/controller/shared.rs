@@ -228,13 +228,46 @@ impl<K: View> SharedController<K> {
     pub fn enqueue_with(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError> {
         match (&request.to, self.slot.in_use()) {
             // A kind that is not in use has no handlers.
-            (Some(name), None) => Err(EnqueueError::UnknownHandler {
-                gvk: self.gvk().clone(),
-                key: key.clone(),
-                name: Arc::clone(name),
-                handlers: "(it has none)".to_owned(),
-            }),
+            (Some(name), None) => Err(self.no_handler(name, Some(key))),
             _ => self.slot.core().enqueue(key, request),
+        }
+    }
+
+    /// Enqueues every key in the cache as a request says, at low priority unless it says otherwise, and returns how many
+    /// there are; for what all objects depend on and no watch tells, such as a configuration file.
+    ///
+    /// All are due at once, or after the request's delay, and fresh changes overtake them, as they do a resync. They are
+    /// enqueued as one by one with [`enqueue_with`](Self::enqueue_with): whatever a handler's predicate says, and with the
+    /// place in the code among the causes. Keys that come into the cache later call the handlers by themselves. kube-rs
+    /// has `Controller::reconcile_all_on` for this.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat_controller::{Enqueue, EnqueueError, SharedController};
+    ///
+    /// # fn example(pods: &SharedController<Pod>) -> Result<(), EnqueueError> {
+    /// let count = pods.enqueue_all(&Enqueue::now().to("limits").because("new limits"))?;
+    /// println!("{count} pods are looked at again");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The request names a handler the kind does not have.
+    pub fn enqueue_all(&self, request: &Enqueue) -> Result<usize, EnqueueError> {
+        match (&request.to, self.slot.in_use()) {
+            (_, Some(core)) => core.enqueue_all(request),
+            (Some(name), None) => Err(self.no_handler(name, None)),
+            (None, None) => Ok(0),
+        }
+    }
+
+    fn no_handler(&self, name: &Arc<str>, key: Option<&ObjectKey>) -> EnqueueError {
+        EnqueueError::UnknownHandler {
+            gvk: self.gvk().clone(),
+            key: key.cloned(),
+            name: Arc::clone(name),
+            handlers: "(it has none)".to_owned(),
         }
     }
 
