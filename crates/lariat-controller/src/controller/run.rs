@@ -49,7 +49,7 @@ pub(super) async fn run(
     let mut runner = Runner {
         core,
         number: RUNS.fetch_add(1, Atomic::Relaxed),
-        causes: Arc::new(work.payload().causes.clone()),
+        causes: Arc::new(work.payload().causes_by_now()),
         work,
         chain: judgement.chain,
         began: Instant::now(),
@@ -302,12 +302,17 @@ fn requeued(lane: &Lane, after: Option<Duration>, priority: Option<Priority>) ->
     let Some(after) = after else {
         return Verdict::Done;
     };
+    // What no clock can hold is never, and no cause of any run.
+    let payload = Instant::now().checked_add(after).map(|due| {
+        Payload::from(Cause::Requeued {
+            handler: Arc::clone(lane.name()),
+            due: due.into_std(),
+        })
+    });
     Verdict::Again {
         after,
         priority,
-        payload: Payload::from(Cause::Requeued {
-            handler: Arc::clone(lane.name()),
-        }),
+        payload: payload.unwrap_or_default(),
     }
 }
 
