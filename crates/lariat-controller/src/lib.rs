@@ -50,6 +50,8 @@ mod current;
 mod error;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+mod notices;
+mod panics;
 mod status;
 
 pub use controller::{CallRecord, ControllerOptions, Registration, RunRecord, SharedController};

@@ -11,9 +11,11 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::failures::Failures;
 use super::feed::Feed;
 use super::history::History;
 use super::options::ControllerOptions;
+use super::seat::Seats;
 use crate::enqueue::{Enqueue, EnqueueError};
 use crate::lane::{Lane, Lanes, Limit, Waiting};
 use crate::payload::Payload;
@@ -37,6 +39,8 @@ pub(crate) struct ControllerCore {
     pub(super) queue: Queue,
     pub(super) lanes: Arc<Lanes>,
     history: History,
+    failures: Failures,
+    seats: Seats,
     watchman: Arc<Watchman>,
     options: ControllerOptions,
     /// What else keys are enqueued for; see `relate`.
@@ -58,6 +62,7 @@ impl ControllerCore {
         let queue = options.queue();
         let lanes = Arc::new(Lanes::default());
         let gvk = informer.gvk().clone();
+        let failures = Failures::new(gvk.clone());
         let watchman = Arc::new(Watchman::new(gvk.clone(), options.sentinel_options()));
         let feed = informer.optional().subscribe(Arc::new(Feed {
             gvk,
@@ -75,6 +80,8 @@ impl ControllerCore {
             queue,
             lanes,
             history: History::new(options.runs_remembered()),
+            failures,
+            seats: Seats::default(),
             watchman,
             options,
             related: Mutex::default(),
@@ -106,6 +113,14 @@ impl ControllerCore {
 
     pub(crate) fn history(&self) -> &History {
         &self.history
+    }
+
+    pub(super) fn failures(&self) -> &Failures {
+        &self.failures
+    }
+
+    pub(crate) fn seats(&self) -> &Seats {
+        &self.seats
     }
 
     pub(crate) fn watchman(&self) -> &Watchman {

@@ -1,6 +1,7 @@
 //! The controller of a kind: its queue, its handlers and its workers.
 
 mod core;
+mod failures;
 mod feed;
 mod guard;
 mod history;
@@ -10,6 +11,7 @@ mod relate;
 mod report;
 mod resync;
 mod run;
+mod seat;
 mod shared;
 mod slot;
 mod worker;
@@ -19,6 +21,7 @@ pub(crate) use feed::cause;
 pub use history::{CallRecord, RunRecord};
 pub use options::ControllerOptions;
 pub use registration::Registration;
+pub(crate) use seat::Doing;
 pub use shared::SharedController;
 pub(crate) use slot::{NewHandler, Slot, check_options};
 pub(crate) use worker::{Running, Stopping};

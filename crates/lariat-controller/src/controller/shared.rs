@@ -78,8 +78,9 @@ impl<K: View> SharedController<K> {
     /// behind it waiting for this key, until its [timeout](HandlerOptions::timeout). Each has its own retries: after 5 ms,
     /// twice as long after each further failure up to 30 s, and after 2 minutes from the 31st on, unless
     /// other [options](crate::ControllerOptions) say otherwise. Failures are logged
-    /// through `tracing`: of attempts less than a second apart the first, the second, the fourth and so on as warnings, the
-    /// rest at debug level. A handler reads the kind as the `K` of this handle; for another type, register
+    /// through `tracing`: the first at once as a warning, or as an error if it is not tried again; those that follow with the
+    /// same error, of whatever key, are summed up after 1, 10 and 60 seconds, then every ten minutes; a line says when the
+    /// handler works again. Each failure is logged at debug level. A handler reads the kind as the `K` of this handle; for another type, register
     /// it on [`view`](Self::view).
     ///
     /// A handler that is registered while the controller runs is called, alone, for every object there

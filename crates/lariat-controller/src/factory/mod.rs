@@ -20,13 +20,13 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::controller::{SharedController, Slot};
-use crate::current::keep_backtraces;
 use crate::error::{RunError, StartError, StopError};
 use crate::handler::ByHandler;
 use crate::many::AllKinds;
 use crate::status::ControllerStatus;
 use running::Running;
 pub(crate) use shared::Shared;
+use crate::{notices, panics};
 
 pub use builder::FactoryBuilder;
 use builder::Options;
@@ -189,9 +189,11 @@ impl SharedControllerFactory {
     ///
     /// Handlers are called from the moment their own kind's cache is filled. Kinds and handlers that
     /// come later start by themselves. A factory that was stopped can be started again: what changed
-    /// meanwhile, and what was left, is handled. During a stop this waits for its end. The first start in a process
-    /// adds to the panic hook, so that a handler that panics leaves its backtrace for the log; what the hook did
-    /// before it still does.
+    /// meanwhile, and what was left, is handled. During a stop this waits for its end.
+    ///
+    /// The first start in a process adds to the panic hook, so that a handler that panics leaves the place for the log, and
+    /// if `RUST_BACKTRACE` is set a backtrace. Where no panic hook was set before and errors are logged through `tracing`,
+    /// the panic of a handler is not printed on stderr besides; a hook of the program's own is called as ever.
     ///
     /// # Errors
     ///
@@ -209,7 +211,7 @@ impl SharedControllerFactory {
     pub async fn start(&self, workers: impl Into<Option<usize>>) -> Result<(), StartError> {
         let workers = workers.into();
         self.shared.options.check_workers(workers)?;
-        keep_backtraces();
+        panics::note();
         let stopped = self.set_running(workers).await?;
         let caches = &self.shared.caches;
         let filled = caches.wait_for_sync(self.shared.options.sync_timeout);
