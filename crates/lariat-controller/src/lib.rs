@@ -56,7 +56,7 @@ mod status;
 
 pub use controller::{CallRecord, ControllerOptions, Registration, RunRecord, SharedController};
 pub use enqueue::{Enqueue, EnqueueError};
-pub use error::{RegisterError, RunError, StartError, StopError};
+pub use error::{RegisterError, RunError, StartError, StopError, Unfinished};
 pub use factory::{FactoryBuilder, SharedControllerFactory, Transaction};
 pub use handler::{
     Call, Context, Gate, Handler, HandlerError, HandlerOptions, HandlerResult, HandlerWrite,

@@ -1,6 +1,7 @@
 //! The factory: one controller per kind.
 
 mod builder;
+mod farewell;
 mod running;
 mod shared;
 mod transaction;
@@ -317,6 +318,8 @@ impl SharedControllerFactory {
     pub async fn stop(&self) -> Result<(), StopError> {
         self.stop_if(|| true).await
     }
+    /// How many keys are left is logged at the beginning, and every few seconds which calls the stop waits for.
+    ///
 
     /// Stops what runs, if once the lifecycle is at rest there is still reason to.
     async fn stop_if(&self, wanted: impl FnOnce() -> bool) -> Result<(), StopError> {
