@@ -4,6 +4,7 @@ mod builder;
 mod farewell;
 mod running;
 mod shared;
+mod siblings;
 mod transaction;
 
 use std::any::TypeId;
@@ -25,9 +26,9 @@ use crate::error::{RunError, StartError, StopError};
 use crate::handler::ByHandler;
 use crate::many::AllKinds;
 use crate::status::ControllerStatus;
+use crate::{notices, panics};
 use running::Running;
 pub(crate) use shared::Shared;
-use crate::{notices, panics};
 
 pub use builder::FactoryBuilder;
 use builder::Options;
@@ -218,7 +219,10 @@ impl SharedControllerFactory {
         let filled = caches.wait_for_sync(self.shared.options.sync_timeout);
         match stopped.run_until_cancelled(filled).await {
             None => Err(StartError::Stopped),
-            Some(Ok(())) => Ok(()),
+            Some(Ok(())) => {
+                siblings::look(&self.shared);
+                Ok(())
+            }
             Some(Err(error)) => {
                 // What was cut short by this is told by the error that caused it.
                 let _ = self.stop_if(|| !stopped.is_cancelled()).await;
@@ -245,6 +249,11 @@ impl SharedControllerFactory {
         }
         for follower in &state.followers {
             running.follow(follower);
+        }
+        if !state.has_handlers() && shared.caches.status().is_empty() {
+            tracing::warn!(
+                "the factory is started without handlers: nothing happens until some are registered"
+            );
         }
         state.running = Some(running);
         Ok(stopped)
@@ -278,6 +287,7 @@ impl SharedControllerFactory {
         workers: impl Into<Option<usize>>,
         shutdown: impl Future<Output = T>,
     ) -> Result<(), RunError> {
+        notices::run_without_subscriber();
         let mut shutdown = pin!(shutdown);
         tokio::select! {
             biased;
@@ -308,6 +318,8 @@ impl SharedControllerFactory {
     /// retries, what is delayed, and what is enqueued from now on, is kept for the next start. A second
     /// stop meanwhile waits for the first. Stopping a factory that does not run does nothing.
     ///
+    /// How many keys are left is logged at the beginning, and every few seconds which calls the stop waits for.
+    ///
     /// # Errors
     ///
     /// What was due could not be finished within the grace period; it is kept for the next start too.
@@ -318,8 +330,6 @@ impl SharedControllerFactory {
     pub async fn stop(&self) -> Result<(), StopError> {
         self.stop_if(|| true).await
     }
-    /// How many keys are left is logged at the beginning, and every few seconds which calls the stop waits for.
-    ///
 
     /// Stops what runs, if once the lifecycle is at rest there is still reason to.
     async fn stop_if(&self, wanted: impl FnOnce() -> bool) -> Result<(), StopError> {

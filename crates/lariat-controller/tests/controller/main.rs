@@ -31,3 +31,4 @@ mod queueing;
 mod races;
 mod relations;
 mod stopping;
+mod warnings;

@@ -1,0 +1,105 @@
+//! What is warned of, because programs that do it rarely mean to.
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use lariat_controller::{Context, Outcome, SharedControllerFactory};
+
+use crate::bench::{Bench, settle};
+use crate::logs::Logs;
+
+fn warnings(logs: &Logs) -> Vec<String> {
+    let text = logs.text();
+    let warnings = text.lines().filter(|line| line.starts_with("WARN"));
+    warnings.map(str::to_owned).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_factory_that_starts_without_handlers_says_so() {
+    let logs = Logs::begin();
+    let bench = Bench::new().await;
+    bench.start().await;
+    let told = warnings(&logs);
+    assert!(
+        told.len() == 1 && told[0].contains("started without handlers"),
+        "{told:?}"
+    );
+    bench.factory.stop().await.unwrap();
+
+    let cached = Bench::new().await;
+    let _cache = cached.config_maps.cache();
+    cached.start().await;
+    let handled = Bench::new().await;
+    handled.record("log");
+    handled.start().await;
+    assert_eq!(
+        warnings(&logs).len(),
+        1,
+        "others do something: {:?}",
+        warnings(&logs)
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_running_factory_that_is_dropped_says_so_and_a_stopped_one_does_not() {
+    let logs = Logs::begin();
+    let bench = Bench::new().await;
+    bench.record("log");
+    bench.start().await;
+    bench.factory.stop().await.unwrap();
+    drop(bench);
+    assert!(warnings(&logs).is_empty(), "{:?}", warnings(&logs));
+
+    let bench = Bench::new().await;
+    bench.record("log");
+    bench.start().await;
+    drop(bench);
+    let told = warnings(&logs);
+    assert!(
+        told.len() == 1 && told[0].contains("a running factory was dropped"),
+        "{told:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_factories_of_one_cluster_are_warned_of_and_two_of_two_clusters_are_not() {
+    let logs = Logs::begin();
+    let bench = Bench::new().await;
+    let elsewhere = Bench::new().await;
+    for each in [&bench, &elsewhere] {
+        each.record("log");
+        each.create("a").await;
+    }
+    let uid = async |bench: &Bench| bench.api.get("a").await.unwrap().metadata.uid;
+    assert_ne!(
+        uid(&bench).await,
+        uid(&elsewhere).await,
+        "as in two clusters"
+    );
+    bench.start().await;
+    elsewhere.start().await;
+    assert!(warnings(&logs).is_empty(), "{:?}", warnings(&logs));
+
+    let second = SharedControllerFactory::builder(bench.cluster.client()).build();
+    let handler = |_: Context<ConfigMap>| async { Ok(Outcome::done()) };
+    second
+        .for_object::<ConfigMap>()
+        .register_handler("log", handler)
+        .unwrap();
+    second.start(1).await.unwrap();
+    settle().await;
+    let told = warnings(&logs);
+    assert!(
+        told.len() == 1 && told[0].contains("another factory of this program"),
+        "{told:?}"
+    );
+    second.stop().await.unwrap();
+    bench.factory.stop().await.unwrap();
+    second.start(1).await.unwrap();
+    assert_eq!(
+        warnings(&logs).len(),
+        1,
+        "the other does not run: {:?}",
+        warnings(&logs)
+    );
+    second.stop().await.unwrap();
+    elsewhere.factory.stop().await.unwrap();
+}
