@@ -95,7 +95,9 @@ impl ClusterBuilder {
     ///
     /// It has an effect on a cluster that [listens](Self::listen). The
     /// [kubeconfig](Cluster::kubeconfig) names the chain as the authority to trust: a self-signed
-    /// certificate for `127.0.0.1` is all it takes. TLS is 1.3.
+    /// certificate for `127.0.0.1` is all it takes. TLS is 1.3. Clients that use rustls, as kube does, refuse a
+    /// certificate that is an authority itself, which `openssl req -x509` makes unless it is given
+    /// `-addext basicConstraints=critical,CA:FALSE`; [`tls_generated`](Self::tls_generated) needs no such care.
     #[cfg(feature = "tls")]
     pub fn tls(self, certificate_pem: impl Into<String>, key_pem: impl Into<String>) -> Self {
         Self {
