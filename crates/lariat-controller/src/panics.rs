@@ -4,8 +4,11 @@ use std::any::Any;
 use std::backtrace::Backtrace;
 use std::cell::Cell;
 use std::ffi::OsStr;
+use std::future::{Future, poll_fn};
 use std::panic::{self, PanicHookInfo};
+use std::pin::pin;
 use std::sync::{Once, OnceLock};
+use std::task::Context;
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -23,7 +26,10 @@ thread_local! {
 pub(crate) struct Panicked {
     /// File, line and column.
     pub(crate) at: String,
+    text: String,
     backtrace: Option<Backtrace>,
+    /// The hook that was there before has shown it.
+    is_shown: bool,
 }
 
 /// Whether backtraces are wanted, by `RUST_BACKTRACE`.
@@ -45,14 +51,36 @@ pub(crate) fn take() -> Option<Panicked> {
     LAST.take()
 }
 
+/// Runs the call of a handler; a panic that was caught inside of it is given to a function, for nothing else may say what
+/// it was.
+pub(crate) async fn noting<T>(call: impl Future<Output = T>, caught: impl Fn(Panicked)) -> T {
+    let mut call = pin!(call);
+    let poll = |cx: &mut Context<'_>| {
+        let poll = call.as_mut().poll(cx);
+        // One that ends the call does not come here.
+        take().into_iter().for_each(&caught);
+        poll
+    };
+    poll_fn(poll).await
+}
+
 /// Returns what a panic said.
-pub(crate) fn message(panic: &(dyn Any + Send)) -> &str {
+pub(crate) fn message(panic: &dyn Any) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("(no message)")
 }
 
 impl Panicked {
+    /// Logs a panic that was caught inside of a call, unless it has been shown.
+    pub(crate) fn log_caught(self) {
+        if !self.is_shown {
+            let (at, backtrace) = (&self.at, self.backtrace());
+            let backtrace = backtrace.as_ref().map(tracing::field::display);
+            tracing::error!(%at, backtrace, "caught in the call of a handler: panicked: {}", self.text);
+        }
+    }
+
     /// Returns the backtrace as text, if there is one.
     pub(crate) fn backtrace(&self) -> Option<String> {
         let text = self.backtrace.as_ref()?.to_string();
@@ -71,25 +99,25 @@ pub(crate) fn note() {
         let (before, standard) = (panic::take_hook(), panic::take_hook());
         let is_standard = is_same(&before, &standard);
         panic::set_hook(Box::new(move |info| {
-            let is_logged = current::is_in_call() && {
-                LAST.set(Some(look_at(info)));
-                tracing::enabled!(tracing::Level::ERROR)
-            };
-            if is_logged && is_standard {
-                // A handler may catch it itself, and then this is all there is.
-                tracing::debug!("{info}");
-            } else {
+            let is_in_call = current::is_in_call();
+            let is_shown = !(is_in_call && is_standard && tracing::enabled!(tracing::Level::ERROR));
+            if is_in_call {
+                LAST.set(Some(look_at(info, is_shown)));
+            }
+            if is_shown {
                 before(info);
             }
         }));
     });
 }
 
-fn look_at(info: &PanicHookInfo<'_>) -> Panicked {
+fn look_at(info: &PanicHookInfo<'_>, is_shown: bool) -> Panicked {
     let at = info.location().map(ToString::to_string);
     Panicked {
         at: at.unwrap_or_default(),
+        text: message(info.payload()).to_owned(),
         backtrace: (style() != Style::Off && is_time()).then(Backtrace::force_capture),
+        is_shown,
     }
 }
 
@@ -200,6 +228,28 @@ mod tests {
             "   4: app::work\n             at ./src/main.rs:7:9\n   5: app::main::{{closure}}"
         );
         assert_eq!(trimmed("no frames"), "no frames");
+    }
+
+    #[tokio::test]
+    async fn a_panic_that_a_call_catches_itself_is_reported_after_the_poll() {
+        let panicked = || {
+            LAST.set(Some(Panicked {
+                at: "here".to_owned(),
+                text: "oh no".to_owned(),
+                backtrace: None,
+                is_shown: false,
+            }));
+        };
+        let caught = Cell::new(0);
+        let call = async {
+            panicked();
+            tokio::task::yield_now().await;
+            assert_eq!(caught.get(), 1);
+            panicked();
+        };
+        noting(call, |_| caught.set(caught.get() + 1)).await;
+        assert_eq!(caught.get(), 2);
+        assert!(take().is_none());
     }
 
     #[test]

@@ -75,6 +75,7 @@ pub(super) async fn guarded(call: Call, caller: Caller) -> Answer {
     let (gvk, key) = (call.gvk().clone(), call.key().clone());
     // What was returned is encoded by code of the user's too.
     let calling = async { answer(&gvk, &key, through(call).await) };
+    let calling = panics::noting(calling, Panicked::log_caught);
     let calling = AssertUnwindSafe(calling).catch_unwind();
     match current::within(caller, calling).await {
         Ok(answer) => answer,

@@ -1,9 +1,14 @@
 //! What is warned of, because programs that do it rarely mean to.
 
+use std::process::Command;
+
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_controller::{Context, Outcome, SharedControllerFactory};
 
-use crate::bench::{Bench, settle};
+use tokio::runtime;
+use tokio::time;
+
+use crate::bench::{Bench, SECOND, settle};
 use crate::logs::Logs;
 
 fn warnings(logs: &Logs) -> Vec<String> {
@@ -102,4 +107,36 @@ async fn two_factories_of_one_cluster_are_warned_of_and_two_of_two_clusters_are_
     );
     second.stop().await.unwrap();
     elsewhere.factory.stop().await.unwrap();
+}
+
+/// Set in the process that is looked at from outside.
+const CHILD: &str = "LARIAT_TEST_WITHOUT_SUBSCRIBER";
+
+#[test]
+fn a_program_without_a_subscriber_says_so_once_on_stderr() {
+    if std::env::var_os(CHILD).is_some() {
+        return fail_without_a_subscriber();
+    }
+    let this = "warnings::a_program_without_a_subscriber_says_so_once_on_stderr";
+    let program = std::env::current_exe().unwrap();
+    let output = Command::new(program)
+        .args([this, "--exact", "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{text}");
+    assert_eq!(text.matches("no tracing subscriber").count(), 1, "{text}");
+}
+
+fn fail_without_a_subscriber() {
+    let mut builder = runtime::Builder::new_current_thread();
+    let runtime = builder.enable_time().start_paused(true).build().unwrap();
+    runtime.block_on(async {
+        let bench = Bench::new().await;
+        bench.on("sad", |_| async { Err("sad".into()) });
+        bench.create("a").await;
+        let signal = time::sleep(60 * SECOND);
+        bench.factory.run(1, signal).await.unwrap();
+    });
 }

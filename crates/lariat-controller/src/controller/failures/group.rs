@@ -83,10 +83,6 @@ impl Group {
         if is_first {
             return Some(Line::first(failed));
         }
-        if self.is_silent() {
-            // Between two lines nothing happened, and the interval has begun anew.
-            self.next = self.next.max(now);
-        }
         self.folded += 1;
         if self.examples.len() < EXAMPLES && !self.examples.contains(failed.key) {
             self.examples.push(failed.key.clone());
@@ -127,6 +123,10 @@ impl Group {
     pub(super) fn tick(&mut self, handler: &Arc<str>, now: Instant) -> Option<Line> {
         if self.due() > now || self.is_silent() && self.recovered.is_none() {
             return None;
+        }
+        if self.keys == 0 && self.folded == 0 {
+            // Of keys that are not known one by one none has failed for an interval.
+            self.are_more = false;
         }
         let line = self.flush(handler, now);
         self.step = (self.step + 1).min(INTERVALS.len() - 1);

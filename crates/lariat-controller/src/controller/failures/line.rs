@@ -86,30 +86,29 @@ impl Line {
             attempt,
             ..
         } = self;
-        let (error, lasted) = (&*self.error, format!("{:.1?}", self.lasted));
-        let failing = &*self.failing;
-        let keys = self.keys();
+        let (error, failing) = (&*self.error, &*self.failing);
+        let (keys, lasted) = (self.keys(), format_args!("{:.1?}", self.lasted));
         let retry_in = self.retry_in.map(tracing::field::debug);
         match self.said {
             Said::First => {
-                tracing::warn!(%kind, key = keys, %handler, error, attempt, retry_in, "failed, to be tried again");
+                tracing::warn!(%kind, key = %keys, %handler, error, attempt, retry_in, "failed, to be tried again");
             }
             Said::Panicked => {
                 let at = self.at.as_ref().map(tracing::field::display);
                 let backtrace = self.backtrace.as_ref().map(tracing::field::display);
-                tracing::error!(%kind, key = keys, %handler, at, attempt, retry_in, backtrace, "handler {error}");
+                tracing::error!(%kind, key = %keys, %handler, at, attempt, retry_in, backtrace, "handler {error}");
             }
             Said::Finally => {
-                tracing::error!(%kind, key = keys, %handler, error, attempts = attempt, "handler failed for good");
+                tracing::error!(%kind, key = %keys, %handler, error, attempts = attempt, "handler failed for good");
             }
             Said::Still => {
-                tracing::warn!(%kind, %handler, error, failures, failing, lasted, examples = keys, "keeps failing");
+                tracing::warn!(%kind, %handler, error, failures, %failing, %lasted, examples = %keys, "keeps failing");
             }
             Said::FinallyMore => {
-                tracing::error!(%kind, %handler, error, failures, lasted, examples = keys, "handler failed for good for more keys");
+                tracing::error!(%kind, %handler, error, failures, %lasted, examples = %keys, "handler failed for good for more keys");
             }
             Said::Recovered => {
-                tracing::info!(%kind, %handler, error, failures, lasted, "works again");
+                tracing::info!(%kind, %handler, error, failures, %lasted, "works again");
             }
         }
         if self.said != Said::Recovered {

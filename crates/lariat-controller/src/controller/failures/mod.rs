@@ -74,7 +74,7 @@ impl Failures {
 
     /// Logs a failure, or counts it among those that are summed up later.
     pub(super) fn failed(&self, failed: &Failed<'_>) {
-        let line = {
+        let (line, is_sooner) = {
             let mut handlers = self.handlers.lock();
             let at = handlers
                 .iter()
@@ -86,7 +86,9 @@ impl Failures {
             self.are_any.store(true, Ordering::Relaxed);
             handlers[at].failed(failed, Instant::now())
         };
-        self.changed.notify_waiters();
+        if is_sooner {
+            self.changed.notify_waiters();
+        }
         match line {
             Some(line) => line.log(&self.gvk),
             None => line::log_folded(&self.gvk, failed),
@@ -186,11 +188,12 @@ impl OfHandler {
         }
     }
 
-    fn failed(&mut self, failed: &Failed<'_>, now: Instant) -> Option<Line> {
+    /// Returns what is to be logged now, and whether something is to be logged sooner than before.
+    fn failed(&mut self, failed: &Failed<'_>, now: Instant) -> (Option<Line>, bool) {
         let is_final = failed.retry_in.is_none();
         let wanted = signature(failed.error, failed.key, is_final);
         let (at, is_new) = self.group(wanted, failed, now);
-        let signature = self.groups[at].signature;
+        let (signature, due) = (self.groups[at].signature, self.groups[at].due());
         let before = self.failing.remove(failed.key);
         if let Some(before) = before.filter(|before| *before != signature) {
             // It fails in another way now, which is no success.
@@ -207,7 +210,7 @@ impl OfHandler {
             self.release(signature, None);
         }
         let line = self.groups[at].add(failed, now, is_new);
-        line
+        (line, is_new || self.groups[at].due() < due)
     }
 
     fn succeeded(&mut self, key: &ObjectKey, now: Instant) -> bool {
