@@ -38,7 +38,7 @@ pub use said::{Ignore, RetryAfter, Terminal};
 /// | [`DecodeError`] | of the object the handler was called for: not tried again before it changes; of another object: tried again, because nothing else may call the handler once that object is corrected |
 /// | conflict (409) | tried again, and not logged as a warning |
 /// | too large (413) | not tried again |
-/// | invalid (422) | not tried again if the API server says that a field is required, unknown, too long, too many or of the wrong type; what is merely an invalid or forbidden value is tried again, because a taken port, an immutable field and a rule that compares with the present state are answered like that; so is what an admission webhook or policy refuses |
+/// | invalid (422) | not tried again if the API server says that a field is missing, too long, of the wrong type or none of the supported values, or that the name is invalid; what is merely an invalid or forbidden value is tried again, because a taken port, an immutable field and a rule that compares with the present state are answered like that; so is what an admission webhook or policy refuses |
 /// | a delay in the API server's answer (`retryAfterSeconds`, mostly with 429, 503 or 504) | tried again no sooner |
 ///
 /// [`DecodeError`]: lariat_cache::DecodeError

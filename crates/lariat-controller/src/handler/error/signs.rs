@@ -4,6 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use kube::core::Status;
+use kube::core::response::StatusCause;
 use lariat_cache::DecodeError;
 use lariat_core::{Gvk, ObjectKey};
 
@@ -107,5 +108,9 @@ fn is_invalid_for_good(status: &Status) -> bool {
         .iter()
         .any(|words| status.message.contains(words));
     let mut causes = status.details.iter().flat_map(|details| &details.causes);
-    !is_denied && causes.any(|cause| WRONG_FOR_GOOD.contains(&&*cause.reason))
+    // A name is right or wrong by itself.
+    let is_wrong_for_good = |cause: &StatusCause| {
+        WRONG_FOR_GOOD.contains(&&*cause.reason) || cause.field == "metadata.name"
+    };
+    !is_denied && causes.any(is_wrong_for_good)
 }

@@ -64,7 +64,9 @@ fn details(details: serde_json::Value) -> StatusDetails {
 
 fn with_cause(code: u16, message: &str, cause: &str) -> HandlerError {
     let mut status = Status::failure(message, "Invalid").with_code(code);
-    status.details = Some(details(json!({"causes": [{"reason": cause}]})));
+    let field = message.split(": ").next();
+    let cause = json!({"reason": cause, "field": field});
+    status.details = Some(details(json!({"causes": [cause]})));
     anyhow::Error::from(kube::Error::Api(status.boxed())).into()
 }
 
@@ -111,7 +113,9 @@ fn what_is_invalid_in_any_state_is_not_tried_again() {
         )
         .is_retryable()
     );
-    assert!(!with_cause(422, "metadata.name: Required value", "FieldValueRequired").is_retryable());
+    assert!(!with_cause(422, "spec.ports: Required value", "FieldValueRequired").is_retryable());
+    let name = "metadata.name: Invalid value: \"A\"";
+    assert!(!with_cause(422, name, "FieldValueInvalid").is_retryable());
     for message in [
         "spec.ports[0].nodePort: Invalid value: 30001: provided port is already allocated",
         "spec.selector: Invalid value: field is immutable",
