@@ -81,8 +81,8 @@ impl Enqueue {
         Self { because, ..self }
     }
 
-    /// Sets how urgent it is (default: normal, and low for [all keys](crate::SharedController::enqueue_all)); a key that
-    /// is queued already keeps the higher of the two.
+    /// Sets how urgent it is (default: normal, and low for [all keys](crate::SharedController::enqueue_all)); a key
+    /// that is queued already keeps the higher of the two.
     pub fn priority(self, priority: Priority) -> Self {
         let priority = Some(priority);
         Self { priority, ..self }

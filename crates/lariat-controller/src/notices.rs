@@ -14,7 +14,7 @@ pub(crate) fn run_without_subscriber() {
     without_subscriber(|| "handlers are about to run".to_owned());
 }
 
-/// Says something on stderr, once in a process, if nobody collects what is logged.
+/// Says something on stderr, once in a process, if nothing collects what is logged.
 fn without_subscriber(what: impl FnOnce() -> String) {
     static ONCE: Once = Once::new();
     if !tracing::dispatcher::has_been_set() {

@@ -51,8 +51,8 @@ pub(crate) fn take() -> Option<Panicked> {
     LAST.take()
 }
 
-/// Runs the call of a handler; a panic that was caught inside of it is given to a function, for nothing else may say what
-/// it was.
+/// Runs the call of a handler; a panic that was caught inside of it is given to a function, for nothing else may say
+/// what it was.
 pub(crate) async fn noting<T>(call: impl Future<Output = T>, caught: impl Fn(Panicked)) -> T {
     let mut call = pin!(call);
     let poll = |cx: &mut Context<'_>| {
@@ -91,7 +91,7 @@ impl Panicked {
     }
 }
 
-/// Makes panics of handlers leave behind where they were, for the log. Where nobody set a panic hook and errors are
+/// Makes panics of handlers leave behind where they were, for the log. Where no panic hook was set and errors are
 /// logged, the standard hook does not print them once more. All other panics, and hooks, stay as they were.
 pub(crate) fn note() {
     static ONCE: Once = Once::new();

@@ -64,7 +64,7 @@ pub enum MapperError {
     UnknownKind {
         /// The kind.
         gvk: Gvk,
-        /// The groups and versions in which a kind of this name is served, as far as discovery told; often empty.
+        /// The groups and versions in which a kind of this name is served, as far as discovery is known; often empty.
         served: Vec<Gvk>,
     },
     /// The API server does not serve the resource.

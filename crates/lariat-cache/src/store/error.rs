@@ -16,8 +16,8 @@ pub struct DecodeError {
     misfit: Misfit,
 }
 
-/// What is wrong with which object. It is the cause of the error, because wrappers that show an error as if it were their
-/// own, `#[error(transparent)]` and `anyhow::Error`, pass on its causes, but not the error itself.
+/// What is wrong with which object. It is the cause of the error, because wrappers that show an error as if it were
+/// their own, `#[error(transparent)]` and `anyhow::Error`, pass on its causes, but not the error itself.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{detail}")]
 struct Misfit {
@@ -81,7 +81,8 @@ impl DecodeError {
     /// Returns kind and key of the object that could not be decoded, if an error is a `DecodeError` or caused by one;
     /// `None` too if [only its metadata is cached](Self::is_no_content).
     ///
-    /// It looks through all causes, and finds what `anyhow` or `#[error(transparent)]` wraps, which a downcast does not.
+    /// It looks through all causes, and finds what `anyhow` or `#[error(transparent)]` wraps, which a downcast does
+    /// not.
     ///
     /// ```
     /// use lariat_cache::DecodeError;

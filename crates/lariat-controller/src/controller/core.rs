@@ -11,11 +11,11 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::activity::Activity;
 use super::failures::Failures;
 use super::feed::Feed;
 use super::history::History;
 use super::options::ControllerOptions;
-use super::seat::Seats;
 use crate::enqueue::{Enqueue, EnqueueError};
 use crate::lane::{Lane, Lanes, Limit, Waiting};
 use crate::payload::Payload;
@@ -40,7 +40,7 @@ pub(crate) struct ControllerCore {
     pub(super) lanes: Arc<Lanes>,
     history: History,
     failures: Failures,
-    seats: Seats,
+    activity: Activity,
     watchman: Arc<Watchman>,
     options: ControllerOptions,
     /// What else keys are enqueued for; see `relate`.
@@ -81,7 +81,7 @@ impl ControllerCore {
             lanes,
             history: History::new(options.runs_remembered()),
             failures,
-            seats: Seats::default(),
+            activity: Activity::default(),
             watchman,
             options,
             related: Mutex::default(),
@@ -119,8 +119,8 @@ impl ControllerCore {
         &self.failures
     }
 
-    pub(crate) fn seats(&self) -> &Seats {
-        &self.seats
+    pub(crate) fn activity(&self) -> &Activity {
+        &self.activity
     }
 
     pub(crate) fn watchman(&self) -> &Watchman {

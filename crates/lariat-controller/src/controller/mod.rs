@@ -1,5 +1,6 @@
 //! The controller of a kind: its queue, its handlers and its workers.
 
+mod activity;
 mod core;
 mod failures;
 mod feed;
@@ -11,17 +12,16 @@ mod relate;
 mod report;
 mod resync;
 mod run;
-mod seat;
 mod shared;
 mod slot;
 mod worker;
 
+pub(crate) use activity::InProgress;
 pub(crate) use core::{ControllerCore, Queue};
 pub(crate) use feed::cause;
 pub use history::{CallRecord, RunRecord};
 pub use options::ControllerOptions;
 pub use registration::Registration;
-pub(crate) use seat::Doing;
 pub use shared::SharedController;
 pub(crate) use slot::{NewHandler, Slot, check_options};
 pub(crate) use worker::{Running, Stopping};

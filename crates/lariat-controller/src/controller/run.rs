@@ -12,12 +12,12 @@ use lariat_queue::{Add, LaneId, Priority, Verdict, Work};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::activity::WorkerActivity;
 use super::core::ControllerCore;
 use super::failures::Failed;
 use super::guard::{Again, Answer, Failure, guarded};
 use super::history::{CallRecord, RunRecord};
 use super::report::Report;
-use super::seat::Seat;
 use crate::current::Caller;
 use crate::handler::{Call, Class, Decoded, Gated};
 use crate::lane::{Admission, Admitted, Lane, LaneList, Waiting};
@@ -36,7 +36,7 @@ pub(super) async fn run(
     core: &Arc<ControllerCore>,
     work: Taken,
     stopping: &Arc<CancellationToken>,
-    seat: &Seat<'_>,
+    worker: &WorkerActivity<'_>,
 ) {
     let lanes = core.lanes().list();
     let judgement = core.watchman().judge(work.key(), work.payload());
@@ -66,7 +66,7 @@ pub(super) async fn run(
         if !runner.work.lanes().contains(lane.id()) {
             continue;
         }
-        seat.calls(lane.name());
+        worker.calls(lane.name());
         if !runner.admits(lane).await {
             continue;
         }

@@ -84,7 +84,7 @@ impl Running {
         }
         self.core.is_alone().await;
         self.core.set_working(self.workers);
-        self.core.seats().clear();
+        self.core.activity().clear();
         for _ in 0..self.workers {
             self.spawn(workers);
         }
@@ -164,7 +164,7 @@ impl Running {
 
 async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
     let draining = Arc::new(stopping.drain.clone());
-    let seat = core.seats().sit();
+    let worker = core.activity().add_worker();
     loop {
         let work = tokio::select! {
             biased;
@@ -175,12 +175,12 @@ async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
         let Some(work) = work else {
             return;
         };
-        seat.begin(work.key());
-        let run = run(&core, work, &draining, &seat);
-        // Otherwise the place shows what was dropped.
+        worker.begin(work.key());
+        let run = run(&core, work, &draining, &worker);
+        // Otherwise the activity shows what was dropped.
         if stopping.abort.run_until_cancelled(run).await.is_none() {
             return;
         }
-        seat.end();
+        worker.end();
     }
 }

@@ -1,10 +1,10 @@
 //! The factory: one controller per kind.
 
 mod builder;
-mod farewell;
+mod duplicates;
 mod running;
 mod shared;
-mod siblings;
+mod stopping;
 mod transaction;
 
 use std::any::TypeId;
@@ -193,9 +193,10 @@ impl SharedControllerFactory {
     /// come later start by themselves. A factory that was stopped can be started again: what changed
     /// meanwhile, and what was left, is handled. During a stop this waits for its end.
     ///
-    /// The first start in a process adds to the panic hook, so that a handler that panics leaves the place for the log, and
-    /// if `RUST_BACKTRACE` is set a backtrace. Where no panic hook was set before and errors are logged through `tracing`,
-    /// the panic of a handler is not printed on stderr besides; a hook of the program's own is called as ever.
+    /// The first start in a process adds to the panic hook, so that a handler that panics leaves the place for the log,
+    /// and if `RUST_BACKTRACE` is set a backtrace. Where no panic hook was set before and errors are logged through
+    /// `tracing`, the panic of a handler is not printed on stderr besides; a hook of the program's own is called as
+    /// ever.
     ///
     /// # Errors
     ///
@@ -220,7 +221,7 @@ impl SharedControllerFactory {
         match stopped.run_until_cancelled(filled).await {
             None => Err(StartError::Stopped),
             Some(Ok(())) => {
-                siblings::look(&self.shared);
+                duplicates::warn_of_any(&self.shared);
                 Ok(())
             }
             Some(Err(error)) => {

@@ -7,8 +7,8 @@ use tokio::time;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::farewell::Farewell;
-use crate::controller::{ControllerCore, Doing, Running as Controller, Slot, Stopping};
+use super::stopping::StopLog;
+use crate::controller::{ControllerCore, InProgress, Running as Controller, Slot, Stopping};
 use crate::error::{StopError, Unfinished};
 use crate::many::Follower;
 
@@ -89,14 +89,14 @@ impl Running {
             each.core.queue().drain();
         }
         self.tasks.close();
-        let farewell = Farewell::new(&self, grace);
-        if time::timeout(grace, farewell.join()).await.is_ok() {
-            farewell.log_end();
+        let stop_log = StopLog::new(&self, grace);
+        if time::timeout(grace, stop_log.join()).await.is_ok() {
+            stop_log.log_end();
             return Ok(());
         }
-        farewell.log_abort();
+        stop_log.log_abort();
         self.stopping.abort.cancel();
-        farewell.join().await;
+        stop_log.join().await;
         let unfinished = self.unfinished();
         if unfinished.is_empty() {
             return Ok(());
@@ -105,9 +105,9 @@ impl Running {
     }
 
     /// Returns what is left of each controller: the keys under way, and those that are due.
-    pub(super) fn left(&self) -> impl Iterator<Item = (&Arc<ControllerCore>, Vec<Doing>)> {
+    pub(super) fn left(&self) -> impl Iterator<Item = (&Arc<ControllerCore>, Vec<InProgress>)> {
         let cores = self.controllers.iter().map(|each| &each.core);
-        cores.map(|core| (core, core.seats().doing()))
+        cores.map(|core| (core, core.activity().in_progress()))
     }
 
     /// Waits until every task has ended.
@@ -116,7 +116,7 @@ impl Running {
     }
 
     fn unfinished(&self) -> Vec<Unfinished> {
-        let of = |(core, doing): (&Arc<ControllerCore>, Vec<Doing>)| {
+        let of = |(core, doing): (&Arc<ControllerCore>, Vec<InProgress>)| {
             let gvk = core.gvk().clone();
             let keys = core.queue().ready_keys().into_iter();
             keys.map(move |key| {
@@ -131,7 +131,7 @@ impl Running {
         let unfinished = self.left().flat_map(of).collect();
         self.controllers
             .iter()
-            .for_each(|each| each.core.seats().clear());
+            .for_each(|each| each.core.activity().clear());
         unfinished
     }
 }

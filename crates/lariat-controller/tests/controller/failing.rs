@@ -103,7 +103,7 @@ async fn one_cause_is_a_line_and_its_sums_however_many_keys_fail() {
     assert_eq!(
         all.count() as u64,
         failures - 1,
-        "each but the first is told at debug level"
+        "each but the first is logged at debug level"
     );
 }
 

@@ -22,10 +22,10 @@ async fn a_factory_that_starts_without_handlers_says_so() {
     let logs = Logs::begin();
     let bench = Bench::new().await;
     bench.start().await;
-    let told = warnings(&logs);
+    let logged = warnings(&logs);
     assert!(
-        told.len() == 1 && told[0].contains("started without handlers"),
-        "{told:?}"
+        logged.len() == 1 && logged[0].contains("started without handlers"),
+        "{logged:?}"
     );
     bench.factory.stop().await.unwrap();
 
@@ -57,10 +57,10 @@ async fn a_running_factory_that_is_dropped_says_so_and_a_stopped_one_does_not() 
     bench.record("log");
     bench.start().await;
     drop(bench);
-    let told = warnings(&logs);
+    let logged = warnings(&logs);
     assert!(
-        told.len() == 1 && told[0].contains("a running factory was dropped"),
-        "{told:?}"
+        logged.len() == 1 && logged[0].contains("a running factory was dropped"),
+        "{logged:?}"
     );
 }
 
@@ -91,10 +91,10 @@ async fn two_factories_of_one_cluster_are_warned_of_and_two_of_two_clusters_are_
         .unwrap();
     second.start(1).await.unwrap();
     settle().await;
-    let told = warnings(&logs);
+    let logged = warnings(&logs);
     assert!(
-        told.len() == 1 && told[0].contains("another factory of this program"),
-        "{told:?}"
+        logged.len() == 1 && logged[0].contains("another factory of this program"),
+        "{logged:?}"
     );
     second.stop().await.unwrap();
     bench.factory.stop().await.unwrap();

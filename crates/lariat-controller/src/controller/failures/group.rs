@@ -7,7 +7,7 @@ use lariat_core::ObjectKey;
 use tokio::time::Instant;
 
 use super::Failed;
-use super::line::{Line, Said};
+use super::line::{Line, LineKind};
 
 /// When failures are summed up, each counted from the line before.
 const INTERVALS: [Duration; 4] = [
@@ -45,7 +45,7 @@ pub(super) struct Group {
     /// Since when no key fails, if the last has succeeded.
     recovered: Option<Instant>,
     /// The last line says that keys fail.
-    is_told: bool,
+    is_failing_logged: bool,
     next: Instant,
     /// How many of the intervals are over.
     step: usize,
@@ -65,7 +65,7 @@ impl Group {
             began: now,
             last: now,
             recovered: None,
-            is_told: true,
+            is_failing_logged: true,
             next: now + INTERVALS[0],
             step: 0,
         }
@@ -111,7 +111,7 @@ impl Group {
     /// Returns when there is something to do.
     pub(super) fn due(&self) -> Instant {
         match self.recovered {
-            Some(at) if self.is_told => at + RECOVERY,
+            Some(at) if self.is_failing_logged => at + RECOVERY,
             // What fails and succeeds by turns is summed up as rarely as what fails.
             Some(at) => self.next.max(at + RECOVERY),
             None if self.is_silent() => self.end(),
@@ -137,14 +137,14 @@ impl Group {
     /// Returns what was counted and not logged.
     pub(super) fn flush(&mut self, handler: &Arc<str>, now: Instant) -> Option<Line> {
         let has_recovered = self.recovered.take().is_some();
-        let said = match self.is_final {
-            _ if has_recovered => Said::Recovered,
+        let line_kind = match self.is_final {
+            _ if has_recovered => LineKind::Recovered,
             _ if self.folded == 0 => return None,
-            true => Said::FinallyMore,
-            false => Said::Still,
+            true => LineKind::FinallyMore,
+            false => LineKind::Still,
         };
-        let line = self.line(handler, said, now);
-        self.is_told = !has_recovered;
+        let line = self.line(handler, line_kind, now);
+        self.is_failing_logged = !has_recovered;
         if has_recovered {
             (self.total, self.began) = (0, now);
         }
@@ -165,15 +165,15 @@ impl Group {
         self.keys == 0 && !self.are_more && self.folded == 0
     }
 
-    fn line(&mut self, handler: &Arc<str>, said: Said, now: Instant) -> Line {
-        let failures = match said {
-            Said::Recovered => self.total,
+    fn line(&mut self, handler: &Arc<str>, line_kind: LineKind, now: Instant) -> Line {
+        let failures = match line_kind {
+            LineKind::Recovered => self.total,
             _ => self.folded,
         };
         self.folded = 0;
         let more = if self.are_more { "more than " } else { "" };
         Line {
-            said,
+            line_kind,
             handler: Arc::clone(handler),
             error: Arc::clone(&self.error),
             keys: std::mem::take(&mut self.examples),

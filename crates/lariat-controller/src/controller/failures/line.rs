@@ -9,7 +9,7 @@ use super::Failed;
 use crate::notices;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum LineKind {
     /// The first failure, which is tried again.
     First,
     /// The first panic.
@@ -25,7 +25,7 @@ pub(super) enum Said {
 }
 
 pub(super) struct Line {
-    pub(super) said: Said,
+    pub(super) line_kind: LineKind,
     pub(super) handler: Arc<str>,
     pub(super) error: Arc<str>,
     /// The key, or examples.
@@ -44,7 +44,7 @@ pub(super) struct Line {
 impl Default for Line {
     fn default() -> Self {
         Self {
-            said: Said::First,
+            line_kind: LineKind::First,
             handler: "".into(),
             error: "".into(),
             keys: Vec::new(),
@@ -63,10 +63,10 @@ impl Line {
     pub(super) fn first(failed: &Failed<'_>) -> Self {
         let panicked = failed.panicked.as_ref();
         Self {
-            said: match failed.retry_in {
-                _ if panicked.is_some() => Said::Panicked,
-                Some(_) => Said::First,
-                None => Said::Finally,
+            line_kind: match failed.retry_in {
+                _ if panicked.is_some() => LineKind::Panicked,
+                Some(_) => LineKind::First,
+                None => LineKind::Finally,
             },
             handler: Arc::clone(failed.handler),
             error: Arc::clone(failed.error),
@@ -89,29 +89,29 @@ impl Line {
         let (error, failing) = (&*self.error, &*self.failing);
         let (keys, lasted) = (self.keys(), format_args!("{:.1?}", self.lasted));
         let retry_in = self.retry_in.map(tracing::field::debug);
-        match self.said {
-            Said::First => {
+        match self.line_kind {
+            LineKind::First => {
                 tracing::warn!(%kind, key = %keys, %handler, error, attempt, retry_in, "failed, to be tried again");
             }
-            Said::Panicked => {
+            LineKind::Panicked => {
                 let at = self.at.as_ref().map(tracing::field::display);
                 let backtrace = self.backtrace.as_ref().map(tracing::field::display);
                 tracing::error!(%kind, key = %keys, %handler, at, attempt, retry_in, backtrace, "handler {error}");
             }
-            Said::Finally => {
+            LineKind::Finally => {
                 tracing::error!(%kind, key = %keys, %handler, error, attempts = attempt, "handler failed for good");
             }
-            Said::Still => {
+            LineKind::Still => {
                 tracing::warn!(%kind, %handler, error, failures, %failing, %lasted, examples = %keys, "keeps failing");
             }
-            Said::FinallyMore => {
+            LineKind::FinallyMore => {
                 tracing::error!(%kind, %handler, error, failures, %lasted, examples = %keys, "handler failed for good for more keys");
             }
-            Said::Recovered => {
+            LineKind::Recovered => {
                 tracing::info!(%kind, %handler, error, failures, %lasted, "works again");
             }
         }
-        if self.said != Said::Recovered {
+        if self.line_kind != LineKind::Recovered {
             notices::failure_without_subscriber(kind, handler, &self.error);
         }
     }

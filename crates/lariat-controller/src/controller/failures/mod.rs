@@ -1,8 +1,8 @@
 //! Few lines in the log about many failures.
 //!
 //! One cause often makes a handler fail for many keys, many times. The first failure is logged at once; those that
-//! follow, of whatever key, are counted, and summed up after 1, 10 and 60 seconds, then every ten minutes. A second after
-//! the last of the keys succeeded that is logged too.
+//! follow, of whatever key, are counted, and summed up after 1, 10 and 60 seconds, then every ten minutes. A second
+//! after the last of the keys succeeded that is logged too.
 
 mod group;
 mod line;
@@ -56,10 +56,10 @@ struct OfHandler {
 /// How many failing keys of a handler are known one by one.
 const KEYS: usize = 4096;
 
-/// How many different errors of a handler are told apart.
+/// How many different errors of a handler are counted apart.
 const GROUPS: usize = 16;
 
-/// The signature of the errors that are not told apart.
+/// The signature of the errors that are not counted apart.
 const OTHER: u64 = 0;
 
 impl Failures {

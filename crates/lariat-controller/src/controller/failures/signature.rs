@@ -4,8 +4,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use lariat_core::ObjectKey;
 
-/// Returns a number that errors share which differ only in the name and namespace of the key, or in words with digits: times,
-/// counters, addresses, uids, names that were generated.
+/// Returns a number that errors share which differ only in the name and namespace of the key, or in words with digits:
+/// times, counters, addresses, uids, names that were generated.
 pub(super) fn signature(error: &str, key: &ObjectKey, is_final: bool) -> u64 {
     let mut hasher = DefaultHasher::new();
     is_final.hash(&mut hasher);
@@ -30,7 +30,7 @@ pub(super) fn signature(error: &str, key: &ObjectKey, is_final: bool) -> u64 {
             &rest[first.len_utf8()..]
         };
     }
-    // Zero is for the errors that are not told apart.
+    // Zero is for the errors that are not counted apart.
     hasher.finish().max(1)
 }
 

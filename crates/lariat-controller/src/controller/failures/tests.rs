@@ -56,9 +56,9 @@ impl Rig {
     fn note(&mut self, line: Option<Line>) {
         let line = line.map(|line| {
             let names: Vec<&str> = line.keys.iter().map(ObjectKey::as_str).collect();
-            let (said, failures) = (line.said, line.failures);
+            let (line_kind, failures) = (line.line_kind, line.failures);
             format!(
-                "{said:?} {failures} of {}: {}",
+                "{line_kind:?} {failures} of {}: {}",
                 line.failing,
                 names.join(" ")
             )

@@ -16,8 +16,8 @@ const RUNS: usize = 4096;
 /// How much memory they take together, about.
 const BYTES: usize = 1 << 20;
 
-/// The runs of keys, each run in two lines: that of its key, and that of all by age. The oldest of all goes when there are
-/// too many, the oldest of a key when that has too many; each takes the same time however many there are.
+/// The runs of keys, each run in two lines: that of its key, and that of all by age. The oldest of all goes when there
+/// are too many, the oldest of a key when that has too many; each takes the same time however many there are.
 #[derive(Default)]
 pub(super) struct Older {
     /// Places, some of them free.

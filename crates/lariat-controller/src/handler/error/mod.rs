@@ -1,7 +1,7 @@
 //! What a handler says when it failed.
 
-mod said;
-mod signs;
+mod chain;
+mod directive;
 #[cfg(test)]
 mod tests;
 
@@ -16,30 +16,32 @@ use serde::Serialize;
 
 use super::outcome::Updated;
 use crate::current;
-use signs::Signs;
+use chain::ErrorChain;
 
-use said::Said;
-pub use said::{Ignore, RetryAfter, Terminal};
+use directive::Directive;
+pub use directive::{Ignore, RetryAfter, Terminal};
 
 /// A handler's failure, of whatever error it was made.
 ///
 /// Every error converts into one with `?`, and is tried again: the handler is called once more, alone,
 /// after a delay that grows with its failures. [`terminal`](Self::terminal) is for what trying again
-/// cannot help, [`ignore`](Self::ignore) for what is no failure at all.
+/// does not help, [`ignore`](Self::ignore) for what is no failure at all.
 ///
 /// Some errors say themselves what is to be done. They are found among the causes too, at any depth, also where
 /// `anyhow::Error` or `#[error(transparent)]` wraps them:
 ///
-/// | error | effect |
-/// |---|---|
-/// | [`Terminal`] | not tried again |
-/// | [`Ignore`] | counts as a success |
-/// | [`RetryAfter`] | tried again after its delay |
-/// | [`DecodeError`] | of the object the handler was called for: not tried again before it changes; of another object: tried again, because nothing else may call the handler once that object is corrected |
-/// | conflict (409) | tried again, and not logged as a warning |
-/// | too large (413) | not tried again |
-/// | invalid (422) | not tried again if the API server says that a field is missing, too long, of the wrong type or none of the supported values, or that the name is invalid; what is merely an invalid or forbidden value is tried again, because a taken port, an immutable field and a rule that compares with the present state are answered like that; so is what an admission webhook or policy refuses |
-/// | a delay in the API server's answer (`retryAfterSeconds`, mostly with 429, 503 or 504) | tried again no sooner |
+/// - A [`Terminal`] is not tried again, an [`Ignore`] counts as a success, a [`RetryAfter`] is tried again after its
+///   delay.
+/// - A [`DecodeError`] of the object the handler was called for is not tried again before that changes. One of another
+///   object is, for nothing else may call the handler when that object is corrected.
+/// - A conflict (409) is tried again, and not logged as a warning.
+/// - What is too large for the API server (413) is not tried again.
+/// - What is invalid (422) is not tried again if the API server says that a field is missing, too long, of the wrong
+///   type or none of the supported values, or that the name is invalid. What is merely an invalid or forbidden value is
+///   tried again: a taken port, an immutable field and a rule that compares with the present state are answered like
+///   that. So is what an admission webhook or policy refuses, and a JSON patch whose test fails.
+/// - Where the API server says how long to wait (`retryAfterSeconds`, mostly with 429, 503 or 504), the next attempt is
+///   no sooner, and later if the delay between attempts has grown longer.
 ///
 /// [`DecodeError`]: lariat_cache::DecodeError
 pub struct HandlerError {
@@ -188,7 +190,7 @@ impl HandlerError {
     /// attempt sees the new state, so this is everyday life and not worth a warning.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
-        Signs::of(&*self.source).is_conflict()
+        ErrorChain::of(&*self.source).is_conflict()
     }
 
     /// Returns how long the API server asked to wait at least.
@@ -199,14 +201,14 @@ impl HandlerError {
     /// Makes it terminal if it says that the object the handler was called for cannot be decoded. Errors are classified
     /// where they are converted, which may be outside of the call, on a task of the handler's.
     pub(crate) fn of_call(self, gvk: &Gvk, key: &ObjectKey) -> Self {
-        let is_own = || Signs::of(&*self.source).undecodable() == Some((gvk, key));
+        let is_own = || ErrorChain::of(&*self.source).undecodable() == Some((gvk, key));
         match self.class {
             Class::Retryable if !self.is_decided() && is_own() => self.into_terminal(),
             _ => self,
         }
     }
 
-    /// Returns whether somebody said when it is to be tried again.
+    /// Returns whether it says when it is to be tried again.
     fn is_decided(&self) -> bool {
         self.delay().is_some() || self.is_held()
     }
@@ -215,20 +217,20 @@ impl HandlerError {
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
     fn from(error: E) -> Self {
         let source = error.into();
-        let signs = Signs::of(&*source);
-        let (said, not_before) = (signs.said(), signs.not_before());
+        let chain = ErrorChain::of(&*source);
+        let not_before = chain.not_before();
         let is_of_own = || {
-            let object = signs.undecodable();
+            let object = chain.undecodable();
             object.is_some_and(|(gvk, key)| current::is_about(gvk, key))
         };
-        let class = match said {
-            Some(Said::Ignore) => Class::Ignored,
-            Some(Said::Terminal) => Class::Terminal,
-            Some(Said::RetryAfter(_)) => Class::Retryable,
-            None if signs.is_refused_for_good() || is_of_own() => Class::Terminal,
+        let class = match chain.directive() {
+            Some(Directive::Ignore) => Class::Ignored,
+            Some(Directive::Terminal) => Class::Terminal,
+            Some(Directive::RetryAfter(_)) => Class::Retryable,
+            None if chain.is_refused_for_good() || is_of_own() => Class::Terminal,
             None => Class::Retryable,
         };
-        let delay = signs.delay();
+        let delay = chain.delay();
         let mut error = Self::new(source, class);
         if delay.is_some() || not_before.is_some() {
             let extra = error.extra.get_or_insert_default();
@@ -242,7 +244,7 @@ impl fmt::Display for HandlerError {
     /// Writes the error and its causes on one line, each thing said once.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = lariat_core::describe(&*self.source);
-        f.write_str(Signs::of(&*self.source).left_out_of(&text))
+        f.write_str(ErrorChain::of(&*self.source).without_directive(&text))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who is at work on what, for those who wait for it.
+//! Which calls are under way, for the log of a stop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,59 +7,62 @@ use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// The workers of a kind.
+/// What the workers of a kind are doing.
 #[derive(Default)]
-pub(crate) struct Seats(Mutex<Vec<Arc<Mutex<Option<Doing>>>>>);
+pub(crate) struct Activity(Mutex<Vec<Arc<Mutex<Option<InProgress>>>>>);
 
-/// What a worker does, or did when it was stopped.
+/// A key that a worker handles, or was handling when it was stopped.
 #[derive(Debug, Clone)]
-pub(crate) struct Doing {
+pub(crate) struct InProgress {
     pub(crate) key: ObjectKey,
     /// The handler that is being called, or is about to be.
     pub(crate) handler: Option<Arc<str>>,
     began: Instant,
 }
 
-impl Doing {
+impl InProgress {
     /// Returns how long it has taken by now.
     pub(crate) fn lasts(&self) -> Duration {
         self.began.elapsed()
     }
 }
 
-/// A worker's place.
-pub(super) struct Seat<'a> {
-    seats: &'a Seats,
-    doing: Arc<Mutex<Option<Doing>>>,
+/// What one worker is doing.
+pub(super) struct WorkerActivity<'a> {
+    activity: &'a Activity,
+    doing: Arc<Mutex<Option<InProgress>>>,
 }
 
-impl Seats {
-    /// Gives a worker its place.
-    pub(super) fn sit(&self) -> Seat<'_> {
+impl Activity {
+    /// Adds a worker.
+    pub(super) fn add_worker(&self) -> WorkerActivity<'_> {
         let doing = Arc::default();
         self.0.lock().push(Arc::clone(&doing));
-        Seat { seats: self, doing }
+        WorkerActivity {
+            activity: self,
+            doing,
+        }
     }
 
     /// Returns what is under way, or was when workers were stopped.
-    pub(crate) fn doing(&self) -> Vec<Doing> {
-        let seats = self.0.lock();
-        seats
+    pub(crate) fn in_progress(&self) -> Vec<InProgress> {
+        let activity = self.0.lock();
+        activity
             .iter()
-            .filter_map(|seat| seat.lock().clone())
+            .filter_map(|worker| worker.lock().clone())
             .collect()
     }
 
     /// Forgets what was under way when workers were stopped.
     pub(crate) fn clear(&self) {
-        self.0.lock().retain(|seat| Arc::strong_count(seat) > 1);
+        self.0.lock().retain(|worker| Arc::strong_count(worker) > 1);
     }
 }
 
-impl Seat<'_> {
+impl WorkerActivity<'_> {
     /// Notes that work on a key begins.
     pub(super) fn begin(&self, key: &ObjectKey) {
-        *self.doing.lock() = Some(Doing {
+        *self.doing.lock() = Some(InProgress {
             key: key.clone(),
             handler: None,
             began: Instant::now(),
@@ -79,12 +82,12 @@ impl Seat<'_> {
     }
 }
 
-impl Drop for Seat<'_> {
+impl Drop for WorkerActivity<'_> {
     fn drop(&mut self) {
         // What was stopped in the middle is left to be seen.
         if self.doing.lock().is_none() || std::thread::panicking() {
-            let mut seats = self.seats.0.lock();
-            seats.retain(|seat| !Arc::ptr_eq(seat, &self.doing));
+            let mut activity = self.activity.0.lock();
+            activity.retain(|worker| !Arc::ptr_eq(worker, &self.doing));
         }
     }
 }

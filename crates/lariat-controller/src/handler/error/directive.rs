@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-/// What such an error says.
+/// What is to be done about an error.
 ///
 /// It is the error's cause, because wrappers that show an error as if it were their own, `#[error(transparent)]` and
 /// `anyhow::Error`, pass on its causes, but not the error itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Said {
+pub(super) enum Directive {
     #[error("to be ignored")]
     Ignore,
     #[error("not to be tried again")]
@@ -34,7 +34,7 @@ pub(super) enum Said {
 pub struct Ignore {
     reason: String,
     #[source]
-    said: Said,
+    directive: Directive,
 }
 
 impl Ignore {
@@ -43,7 +43,7 @@ impl Ignore {
     pub fn because(reason: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
-            said: Said::Ignore,
+            directive: Directive::Ignore,
         }
     }
 }
@@ -55,7 +55,7 @@ impl Ignore {
 pub struct Terminal {
     reason: String,
     #[source]
-    said: Said,
+    directive: Directive,
 }
 
 impl Terminal {
@@ -64,7 +64,7 @@ impl Terminal {
     pub fn because(reason: impl Into<String>) -> Self {
         Self {
             reason: reason.into(),
-            said: Said::Terminal,
+            directive: Directive::Terminal,
         }
     }
 }
@@ -75,7 +75,7 @@ impl Terminal {
 #[error("not yet")]
 pub struct RetryAfter {
     #[source]
-    said: Said,
+    directive: Directive,
 }
 
 impl RetryAfter {
@@ -83,7 +83,7 @@ impl RetryAfter {
     #[must_use]
     pub fn new(delay: Duration) -> Self {
         Self {
-            said: Said::RetryAfter(delay),
+            directive: Directive::RetryAfter(delay),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::running::Running;
 use crate::error::{NAMED, keys};
 
 /// Logs what a stop waits for.
-pub(super) struct Farewell<'a> {
+pub(super) struct StopLog<'a> {
     running: &'a Running,
     grace: Duration,
     began: Instant,
@@ -22,16 +22,16 @@ const FIRST: Duration = Duration::from_secs(2);
 /// How often it says what it waits for.
 const PERIOD: Duration = Duration::from_secs(5);
 
-impl<'a> Farewell<'a> {
+impl<'a> StopLog<'a> {
     pub(super) fn new(running: &'a Running, grace: Duration) -> Self {
-        let farewell = Self {
+        let stop_log = Self {
             running,
             grace,
             began: Instant::now(),
             keys: left(running),
         };
-        farewell.log_begin();
-        farewell
+        stop_log.log_begin();
+        stop_log
     }
 
     /// Waits until every task has ended, and says from time to time what it waits for.

@@ -11,11 +11,11 @@ use crate::controller::ControllerCore;
 /// The factories that were started, some of which are gone.
 static STARTED: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
-/// Warns if another running factory watches a kind of the same cluster: two that are meant to be one are a frequent mistake,
-/// and everything is then watched, cached and handled twice.
+/// Warns if another running factory watches a kind of the same cluster: two that are meant to be one are a frequent
+/// mistake, and everything is then watched, cached and handled twice.
 ///
 /// Clients do not say which cluster they are of, but objects do: no two clusters have objects of one uid.
-pub(super) fn look(shared: &Arc<Shared>) {
+pub(super) fn warn_of_any(shared: &Arc<Shared>) {
     let others = register(shared);
     let own = in_use(shared);
     for other in others.iter().filter(|other| is_running(other)) {

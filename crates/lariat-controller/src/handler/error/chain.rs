@@ -1,4 +1,4 @@
-//! What an error and its causes say about trying again.
+//! An error and its causes, and what follows from them for the next attempt.
 
 use std::error::Error;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use kube::core::response::StatusCause;
 use lariat_cache::DecodeError;
 use lariat_core::{Gvk, ObjectKey};
 
-use super::said::Said;
+use super::directive::Directive;
 
-/// An error, looked through for what it and its causes say.
+/// An error with its causes.
 #[derive(Clone, Copy)]
-pub(super) struct Signs<'a>(&'a (dyn Error + 'static));
+pub(super) struct ErrorChain<'a>(&'a (dyn Error + 'static));
 
-impl<'a> Signs<'a> {
+impl<'a> ErrorChain<'a> {
     pub(super) fn of(error: &'a (dyn Error + 'static)) -> Self {
         Self(error)
     }
@@ -25,22 +25,22 @@ impl<'a> Signs<'a> {
     }
 
     /// Returns what the first of them says that says whether to try again; that is more than when.
-    pub(super) fn said(self) -> Option<Said> {
-        let said = || self.all_said();
-        let is_delay = |said: &Said| matches!(said, Said::RetryAfter(_));
-        let decided = said().find(|said| !is_delay(said));
-        decided.or_else(|| said().next())
+    pub(super) fn directive(self) -> Option<Directive> {
+        let all = || self.directives();
+        let is_delay = |each: &Directive| matches!(each, Directive::RetryAfter(_));
+        let decided = all().find(|each| !is_delay(each));
+        decided.or_else(|| all().next())
     }
 
     /// Returns the delay that one of them asks for.
     pub(super) fn delay(self) -> Option<Duration> {
-        self.all_said().find_map(|said| match said {
-            Said::RetryAfter(delay) => Some(delay),
+        self.directives().find_map(|directive| match directive {
+            Directive::RetryAfter(delay) => Some(delay),
             _ => None,
         })
     }
 
-    fn all_said(self) -> impl Iterator<Item = Said> {
+    fn directives(self) -> impl Iterator<Item = Directive> {
         self.chain().filter_map(|each| each.downcast_ref().copied())
     }
 
@@ -49,7 +49,8 @@ impl<'a> Signs<'a> {
         DecodeError::object_behind(self.0)
     }
 
-    /// Returns the answer of the API server. It is the cause of `kube::Error::Api`, so it is found where that is wrapped.
+    /// Returns the answer of the API server. It is the cause of `kube::Error::Api`, so it is found where that is
+    /// wrapped.
     fn status(self) -> Option<&'a Status> {
         self.chain().find_map(|each| {
             let boxed = each.downcast_ref::<Box<Status>>().map(|each| &**each);
@@ -79,12 +80,13 @@ impl<'a> Signs<'a> {
         })
     }
 
-    /// Returns a text about the error without what it says by itself about trying again, which Lariat says in its own way.
-    pub(super) fn left_out_of(self, text: &str) -> &str {
-        match self.all_said().next() {
-            Some(said @ (Said::Ignore | Said::Terminal)) => {
-                text.strip_suffix(&*format!(": {said}")).unwrap_or(text)
-            }
+    /// Returns a text about the error without what it says by itself about trying again, which Lariat says in its own
+    /// way.
+    pub(super) fn without_directive(self, text: &str) -> &str {
+        match self.directives().next() {
+            Some(directive @ (Directive::Ignore | Directive::Terminal)) => text
+                .strip_suffix(&*format!(": {directive}"))
+                .unwrap_or(text),
             _ => text,
         }
     }
@@ -92,8 +94,9 @@ impl<'a> Signs<'a> {
 
 /// What the API server finds wrong with a field that does not depend on the state of anything.
 ///
-/// `FieldValueInvalid` and `FieldValueForbidden` are not among them: so it says too that a port is taken, a field immutable,
-/// or that a rule of a CRD compares with the present state. A failed test of a JSON patch has no causes at all.
+/// `FieldValueInvalid` and `FieldValueForbidden` are not among them: so it says too that a port is taken, a field
+/// immutable, or that a rule of a CRD compares with the present state. A failed test of a JSON patch has no causes at
+/// all.
 const WRONG_FOR_GOOD: [&str; 5] = [
     "FieldValueRequired",
     "FieldValueNotSupported",
