@@ -39,14 +39,15 @@ fn each_signal_is_acknowledged_and_the_second_ends_the_program() {
 fn signal(child: &Child) {
     let mut kill = Command::new("kill");
     let status = kill.arg("-TERM").arg(child.id().to_string()).status();
-    assert!(status.unwrap().success());
+    assert!(status.expect("kill is there").success());
 }
 
 fn wait_for_signals() {
     let subscriber = tracing_subscriber::fmt().with_writer(std::io::stdout);
     subscriber.with_ansi(false).init();
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    runtime.enable_all().build().unwrap().block_on(async {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().build().expect("a runtime");
+    runtime.block_on(async {
         let mut signalled = pin!(lariat::termination());
         // From the first poll on signals do not end the process by themselves.
         let first = poll_fn(|cx| Poll::Ready(signalled.as_mut().poll(cx))).await;

@@ -131,12 +131,13 @@ fn a_program_without_a_subscriber_says_so_once_on_stderr() {
 
 fn fail_without_a_subscriber() {
     let mut builder = runtime::Builder::new_current_thread();
-    let runtime = builder.enable_time().start_paused(true).build().unwrap();
+    let builder = builder.enable_time().start_paused(true);
+    let runtime = builder.build().expect("a runtime");
     runtime.block_on(async {
         let bench = Bench::new().await;
         bench.on("sad", |_| async { Err("sad".into()) });
         bench.create("a").await;
         let signal = time::sleep(60 * SECOND);
-        bench.factory.run(1, signal).await.unwrap();
+        bench.factory.run(1, signal).await.expect("it ran");
     });
 }
