@@ -32,7 +32,7 @@ pub struct Enqueue {
     pub(crate) rate_limited: bool,
     pub(crate) to: Option<Arc<str>>,
     pub(crate) because: Option<Arc<str>>,
-    pub(crate) priority: Priority,
+    pub(crate) priority: Option<Priority>,
     at: &'static Location<'static>,
 }
 
@@ -53,7 +53,7 @@ impl Enqueue {
             rate_limited: false,
             to: None,
             because: None,
-            priority: Priority::Normal,
+            priority: None,
             at: Location::caller(),
         }
     }
@@ -81,8 +81,10 @@ impl Enqueue {
         Self { because, ..self }
     }
 
-    /// Sets how urgent it is; a key that is queued already keeps the higher of the two.
+    /// Sets how urgent it is (default: normal, and low for [all keys](crate::SharedController::enqueue_all)); a key
+    /// that is queued already keeps the higher of the two.
     pub fn priority(self, priority: Priority) -> Self {
+        let priority = Some(priority);
         Self { priority, ..self }
     }
 
@@ -108,12 +110,13 @@ impl Enqueue {
 #[non_exhaustive]
 pub enum EnqueueError {
     /// The request names a handler that is not there.
-    #[error("{gvk} has no handler named {name:?} to enqueue {key} to; its handlers: {handlers}")]
+    #[error("{gvk} has no handler named {name:?} to enqueue {} to; its handlers: {handlers}",
+        key.as_ref().map_or("its keys", ObjectKey::as_str))]
     UnknownHandler {
         /// The kind.
         gvk: Gvk,
-        /// The key.
-        key: ObjectKey,
+        /// The key; none if all were meant.
+        key: Option<ObjectKey>,
         /// The name.
         name: Arc<str>,
         /// The names there are.

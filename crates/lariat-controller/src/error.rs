@@ -1,5 +1,7 @@
 //! What registering, starting and stopping can fail with.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cache::{IdentityError, SyncError};
@@ -82,16 +84,28 @@ pub enum StartError {
 /// A stop that had to cut work short. Everything has stopped.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{} keys were not handled within the grace period of {grace:?}: {}",
-    unfinished.len(),
+    "{} not handled within the grace period of {grace:?}: {}",
+    were(unfinished.len()),
     names(unfinished)
 )]
 #[non_exhaustive]
 pub struct StopError {
-    /// The kinds and keys whose handlers were dropped in the middle, or not called any more.
-    pub unfinished: Vec<(Gvk, ObjectKey)>,
+    /// What was not finished; it is kept for the next start.
+    pub unfinished: Vec<Unfinished>,
     /// How long was waited.
     pub grace: Duration,
+}
+
+/// A key that was not handled before a stop ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unfinished {
+    /// The kind.
+    pub gvk: Gvk,
+    /// The key.
+    pub key: ObjectKey,
+    /// The handler whose call was dropped in the middle; none if none of them was called for the key.
+    pub handler: Option<Arc<str>>,
 }
 
 /// What a run from start to stop can fail with.
@@ -108,15 +122,42 @@ pub enum RunError {
 
 debug_as_description!(RegisterError, StartError, StopError, RunError);
 
-fn names(unfinished: &[(Gvk, ObjectKey)]) -> String {
-    const SHOWN: usize = 5;
-    let mut names: Vec<String> = unfinished
-        .iter()
-        .take(SHOWN)
-        .map(|(gvk, key)| format!("{gvk} {key}"))
-        .collect();
-    if unfinished.len() > SHOWN {
+/// How many keys, handlers and so on a text names.
+pub(crate) const NAMED: usize = 5;
+
+fn were(keys: usize) -> String {
+    match keys {
+        1 => "1 key was".to_owned(),
+        keys => format!("{keys} keys were"),
+    }
+}
+
+/// Writes a number of keys.
+pub(crate) fn keys(count: usize) -> String {
+    match count {
+        1 => "1 key".to_owned(),
+        count => format!("{count} keys"),
+    }
+}
+
+fn names(unfinished: &[Unfinished]) -> String {
+    // What was dropped in the middle says more than what waited behind it.
+    let (dropped, waiting): (Vec<_>, Vec<_>) =
+        unfinished.iter().partition(|each| each.handler.is_some());
+    let all = dropped.into_iter().chain(waiting);
+    let mut names: Vec<String> = all.take(NAMED).map(Unfinished::to_string).collect();
+    if unfinished.len() > NAMED {
         names.push("…".to_owned());
     }
     names.join(", ")
+}
+
+impl fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} ", self.gvk, self.key)?;
+        match &self.handler {
+            Some(handler) => write!(f, "(handler {handler} did not end)"),
+            None => f.write_str("(not begun)"),
+        }
+    }
 }

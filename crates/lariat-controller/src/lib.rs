@@ -50,11 +50,13 @@ mod current;
 mod error;
 #[cfg(feature = "metrics")]
 pub mod metrics;
+mod notices;
+mod panics;
 mod status;
 
 pub use controller::{CallRecord, ControllerOptions, Registration, RunRecord, SharedController};
 pub use enqueue::{Enqueue, EnqueueError};
-pub use error::{RegisterError, RunError, StartError, StopError};
+pub use error::{RegisterError, RunError, StartError, StopError, Unfinished};
 pub use factory::{FactoryBuilder, SharedControllerFactory, Transaction};
 pub use handler::{
     Call, Context, Gate, Handler, HandlerError, HandlerOptions, HandlerResult, HandlerWrite,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use lariat_cache::{CachedObject, Change};
 use lariat_core::{Cause, Causes};
 use lariat_queue::{LaneId, Lanes};
+use tokio::time::Instant;
 
 /// Why a key is queued, and what is left of an object that was deleted.
 #[derive(Debug, Clone, Default)]
@@ -58,6 +59,15 @@ impl Payload {
         self.deletion.is_some()
     }
 
+    /// Returns why the key is handed out now; that a handler asked to be called later is no reason.
+    pub(crate) fn causes_by_now(&self) -> Causes {
+        let mut causes = self.causes.iter();
+        match causes.any(|cause| matches!(cause, Cause::Requeued { .. })) {
+            true => self.causes.due_at(Instant::now().into_std()),
+            false => self.causes.clone(),
+        }
+    }
+
     /// Returns what a lane that failed needs to try again.
     pub(crate) fn for_retry(&self, lane: LaneId, cause: Cause) -> Self {
         let mut payload = self.for_lane(lane);
@@ -67,7 +77,7 @@ impl Payload {
 
     /// Returns what one of the lanes needs to be called later.
     pub(crate) fn for_lane(&self, lane: LaneId) -> Self {
-        let causes = self.causes.clone();
+        let causes = self.causes_by_now();
         let deletion = self.deletion.as_deref();
         let mine = deletion.filter(|deletion| deletion.lanes.contains(lane));
         let deletion = mine.map(|deletion| {

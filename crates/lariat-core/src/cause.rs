@@ -3,6 +3,7 @@
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::{ResourceVersion, Uid};
 
@@ -71,6 +72,8 @@ pub enum Cause {
     Requeued {
         /// The handler.
         handler: Arc<str>,
+        /// When it wanted to run. Before that something else brings a run, which satisfies the request.
+        due: Instant,
     },
     /// A handler was registered while the controller was running and sees what exists.
     LateHandler {
@@ -124,6 +127,21 @@ impl Cause {
 }
 
 impl Cause {
+    /// Returns whether a later cause adds nothing to this one. Of two requests of a handler the earlier counts: it is
+    /// due first or was due before.
+    fn covers(&self, later: &Cause) -> bool {
+        match (self, later) {
+            (
+                Self::Requeued { handler, due },
+                Self::Requeued {
+                    handler: again,
+                    due: later,
+                },
+            ) => handler == again && due <= later,
+            _ => self == later,
+        }
+    }
+
     /// Returns how many runs in a row, each caused by the write of the one before, led to this cause; none if
     /// it says nothing about that, as a retry, or a handler's wish to be called again that a write of its own
     /// fulfils.
@@ -165,7 +183,7 @@ impl fmt::Display for Cause {
                 why.iter().try_for_each(|why| write!(f, " ({why})"))
             }
             Self::Retry { handler, failures } => write!(f, "retry {failures} of {handler}"),
-            Self::Requeued { handler } => write!(f, "requeued by {handler}"),
+            Self::Requeued { handler, .. } => write!(f, "requeued by {handler}"),
             Self::LateHandler { handler } => write!(f, "{handler} was registered late"),
         }
     }
@@ -208,7 +226,7 @@ impl Causes {
         let Err(cause) = newest.merge(cause) else {
             return;
         };
-        if self.iter().any(|known| *known == cause) {
+        if self.iter().any(|known| known.covers(&cause)) {
             return;
         }
         let more = self.more.get_or_insert_default();
@@ -256,6 +274,31 @@ impl Causes {
         self.more.as_ref()?.shortest
     }
 
+    /// Returns the causes of a run at some time: without requests to run later than that, unless there is nothing else.
+    ///
+    /// A change makes a handler run before the time it asked for, and brings the request along.
+    #[must_use]
+    pub fn due_at(&self, now: Instant) -> Self {
+        let is_due = |cause: &&Cause| !matches!(cause, Cause::Requeued { due, .. } if *due > now);
+        if self.iter().all(|cause| is_due(&cause)) || !self.iter().any(|cause| is_due(&cause)) {
+            return self.clone();
+        }
+        let mut rest = self.iter().filter(is_due).cloned();
+        let first = rest.next();
+        let causes: Vec<Cause> = rest.collect();
+        let (omitted, shortest) = (self.omitted(), self.shortest_omitted());
+        let more = More {
+            causes,
+            omitted,
+            shortest,
+        };
+        let is_more = !more.causes.is_empty() || omitted > 0;
+        Self {
+            first,
+            more: is_more.then(|| Box::new(more)),
+        }
+    }
+
     /// Returns how many causes were counted but not kept.
     #[must_use]
     pub fn omitted(&self) -> u32 {
@@ -300,6 +343,8 @@ impl fmt::Display for Causes {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn updated(from: u64, to: u64) -> Cause {
@@ -345,7 +390,11 @@ mod tests {
 
     #[test]
     fn a_cause_is_listed_once() {
-        let requeued = |by: &str| Cause::Requeued { handler: by.into() };
+        let due = an_instant();
+        let requeued = |by: &str| Cause::Requeued {
+            handler: by.into(),
+            due,
+        };
         check(
             [requeued("a"), requeued("b"), requeued("a")],
             "requeued by a, requeued by b",
@@ -355,6 +404,35 @@ mod tests {
             failures,
         };
         check([retry(1), retry(2)], "retry 2 of h");
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "only differences count")]
+    fn an_instant() -> Instant {
+        Instant::now()
+    }
+
+    #[test]
+    fn a_request_to_run_later_is_no_cause_of_an_earlier_run() {
+        let now = an_instant();
+        let requeued = |by: &str, seconds| Cause::Requeued {
+            handler: by.into(),
+            due: now + Duration::from_secs(seconds),
+        };
+        let at = |causes: &[Cause], seconds| {
+            let mut merged = Causes::default();
+            causes.iter().for_each(|cause| merged.push(cause.clone()));
+            merged
+                .due_at(now + Duration::from_secs(seconds))
+                .to_string()
+        };
+        let causes = [requeued("a", 300), updated(1, 2), requeued("b", 5)];
+        assert_eq!(at(&causes, 0), "updated 1 → 2");
+        assert_eq!(at(&causes, 5), "updated 1 → 2, requeued by b");
+        assert_eq!(
+            at(&causes, 300),
+            "requeued by a, updated 1 → 2, requeued by b"
+        );
+        assert_eq!(at(&causes[..1], 0), "requeued by a", "it is all there is");
     }
 
     fn wrote(by: &str, (from, to): (u64, u64), chain: u32) -> Cause {

@@ -36,7 +36,7 @@ pub use lariat_controller::{
     HandlerResult, HandlerStatus, HandlerWrite, Ignore, KindsRegistration, Middleware, Next,
     Outcome, Pattern, Predicate, RegisterError, Registration, Related, Relation, Resync,
     RetryAfter, RunError, RunRecord, Sentinel, SharedController, SharedControllerFactory,
-    StartError, StopError, Terminal, Timeout, Tracing, Transaction,
+    StartError, StopError, Terminal, Timeout, Tracing, Transaction, Unfinished,
 };
 
 pub use lariat_cache::{

@@ -6,7 +6,7 @@ use std::future::pending;
 ///
 /// From the first poll on the signals no longer end the process by themselves. After the first of them
 /// the next ends the process at once, with exit code 1, as controller-runtime's `SetupSignalHandler`
-/// does: whoever asks twice does not want to wait for handlers that hang.
+/// does: whoever asks twice does not want to wait for handlers that hang. Both are logged.
 ///
 /// # Panics
 ///
@@ -17,12 +17,14 @@ use std::future::pending;
 /// A signal that came before the future was dropped is not seen by the next one.
 pub async fn termination() {
     signalled().await;
+    tracing::info!("a signal asks the program to end; the next one ends it at once");
     #[allow(
         clippy::disallowed_methods,
         reason = "it belongs to the process and ends with it"
     )]
     tokio::spawn(async {
         signalled().await;
+        tracing::warn!("a second signal ends the program at once; what is under way is cut off");
         std::process::exit(1);
     });
 }

@@ -114,14 +114,15 @@ impl Progress {
         let is_required = self.usage.is_required();
         let mut totals = self.totals.lock();
         let kind = &self.gvk;
+        let plain = retry_in.map(tracing::field::debug);
         // What goes wrong in the same way again and again is said once.
         if totals.last_error.as_deref() == Some(error) {
-            tracing::debug!(%kind, %error, ?retry_in, "cache is still behind");
+            tracing::debug!(%kind, %error, retry_in = plain, "cache is still behind");
         } else {
             // Kinds that come and go with their definitions do so in peace.
             match is_required {
-                true => tracing::warn!(%kind, %error, ?retry_in, "cache is behind"),
-                false => tracing::info!(%kind, %error, ?retry_in, "cache is behind"),
+                true => tracing::warn!(%kind, %error, retry_in = plain, "cache is behind"),
+                false => tracing::info!(%kind, %error, retry_in = plain, "cache is behind"),
             }
             totals.last_error = Some(error.to_owned());
         }

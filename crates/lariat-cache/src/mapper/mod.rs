@@ -60,13 +60,12 @@ const MISSING_BELIEVED: Duration = Duration::from_secs(1);
 #[non_exhaustive]
 pub enum MapperError {
     /// The API server does not serve the kind.
-    #[error(
-        "{gvk} is not served by the API server; is its CustomResourceDefinition installed, and are \
-         group, version and kind spelled right?"
-    )]
+    #[error("{gvk} is not served by the API server; {}", hint(served))]
     UnknownKind {
         /// The kind.
         gvk: Gvk,
+        /// The groups and versions in which a kind of this name is served, as far as discovery is known; often empty.
+        served: Vec<Gvk>,
     },
     /// The API server does not serve the resource.
     #[error("{resource} is not served by the API server under {api_path}")]
@@ -92,6 +91,18 @@ pub enum MapperError {
         /// How long was waited.
         after: Duration,
     },
+}
+
+/// Says what may be wrong with a kind that is not served.
+fn hint(served: &[Gvk]) -> String {
+    if served.is_empty() {
+        return "is its CustomResourceDefinition installed, and are group, version and kind spelled right?".to_owned();
+    }
+    let names: Vec<String> = served.iter().map(Gvk::to_string).collect();
+    format!(
+        "did you mean {}? If not, its CustomResourceDefinition is not installed",
+        names.join(" or ")
+    )
 }
 
 /// How long discovery may take to answer.
@@ -136,7 +147,35 @@ impl RestMapper {
         let found = self
             .find(&gvk.api_path(), |resource| resource.gvk() == gvk)
             .await?;
-        found.ok_or_else(|| MapperError::UnknownKind { gvk: gvk.clone() })
+        match found {
+            Some(found) => Ok(found),
+            None => Err(MapperError::UnknownKind {
+                gvk: gvk.clone(),
+                served: self.namesakes(gvk).await,
+            }),
+        }
+    }
+
+    /// Returns the kinds of the same name in other groups and versions, as far as it takes no more than the answer that
+    /// lists all of them.
+    async fn namesakes(&self, gvk: &Gvk) -> Vec<Gvk> {
+        for root in ["/api/", "/apis/"] {
+            self.ask_everything(root).await;
+        }
+        let entries: Vec<Entry> = self.shared.known.lock().values().cloned().collect();
+        let mut namesakes = Vec::new();
+        for entry in entries {
+            // One that is being asked for is left out, rather than waited for.
+            let Ok(known) = entry.try_lock() else {
+                continue;
+            };
+            let resources = known.iter().flat_map(|known| known.resources.iter());
+            let same = resources.filter(|resource| resource.gvk().kind() == gvk.kind());
+            namesakes.extend(same.map(|resource| resource.gvk().clone()));
+        }
+        namesakes.sort();
+        namesakes.dedup();
+        namesakes
     }
 
     /// Finds the kind of a resource, given its group, version and plural name.

@@ -1,5 +1,7 @@
 //! Objects that are not what a view takes them for, and questions a cache cannot answer.
 
+use std::error::Error;
+
 use lariat_core::{Gvk, ObjectKey, without_values};
 
 /// An object that cannot be read as some type. It says which field is wrong, and no value, unless the type's
@@ -8,8 +10,17 @@ use lariat_core::{Gvk, ObjectKey, without_values};
 /// It concerns this object and this type alone: other objects, and other views of this one, are as
 /// readable as before.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{gvk} {key} cannot be decoded: {detail}")]
+#[error("{} {} cannot be decoded: {}", misfit.gvk, misfit.key, misfit.detail)]
 pub struct DecodeError {
+    #[source]
+    misfit: Misfit,
+}
+
+/// What is wrong with which object. It is the cause of the error, because wrappers that show an error as if it were
+/// their own, `#[error(transparent)]` and `anyhow::Error`, pass on its causes, but not the error itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{detail}")]
+struct Misfit {
     gvk: Gvk,
     key: ObjectKey,
     detail: String,
@@ -29,33 +40,62 @@ impl DecodeError {
                 format!("{message} (at {})", error.path())
             },
         );
-        Self {
-            gvk: gvk.clone(),
-            key: key.clone(),
-            detail,
-            no_content: false,
-        }
+        Self::of(gvk, key, detail, false)
     }
 
     pub(super) fn no_content(gvk: &Gvk, key: &ObjectKey) -> Self {
+        let detail = "only its metadata is cached; Informer::load fetches the content";
+        Self::of(gvk, key, detail.to_owned(), true)
+    }
+
+    fn of(gvk: &Gvk, key: &ObjectKey, detail: String, no_content: bool) -> Self {
+        let (gvk, key) = (gvk.clone(), key.clone());
         Self {
-            gvk: gvk.clone(),
-            key: key.clone(),
-            detail: "only its metadata is cached; Informer::load fetches the content".to_owned(),
-            no_content: true,
+            misfit: Misfit {
+                gvk,
+                key,
+                detail,
+                no_content,
+            },
         }
+    }
+
+    /// Returns the kind of the object.
+    #[must_use]
+    pub fn gvk(&self) -> &Gvk {
+        &self.misfit.gvk
     }
 
     /// Returns the key of the object.
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
-        &self.key
+        &self.misfit.key
     }
 
     /// Returns whether nothing is wrong with the object, but only its metadata is cached.
     #[must_use]
     pub fn is_no_content(&self) -> bool {
-        self.no_content
+        self.misfit.no_content
+    }
+
+    /// Returns kind and key of the object that could not be decoded, if an error is a `DecodeError` or caused by one;
+    /// `None` too if [only its metadata is cached](Self::is_no_content).
+    ///
+    /// It looks through all causes, and finds what `anyhow` or `#[error(transparent)]` wraps, which a downcast does
+    /// not.
+    ///
+    /// ```
+    /// use lariat_cache::DecodeError;
+    ///
+    /// let error = std::io::Error::other("no object is involved");
+    /// assert!(DecodeError::object_behind(&error).is_none());
+    /// ```
+    #[must_use]
+    pub fn object_behind<'a>(error: &'a (dyn Error + 'static)) -> Option<(&'a Gvk, &'a ObjectKey)> {
+        let causes = std::iter::successors(Some(error), |each| (*each).source());
+        let mut misfits = causes.filter_map(|each| each.downcast_ref::<Misfit>());
+        let misfit = misfits.find(|misfit| !misfit.no_content)?;
+        Some((&misfit.gvk, &misfit.key))
     }
 }
 

@@ -126,6 +126,30 @@ async fn an_unknown_kind_is_refused_at_once_by_name_and_fills_once_it_is_defined
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_kind_in_the_wrong_group_or_version_is_refused_with_those_that_are_served() {
+    let cluster = cluster().await;
+    for (group, version, kind, expected) in [
+        ("app", "v1", "Deployment", "apps/v1 Deployment"),
+        ("apps", "v1beta1", "Deployment", "apps/v1 Deployment"),
+        ("", "v1", "Deployment", "apps/v1 Deployment"),
+        ("core", "v1", "ConfigMap", "v1 ConfigMap"),
+    ] {
+        let factory = factory(cluster.client());
+        let asked = Gvk::new(group, version, kind);
+        let _informer = factory.for_kind(asked.clone());
+        factory.start();
+        let error = factory.wait_for_sync(MINUTE).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "1 kind cannot be synced: {asked} is not served by the API server; did you mean {expected}? If not, \
+                 its CustomResourceDefinition is not installed"
+            )
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_kind_that_is_waited_for_is_picked_up_when_it_is_defined() {
     let cluster = cluster().await;
     let factory = SharedCacheFactory::builder(cluster.client())

@@ -11,6 +11,8 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::activity::Activity;
+use super::failures::Failures;
 use super::feed::Feed;
 use super::history::History;
 use super::options::ControllerOptions;
@@ -37,6 +39,8 @@ pub(crate) struct ControllerCore {
     pub(super) queue: Queue,
     pub(super) lanes: Arc<Lanes>,
     history: History,
+    failures: Failures,
+    activity: Activity,
     watchman: Arc<Watchman>,
     options: ControllerOptions,
     /// What else keys are enqueued for; see `relate`.
@@ -58,6 +62,7 @@ impl ControllerCore {
         let queue = options.queue();
         let lanes = Arc::new(Lanes::default());
         let gvk = informer.gvk().clone();
+        let failures = Failures::new(gvk.clone());
         let watchman = Arc::new(Watchman::new(gvk.clone(), options.sentinel_options()));
         let feed = informer.optional().subscribe(Arc::new(Feed {
             gvk,
@@ -75,6 +80,8 @@ impl ControllerCore {
             queue,
             lanes,
             history: History::new(options.runs_remembered()),
+            failures,
+            activity: Activity::default(),
             watchman,
             options,
             related: Mutex::default(),
@@ -108,6 +115,14 @@ impl ControllerCore {
         &self.history
     }
 
+    pub(super) fn failures(&self) -> &Failures {
+        &self.failures
+    }
+
+    pub(crate) fn activity(&self) -> &Activity {
+        &self.activity
+    }
+
     pub(crate) fn watchman(&self) -> &Watchman {
         &self.watchman
     }
@@ -118,10 +133,7 @@ impl ControllerCore {
 
     /// Enqueues a key as a request says.
     pub(crate) fn enqueue(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError> {
-        let lanes = match &request.to {
-            None => Due::ALL,
-            Some(name) => self.lane_named(name, key)?.id().into(),
-        };
+        let lanes = self.lanes_of(request, Some(key))?;
         self.enqueue_for(lanes, key, request);
         Ok(())
     }
@@ -132,7 +144,7 @@ impl ControllerCore {
         let add = Add::after(request.after)
             .kept()
             .lanes(lanes)
-            .priority(request.priority)
+            .priority(request.priority.unwrap_or(Priority::Normal))
             .payload(cause.into());
         match request.rate_limited {
             true => self.queue.add_rate_limited(key.clone(), add),
@@ -140,12 +152,43 @@ impl ControllerCore {
         }
     }
 
-    fn lane_named(&self, name: &Arc<str>, key: &ObjectKey) -> Result<Arc<Lane>, EnqueueError> {
+    /// Enqueues the key of every object there is as a request says; returns how many there are.
+    pub(crate) fn enqueue_all(&self, request: &Enqueue) -> Result<usize, EnqueueError> {
+        let lanes = self.lanes_of(request, None)?;
+        let cause = request.cause(self.gvk());
+        let priority = request.priority.unwrap_or(Priority::Low);
+        let add = |object: &Arc<CachedObject>| {
+            let add = Add::after(request.after).kept().lanes(lanes.clone());
+            let add = add.priority(priority).payload(cause.clone().into());
+            (object.key().clone(), add)
+        };
+        let snapshot = self.informer.store().snapshot();
+        let adds = snapshot.iter().map(add);
+        match request.rate_limited {
+            true => adds.for_each(|(key, add)| self.queue.add_rate_limited(key, add)),
+            false => self.add_in_pieces(adds),
+        }
+        Ok(snapshot.len())
+    }
+
+    /// Adds many keys, so that others get at the queue meanwhile.
+    fn add_in_pieces(&self, adds: impl Iterator<Item = (ObjectKey, Add<Payload>)>) {
+        let mut adds = adds.peekable();
+        while adds.peek().is_some() {
+            self.queue.add_all(adds.by_ref().take(REPLAY_CHUNK));
+        }
+    }
+
+    /// Returns which lanes a request is for.
+    fn lanes_of(&self, request: &Enqueue, key: Option<&ObjectKey>) -> Result<Due, EnqueueError> {
+        let Some(name) = &request.to else {
+            return Ok(Due::ALL);
+        };
         let lanes = self.lanes.list();
-        let lane = lanes.named(name).cloned();
+        let lane = lanes.named(name).map(|lane| lane.id().into());
         lane.ok_or_else(|| EnqueueError::UnknownHandler {
             gvk: self.gvk().clone(),
-            key: key.clone(),
+            key: key.cloned(),
             name: Arc::clone(name),
             handlers: lanes.names(),
         })
@@ -174,11 +217,7 @@ impl ControllerCore {
             let add = Add::now().lanes(lane.id()).priority(priority);
             (object.key().clone(), add.payload(cause.clone().into()))
         };
-        // In pieces, so that others get at the queue.
-        let mut adds = objects.map(add).peekable();
-        while adds.peek().is_some() {
-            self.queue.add_all(adds.by_ref().take(REPLAY_CHUNK));
-        }
+        self.add_in_pieces(objects.map(add));
     }
 
     /// Makes starts wait for the kind or not, by the handlers there are.

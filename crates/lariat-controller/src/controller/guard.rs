@@ -1,6 +1,5 @@
 //! Calling a handler so that nothing it does reaches the worker.
 
-use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +12,7 @@ use lariat_queue::Priority;
 use crate::current::{self, Caller};
 use crate::handler::{Call, Class, HandlerError, HandlerResult, Updated, through};
 use crate::lane::Ended;
+use crate::panics::{self, Panicked};
 
 /// What a handler answered.
 pub(super) struct Answer {
@@ -39,6 +39,10 @@ pub(super) struct Failure {
     pub(super) priority: Option<Priority>,
     /// When the next attempt is, if the error says so.
     pub(super) after: Option<Duration>,
+    /// How long the next attempt is put off at least.
+    pub(super) not_before: Option<Duration>,
+    /// Where the handler panicked.
+    pub(super) panicked: Option<Panicked>,
 }
 
 impl Failure {
@@ -50,6 +54,8 @@ impl Failure {
             is_held: error.is_held(),
             priority: error.priority(),
             after: error.delay(),
+            not_before: error.not_before(),
+            panicked: None,
         }
     }
 }
@@ -67,20 +73,22 @@ impl Answer {
 /// Calls a handler through its middleware, so that a panic does not reach the worker.
 pub(super) async fn guarded(call: Call, caller: Caller) -> Answer {
     let (gvk, key) = (call.gvk().clone(), call.key().clone());
-    let handler = Arc::clone(call.lane.name());
     // What was returned is encoded by code of the user's too.
     let calling = async { answer(&gvk, &key, through(call).await) };
+    let calling = panics::noting(calling, Panicked::log_caught);
     let calling = AssertUnwindSafe(calling).catch_unwind();
     match current::within(caller, calling).await {
         Ok(answer) => answer,
         Err(panic) => {
-            let text = message(&*panic);
-            if let Some(backtrace) = current::take_backtrace() {
-                tracing::error!(kind = %gvk, %key, %handler, %backtrace, "handler panicked: {text}");
-            }
+            let text = panics::message(&*panic);
+            let failure = Failure {
+                panicked: panics::take(),
+                ..Failure::of(&format!("panicked: {text}").into())
+            };
             Answer {
                 ended: Ended::Panicked,
-                ..Answer::failed(&format!("panicked: {text}").into())
+                result: Err(failure),
+                updated: None,
             }
         }
     }
@@ -94,7 +102,8 @@ fn answer(gvk: &Gvk, key: &ObjectKey, result: HandlerResult) -> Answer {
     };
     let outcome = match result {
         Ok(outcome) => outcome,
-        Err(mut error) => {
+        Err(error) => {
+            let mut error = error.of_call(gvk, key);
             let updated = make_out(error.take_updated());
             return Answer {
                 updated: updated.unwrap_or_default(),
@@ -126,11 +135,4 @@ fn ended(error: &HandlerError) -> Ended {
         Class::Ignored => Ended::Ignored,
         Class::TimedOut => Ended::TimedOut,
     }
-}
-
-/// Returns what a panic said.
-fn message(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-        .unwrap_or("(no message)")
 }

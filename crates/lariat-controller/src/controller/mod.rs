@@ -1,6 +1,8 @@
 //! The controller of a kind: its queue, its handlers and its workers.
 
+mod activity;
 mod core;
+mod failures;
 mod feed;
 mod guard;
 mod history;
@@ -14,6 +16,7 @@ mod shared;
 mod slot;
 mod worker;
 
+pub(crate) use activity::InProgress;
 pub(crate) use core::{ControllerCore, Queue};
 pub(crate) use feed::cause;
 pub use history::{CallRecord, RunRecord};

@@ -109,8 +109,11 @@ impl ControllerOptions {
         Self { cache, ..self }
     }
 
-    /// Sets how many runs are remembered (default 256; zero for none). A run takes about 200 bytes, and 100
+    /// Sets how many runs of the kind are remembered (default 256; zero for none). A run takes about 200 bytes, and 100
     /// for each handler that was called.
+    ///
+    /// Besides, unless it is zero, up to four earlier runs are kept of each key that ran lately: 4096 runs and one MiB
+    /// at most for the kind, of which the oldest go first.
     pub fn history(self, runs: usize) -> Self {
         let history = Some(runs);
         Self { history, ..self }

@@ -12,7 +12,9 @@ use lariat_queue::{Add, LaneId, Priority, Verdict, Work};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::activity::WorkerActivity;
 use super::core::ControllerCore;
+use super::failures::Failed;
 use super::guard::{Again, Answer, Failure, guarded};
 use super::history::{CallRecord, RunRecord};
 use super::report::Report;
@@ -34,6 +36,7 @@ pub(super) async fn run(
     core: &Arc<ControllerCore>,
     work: Taken,
     stopping: &Arc<CancellationToken>,
+    worker: &WorkerActivity<'_>,
 ) {
     let lanes = core.lanes().list();
     let judgement = core.watchman().judge(work.key(), work.payload());
@@ -49,7 +52,7 @@ pub(super) async fn run(
     let mut runner = Runner {
         core,
         number: RUNS.fetch_add(1, Atomic::Relaxed),
-        causes: Arc::new(work.payload().causes.clone()),
+        causes: Arc::new(work.payload().causes_by_now()),
         work,
         chain: judgement.chain,
         began: Instant::now(),
@@ -60,7 +63,11 @@ pub(super) async fn run(
     };
     let mut verdicts = Vec::with_capacity(due);
     for lane in lanes.iter() {
-        if !runner.work.lanes().contains(lane.id()) || !runner.admits(lane).await {
+        if !runner.work.lanes().contains(lane.id()) {
+            continue;
+        }
+        worker.calls(lane.name());
+        if !runner.admits(lane).await {
             continue;
         }
         let _admitted = Admitted::new(lane, core);
@@ -138,9 +145,8 @@ impl Runner<'_> {
                 let call = self.make_call(lane, object, failures);
                 let object = call.object.as_ref().or(call.deleted.as_ref());
                 let gated = Gated::of(lane, &call.key, object);
-                let caller =
-                    Caller::new(self.core.gvk().clone(), Arc::clone(lane.name()), self.chain)
-                        .gated(gated);
+                let object = (self.core.gvk().clone(), call.key.clone());
+                let caller = Caller::new(object, Arc::clone(lane.name()), self.chain).gated(gated);
                 guarded(call, caller).await
             }
             Err(error) => Answer::failed(&error.into()),
@@ -212,6 +218,8 @@ impl Runner<'_> {
     }
 
     fn answered(&mut self, lane: &Lane, report: Report, again: &Again) -> Verdict<Payload> {
+        let failures = self.core.failures();
+        failures.succeeded(lane.name(), self.work.key());
         self.calls.push(report.record(lane, None, again.after));
         requeued(lane, again.after, again.priority)
     }
@@ -224,26 +232,27 @@ impl Runner<'_> {
             is_held,
             priority,
             ..
-        } = failure;
+        } = &failure;
         let failures = report.attempt;
-        if class == Class::Ignored {
-            let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
-            tracing::debug!(%kind, %key, %handler, error = %text, "an error is ignored");
-            self.calls.push(report.record(lane, Some(text), after));
-            return requeued(lane, after, priority);
+        if *class == Class::Ignored {
+            self.log_ignored(lane, text);
+            self.core.failures().succeeded(lane.name(), self.work.key());
+            self.calls
+                .push(report.record(lane, Some(Arc::clone(text)), *after));
+            return requeued(lane, *after, *priority);
         }
-        let given_up = class != Class::Terminal && !is_held && lane.gives_up(failures);
+        let given_up = *class != Class::Terminal && !is_held && lane.gives_up(failures);
         if given_up {
             lane.count_given_up();
         }
-        if given_up || class == Class::Terminal {
-            self.log_final(lane, &text, failures);
-            self.calls.push(report.record(lane, Some(text), None));
+        let (is_held, priority) = (*is_held, *priority);
+        let is_over = given_up || *class == Class::Terminal;
+        let after = (!is_over).then(|| self.retry_in(lane, failures, &failure));
+        let text = self.log_failed(lane, report, after, failure);
+        self.calls.push(report.record(lane, Some(text), after));
+        let Some(after) = after else {
             return Verdict::Done;
-        }
-        let after = after.unwrap_or_else(|| self.backoff(lane, failures));
-        self.calls
-            .push(report.record(lane, Some(text), Some(after)));
+        };
         let handler = Arc::clone(lane.name());
         let cause = Cause::Retry { handler, failures };
         let payload = self.work.payload().for_retry(lane.id(), cause);
@@ -261,6 +270,15 @@ impl Runner<'_> {
         }
     }
 
+    /// Returns when a failed handler is called again: when the error says, or when its limiter does, but no sooner than
+    /// the API server asked for.
+    fn retry_in(&self, lane: &Lane, failures: u32, failure: &Failure) -> Duration {
+        failure.after.unwrap_or_else(|| {
+            let least = failure.not_before.unwrap_or_default();
+            self.backoff(lane, failures).max(least)
+        })
+    }
+
     /// Asks the limiter, which may be the user's.
     fn backoff(&self, lane: &Lane, failures: u32) -> Duration {
         let ask = || {
@@ -274,14 +292,40 @@ impl Runner<'_> {
         })
     }
 
-    fn log_final(&self, lane: &Lane, error: &str, attempts: u32) {
+    fn log_ignored(&self, lane: &Lane, error: &str) {
         let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
-        tracing::error!(%kind, %key, %handler, error, attempts, "handler failed for good");
+        tracing::debug!(%kind, %key, %handler, error, "an error is ignored");
+    }
+
+    /// Logs a failure; returns what it says.
+    fn log_failed(
+        &self,
+        lane: &Lane,
+        report: Report,
+        retry_in: Option<Duration>,
+        failure: Failure,
+    ) -> Arc<str> {
+        let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
+        let (error, attempt) = (failure.text, report.attempt);
+        // The next attempt sees the new state, so a conflict is everyday life and not worth a warning.
+        if failure.is_conflict && retry_in.is_some() {
+            let retry_in = retry_in.map(tracing::field::debug);
+            tracing::debug!(%kind, %key, %handler, %error, attempt, retry_in, "a conflict, to be tried again");
+            return error;
+        }
+        self.core.failures().failed(&Failed {
+            handler,
+            key,
+            error: &error,
+            attempt,
+            retry_in,
+            panicked: failure.panicked,
+        });
+        error
     }
 
     /// Gives the key back, and writes down what happened.
     fn end(self, verdicts: Vec<(LaneId, Verdict<Payload>)>) {
-        super::report::log(self.core.gvk(), self.work.key(), &self.calls);
         if self.core.history().is_kept() && !self.calls.is_empty() {
             self.core.history().push(RunRecord {
                 run: self.number,
@@ -302,12 +346,17 @@ fn requeued(lane: &Lane, after: Option<Duration>, priority: Option<Priority>) ->
     let Some(after) = after else {
         return Verdict::Done;
     };
+    // What no clock can hold is never, and no cause of any run.
+    let payload = Instant::now().checked_add(after).map(|due| {
+        Payload::from(Cause::Requeued {
+            handler: Arc::clone(lane.name()),
+            due: due.into_std(),
+        })
+    });
     Verdict::Again {
         after,
         priority,
-        payload: Payload::from(Cause::Requeued {
-            handler: Arc::clone(lane.name()),
-        }),
+        payload: payload.unwrap_or_default(),
     }
 }
 

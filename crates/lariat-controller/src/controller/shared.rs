@@ -78,9 +78,10 @@ impl<K: View> SharedController<K> {
     /// behind it waiting for this key, until its [timeout](HandlerOptions::timeout). Each has its own retries: after 5 ms,
     /// twice as long after each further failure up to 30 s, and after 2 minutes from the 31st on, unless
     /// other [options](crate::ControllerOptions) say otherwise. Failures are logged
-    /// through `tracing`: of attempts less than a second apart the first, the second, the fourth and so on as warnings, the
-    /// rest at debug level. A handler reads the kind as the `K` of this handle; for another type, register
-    /// it on [`view`](Self::view).
+    /// through `tracing`: the first at once as a warning, or as an error if it is not tried again; those that follow
+    /// with the same error, of whatever key, are summed up after 1, 10 and 60 seconds, then every ten minutes; a line
+    /// says when the handler works again. Each failure is logged at debug level. A handler reads the kind as the `K` of
+    /// this handle; for another type, register it on [`view`](Self::view).
     ///
     /// A handler that is registered while the controller runs is called, alone, for every object there
     /// is, and for every change from then on.
@@ -228,13 +229,46 @@ impl<K: View> SharedController<K> {
     pub fn enqueue_with(&self, key: &ObjectKey, request: &Enqueue) -> Result<(), EnqueueError> {
         match (&request.to, self.slot.in_use()) {
             // A kind that is not in use has no handlers.
-            (Some(name), None) => Err(EnqueueError::UnknownHandler {
-                gvk: self.gvk().clone(),
-                key: key.clone(),
-                name: Arc::clone(name),
-                handlers: "(it has none)".to_owned(),
-            }),
+            (Some(name), None) => Err(self.no_handler(name, Some(key))),
             _ => self.slot.core().enqueue(key, request),
+        }
+    }
+
+    /// Enqueues every key in the cache as a request says, at low priority unless it says otherwise, and returns how
+    /// many there are; for what all objects depend on and no watch covers, such as a configuration file.
+    ///
+    /// All are due at once, or after the request's delay, and fresh changes overtake them, as they do a resync. They
+    /// are enqueued as one by one with [`enqueue_with`](Self::enqueue_with): whatever a handler's predicate says, and
+    /// with the place in the code among the causes. Keys that come into the cache later call the handlers by
+    /// themselves. kube-rs has `Controller::reconcile_all_on` for this.
+    ///
+    /// ```no_run
+    /// use k8s_openapi::api::core::v1::Pod;
+    /// use lariat_controller::{Enqueue, EnqueueError, SharedController};
+    ///
+    /// # fn example(pods: &SharedController<Pod>) -> Result<(), EnqueueError> {
+    /// let count = pods.enqueue_all(&Enqueue::now().to("limits").because("new limits"))?;
+    /// println!("{count} pods are looked at again");
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The request names a handler the kind does not have.
+    pub fn enqueue_all(&self, request: &Enqueue) -> Result<usize, EnqueueError> {
+        match (&request.to, self.slot.in_use()) {
+            (_, Some(core)) => core.enqueue_all(request),
+            (Some(name), None) => Err(self.no_handler(name, None)),
+            (None, None) => Ok(0),
+        }
+    }
+
+    fn no_handler(&self, name: &Arc<str>, key: Option<&ObjectKey>) -> EnqueueError {
+        EnqueueError::UnknownHandler {
+            gvk: self.gvk().clone(),
+            key: key.cloned(),
+            name: Arc::clone(name),
+            handlers: "(it has none)".to_owned(),
         }
     }
 
@@ -274,8 +308,9 @@ impl<K: View> SharedController<K> {
 
     /// Returns the last runs of a key, oldest first: why each happened, who was called, and what came of it.
     ///
-    /// They are those among the runs of the whole kind that [are kept](crate::ControllerOptions::history), so a key
-    /// that runs very often leaves no room for others.
+    /// They are those among the last runs of the kind, and up to four before them, so that a kind of which many keys
+    /// run, or one key very often, does not drive out the others; see [`history`](crate::ControllerOptions::history)
+    /// for how many keys that holds.
     #[must_use]
     pub fn why(&self, key: &ObjectKey) -> Vec<RunRecord> {
         let core = self.slot.in_use();

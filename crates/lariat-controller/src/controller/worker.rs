@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{OptionFuture, select_all};
-use lariat_core::ObjectKey;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
@@ -71,6 +70,7 @@ impl Running {
             self.replace_dead(&ended, &mut workers);
         }
         self.core.set_working(0);
+        self.core.failures().flush();
         // Whoever comes after this controller waits for the one before it too.
         self.core.is_alone().await;
     }
@@ -84,6 +84,7 @@ impl Running {
         }
         self.core.is_alone().await;
         self.core.set_working(self.workers);
+        self.core.activity().clear();
         for _ in 0..self.workers {
             self.spawn(workers);
         }
@@ -99,6 +100,7 @@ impl Running {
                 () = self.core.read_unread() => {}
                 () = self.some_is_over() => self.slot.sweep(&self.core),
                 Some(()) = unused => self.slot.end_if_unused(&self.core),
+                () = self.core.failures().sum_up(self.core.lanes()) => {}
                 () = changed => {}
             }
         }
@@ -162,6 +164,7 @@ impl Running {
 
 async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
     let draining = Arc::new(stopping.drain.clone());
+    let worker = core.activity().add_worker();
     loop {
         let work = tokio::select! {
             biased;
@@ -172,11 +175,12 @@ async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
         let Some(work) = work else {
             return;
         };
-        let key: ObjectKey = work.key().clone();
-        let run = run(&core, work, &draining);
+        worker.begin(work.key());
+        let run = run(&core, work, &draining, &worker);
+        // Otherwise the activity shows what was dropped.
         if stopping.abort.run_until_cancelled(run).await.is_none() {
-            tracing::warn!(kind = %core.gvk(), %key, "handlers were dropped: the grace period is over");
             return;
         }
+        worker.end();
     }
 }

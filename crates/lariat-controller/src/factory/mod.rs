@@ -1,8 +1,10 @@
 //! The factory: one controller per kind.
 
 mod builder;
+mod duplicates;
 mod running;
 mod shared;
+mod stopping;
 mod transaction;
 
 use std::any::TypeId;
@@ -20,11 +22,11 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::controller::{SharedController, Slot};
-use crate::current::keep_backtraces;
 use crate::error::{RunError, StartError, StopError};
 use crate::handler::ByHandler;
 use crate::many::AllKinds;
 use crate::status::ControllerStatus;
+use crate::{notices, panics};
 use running::Running;
 pub(crate) use shared::Shared;
 
@@ -189,9 +191,12 @@ impl SharedControllerFactory {
     ///
     /// Handlers are called from the moment their own kind's cache is filled. Kinds and handlers that
     /// come later start by themselves. A factory that was stopped can be started again: what changed
-    /// meanwhile, and what was left, is handled. During a stop this waits for its end. The first start in a process
-    /// adds to the panic hook, so that a handler that panics leaves its backtrace for the log; what the hook did
-    /// before it still does.
+    /// meanwhile, and what was left, is handled. During a stop this waits for its end.
+    ///
+    /// The first start in a process adds to the panic hook, so that a handler that panics leaves the place for the log,
+    /// and if `RUST_BACKTRACE` is set a backtrace. Where no panic hook was set before and errors are logged through
+    /// `tracing`, the panic of a handler is not printed on stderr besides; a hook of the program's own is called as
+    /// ever.
     ///
     /// # Errors
     ///
@@ -209,13 +214,16 @@ impl SharedControllerFactory {
     pub async fn start(&self, workers: impl Into<Option<usize>>) -> Result<(), StartError> {
         let workers = workers.into();
         self.shared.options.check_workers(workers)?;
-        keep_backtraces();
+        panics::note();
         let stopped = self.set_running(workers).await?;
         let caches = &self.shared.caches;
         let filled = caches.wait_for_sync(self.shared.options.sync_timeout);
         match stopped.run_until_cancelled(filled).await {
             None => Err(StartError::Stopped),
-            Some(Ok(())) => Ok(()),
+            Some(Ok(())) => {
+                duplicates::warn_of_any(&self.shared);
+                Ok(())
+            }
             Some(Err(error)) => {
                 // What was cut short by this is told by the error that caused it.
                 let _ = self.stop_if(|| !stopped.is_cancelled()).await;
@@ -242,6 +250,11 @@ impl SharedControllerFactory {
         }
         for follower in &state.followers {
             running.follow(follower);
+        }
+        if !state.has_handlers() && shared.caches.status().is_empty() {
+            tracing::warn!(
+                "the factory is started without handlers: nothing happens until some are registered"
+            );
         }
         state.running = Some(running);
         Ok(stopped)
@@ -275,6 +288,7 @@ impl SharedControllerFactory {
         workers: impl Into<Option<usize>>,
         shutdown: impl Future<Output = T>,
     ) -> Result<(), RunError> {
+        notices::run_without_subscriber();
         let mut shutdown = pin!(shutdown);
         tokio::select! {
             biased;
@@ -304,6 +318,8 @@ impl SharedControllerFactory {
     /// What is due is what the handlers had to do when the stop began. What they make of it, such as
     /// retries, what is delayed, and what is enqueued from now on, is kept for the next start. A second
     /// stop meanwhile waits for the first. Stopping a factory that does not run does nothing.
+    ///
+    /// How many keys are left is logged at the beginning, and every few seconds which calls the stop waits for.
     ///
     /// # Errors
     ///

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_core::{Gvk, ObjectKey};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::controller::{ControllerCore, Running as Controller, Slot, Stopping};
-use crate::error::StopError;
+use super::stopping::StopLog;
+use crate::controller::{ControllerCore, InProgress, Running as Controller, Slot, Stopping};
+use crate::error::{StopError, Unfinished};
 use crate::many::Follower;
 
 /// The running controllers. Dropping it aborts them.
@@ -89,11 +89,14 @@ impl Running {
             each.core.queue().drain();
         }
         self.tasks.close();
-        if time::timeout(grace, self.tasks.wait()).await.is_ok() {
+        let stop_log = StopLog::new(&self, grace);
+        if time::timeout(grace, stop_log.join()).await.is_ok() {
+            stop_log.log_end();
             return Ok(());
         }
+        stop_log.log_abort();
         self.stopping.abort.cancel();
-        self.tasks.wait().await;
+        stop_log.join().await;
         let unfinished = self.unfinished();
         if unfinished.is_empty() {
             return Ok(());
@@ -101,16 +104,35 @@ impl Running {
         Err(StopError { unfinished, grace })
     }
 
-    fn unfinished(&self) -> Vec<(Gvk, ObjectKey)> {
-        let keys = |each: &Started| {
-            let gvk = each.core.gvk().clone();
-            each.core
-                .queue()
-                .ready_keys()
-                .into_iter()
-                .map(move |key| (gvk.clone(), key))
+    /// Returns what is left of each controller: the keys under way, and those that are due.
+    pub(super) fn left(&self) -> impl Iterator<Item = (&Arc<ControllerCore>, Vec<InProgress>)> {
+        let cores = self.controllers.iter().map(|each| &each.core);
+        cores.map(|core| (core, core.activity().in_progress()))
+    }
+
+    /// Waits until every task has ended.
+    pub(super) async fn join(&self) {
+        self.tasks.wait().await;
+    }
+
+    fn unfinished(&self) -> Vec<Unfinished> {
+        let of = |(core, doing): (&Arc<ControllerCore>, Vec<InProgress>)| {
+            let gvk = core.gvk().clone();
+            let keys = core.queue().ready_keys().into_iter();
+            keys.map(move |key| {
+                let doing = doing.iter().find(|doing| doing.key == key);
+                Unfinished {
+                    gvk: gvk.clone(),
+                    handler: doing.and_then(|doing| doing.handler.clone()),
+                    key,
+                }
+            })
         };
-        self.controllers.iter().flat_map(keys).collect()
+        let unfinished = self.left().flat_map(of).collect();
+        self.controllers
+            .iter()
+            .for_each(|each| each.core.activity().clear());
+        unfinished
     }
 }
 

@@ -88,8 +88,21 @@ impl Shared {
     }
 }
 
+impl State {
+    /// Returns whether there is a handler of any kind.
+    pub(super) fn has_handlers(&self) -> bool {
+        let cores = self.slots.values().filter_map(|slot| slot.in_use());
+        !self.followers.is_empty() || cores.into_iter().any(|core| !core.is_unused())
+    }
+}
+
 impl Drop for Shared {
     fn drop(&mut self) {
+        if self.state.get_mut().running.is_some() && !std::thread::panicking() {
+            tracing::warn!(
+                "the last clone of a running factory was dropped: its handlers are not called any more; keep it, or stop it"
+            );
+        }
         // Handles of controllers keep the caches, which are nobody's any more.
         self.caches.abort();
         // Handlers may hold handles of controllers, which hold their handlers.

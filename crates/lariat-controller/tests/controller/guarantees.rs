@@ -361,10 +361,13 @@ async fn guarantee_9_a_stop_drains_joins_and_tells_what_is_left() {
     let began = Instant::now();
     let error = bench.factory.stop().await.unwrap_err();
     assert_eq!(began.elapsed().as_secs(), 10);
+    let left = &error.unfinished[0];
     assert_eq!(
-        error.unfinished,
-        [(Gvk::new("", "v1", "ConfigMap"), key("slow"))]
+        (&left.gvk, &left.key),
+        (&Gvk::new("", "v1", "ConfigMap"), &key("slow"))
     );
+    assert_eq!(left.handler.as_deref(), Some("log"));
+    assert_eq!(error.unfinished.len(), 1);
     assert_eq!(calls.len(), 4);
     bench.change("a", "1").await;
     time::sleep(60 * SECOND).await;

@@ -219,57 +219,6 @@ async fn the_history_is_bounded_and_can_be_left_out() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_of_several_handlers_are_logged_together_by_name() {
-    let logs = crate::logs::Logs::begin();
-    let bench = Bench::new().await;
-    for name in ["one", "two"] {
-        bench.on(name, move |_| async move {
-            Err(format!("{name} is sad").into())
-        });
-    }
-    bench.start().await;
-    bench.create("a").await;
-    settle().await;
-    let text = logs.text();
-    assert!(
-        text.contains("handler one: one is sad, handler two: two is sad"),
-        "{text}"
-    );
-    assert!(
-        text.contains("default/a") && text.contains("v1 ConfigMap"),
-        "{text}"
-    );
-    let failures = text
-        .lines()
-        .filter(|line| line.contains("to be tried again"))
-        .count();
-    assert_eq!(failures, 1, "{text}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_panic_is_logged_with_its_backtrace_and_tried_again() {
-    let logs = crate::logs::Logs::begin();
-    let bench = Bench::new().await;
-    let calls = bench.on("bad", |call| async move {
-        assert!(call.attempt > 1, "the first attempt panics");
-        Ok(Outcome::done())
-    });
-    bench.start().await;
-    bench.create("a").await;
-    time::sleep(SECOND).await;
-    let text = logs.text();
-    assert!(
-        text.contains("handler panicked: the first attempt panics"),
-        "{text}"
-    );
-    assert!(
-        text.contains("a_panic_is_logged_with_its_backtrace"),
-        "{text}"
-    );
-    assert_eq!(calls.len(), 2);
-}
-
-#[tokio::test(start_paused = true)]
 async fn an_error_can_say_when_to_try_again_and_counts_as_a_failure() {
     let bench = Bench::new().await;
     let calls = bench.on("busy", |call| async move {
@@ -300,24 +249,4 @@ async fn an_error_can_be_made_terminal_afterwards() {
     time::sleep(60 * SECOND).await;
     assert_eq!(calls.len(), 1);
     assert_eq!(bench.status().handlers[0].ended(Ended::Terminal), 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn attempts_that_come_within_moments_are_not_all_logged() {
-    let logs = crate::logs::Logs::begin();
-    let bench = Bench::new().await;
-    let calls = bench.on("sad", |call| async move {
-        match call.attempt {
-            1..=10 => Err("sad".into()),
-            _ => Ok(Outcome::done()),
-        }
-    });
-    bench.start().await;
-    bench.create("a").await;
-    time::sleep(60 * SECOND).await;
-    assert_eq!(calls.len(), 11);
-    let text = logs.text();
-    let told: Vec<&str> = text.lines().filter(|line| line.contains("WARN")).collect();
-    // 1, 2, 4, 8, and from the ninth on, after which more than a second passes.
-    assert_eq!(told.len(), 6, "{text}");
 }

@@ -10,6 +10,7 @@ use lariat_controller::{
 use tokio::time::{self, Instant};
 
 use crate::bench::{Bench, SECOND, key, settle};
+use crate::logs::Logs;
 
 #[tokio::test(start_paused = true)]
 async fn a_stop_finishes_what_is_due_and_joins_every_task() {
@@ -60,9 +61,11 @@ async fn a_stop_drops_what_is_not_finished_within_the_grace_period_and_names_it(
     assert!(
         text.starts_with("3 keys were not handled within the grace period of 5s: v1 ConfigMap ")
     );
-    for name in ["a", "b", "c"] {
-        assert!(text.contains(&format!("default/{name}")), "{text}");
+    for name in ["a", "b"] {
+        let called = format!("default/{name} (handler hangs did not end)");
+        assert!(text.contains(&called), "{text}");
     }
+    assert!(text.contains("default/c (not begun)"), "{text}");
     assert_eq!(calls.len(), 2, "two workers");
 }
 
@@ -302,4 +305,94 @@ async fn a_stop_ends_a_start_that_waits_for_its_caches() {
     // The same by a signal.
     factory.run(1, time::sleep(SECOND)).await.unwrap();
     assert!(begin.elapsed() < 4 * SECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_says_what_it_waits_for_and_for_how_long() {
+    let bench = Bench::with(|builder| builder.grace_period(30 * SECOND)).await;
+    bench.on("slow", |_| async {
+        time::sleep(10 * SECOND).await;
+        Ok(Outcome::done())
+    });
+    bench.on("hangs", |call| async move {
+        match call.value {
+            Some(_) => std::future::pending().await,
+            None => Ok(Outcome::done()),
+        }
+    });
+    bench.start().await;
+    bench.create("a").await;
+    settle().await;
+    let logs = Logs::begin();
+    let error = bench.factory.stop().await.unwrap_err();
+    let text = logs.text();
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.contains("shutting down"))
+        .collect();
+    assert!(
+        lines[0].contains("INFO message=shutting down: 1 key left, waiting up to 30s"),
+        "{text}"
+    );
+    assert!(
+        lines[1].contains("still shutting down: 1 key left, waiting 28 s more"),
+        "{text}"
+    );
+    assert!(
+        lines[1].contains("handler slow of v1 ConfigMap for default/a, since"),
+        "{text}"
+    );
+    assert_eq!(
+        lines.len(),
+        7,
+        "the first, after 2 s, and every 5 s: {text}"
+    );
+    assert!(
+        lines[6].contains("handler hangs of v1 ConfigMap for default/a"),
+        "{text}"
+    );
+    assert!(
+        text.contains("WARN message=the grace period of 30s is over: 1 key left"),
+        "{text}"
+    );
+    assert_eq!(
+        error.to_string(),
+        "1 key was not handled within the grace period of 30s: v1 ConfigMap default/a (handler hangs did not end)"
+    );
+
+    // The next stop does not name what the one before has dropped.
+    bench.delete("a").await;
+    bench.start().await;
+    time::sleep(20 * SECOND).await;
+    let logs = Logs::begin();
+    bench.factory.stop().await.unwrap();
+    assert!(
+        logs.text().contains("shutting down: nothing is left to do"),
+        "{}",
+        logs.text()
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_has_to_wait_says_when_all_was_handled() {
+    let bench = Bench::new().await;
+    bench.on("slow", |_| async {
+        time::sleep(SECOND).await;
+        Ok(Outcome::done())
+    });
+    bench.start().await;
+    bench.create("a").await;
+    bench.create("b").await;
+    settle().await;
+    let logs = Logs::begin();
+    bench.factory.stop().await.unwrap();
+    let text = logs.text();
+    assert!(
+        text.contains("shutting down: 2 keys left, waiting up to 30s"),
+        "{text}"
+    );
+    assert!(
+        text.contains("everything that was due was handled"),
+        "{text}"
+    );
 }

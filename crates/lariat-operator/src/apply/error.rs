@@ -174,17 +174,20 @@ impl ObjectError {
     /// Returns whether trying again cannot help: what is wanted has to be changed first.
     ///
     /// What the API server finds invalid or immutable may be accepted later, because a definition, a quota or the
-    /// object itself changes.
+    /// object itself changes. What is too large for it is not.
     #[must_use]
     pub fn is_terminal(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::Malformed { .. }
-                | Self::Duplicate
-                | Self::NoNamespace
-                | Self::CannotOwn { .. }
-                | Self::OwnerGone
-        )
+            | Self::Duplicate
+            | Self::NoNamespace
+            | Self::CannotOwn { .. }
+            | Self::OwnerGone => true,
+            Self::Refused { source, .. } => {
+                matches!(&**source, kube::Error::Api(status) if status.code == 413)
+            }
+            _ => false,
+        }
     }
 
     /// Returns whether an object of that name exists that is somebody else's, so that nothing was done to it. There is
@@ -310,7 +313,8 @@ impl Error for ApplyError {
         if let Some(advice) = &self.advice {
             return Some(&**advice);
         }
-        let first = errors.next()?;
+        // Not one that alone would end the tries of all: then there would be advice.
+        let first = errors.find(|error| !error.is_terminal())?;
         Some(first)
     }
 }

@@ -90,6 +90,28 @@ async fn refusals_are_tried_again_until_all_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_object_that_is_too_large_ends_the_tries_unless_others_may_still_go_well() {
+    let refuse = |code, name: &str| {
+        let refusal = Refusal::new(http::StatusCode::from_u16(code).expect("it is one"));
+        let rule = Rule::new(Action::Refuse(refusal)).resource("configmaps");
+        rule.verb("patch").name(name)
+    };
+    let rig = Rig::watching().await;
+    rig.cluster().faults().add(refuse(413, "big"));
+    let busy = rig.cluster().faults().add(refuse(503, "busy"));
+    rig.want([config("big", "1"), config("busy", "1")]);
+    rig.bench.create("a", 1).await;
+    time::sleep(60 * SECOND).await;
+    assert!(rig.cluster().faults().hits(busy) > 3, "it is tried again");
+    rig.cluster().faults().remove(busy);
+    time::sleep(300 * SECOND).await;
+    assert!(rig.config_map("busy").await.is_some());
+    rig.cluster().journal().clear();
+    time::sleep(3600 * SECOND).await;
+    assert_eq!(rig.writes("configmaps"), 0, "only the one is left");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_that_is_cut_short_is_finished_by_the_next() {
     let mut rig = Rig::watching().await;
     let slow = Action::Delay(Duration::from_secs(600));

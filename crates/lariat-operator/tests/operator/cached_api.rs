@@ -6,7 +6,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
 use lariat_cache::Query;
 use lariat_cluster::faults::{Action, Rule};
-use lariat_controller::Outcome;
+use lariat_controller::{Ended, Outcome};
 use lariat_core::{Gvk, ObjectKey};
 use lariat_operator::CachedApi;
 use parking_lot::Mutex;
@@ -194,6 +194,35 @@ async fn an_object_that_does_not_decode_is_an_error_of_its_own() {
         "{error}"
     );
     assert!(pods.list(&Query::all()).await.unwrap().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_does_not_decode_ends_the_tries_as_where_the_cache_is_read() {
+    #[derive(Debug, serde::Deserialize)]
+    struct Odd {
+        #[serde(rename = "spec")]
+        _spec: Vec<String>,
+    }
+    let bench = Bench::new().await;
+    let odd: CachedApi<Odd> = CachedApi::new(&bench.widgets.view());
+    bench
+        .operator
+        .reconciler("reads", &bench.widgets)
+        .register(move |_| {
+            let odd = odd.clone();
+            async move {
+                odd.get(&key("own")).await?;
+                Ok(Outcome::done())
+            }
+        })
+        .unwrap();
+    bench.start().await;
+    bench.create("own", 1).await;
+    bench.create("reader", 1).await;
+    settle().await;
+    let ended = |name: &str| bench.widgets.why(&key(name)).pop().unwrap().calls[0].ended;
+    assert_eq!(ended("own"), Ended::Terminal);
+    assert_eq!(ended("reader"), Ended::Failed, "own may be corrected");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,5 +1,7 @@
 //! What ran, and why.
 
+mod older;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use crate::lane::Ended;
+use older::Older;
 
 /// One run of a key: who was called, why, and what came of it.
 #[derive(Debug, Clone)]
@@ -51,10 +54,18 @@ pub struct CallRecord {
     pub again: Option<Duration>,
 }
 
-/// The last runs of a controller.
+/// The last runs of a controller, and the last of each key that ran lately.
 pub(crate) struct History {
     limit: usize,
-    runs: Mutex<VecDeque<RunRecord>>,
+    runs: Mutex<Runs>,
+}
+
+#[derive(Default)]
+struct Runs {
+    /// The last of the kind.
+    last: VecDeque<RunRecord>,
+    /// Of those before them, the last of each key.
+    older: Older,
 }
 
 impl History {
@@ -71,22 +82,25 @@ impl History {
 
     pub(super) fn push(&self, run: RunRecord) {
         let mut runs = self.runs.lock();
-        let oldest = (runs.len() >= self.limit).then(|| runs.pop_front());
-        runs.push_back(run);
+        let Runs { last, older } = &mut *runs;
+        let oldest = (last.len() >= self.limit).then(|| last.pop_front());
+        last.push_back(run);
+        let gone = oldest.flatten().map(|oldest| older.push(oldest));
         drop(runs);
         // Freed behind the lock.
-        drop(oldest);
+        drop(gone);
     }
 
-    /// Returns the runs that are remembered, oldest first.
+    /// Returns the last runs of the kind, oldest first.
     pub(crate) fn all(&self) -> Vec<RunRecord> {
-        self.runs.lock().iter().cloned().collect()
+        self.runs.lock().last.iter().cloned().collect()
     }
 
     /// Returns the runs of a key that are remembered, oldest first.
     pub(crate) fn of(&self, key: &ObjectKey) -> Vec<RunRecord> {
         let runs = self.runs.lock();
-        runs.iter().filter(|run| run.key == *key).cloned().collect()
+        let last = runs.last.iter().filter(|run| run.key == *key);
+        runs.older.of(key).chain(last).cloned().collect()
     }
 }
 

@@ -1,22 +1,49 @@
 //! What a handler says when it failed.
 
+mod chain;
+mod directive;
+#[cfg(test)]
+mod tests;
+
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::DecodeError;
+use lariat_core::{Gvk, ObjectKey};
 use lariat_queue::Priority;
 use serde::Serialize;
 
 use super::outcome::Updated;
+use crate::current;
+use chain::ErrorChain;
+
+use directive::Directive;
+pub use directive::{Ignore, RetryAfter, Terminal};
 
 /// A handler's failure, of whatever error it was made.
 ///
 /// Every error converts into one with `?`, and is tried again: the handler is called once more, alone,
 /// after a delay that grows with its failures. [`terminal`](Self::terminal) is for what trying again
-/// cannot mend, [`ignore`](Self::ignore) for what is no failure at all. A [`DecodeError`] is terminal by
-/// itself, like a [`Terminal`], an [`Ignore`] ignored, and a [`RetryAfter`] waited for, also as the cause of another error.
+/// does not help, [`ignore`](Self::ignore) for what is no failure at all.
+///
+/// Some errors say themselves what is to be done. They are found among the causes too, at any depth, also where
+/// `anyhow::Error` or `#[error(transparent)]` wraps them:
+///
+/// - A [`Terminal`] is not tried again, an [`Ignore`] counts as a success, a [`RetryAfter`] is tried again after its
+///   delay.
+/// - A [`DecodeError`] of the object the handler was called for is not tried again before that changes. One of another
+///   object is, for nothing else may call the handler when that object is corrected.
+/// - A conflict (409) is tried again, and not logged as a warning.
+/// - What is too large for the API server (413) is not tried again.
+/// - What is invalid (422) is not tried again if the API server says that a field is missing, too long, of the wrong
+///   type or none of the supported values, or that the name is invalid. What is merely an invalid or forbidden value is
+///   tried again: a taken port, an immutable field and a rule that compares with the present state are answered like
+///   that. So is what an admission webhook or policy refuses, and a JSON patch whose test fails.
+/// - Where the API server says how long to wait (`retryAfterSeconds`, mostly with 429, 503 or 504), the next attempt is
+///   no sooner, and later if the delay between attempts has grown longer.
+///
+/// [`DecodeError`]: lariat_cache::DecodeError
 pub struct HandlerError {
     source: Box<dyn Error + Send + Sync>,
     class: Class,
@@ -39,6 +66,7 @@ struct Extra {
     updated: Option<Updated>,
     priority: Option<Priority>,
     retry_after: Option<Duration>,
+    not_before: Option<Duration>,
     is_held: bool,
 }
 
@@ -162,108 +190,61 @@ impl HandlerError {
     /// attempt sees the new state, so this is everyday life and not worth a warning.
     #[must_use]
     pub fn is_conflict(&self) -> bool {
-        let status = chain(&*self.source).find_map(|each| {
-            // An error that boxes its cause has the box as its cause.
-            let boxed = each.downcast_ref::<Box<kube::Error>>().map(|each| &**each);
-            match each.downcast_ref().or(boxed) {
-                Some(kube::Error::Api(status)) => Some(status),
-                _ => None,
-            }
-        });
-        status.is_some_and(|status| status.reason == "Conflict")
+        ErrorChain::of(&*self.source).is_conflict()
     }
-}
 
-/// Iterates over an error and its causes.
-fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
-    std::iter::successors(Some(error), |each: &&'a (dyn Error + 'static)| {
-        (**each).source()
-    })
-}
-
-/// An error that says, from wherever it is returned, that the failure is to be ignored; see
-/// [`HandlerError::ignore`]. It is found as the cause of another error too.
-///
-/// ```
-/// use lariat_controller::{HandlerError, Ignore};
-///
-/// fn deep_inside() -> Result<(), Ignore> {
-///     Err(Ignore::because("somebody else's object"))
-/// }
-///
-/// let error: HandlerError = deep_inside().unwrap_err().into();
-/// assert!(!error.is_retryable());
-/// ```
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Ignore(String);
-
-impl Ignore {
-    /// Makes an error that is to be ignored.
-    #[must_use]
-    pub fn because(reason: impl Into<String>) -> Self {
-        Self(reason.into())
+    /// Returns how long the API server asked to wait at least.
+    pub(crate) fn not_before(&self) -> Option<Duration> {
+        self.extra.as_ref()?.not_before
     }
-}
 
-/// An error that says, from wherever it is returned, that trying again does not help; see
-/// [`HandlerError::terminal`]. It is found as the cause of another error too.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Terminal(String);
-
-impl Terminal {
-    /// Makes an error that trying again cannot mend.
-    #[must_use]
-    pub fn because(reason: impl Into<String>) -> Self {
-        Self(reason.into())
+    /// Makes it terminal if it says that the object the handler was called for cannot be decoded. Errors are classified
+    /// where they are converted, which may be outside of the call, on a task of the handler's.
+    pub(crate) fn of_call(self, gvk: &Gvk, key: &ObjectKey) -> Self {
+        let is_own = || ErrorChain::of(&*self.source).undecodable() == Some((gvk, key));
+        match self.class {
+            Class::Retryable if !self.is_decided() && is_own() => self.into_terminal(),
+            _ => self,
+        }
     }
-}
 
-/// An error that says, from wherever it is returned, when to try again; see [`HandlerError::retry_after`]. It is found as
-/// the cause of another error too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("to be tried again after {0:?}")]
-pub struct RetryAfter(Duration);
-
-impl RetryAfter {
-    /// Makes an error that is tried again after a delay; zero means at once.
-    #[must_use]
-    pub fn new(delay: Duration) -> Self {
-        Self(delay)
+    /// Returns whether it says when it is to be tried again.
+    fn is_decided(&self) -> bool {
+        self.delay().is_some() || self.is_held()
     }
 }
 
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for HandlerError {
     fn from(error: E) -> Self {
         let source = error.into();
-        let delay = chain(&*source).find_map(|each| each.downcast_ref::<RetryAfter>());
-        let delay = delay.copied();
-        let class = |each: &(dyn Error + 'static)| match each {
-            each if each.is::<Ignore>() => Some(Class::Ignored),
-            each if each.is::<Terminal>() => Some(Class::Terminal),
-            // Content that is not there may be the next time.
-            each if each
-                .downcast_ref()
-                .is_some_and(|e: &DecodeError| !e.is_no_content()) =>
-            {
-                Some(Class::Terminal)
-            }
-            _ => None,
+        let chain = ErrorChain::of(&*source);
+        let not_before = chain.not_before();
+        let is_of_own = || {
+            let object = chain.undecodable();
+            object.is_some_and(|(gvk, key)| current::is_about(gvk, key))
         };
-        let class = chain(&*source).find_map(class).unwrap_or(Class::Retryable);
-        let error = Self::new(source, class);
-        match delay {
-            Some(RetryAfter(delay)) => error.retry_after(delay),
-            None => error,
+        let class = match chain.directive() {
+            Some(Directive::Ignore) => Class::Ignored,
+            Some(Directive::Terminal) => Class::Terminal,
+            Some(Directive::RetryAfter(_)) => Class::Retryable,
+            None if chain.is_refused_for_good() || is_of_own() => Class::Terminal,
+            None => Class::Retryable,
+        };
+        let delay = chain.delay();
+        let mut error = Self::new(source, class);
+        if delay.is_some() || not_before.is_some() {
+            let extra = error.extra.get_or_insert_default();
+            (extra.retry_after, extra.not_before) = (delay, not_before);
         }
+        error
     }
 }
 
 impl fmt::Display for HandlerError {
     /// Writes the error and its causes on one line, each thing said once.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&lariat_core::describe(&*self.source))
+        let text = lariat_core::describe(&*self.source);
+        f.write_str(ErrorChain::of(&*self.source).without_directive(&text))
     }
 }
 
@@ -273,55 +254,5 @@ impl fmt::Debug for HandlerError {
             .field("source", &self.source)
             .field("class", &self.class)
             .finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fails() -> Result<(), HandlerError> {
-        Err(std::io::Error::other("no"))?;
-        Ok(())
-    }
-
-    #[derive(Debug, thiserror::Error)]
-    #[error("cannot write")]
-    struct Outer(#[from] kube::Error);
-
-    #[derive(Debug, thiserror::Error)]
-    #[error("cannot write")]
-    struct Boxing(#[source] Box<kube::Error>);
-
-    fn refusal(reason: &str) -> kube::Error {
-        let status = kube::core::Status::failure("no", reason).with_code(409);
-        kube::Error::Api(status.boxed())
-    }
-
-    fn refused(reason: &str) -> HandlerError {
-        Outer(refusal(reason)).into()
-    }
-
-    #[test]
-    fn a_conflict_is_told_from_other_refusals_with_its_code() {
-        assert!(refused("Conflict").is_conflict());
-        assert!(!refused("AlreadyExists").is_conflict());
-        assert!(HandlerError::from(Boxing(Box::new(refusal("Conflict")))).is_conflict());
-    }
-
-    #[test]
-    fn any_error_converts_and_is_tried_again() {
-        let error = fails().unwrap_err();
-        assert!(error.is_retryable());
-        assert_eq!(error.to_string(), "no");
-        assert!(!HandlerError::terminal("never").is_retryable());
-        assert_eq!(HandlerError::from("text").to_string(), "text");
-        let never = HandlerError::from(Terminal::because("never"));
-        assert!(!never.is_retryable() && !never.is_ignored());
-        let delay = Duration::from_secs(3);
-        assert_eq!(
-            HandlerError::from(RetryAfter::new(delay)).delay(),
-            Some(delay)
-        );
     }
 }

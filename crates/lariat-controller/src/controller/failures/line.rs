@@ -1,0 +1,136 @@
+//! The lines themselves.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::{Gvk, ObjectKey};
+
+use super::Failed;
+use crate::notices;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineKind {
+    /// The first failure, which is tried again.
+    First,
+    /// The first panic.
+    Panicked,
+    /// The first failure that is not tried again.
+    Finally,
+    /// More failures that are tried again.
+    Still,
+    /// More that are not.
+    FinallyMore,
+    /// No key fails any more.
+    Recovered,
+}
+
+pub(super) struct Line {
+    pub(super) line_kind: LineKind,
+    pub(super) handler: Arc<str>,
+    pub(super) error: Arc<str>,
+    /// The key, or examples.
+    pub(super) keys: Vec<ObjectKey>,
+    /// How many failures the line stands for.
+    pub(super) failures: u64,
+    /// How many keys fail now.
+    pub(super) failing: String,
+    pub(super) lasted: Duration,
+    pub(super) attempt: u32,
+    pub(super) retry_in: Option<Duration>,
+    pub(super) at: Option<String>,
+    pub(super) backtrace: Option<String>,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self {
+            line_kind: LineKind::First,
+            handler: "".into(),
+            error: "".into(),
+            keys: Vec::new(),
+            failures: 1,
+            failing: String::new(),
+            lasted: Duration::ZERO,
+            attempt: 0,
+            retry_in: None,
+            at: None,
+            backtrace: None,
+        }
+    }
+}
+
+impl Line {
+    pub(super) fn first(failed: &Failed<'_>) -> Self {
+        let panicked = failed.panicked.as_ref();
+        Self {
+            line_kind: match failed.retry_in {
+                _ if panicked.is_some() => LineKind::Panicked,
+                Some(_) => LineKind::First,
+                None => LineKind::Finally,
+            },
+            handler: Arc::clone(failed.handler),
+            error: Arc::clone(failed.error),
+            keys: vec![failed.key.clone()],
+            attempt: failed.attempt,
+            retry_in: failed.retry_in,
+            at: panicked.map(|panicked| panicked.at.clone()),
+            backtrace: panicked.and_then(|panicked| panicked.backtrace()),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn log(&self, kind: &Gvk) {
+        let Self {
+            handler,
+            failures,
+            attempt,
+            ..
+        } = self;
+        let (error, failing) = (&*self.error, &*self.failing);
+        let (keys, lasted) = (self.keys(), format_args!("{:.1?}", self.lasted));
+        let retry_in = self.retry_in.map(tracing::field::debug);
+        match self.line_kind {
+            LineKind::First => {
+                tracing::warn!(%kind, key = %keys, %handler, error, attempt, retry_in, "failed, to be tried again");
+            }
+            LineKind::Panicked => {
+                let at = self.at.as_ref().map(tracing::field::display);
+                let backtrace = self.backtrace.as_ref().map(tracing::field::display);
+                tracing::error!(%kind, key = %keys, %handler, at, attempt, retry_in, backtrace, "handler {error}");
+            }
+            LineKind::Finally => {
+                tracing::error!(%kind, key = %keys, %handler, error, attempts = attempt, "handler failed for good");
+            }
+            LineKind::Still => {
+                tracing::warn!(%kind, %handler, error, failures, %failing, %lasted, examples = %keys, "keeps failing");
+            }
+            LineKind::FinallyMore => {
+                tracing::error!(%kind, %handler, error, failures, %lasted, examples = %keys, "handler failed for good for more keys");
+            }
+            LineKind::Recovered => {
+                tracing::info!(%kind, %handler, error, failures, %lasted, "works again");
+            }
+        }
+        if self.line_kind != LineKind::Recovered {
+            notices::failure_without_subscriber(kind, handler, &self.error);
+        }
+    }
+
+    fn keys(&self) -> String {
+        let keys: Vec<&str> = self.keys.iter().map(ObjectKey::as_str).collect();
+        keys.join(", ")
+    }
+}
+
+/// Logs a failure that is only counted.
+pub(super) fn log_folded(kind: &Gvk, failed: &Failed<'_>) {
+    let Failed {
+        handler,
+        key,
+        error,
+        attempt,
+        ..
+    } = failed;
+    let retry_in = failed.retry_in.map(tracing::field::debug);
+    tracing::debug!(%kind, %key, %handler, %error, attempt, retry_in, "failed again, or for another key");
+}

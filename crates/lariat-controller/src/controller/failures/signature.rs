@@ -1,0 +1,68 @@
+//! Which errors are the same but for the key they are about.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use lariat_core::ObjectKey;
+
+/// Returns a number that errors share which differ only in the name and namespace of the key, or in words with digits:
+/// times, counters, addresses, uids, names that were generated.
+pub(super) fn signature(error: &str, key: &ObjectKey, is_final: bool) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    is_final.hash(&mut hasher);
+    let mut rest = error;
+    while let Some(first) = rest.chars().next() {
+        rest = if let Some(after) = without(rest, key.name()) {
+            0u8.hash(&mut hasher);
+            after
+        } else if let Some(after) = key.namespace().and_then(|name| without(rest, name)) {
+            1u8.hash(&mut hasher);
+            after
+        } else if first.is_alphanumeric() {
+            let end = rest.find(|c: char| !c.is_alphanumeric());
+            let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+            match word.contains(|c: char| c.is_ascii_digit()) {
+                true => 2u8.hash(&mut hasher),
+                false => word.hash(&mut hasher),
+            }
+            after
+        } else {
+            first.hash(&mut hasher);
+            &rest[first.len_utf8()..]
+        };
+    }
+    // Zero is for the errors that are not counted apart.
+    hasher.finish().max(1)
+}
+
+/// Returns what follows a name with which a text begins, if it does and the name ends there.
+fn without<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let rest = text.strip_prefix(name).filter(|_| !name.is_empty())?;
+    let ends = rest
+        .chars()
+        .next()
+        .is_none_or(|next| !next.is_alphanumeric());
+    ends.then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(error: &str, name: &str) -> u64 {
+        signature(error, &ObjectKey::namespaced("default", name), false)
+    }
+
+    #[test]
+    fn errors_that_differ_in_the_key_alone_are_one() {
+        let error = |name: &str| format!("cannot write v1 Pod default/{name}: refused");
+        assert_eq!(
+            of(&error("web"), "web"),
+            of(&error("api-server"), "api-server")
+        );
+        assert_eq!(of(&error("web"), "web"), of(&error("a"), "a"));
+        assert_ne!(of(&error("web"), "web"), of(&error("api"), "web"));
+        assert_eq!(of("after 5ms", "a"), of("after 17ms", "b"));
+        assert_ne!(of("refused", "a"), of("reset", "a"));
+        assert_ne!(of("", "a"), 0);
+    }
+}

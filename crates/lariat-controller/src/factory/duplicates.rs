@@ -1,0 +1,72 @@
+//! Other factories of the process that watch the same things.
+
+use std::sync::{Arc, Weak};
+
+use lariat_core::Gvk;
+use parking_lot::Mutex;
+
+use super::Shared;
+use crate::controller::ControllerCore;
+
+/// The factories that were started, some of which are gone.
+static STARTED: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+
+/// Warns if another running factory watches a kind of the same cluster: two that are meant to be one are a frequent
+/// mistake, and everything is then watched, cached and handled twice.
+///
+/// Clients do not say which cluster they are of, but objects do: no two clusters have objects of one uid.
+pub(super) fn warn_of_any(shared: &Arc<Shared>) {
+    let others = register(shared);
+    let own = in_use(shared);
+    for other in others.iter().filter(|other| is_running(other)) {
+        let theirs = in_use(other);
+        let same = |core: &&Arc<ControllerCore>| theirs.iter().any(|their| have_same(core, their));
+        if let Some(core) = own.iter().find(same) {
+            warn(core.gvk());
+        }
+    }
+}
+
+fn warn(kind: &Gvk) {
+    tracing::warn!(%kind, "another factory of this program watches the same cluster; clones of one factory share watches");
+}
+
+/// Notes that a factory was started, and returns the others that were.
+fn register(shared: &Arc<Shared>) -> Vec<Arc<Shared>> {
+    let mut started = STARTED.lock();
+    started.retain(|each| each.strong_count() > 0);
+    let is_new = !started
+        .iter()
+        .any(|each| each.as_ptr() == Arc::as_ptr(shared));
+    if is_new {
+        started.push(Arc::downgrade(shared));
+    }
+    let all = started.iter().filter_map(Weak::upgrade);
+    all.filter(|each| !Arc::ptr_eq(each, shared)).collect()
+}
+
+fn is_running(shared: &Shared) -> bool {
+    shared.state.lock().running.is_some()
+}
+
+fn in_use(shared: &Shared) -> Vec<Arc<ControllerCore>> {
+    let state = shared.state.lock();
+    state
+        .slots
+        .values()
+        .filter_map(|slot| slot.in_use())
+        .collect()
+}
+
+/// Returns whether two controllers have an object in common.
+fn have_same(one: &ControllerCore, other: &ControllerCore) -> bool {
+    if one.gvk() != other.gvk() {
+        return false;
+    }
+    let snapshot = one.informer().store().snapshot();
+    let found = snapshot.iter().next().and_then(|object| {
+        let other = other.informer().store().get(object.key())?;
+        Some(other.uid() == object.uid())
+    });
+    found.unwrap_or(false)
+}

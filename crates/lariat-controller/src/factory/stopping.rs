@@ -1,0 +1,124 @@
+//! What a stop says while it waits.
+
+use std::time::Duration;
+
+use tokio::time::{self, Instant};
+
+use super::running::Running;
+use crate::error::{NAMED, keys};
+
+/// Logs what a stop waits for.
+pub(super) struct StopLog<'a> {
+    running: &'a Running,
+    grace: Duration,
+    began: Instant,
+    /// How many keys were left at the beginning.
+    keys: usize,
+}
+
+/// How long a stop waits before it says more than how much is left.
+const FIRST: Duration = Duration::from_secs(2);
+
+/// How often it says what it waits for.
+const PERIOD: Duration = Duration::from_secs(5);
+
+impl<'a> StopLog<'a> {
+    pub(super) fn new(running: &'a Running, grace: Duration) -> Self {
+        let stop_log = Self {
+            running,
+            grace,
+            began: Instant::now(),
+            keys: left(running),
+        };
+        stop_log.log_begin();
+        stop_log
+    }
+
+    /// Waits until every task has ended, and says from time to time what it waits for.
+    pub(super) async fn join(&self) {
+        let mut next = Instant::now() + FIRST;
+        loop {
+            tokio::select! {
+                biased;
+                () = self.running.join() => return,
+                () = time::sleep_until(next) => self.log_progress(),
+            }
+            next += PERIOD;
+        }
+    }
+
+    fn log_begin(&self) {
+        let keys = keys(self.keys);
+        match self.keys {
+            0 => tracing::info!("shutting down: nothing is left to do"),
+            _ if self.grace == Duration::MAX => tracing::info!("shutting down: {keys} left"),
+            _ => tracing::info!("shutting down: {keys} left, waiting up to {:?}", self.grace),
+        }
+    }
+
+    fn log_progress(&self) {
+        let (left, under_way) = (keys(left(self.running)), self.under_way());
+        match self.grace.checked_sub(self.began.elapsed()) {
+            Some(_) if self.grace == Duration::MAX => {
+                tracing::info!(under_way, "still shutting down: {left} left");
+            }
+            Some(rest) => {
+                let rest = rest.as_secs();
+                tracing::info!(
+                    under_way,
+                    "still shutting down: {left} left, waiting {rest} s more"
+                );
+            }
+            // What is dropped ends at its next await.
+            None => tracing::warn!(
+                under_way,
+                "still shutting down: waiting for calls that block their thread"
+            ),
+        }
+    }
+
+    pub(super) fn log_end(&self) {
+        if self.keys > 0 {
+            let took = self.began.elapsed();
+            tracing::info!("shut down: everything that was due was handled, which took {took:.1?}");
+        }
+    }
+
+    pub(super) fn log_abort(&self) {
+        let (left, under_way) = (keys(left(self.running)), self.under_way());
+        let grace = self.grace;
+        tracing::warn!(
+            under_way,
+            "the grace period of {grace:?} is over: {left} left, calls under way are dropped"
+        );
+    }
+
+    /// Names the calls under way, those that take longest first.
+    fn under_way(&self) -> String {
+        let mut doing: Vec<_> = self.running.left().collect();
+        let all = doing.iter_mut().flat_map(|(core, doing)| {
+            let gvk = core.gvk();
+            doing.drain(..).map(move |doing| (gvk, doing))
+        });
+        let mut all: Vec<_> = all.collect();
+        all.sort_by_key(|(_, doing)| std::cmp::Reverse(doing.lasts()));
+        let more = all.len().saturating_sub(NAMED);
+        let names = all.iter().take(NAMED).map(|(gvk, doing)| {
+            let (key, lasts) = (&doing.key, doing.lasts());
+            match &doing.handler {
+                Some(handler) => format!("handler {handler} of {gvk} for {key}, since {lasts:.1?}"),
+                None => format!("{gvk} {key}"),
+            }
+        });
+        let mut names: Vec<String> = names.collect();
+        if more > 0 {
+            names.push(format!("{more} more"));
+        }
+        names.join("; ")
+    }
+}
+
+fn left(running: &Running) -> usize {
+    let stats = running.left().map(|(core, _)| core.queue().stats());
+    stats.map(|stats| stats.depth() + stats.held).sum()
+}

@@ -1,0 +1,119 @@
+//! An error and its causes, and what follows from them for the next attempt.
+
+use std::error::Error;
+use std::time::Duration;
+
+use kube::core::Status;
+use kube::core::response::StatusCause;
+use lariat_cache::DecodeError;
+use lariat_core::{Gvk, ObjectKey};
+
+use super::directive::Directive;
+
+/// An error with its causes.
+#[derive(Clone, Copy)]
+pub(super) struct ErrorChain<'a>(&'a (dyn Error + 'static));
+
+impl<'a> ErrorChain<'a> {
+    pub(super) fn of(error: &'a (dyn Error + 'static)) -> Self {
+        Self(error)
+    }
+
+    /// Iterates over the error and its causes.
+    fn chain(self) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+        std::iter::successors(Some(self.0), |each| (*each).source())
+    }
+
+    /// Returns what the first of them says that says whether to try again; that is more than when.
+    pub(super) fn directive(self) -> Option<Directive> {
+        let all = || self.directives();
+        let is_delay = |each: &Directive| matches!(each, Directive::RetryAfter(_));
+        let decided = all().find(|each| !is_delay(each));
+        decided.or_else(|| all().next())
+    }
+
+    /// Returns the delay that one of them asks for.
+    pub(super) fn delay(self) -> Option<Duration> {
+        self.directives().find_map(|directive| match directive {
+            Directive::RetryAfter(delay) => Some(delay),
+            _ => None,
+        })
+    }
+
+    fn directives(self) -> impl Iterator<Item = Directive> {
+        self.chain().filter_map(|each| each.downcast_ref().copied())
+    }
+
+    /// Returns the object that could not be decoded.
+    pub(super) fn undecodable(self) -> Option<(&'a Gvk, &'a ObjectKey)> {
+        DecodeError::object_behind(self.0)
+    }
+
+    /// Returns the answer of the API server. It is the cause of `kube::Error::Api`, so it is found where that is
+    /// wrapped.
+    fn status(self) -> Option<&'a Status> {
+        self.chain().find_map(|each| {
+            let boxed = each.downcast_ref::<Box<Status>>().map(|each| &**each);
+            each.downcast_ref().or(boxed)
+        })
+    }
+
+    /// Returns whether the object had changed since it was read.
+    pub(super) fn is_conflict(self) -> bool {
+        // Another 409 is that the object exists already.
+        self.status()
+            .is_some_and(|status| status.reason == "Conflict")
+    }
+
+    /// Returns how long the API server asks to wait at least.
+    pub(super) fn not_before(self) -> Option<Duration> {
+        let seconds = self.status()?.details.as_ref()?.retry_after_seconds;
+        (seconds > 0).then(|| Duration::from_secs(seconds.into()))
+    }
+
+    /// Returns whether the API server would refuse the same request again, whatever happens in the cluster.
+    pub(super) fn is_refused_for_good(self) -> bool {
+        self.status().is_some_and(|status| match status.code {
+            413 => true,
+            422 => is_invalid_for_good(status),
+            _ => false,
+        })
+    }
+
+    /// Returns a text about the error without what it says by itself about trying again, which Lariat says in its own
+    /// way.
+    pub(super) fn without_directive(self, text: &str) -> &str {
+        match self.directives().next() {
+            Some(directive @ (Directive::Ignore | Directive::Terminal)) => text
+                .strip_suffix(&*format!(": {directive}"))
+                .unwrap_or(text),
+            _ => text,
+        }
+    }
+}
+
+/// What the API server finds wrong with a field that does not depend on the state of anything.
+///
+/// `FieldValueInvalid` and `FieldValueForbidden` are not among them: so it says too that a port is taken, a field
+/// immutable, or that a rule of a CRD compares with the present state. A failed test of a JSON patch has no causes at
+/// all.
+const WRONG_FOR_GOOD: [&str; 5] = [
+    "FieldValueRequired",
+    "FieldValueNotSupported",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+];
+
+fn is_invalid_for_good(status: &Status) -> bool {
+    // Webhooks and policies write what they like, and may like the same request later.
+    let is_denied = ["denied the request", "denied request"]
+        .iter()
+        .any(|words| status.message.contains(words));
+    let mut causes = status.details.iter().flat_map(|details| &details.causes);
+    // A name is right or wrong by itself.
+    let is_wrong_for_good = |cause: &StatusCause| {
+        WRONG_FOR_GOOD.contains(&&*cause.reason) || cause.field == "metadata.name"
+    };
+    !is_denied && causes.any(is_wrong_for_good)
+}

@@ -1,0 +1,264 @@
+//! What is known of the panic of a handler: where it was, and how it got there.
+
+use std::any::Any;
+use std::backtrace::Backtrace;
+use std::cell::Cell;
+use std::ffi::OsStr;
+use std::future::{Future, poll_fn};
+use std::panic::{self, PanicHookInfo};
+use std::pin::pin;
+use std::sync::{Once, OnceLock};
+use std::task::Context;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use crate::current;
+
+thread_local! {
+    /// The panic that is being caught on this thread.
+    static LAST: Cell<Option<Panicked>> = const { Cell::new(None) };
+}
+
+/// Where a handler panicked.
+#[derive(Debug)]
+pub(crate) struct Panicked {
+    /// File, line and column.
+    pub(crate) at: String,
+    text: String,
+    backtrace: Option<Backtrace>,
+    /// The hook that was there before has shown it.
+    is_shown: bool,
+}
+
+/// Whether backtraces are wanted, by `RUST_BACKTRACE`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    Off,
+    /// Without the frames of the runtime and of Lariat.
+    Short,
+    Full,
+}
+
+type Hook = Box<dyn Fn(&PanicHookInfo<'_>) + Send + Sync>;
+
+/// How long after a backtrace the next may be taken: resolving one takes milliseconds.
+const BACKTRACE_PAUSE: Duration = Duration::from_secs(1);
+
+/// Returns where the call panicked that was caught on this thread just now.
+pub(crate) fn take() -> Option<Panicked> {
+    LAST.take()
+}
+
+/// Runs the call of a handler; a panic that was caught inside of it is given to a function, for nothing else may say
+/// what it was.
+pub(crate) async fn noting<T>(call: impl Future<Output = T>, caught: impl Fn(Panicked)) -> T {
+    let mut call = pin!(call);
+    let poll = |cx: &mut Context<'_>| {
+        let poll = call.as_mut().poll(cx);
+        // One that ends the call does not come here.
+        take().into_iter().for_each(&caught);
+        poll
+    };
+    poll_fn(poll).await
+}
+
+/// Returns what a panic said.
+pub(crate) fn message(panic: &dyn Any) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("(no message)")
+}
+
+impl Panicked {
+    /// Logs a panic that was caught inside of a call, unless it has been shown.
+    pub(crate) fn log_caught(self) {
+        if !self.is_shown {
+            let (at, backtrace) = (&self.at, self.backtrace());
+            let backtrace = backtrace.as_ref().map(tracing::field::display);
+            tracing::error!(%at, backtrace, "caught in the call of a handler: panicked: {}", self.text);
+        }
+    }
+
+    /// Returns the backtrace as text, if there is one.
+    pub(crate) fn backtrace(&self) -> Option<String> {
+        let text = self.backtrace.as_ref()?.to_string();
+        Some(match style() {
+            Style::Full => text,
+            _ => trimmed(&text),
+        })
+    }
+}
+
+/// Makes panics of handlers leave behind where they were, for the log. Where no panic hook was set and errors are
+/// logged, the standard hook does not print them once more. All other panics, and hooks, stay as they were.
+pub(crate) fn note() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let (before, standard) = (panic::take_hook(), panic::take_hook());
+        let is_standard = is_same(&before, &standard);
+        panic::set_hook(Box::new(move |info| {
+            let is_in_call = current::is_in_call();
+            let is_shown = !(is_in_call && is_standard && tracing::enabled!(tracing::Level::ERROR));
+            if is_in_call {
+                LAST.set(Some(look_at(info, is_shown)));
+            }
+            if is_shown {
+                before(info);
+            }
+        }));
+    });
+}
+
+fn look_at(info: &PanicHookInfo<'_>, is_shown: bool) -> Panicked {
+    let at = info.location().map(ToString::to_string);
+    Panicked {
+        at: at.unwrap_or_default(),
+        text: message(info.payload()).to_owned(),
+        backtrace: (style() != Style::Off && is_time()).then(Backtrace::force_capture),
+        is_shown,
+    }
+}
+
+/// Returns whether the last backtrace was taken long enough ago, and counts this as the last.
+fn is_time() -> bool {
+    static LAST: Mutex<Option<Instant>> = Mutex::new(None);
+    let mut last = LAST.lock();
+    let now = Instant::now();
+    // Runtimes with virtual time have clocks of their own: what seems to come is long ago.
+    let is_recent = |at: Instant| {
+        let ago = now.checked_duration_since(at);
+        ago.is_some_and(|ago| ago < BACKTRACE_PAUSE)
+    };
+    let is_time = !last.is_some_and(is_recent);
+    if is_time {
+        *last = Some(now);
+    }
+    is_time
+}
+
+/// Returns whether two hooks are one function without state. The standard library's is; of two that `take_hook` returns
+/// in a row the second is always that one.
+fn is_same(one: &Hook, other: &Hook) -> bool {
+    std::ptr::eq(&raw const **one, &raw const **other)
+}
+
+/// Returns what the environment says, which std looks at once too.
+fn style() -> Style {
+    static STYLE: OnceLock<Style> = OnceLock::new();
+    *STYLE.get_or_init(|| Style::of(std::env::var_os("RUST_BACKTRACE").as_deref()))
+}
+
+impl Style {
+    fn of(variable: Option<&OsStr>) -> Self {
+        match variable.map(OsStr::to_str) {
+            None | Some(Some("0")) => Self::Off,
+            Some(Some("full")) => Self::Full,
+            Some(_) => Self::Short,
+        }
+    }
+}
+
+/// The frames between the hook and the code that panicked.
+const ABOVE: [&str; 6] = [
+    "std::panicking::",
+    "core::panicking::",
+    "std::sys::backtrace::",
+    "rust_begin_unwind",
+    "core::result::unwrap_failed",
+    "core::option::",
+];
+
+/// The frames by which a call gets from the worker to the handler.
+const BELOW: [&str; 3] = [
+    "lariat_controller::handler::Viewed<",
+    "lariat_controller::handler::middleware::",
+    "lariat_controller::controller::guard::",
+];
+
+/// Leaves the frames between the panic and the worker.
+fn trimmed(backtrace: &str) -> String {
+    let is_frame = |line: &str| {
+        let number = line.trim_start().split_once(": ");
+        number.is_some_and(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    let mut frames: Vec<Vec<&str>> = Vec::new();
+    for line in backtrace.lines() {
+        match frames.last_mut() {
+            Some(frame) if !is_frame(line) => frame.push(line),
+            _ => frames.push(vec![line]),
+        }
+    }
+    let has = |frame: &[&str], names: &[&str]| names.iter().any(|name| frame[0].contains(name));
+    // Frames like these are further below too, where the runtime catches panics.
+    let hook = frames.iter().position(|frame| has(frame, &ABOVE));
+    let begin = hook.map_or(0, |hook| {
+        let rest = frames[hook..].iter();
+        hook + rest.take_while(|frame| has(frame, &ABOVE)).count()
+    });
+    let length = frames[begin..].iter().position(|frame| has(frame, &BELOW));
+    let end = length.map_or(frames.len(), |length| begin + length);
+    frames[begin..end].concat().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn backtraces_are_as_the_environment_says() {
+        let style = |text: &str| Style::of(Some(OsStr::new(text)));
+        assert_eq!(Style::of(None), Style::Off);
+        assert_eq!(style("0"), Style::Off);
+        assert_eq!(style("1"), Style::Short);
+        assert_eq!(style("full"), Style::Full);
+    }
+
+    #[test]
+    fn a_short_backtrace_has_the_frames_of_the_program() {
+        let text = "   0: <std::backtrace::Backtrace>::force_capture\n             at /rustc/lib.rs:1:1\n   \
+            1: lariat_controller::panics::look_at\n   2: std::panicking::panic_with_hook\n             \
+            at /rustc/x.rs:1:1\n   \
+            3: core::panicking::panic_fmt\n   4: app::work\n             at ./src/main.rs:7:9\n   \
+            5: app::main::{{closure}}\n   6: <lariat_controller::handler::Viewed<K,H> as X>::handle\n   \
+            7: std::panicking::catch_unwind\n   8: tokio::runtime::task::raw::poll\n";
+        assert_eq!(
+            trimmed(text),
+            "   4: app::work\n             at ./src/main.rs:7:9\n   5: app::main::{{closure}}"
+        );
+        assert_eq!(trimmed("no frames"), "no frames");
+    }
+
+    #[tokio::test]
+    async fn a_panic_that_a_call_catches_itself_is_reported_after_the_poll() {
+        let panicked = || {
+            LAST.set(Some(Panicked {
+                at: "here".to_owned(),
+                text: "oh no".to_owned(),
+                backtrace: None,
+                is_shown: false,
+            }));
+        };
+        let caught = Cell::new(0);
+        let call = async {
+            panicked();
+            tokio::task::yield_now().await;
+            assert_eq!(caught.get(), 1);
+            panicked();
+        };
+        noting(call, |_| caught.set(caught.get() + 1)).await;
+        assert_eq!(caught.get(), 2);
+        assert!(take().is_none());
+    }
+
+    #[test]
+    fn the_standard_hook_is_known_by_its_address() {
+        let before = panic::take_hook();
+        let (one, other) = (panic::take_hook(), panic::take_hook());
+        let own: Hook = Box::new(|_| {});
+        let found = (is_same(&one, &other), is_same(&own, &other));
+        panic::set_hook(before);
+        assert_eq!(found, (true, false));
+    }
+}
