@@ -37,6 +37,9 @@ pub struct HandlerStatus {
     /// How long it took from a change to the call for it. Retries do not count, nor does the time in line before
     /// a handler whose [concurrency](crate::HandlerOptions::concurrency) is limited.
     pub lags: Histogram,
+    /// How many keys wait for the handler outside the queue, at the limit of its
+    /// [concurrency](crate::HandlerOptions::concurrency).
+    pub waiting: usize,
     ended: [u64; Ended::ALL.len()],
     /// Those that did not fail, and those that did.
     times_by_failure: [Histogram; 2],
@@ -65,6 +68,7 @@ impl HandlerStatus {
             times,
             times_by_failure: totals.times,
             lags: totals.lags,
+            waiting: 0,
         }
     }
 

@@ -249,7 +249,9 @@ impl ControllerCore {
     /// Returns whether there is no object, and nothing to do.
     pub(crate) fn is_idle(&self) -> bool {
         let queue = self.queue.stats();
-        self.informer.store().is_empty() && queue.depth() + queue.delayed + queue.held == 0
+        let waiting: usize = self.lanes.list().iter().map(|lane| lane.waiting()).sum();
+        let to_do = queue.depth() + queue.delayed + queue.held + waiting;
+        self.informer.store().is_empty() && to_do == 0
     }
 
     /// Returns how many keys are handled at a time, if the factory is started with so many for each kind.

@@ -2,8 +2,10 @@
 
 mod gate;
 mod limit;
+mod line;
 mod list;
 mod totals;
+mod waiting;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -22,10 +24,11 @@ use crate::controller::ControllerCore;
 use crate::handler::{self, AnyHandler, AnyMiddleware, HandlerOptions, Resync};
 use crate::status::HandlerStatus;
 use gate::{Gate, Inside};
-pub(crate) use limit::{Admission, Limit, Waiting};
+pub(crate) use limit::{Admission, Limit};
 pub(crate) use list::{LaneList, Lanes};
 pub use totals::Ended;
 pub(crate) use totals::Totals;
+pub(crate) use waiting::Waiting;
 
 /// One registered handler.
 pub(crate) struct Lane {
@@ -95,6 +98,11 @@ impl Lane {
 
     pub(crate) fn limit(&self) -> Option<&Limit> {
         self.limit.as_ref()
+    }
+
+    /// Returns how many keys wait for the handler without a worker.
+    pub(crate) fn waiting(&self) -> usize {
+        self.limit.as_ref().map_or(0, Limit::waiting)
     }
 
     /// Returns the token whose end is the handler's.
@@ -219,7 +227,9 @@ impl Lane {
     }
 
     pub(crate) fn status(&self) -> HandlerStatus {
-        HandlerStatus::new(Arc::clone(&self.name), self.totals.lock().clone())
+        let mut status = HandlerStatus::new(Arc::clone(&self.name), self.totals.lock().clone());
+        status.waiting = self.waiting();
+        status
     }
 }
 
