@@ -8,6 +8,7 @@ use lariat_cache::{CachedObject, Informer, SharedClientFactory, Subscription};
 use lariat_core::{Cause, Gvk, ObjectKey};
 use lariat_queue::{Add, Lanes as Due, Priority, WorkQueue};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -41,6 +42,8 @@ pub(crate) struct ControllerCore {
     options: ControllerOptions,
     /// What else keys are enqueued for; see `relate`.
     pub(super) related: Mutex<Vec<Joined>>,
+    /// Since when calls wait for the watch to be upgraded to content.
+    pub(super) content_awaited: Mutex<Option<Instant>>,
     /// How many keys are handled at a time; zero while it does not run.
     working: AtomicUsize,
     /// Cancelled when nobody needs the controller any more.
@@ -78,6 +81,7 @@ impl ControllerCore {
             watchman,
             options,
             related: Mutex::default(),
+            content_awaited: Mutex::default(),
             working: AtomicUsize::new(0),
             ended: CancellationToken::new(),
             _feed: feed,

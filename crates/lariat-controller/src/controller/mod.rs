@@ -4,6 +4,7 @@ mod core;
 mod feed;
 mod guard;
 mod history;
+mod hold;
 mod options;
 mod registration;
 mod relate;

@@ -24,7 +24,7 @@ use crate::payload::Payload;
 /// How long a handler waits whose rate limiter panics.
 const BROKEN_LIMITER: Duration = Duration::from_secs(30);
 
-type Taken = Work<lariat_core::ObjectKey, Payload>;
+pub(super) type Taken = Work<lariat_core::ObjectKey, Payload>;
 
 /// Counts runs.
 static RUNS: AtomicU64 = AtomicU64::new(1);
@@ -36,6 +36,10 @@ pub(super) async fn run(
     stopping: &Arc<CancellationToken>,
 ) {
     let lanes = core.lanes().list();
+    if lanes.is_over() {
+        // The last handler was deregistered just now; the key is kept for the next.
+        return drop(work);
+    }
     let judgement = core.watchman().judge(work.key(), work.payload());
     if let Some(pause) = judgement.wait {
         return put_off(core, &lanes, work, pause);
@@ -60,13 +64,16 @@ pub(super) async fn run(
     };
     let mut verdicts = Vec::with_capacity(due);
     for lane in lanes.iter() {
-        if !runner.work.lanes().contains(lane.id()) || !runner.admits(lane).await {
+        let is_due = runner.work.lanes().contains(lane.id());
+        if !is_due || runner.is_held(lane) || !runner.admits(lane).await {
             continue;
         }
         let _admitted = Admitted::new(lane, core);
         // A handler that is being deregistered is not called any more.
-        if let Some(_inside) = lane.enter() {
-            verdicts.push((lane.id(), runner.call(lane).await));
+        if let Some(_inside) = lane.enter()
+            && let Some(verdict) = runner.call(lane).await
+        {
+            verdicts.push((lane.id(), verdict));
         }
     }
     runner.end(verdicts);
@@ -84,6 +91,13 @@ fn put_off(core: &Arc<ControllerCore>, lanes: &LaneList, work: Taken, pause: Dur
     core.queue().add(work.key().clone(), add);
     // Without verdicts, so that failures stay as they are.
     work.finish([]);
+}
+
+/// The newest state that is known of an object.
+enum Newest {
+    Known(Option<Arc<CachedObject>>),
+    /// Only its metadata is cached, and the watch is being upgraded to content.
+    Awaited,
 }
 
 struct Runner<'a> {
@@ -108,13 +122,7 @@ impl Runner<'_> {
             return true;
         };
         let key = self.work.key();
-        let waiting = || Waiting {
-            key: key.clone(),
-            payload: self.work.payload().for_lane(lane.id()),
-            priority: self.work.priority(),
-            failures: self.work.failures(lane.id()),
-        };
-        match limit.admit(key, waiting) {
+        match limit.admit(key, || self.waiting(lane)) {
             Admission::Entered => true,
             Admission::InLine => false,
             Admission::Wait => {
@@ -124,8 +132,27 @@ impl Runner<'_> {
         }
     }
 
-    /// Calls one handler.
-    async fn call(&mut self, lane: &Arc<Lane>) -> Verdict<Payload> {
+    /// Returns whether a handler waits for the caches of related kinds; then the key is kept for it.
+    fn is_held(&self, lane: &Lane) -> bool {
+        let kept = lane.hold().keep_if_closed(|| self.waiting(lane));
+        if kept == Some(true) {
+            self.core.lanes().tell();
+        }
+        kept.is_some()
+    }
+
+    /// Returns the key with what a handler needs to be called for it later.
+    fn waiting(&self, lane: &Lane) -> Waiting {
+        Waiting {
+            key: self.work.key().clone(),
+            payload: self.work.payload().for_lane(lane.id()),
+            priority: self.work.priority(),
+            failures: self.work.failures(lane.id()),
+        }
+    }
+
+    /// Calls one handler; none if the content it needs is being read, and the key is kept for it.
+    async fn call(&mut self, lane: &Arc<Lane>) -> Option<Verdict<Payload>> {
         let failures = self.work.failures(lane.id());
         let began = Instant::now();
         if failures == 0 && self.causes.iter().any(is_change) {
@@ -133,8 +160,14 @@ impl Runner<'_> {
         }
         let answer = match self.object_for(lane).await {
             // It ended while the object was fetched.
-            _ if lane.is_over() => return Verdict::Done,
-            Ok(object) => {
+            _ if lane.is_over() => return Some(Verdict::Done),
+            Ok(Newest::Awaited) => {
+                if lane.hold().keep(self.waiting(lane)) {
+                    self.core.lanes().tell();
+                }
+                return None;
+            }
+            Ok(Newest::Known(object)) => {
                 let call = self.make_call(lane, object, failures);
                 let object = call.object.as_ref().or(call.deleted.as_ref());
                 let gated = Gated::of(lane, &call.key, object);
@@ -158,10 +191,10 @@ impl Runner<'_> {
         let again = answer.result.as_ref().ok().and_then(|again| again.after);
         let at_once = again == Some(Duration::ZERO);
         lane.count(report.ended, report.attempt, report.took, at_once);
-        match answer.result {
+        Some(match answer.result {
             Ok(again) => self.answered(lane, report, &again),
             Err(failure) => self.failed(lane, report, failure),
-        }
+        })
     }
 
     fn make_call(
@@ -199,16 +232,22 @@ impl Runner<'_> {
     }
 
     /// Returns the newest state as a handler needs it: with its content, even if only metadata is cached.
-    async fn object_for(&mut self, lane: &Lane) -> Result<Option<Arc<CachedObject>>, LoadError> {
+    async fn object_for(&mut self, lane: &Lane) -> Result<Newest, LoadError> {
         let newest = self.newest();
         let lacks_content = |object: &Arc<CachedObject>| !object.has_content();
         if !lane.handler().needs_content() || !newest.as_ref().is_some_and(lacks_content) {
-            return Ok(newest);
+            return Ok(Newest::Known(newest));
         }
-        let loaded = self.core.informer().load(self.work.key()).await?;
+        if self.core.is_content_coming() {
+            return Ok(Newest::Awaited);
+        }
+        let informer = self.core.informer();
+        let loaded = informer
+            .load_within(self.work.key(), Duration::ZERO)
+            .await?;
         // The handlers after it need not fetch it again.
         self.returned.clone_from(&loaded);
-        Ok(loaded)
+        Ok(Newest::Known(loaded))
     }
 
     fn answered(&mut self, lane: &Lane, report: Report, again: &Again) -> Verdict<Payload> {

@@ -1,6 +1,7 @@
 //! Lanes: the named handlers of a kind, in the order of their registration.
 
 mod gate;
+mod hold;
 mod limit;
 mod line;
 mod list;
@@ -24,6 +25,7 @@ use crate::controller::ControllerCore;
 use crate::handler::{self, AnyHandler, AnyMiddleware, HandlerOptions, Resync};
 use crate::status::HandlerStatus;
 use gate::{Gate, Inside};
+pub(crate) use hold::Hold;
 pub(crate) use limit::{Admission, Limit};
 pub(crate) use list::{LaneList, Lanes};
 pub use totals::Ended;
@@ -39,6 +41,7 @@ pub(crate) struct Lane {
     middleware: Vec<Arc<dyn AnyMiddleware>>,
     limiter: Option<Mutex<Box<dyn RateLimiter>>>,
     limit: Option<Limit>,
+    hold: Hold,
     gate: Gate,
     totals: Mutex<Totals>,
     /// A start does not wait for the kind on its account.
@@ -69,6 +72,7 @@ impl Lane {
             limiter: options.limiter.as_ref().map(|make| Mutex::new(make())),
             limit: options.concurrency.map(Limit::new),
             options,
+            hold: Hold::default(),
             gate: Gate::default(),
             totals: Mutex::default(),
             gone: OnceLock::new(),
@@ -100,9 +104,14 @@ impl Lane {
         self.limit.as_ref()
     }
 
+    /// Returns what keeps keys for which the handler cannot be called yet.
+    pub(crate) fn hold(&self) -> &Hold {
+        &self.hold
+    }
+
     /// Returns how many keys wait for the handler without a worker.
     pub(crate) fn waiting(&self) -> usize {
-        self.limit.as_ref().map_or(0, Limit::waiting)
+        self.hold.waiting() + self.limit.as_ref().map_or(0, Limit::waiting)
     }
 
     /// Returns the token whose end is the handler's.
@@ -229,6 +238,7 @@ impl Lane {
     pub(crate) fn status(&self) -> HandlerStatus {
         let mut status = HandlerStatus::new(Arc::clone(&self.name), self.totals.lock().clone());
         status.waiting = self.waiting();
+        status.is_held = self.hold.closed().is_some();
         status
     }
 }
