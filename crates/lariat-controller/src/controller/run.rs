@@ -44,6 +44,7 @@ pub(super) async fn run(
     if let Some(pause) = judgement.wait {
         return put_off(core, &lanes, work, pause);
     }
+    warn_of_lost_deletions(core, &work);
     // A change is usually for all lanes, a retry for one.
     let due = if work.lanes().is_all() {
         lanes.len()
@@ -77,6 +78,14 @@ pub(super) async fn run(
         }
     }
     runner.end(verdicts);
+}
+
+fn warn_of_lost_deletions(core: &ControllerCore, work: &Taken) {
+    let lost = work.payload().lost_deletions();
+    if lost > 0 {
+        let (kind, key) = (core.gvk(), work.key());
+        tracing::warn!(%kind, %key, lost, "too many deletions wait for handlers: the first are left out");
+    }
 }
 
 /// Lets a key that goes round in circles wait.
@@ -191,10 +200,26 @@ impl Runner<'_> {
         let again = answer.result.as_ref().ok().and_then(|again| again.after);
         let at_once = again == Some(Duration::ZERO);
         lane.count(report.ended, report.attempt, report.took, at_once);
-        Some(match answer.result {
+        let verdict = match answer.result {
             Ok(again) => self.answered(lane, report, &again),
             Err(failure) => self.failed(lane, report, failure),
-        })
+        };
+        Some(self.with_later_deletions(lane, verdict))
+    }
+
+    /// Has a handler called at once for the next deletion, if it is done with one of several.
+    fn with_later_deletions(&self, lane: &Lane, verdict: Verdict<Payload>) -> Verdict<Payload> {
+        let is_done = matches!(verdict, Verdict::Done | Verdict::Again { .. });
+        let payload = self.work.payload();
+        match payload.later_deletions(lane.id()).filter(|_| is_done) {
+            // A requeue that the handler asked for is satisfied by that call, as by every earlier one.
+            Some(payload) => Verdict::Again {
+                after: Duration::ZERO,
+                payload,
+                priority: None,
+            },
+            None => verdict,
+        }
     }
 
     fn make_call(
@@ -210,6 +235,7 @@ impl Runner<'_> {
             key: self.work.key().clone(),
             object,
             deleted: self.work.payload().deleted(lane.id()).cloned(),
+            has_later_deletions: self.work.payload().has_later_deletions(lane.id()),
             decoded: self.decoded.clone(),
             causes: Arc::clone(&self.causes),
             failures,
