@@ -6,12 +6,17 @@ use lariat_cache::{CachedObject, Change};
 use lariat_core::{Cause, Causes};
 use lariat_queue::{LaneId, Lanes};
 
+use crate::current::Caller;
+use crate::sentinel::Step;
+
 /// Why a key is queued, and what is left of objects that were deleted.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Payload {
     pub(crate) causes: Causes,
     /// Deletions that some handler has not handled. Rare, so boxed.
     deletions: Option<Box<Deletions>>,
+    /// The run whose write or request brought the key here, if that run was itself one of a chain.
+    pub(crate) step: Option<Arc<Step>>,
 }
 
 /// How many deletions under one name are kept: objects may come and go while a handler fails for hours.
@@ -58,7 +63,16 @@ impl Payload {
         Self {
             causes: cause.into(),
             deletions,
+            step: None,
         }
+    }
+
+    /// Notes which run brought the key here, if its causes go on a chain of runs.
+    pub(crate) fn led_by(mut self, caller: Option<&Caller>) -> Self {
+        if self.causes.chain() > 0 {
+            self.step = caller.and_then(|caller| caller.step.clone());
+        }
+        self
     }
 
     /// Returns the last state of the object whose deletion a lane is to handle next.
@@ -110,17 +124,24 @@ impl Payload {
         self.deletions_of(lane).nth(1).is_some()
     }
 
-    /// Returns what a lane that failed needs to try again.
-    pub(crate) fn for_retry(&self, lane: LaneId, cause: Cause) -> Self {
-        let mut causes = self.causes.clone();
-        causes.push(cause);
+    /// Returns what a lane that failed needs to try again, after a run with some chain that was this step of it.
+    pub(crate) fn for_retry(
+        &self,
+        lane: LaneId,
+        cause: Cause,
+        (chain, step): (u32, Option<Arc<Step>>),
+    ) -> Self {
         let mut deletions = self.of_lane(lane);
         let failed = self.next_deletion(lane).map(|each| each.number);
         let list = deletions.iter_mut().flat_map(|all| &mut all.list);
         for each in list.filter(|each| Some(each.number) == failed) {
             each.tries += 1;
         }
-        Self { causes, deletions }
+        Self {
+            causes: self.causes.retried(cause, chain),
+            deletions,
+            step,
+        }
     }
 
     /// Returns what one of the lanes needs to be called later.
@@ -128,6 +149,7 @@ impl Payload {
         Self {
             causes: self.causes.clone(),
             deletions: self.of_lane(lane),
+            step: self.step.clone(),
         }
     }
 
@@ -181,6 +203,10 @@ impl lariat_queue::Payload for Payload {
             (mine @ None, theirs) => *mine = theirs,
             (Some(_), None) => {}
         }
+        // Of two runs one that made progress counts, as of two causes the shorter chain does.
+        if self.step.as_ref().is_none_or(|step| !step.has_progressed()) {
+            self.step = later.step.or(self.step.take());
+        }
     }
 }
 
@@ -189,6 +215,7 @@ impl From<Cause> for Payload {
         Self {
             causes: cause.into(),
             deletions: None,
+            step: None,
         }
     }
 }

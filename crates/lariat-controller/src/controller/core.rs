@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::feed::Feed;
 use super::history::History;
 use super::options::ControllerOptions;
+use crate::current;
 use crate::enqueue::{Enqueue, EnqueueError};
 use crate::lane::{Lane, Lanes, Limit, Waiting};
 use crate::payload::Payload;
@@ -132,12 +133,12 @@ impl ControllerCore {
 
     /// Enqueues a key for some lanes, with the rest as a request says.
     pub(crate) fn enqueue_for(&self, lanes: Due, key: &ObjectKey, request: &Enqueue) {
-        let cause = request.cause(self.gvk());
+        let payload = Payload::from(request.cause(self.gvk()));
         let add = Add::after(request.after)
             .kept()
             .lanes(lanes)
             .priority(request.priority)
-            .payload(cause.into());
+            .payload(payload.led_by(current::caller().as_ref()));
         match request.rate_limited {
             true => self.queue.add_rate_limited(key.clone(), add),
             false => self.queue.add(key.clone(), add),

@@ -20,6 +20,7 @@ use crate::current::Caller;
 use crate::handler::{Call, Class, Decoded, Gated};
 use crate::lane::{Admission, Admitted, Lane, LaneList, Waiting};
 use crate::payload::Payload;
+use crate::sentinel::Step;
 
 /// How long a handler waits whose rate limiter panics.
 const BROKEN_LIMITER: Duration = Duration::from_secs(30);
@@ -57,6 +58,7 @@ pub(super) async fn run(
         causes: Arc::new(work.payload().causes.clone()),
         work,
         chain: judgement.chain,
+        step: judgement.step,
         began: Instant::now(),
         stopping,
         decoded: Decoded::default(),
@@ -114,8 +116,11 @@ struct Runner<'a> {
     work: Taken,
     number: u64,
     causes: Arc<Causes>,
-    /// How many runs in a row, each caused by the write of the one before, led to this one.
+    /// How many runs in a row, each caused by the write of the one before, led to this one, counted from the last that
+    /// made progress.
     chain: u32,
+    /// This run, if it is one of such a chain.
+    step: Option<Arc<Step>>,
     began: Instant,
     stopping: &'a Arc<CancellationToken>,
     decoded: Decoded,
@@ -180,9 +185,9 @@ impl Runner<'_> {
                 let call = self.make_call(lane, object, failures);
                 let object = call.object.as_ref().or(call.deleted.as_ref());
                 let gated = Gated::of(lane, &call.key, object);
-                let caller =
-                    Caller::new(self.core.gvk().clone(), Arc::clone(lane.name()), self.chain)
-                        .gated(gated);
+                let caller = Caller::new(self.core.gvk().clone(), Arc::clone(lane.name()))
+                    .in_chain(self.chain, self.step.clone())
+                    .gated(gated);
                 guarded(call, caller).await
             }
             Err(error) => Answer::failed(&error.into()),
@@ -311,7 +316,8 @@ impl Runner<'_> {
             .push(report.record(lane, Some(text), Some(after)));
         let handler = Arc::clone(lane.name());
         let cause = Cause::Retry { handler, failures };
-        let payload = self.work.payload().for_retry(lane.id(), cause);
+        let payload = self.work.payload();
+        let payload = payload.for_retry(lane.id(), cause, (self.chain, self.step.clone()));
         match is_held {
             true => Verdict::Held {
                 after,

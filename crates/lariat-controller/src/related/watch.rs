@@ -236,14 +236,15 @@ impl<V: View> Subscriber for Feed<V> {
             if keys.is_empty() {
                 continue;
             }
-            let cause = self.cause(&cause(change, caller.as_ref(), self.to()), change.key());
+            let of = (&self.of, self.to());
+            let cause = self.cause(&cause(change, caller.as_ref(), of), change.key());
             let add = Aside {
                 lanes: due.clone(),
                 priority: match change {
                     Change::Added { initial: true, .. } | Change::Resynced { .. } => Priority::Low,
                     _ => Priority::Normal,
                 },
-                payload: Payload::from(cause),
+                payload: Payload::from(cause).led_by(caller.as_ref()),
             };
             if scope.is_none() && self.relation.names_owners() {
                 self.set_aside(&mut keys, &add);
