@@ -3,9 +3,13 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use lariat_cache::CachedObject;
 use lariat_core::{Gvk, ObjectKey};
+use parking_lot::Mutex;
+use tokio::time::Instant;
 
 use crate::handler::Gated;
+use crate::sentinel::{Step, since_progress};
 
 tokio::task_local! {
     static CURRENT: Caller;
@@ -17,26 +21,56 @@ pub(crate) struct Caller {
     pub(crate) gvk: Gvk,
     key: ObjectKey,
     handler: Arc<str>,
-    /// How many runs in a row, each caused by the write of the one before, led to this one.
+    /// How many runs in a row, each caused by the write of the one before, led to this one, counted from the last that
+    /// made progress.
     pub(crate) chain: u32,
+    /// The run, if it is one of such a chain.
+    pub(crate) step: Option<Arc<Step>>,
     /// The call, if the handler's writes are asked about.
     gated: Option<Gated>,
 }
 
 impl Caller {
-    pub(crate) fn new((gvk, key): (Gvk, ObjectKey), handler: Arc<str>, chain: u32) -> Self {
+    pub(crate) fn new((gvk, key): (Gvk, ObjectKey), handler: Arc<str>) -> Self {
         Self {
             gvk,
             key,
             handler,
-            chain,
+            chain: 0,
+            step: None,
             gated: None,
+        }
+    }
+
+    /// Says which chain led to the run, and which run of it this is.
+    pub(crate) fn in_chain(self, chain: u32, step: Option<Arc<Step>>) -> Self {
+        Self {
+            chain,
+            step,
+            ..self
         }
     }
 
     /// Has somebody asked before the call writes.
     pub(crate) fn gated(self, gated: Option<Gated>) -> Self {
         Self { gated, ..self }
+    }
+
+    /// Returns the chain of a run that is caused by what the call writes or enqueues.
+    pub(crate) fn leads_to(&self) -> u32 {
+        since_progress(self.chain.saturating_add(1), self.step.as_ref())
+    }
+
+    /// Notes that the call wrote an object of a kind, or created it if there is no state before.
+    pub(crate) fn wrote(
+        &self,
+        gvk: &Gvk,
+        before: Option<&Arc<CachedObject>>,
+        after: &Arc<CachedObject>,
+    ) {
+        if let Some(step) = &self.step {
+            step.wrote(gvk, before, after);
+        }
     }
 
     /// Returns the name under which the handler is told to others.

@@ -93,7 +93,7 @@ impl Enqueue {
         let caller = current::caller();
         // Who asks for later means to come again.
         let leads_on = |caller: &Caller| match self.after.is_zero() {
-            true => caller.chain.saturating_add(1),
+            true => caller.leads_to(),
             false => 0,
         };
         Cause::Enqueued {

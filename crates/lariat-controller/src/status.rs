@@ -37,6 +37,13 @@ pub struct HandlerStatus {
     /// How long it took from a change to the call for it. Retries do not count, nor does the time in line before
     /// a handler whose [concurrency](crate::HandlerOptions::concurrency) is limited.
     pub lags: Histogram,
+    /// Whether the handler is not called yet because a related kind's cache is not filled; see
+    /// [`SharedController::watch_related`](crate::SharedController::watch_related).
+    pub is_held: bool,
+    /// How many keys wait for the handler outside the queue: at the limit of its
+    /// [concurrency](crate::HandlerOptions::concurrency), while it is held, or while the content of their objects is
+    /// read.
+    pub waiting: usize,
     ended: [u64; Ended::ALL.len()],
     /// Those that did not fail, and those that did.
     times_by_failure: [Histogram; 2],
@@ -65,6 +72,8 @@ impl HandlerStatus {
             times,
             times_by_failure: totals.times,
             lags: totals.lags,
+            is_held: false,
+            waiting: 0,
         }
     }
 

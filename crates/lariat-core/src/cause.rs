@@ -193,6 +193,9 @@ impl fmt::Display for Cause {
 ///
 /// Successive updates merge into one that spans them. Beyond [`LIMIT`](Self::LIMIT) different causes
 /// the newest are counted but not kept: the run happens all the same.
+///
+/// The causes of a run that failed are shown again by its [retry](Self::retried). They are not what causes that run, so
+/// they do not count for its [chain](Self::chain).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Causes {
     first: Option<Cause>,
@@ -206,34 +209,64 @@ struct More {
     omitted: u32,
     /// The shortest chain that led to one of those that are omitted.
     shortest: Option<u32>,
+    /// A bit for each cause, the oldest first: a run that failed had it, and only the retry brought it here.
+    had: u8,
+    /// The shortest chain of the runs that failed, if any did.
+    failed: Option<u32>,
 }
 
 impl Causes {
     /// How many different causes are kept.
     pub const LIMIT: usize = 8;
 
+    /// How many of those a run had that failed are kept for its retry.
+    const KEPT: usize = 4;
+
     /// Adds a later cause.
     pub fn push(&mut self, cause: Cause) {
+        self.add(cause, false);
+    }
+
+    /// Adds a later cause; `had` says that a run which failed had it.
+    fn add(&mut self, mut cause: Cause, had: bool) {
         let Some(first) = &mut self.first else {
             self.first = Some(cause);
-            return;
+            return self.mark(0, had);
         };
-        let newest = self
+        let at = self.more.as_ref().map_or(0, |more| more.causes.len());
+        // What a run had and what it did not have stay apart, for only the latter counts.
+        if self
             .more
-            .as_mut()
-            .and_then(|more| more.causes.last_mut())
-            .unwrap_or(first);
-        let Err(cause) = newest.merge(cause) else {
-            return;
-        };
-        if self.iter().any(|known| known.covers(&cause)) {
-            return;
+            .as_ref()
+            .is_none_or(|more| more.has_had(at) == had)
+        {
+            let more = self.more.as_mut();
+            let newest = more.and_then(|more| more.causes.last_mut());
+            match newest.unwrap_or(first).merge(cause) {
+                Ok(()) => return,
+                Err(other) => cause = other,
+            }
+        }
+        let known = self.iter().position(|known| known.covers(&cause));
+        if let Some(known) = known {
+            let both = had && self.more.as_ref().is_some_and(|more| more.has_had(known));
+            return self.mark(known, both);
         }
         let more = self.more.get_or_insert_default();
         if more.causes.len() + 1 < Self::LIMIT {
             more.causes.push(cause);
+            self.mark(at + 1, had);
         } else {
-            more.omit(1, cause.chain());
+            more.omit(1, cause.chain().filter(|_| !had));
+        }
+    }
+
+    /// Notes whether a run that failed had a cause.
+    fn mark(&mut self, at: usize, had: bool) {
+        match &mut self.more {
+            Some(more) => more.had = more.had & !(1 << at) | u8::from(had) << at,
+            None if had => self.more.get_or_insert_default().had = 1 << at,
+            None => {}
         }
     }
 
@@ -244,13 +277,36 @@ impl Causes {
             return;
         }
         let more = later.more.map_or_else(More::default, |more| *more);
-        for cause in later.first.into_iter().chain(more.causes) {
-            self.push(cause);
+        for (at, cause) in later.first.into_iter().chain(more.causes).enumerate() {
+            self.add(cause, more.had & 1 << at != 0);
         }
-        if more.omitted > 0 {
+        if more.omitted > 0 || more.failed.is_some() {
             let mine = self.more.get_or_insert_default();
             mine.omit(more.omitted, more.shortest);
+            mine.failed = mine.failed.into_iter().chain(more.failed).min();
         }
+    }
+
+    /// Returns the causes for the retry of a run with these, which failed; `chain` is how many runs in a row led to it,
+    /// and `retry` says that it is tried again.
+    ///
+    /// The oldest four are kept, so that the retry still says what it is about. Causes that are added later decide
+    /// about the chain; without any it is that of the run that failed.
+    #[must_use]
+    pub fn retried(&self, retry: Cause, chain: u32) -> Self {
+        let is_other = |cause: &&Cause| {
+            std::mem::discriminant::<Cause>(cause) != std::mem::discriminant(&retry)
+        };
+        let mut kept = Self::default();
+        for cause in self.iter().filter(is_other).take(Self::KEPT) {
+            kept.add(cause.clone(), true);
+        }
+        let others = self.iter().filter(is_other).count();
+        let more = kept.more.get_or_insert_default();
+        more.omitted = self.omitted() + others.saturating_sub(Self::KEPT) as u32;
+        more.failed = Some(chain);
+        kept.push(retry);
+        kept
     }
 
     /// Iterates over the causes, oldest first.
@@ -264,14 +320,30 @@ impl Causes {
     /// as anything else is among the causes.
     #[must_use]
     pub fn chain(&self) -> u32 {
-        let kept = self.iter().filter_map(Cause::chain);
-        kept.chain(self.shortest_omitted()).min().unwrap_or(0)
+        self.chain_by(Cause::chain)
     }
 
-    /// Returns the shortest chain that led to a cause that is not kept.
+    /// Returns the chain that led here, where a function says which one led to a cause; see [`Cause::chain`].
     #[must_use]
-    pub fn shortest_omitted(&self) -> Option<u32> {
-        self.more.as_ref()?.shortest
+    pub fn chain_by(&self, chain: impl FnMut(&Cause) -> Option<u32>) -> u32 {
+        let more = self.more.as_deref();
+        let is_new = |(at, _): &(usize, &Cause)| more.is_none_or(|more| !more.has_had(*at));
+        let new = self.iter().enumerate().filter(is_new);
+        let new = new.map(|(_, cause)| cause).filter_map(chain);
+        let shortest = new.chain(more.and_then(|more| more.shortest)).min();
+        let failed = more.and_then(|more| more.failed);
+        shortest.or(failed).unwrap_or(0)
+    }
+
+    /// Returns whether nothing but retries brought these about.
+    #[must_use]
+    pub fn is_retry(&self) -> bool {
+        let more = self.more.as_deref();
+        let is_retry = |(at, cause): (usize, &Cause)| {
+            matches!(cause, Cause::Retry { .. }) || more.is_some_and(|more| more.has_had(at))
+        };
+        let is_old = more.is_some_and(|more| more.failed.is_some() && more.shortest.is_none());
+        is_old && self.iter().enumerate().all(is_retry)
     }
 
     /// Returns the causes of a run at some time: without requests to run later than that, unless there is nothing else.
@@ -283,20 +355,18 @@ impl Causes {
         if self.iter().all(|cause| is_due(&cause)) || !self.iter().any(|cause| is_due(&cause)) {
             return self.clone();
         }
-        let mut rest = self.iter().filter(is_due).cloned();
-        let first = rest.next();
-        let causes: Vec<Cause> = rest.collect();
-        let (omitted, shortest) = (self.omitted(), self.shortest_omitted());
-        let more = More {
-            causes,
-            omitted,
-            shortest,
-        };
-        let is_more = !more.causes.is_empty() || omitted > 0;
-        Self {
-            first,
-            more: is_more.then(|| Box::new(more)),
+        let mut rest = Self::default();
+        let more = self.more.as_deref();
+        for (at, cause) in self.iter().enumerate() {
+            if is_due(&cause) {
+                rest.add(cause.clone(), more.is_some_and(|more| more.has_had(at)));
+            }
         }
+        if let Some(more) = more {
+            let kept = rest.more.get_or_insert_default();
+            (kept.omitted, kept.shortest, kept.failed) = (more.omitted, more.shortest, more.failed);
+        }
+        rest
     }
 
     /// Returns how many causes were counted but not kept.
@@ -313,6 +383,11 @@ impl Causes {
 }
 
 impl More {
+    /// Returns whether a run that failed had a cause.
+    fn has_had(&self, at: usize) -> bool {
+        self.had & 1 << at != 0
+    }
+
     fn omit(&mut self, count: u32, chain: Option<u32>) {
         self.omitted += count;
         self.shortest = self.shortest.into_iter().chain(chain).min();
@@ -474,6 +549,51 @@ mod tests {
         assert_eq!(chain(many.clone()), 9);
         many.push(updated(1, 2));
         assert_eq!(chain(many), 0, "also if there was no room for it");
+    }
+
+    #[test]
+    fn what_a_failed_run_had_says_nothing_about_the_chain_of_what_comes_after() {
+        let retry = |failures| Cause::Retry {
+            handler: "h".into(),
+            failures,
+        };
+        let causes = Causes::from(Cause::Added { version: 1.into() });
+        let mut causes = causes.retried(retry(1), 0);
+        assert_eq!((causes.chain(), causes.is_retry()), (0, true));
+        causes.push(wrote("h", (1, 2), 1));
+        assert_eq!(
+            causes.to_string(),
+            "added at 1, retry 1 of h, written by h 1 → 2"
+        );
+        assert_eq!((causes.chain(), causes.is_retry()), (1, false));
+        let causes = causes.retried(retry(2), 1);
+        assert_eq!(
+            causes.to_string(),
+            "added at 1, written by h 1 → 2, retry 2 of h"
+        );
+        assert_eq!(
+            causes.chain(),
+            1,
+            "a retry is as far on as the run that failed"
+        );
+        let mut merged = Causes::from(wrote("h", (2, 3), 2));
+        merged.extend(causes);
+        assert_eq!(merged.chain(), 2, "in whatever order they meet");
+        merged.push(Cause::Added { version: 1.into() });
+        assert_eq!(merged.chain(), 0, "the same again is something new");
+    }
+
+    #[test]
+    fn a_run_that_fails_for_ever_leaves_room_for_what_is_new() {
+        let mut causes = Causes::from(Cause::Added { version: 1.into() });
+        for failures in 1..50 {
+            let (handler, version) = ("h".into(), u64::from(failures) * 2);
+            causes = causes.retried(Cause::Retry { handler, failures }, failures);
+            causes.push(wrote("h", (version, version + 1), failures));
+            assert_eq!(causes.chain(), failures);
+        }
+        assert!(causes.to_string().starts_with("added at 1, "), "{causes}");
+        assert_eq!(causes.iter().count(), 6);
     }
 
     #[test]

@@ -53,7 +53,7 @@ impl<K> QueueBuilder<K> {
     /// the others (default: first come first served). See [`group`].
     ///
     /// The function is called under the lock of the queue, once for every time a key gets in line, so it
-    /// must be quick and must not use the queue.
+    /// must be quick and must not use the queue. A key for which it panics counts as one of group 0.
     pub fn fair_by(self, group: impl Fn(&K) -> u64 + Send + Sync + 'static) -> Self {
         Self {
             group: Some(Box::new(group)),

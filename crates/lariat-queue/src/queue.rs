@@ -79,11 +79,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
 
     /// Adds many keys under one lock.
     pub fn add_all(&self, adds: impl IntoIterator<Item = (K, Add<P>)>) {
-        // Collected before, because what makes them may use the queue.
-        let adds: Vec<(K, Add<P>)> = adds.into_iter().collect();
+        // Collected before the lock, because what makes them may use the queue; so are the hashes, which take as
+        // long as the rest of an add.
+        let hasher = &self.shared.hasher;
+        let hashed = |(key, add): (K, Add<P>)| ((hasher.hash(&key), key), add);
+        let adds: Vec<_> = adds.into_iter().map(hashed).collect();
         self.shared.change(|state, now| {
-            for (key, add) in adds {
-                state.core.add(key, add, now);
+            for ((hash, key), add) in adds {
+                state.core.add_lazily((key, hash), add, || now);
             }
         });
     }

@@ -7,12 +7,12 @@ use http::Request;
 use lariat_core::{Gvk, ObjectKey};
 use tokio::time;
 
-use super::Core;
+use super::{Core, Phase};
 use crate::mapper::MapperError;
 use crate::store::{CachedObject, Content};
 
 /// How long a watch that is being upgraded is waited for, before objects are fetched one by one.
-const UPGRADE_PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const UPGRADE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long the API server may take to answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
@@ -64,12 +64,23 @@ pub enum LoadError {
 }
 
 impl Core {
-    /// Returns an object with its content, fetched if only metadata is cached.
+    /// Returns whether the content of what is cached as metadata is being read.
+    pub(super) fn is_upgrading(&self) -> bool {
+        let is_reading = matches!(
+            self.progress.phase(),
+            Phase::Resolving | Phase::Listing { .. }
+        );
+        is_reading && self.wanted_content() == Content::Whole
+    }
+
+    /// Returns an object with its content, fetched if only metadata is cached; a watch that is being upgraded is waited
+    /// for this long.
     pub(super) async fn load(
         &self,
         key: &ObjectKey,
+        patience: Duration,
     ) -> Result<Option<Arc<CachedObject>>, LoadError> {
-        for patience in [Duration::ZERO, UPGRADE_PATIENCE] {
+        for patience in [Duration::ZERO, patience] {
             // Better one list than a request for each object.
             if self.wanted_content() == Content::Whole {
                 let _ = time::timeout(patience, self.synced()).await;

@@ -14,6 +14,7 @@ mod warmth;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
 
@@ -185,7 +186,33 @@ impl Informer {
     ///
     /// Dropping the future loses nothing but the request under way.
     pub async fn load(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
-        self.core.load(key).await
+        self.load_within(key, load::UPGRADE_PATIENCE).await
+    }
+
+    /// Returns an object with its content, which is fetched if only metadata is cached.
+    ///
+    /// [`load`](Self::load) waits 20 seconds for a watch that is being upgraded to content before it fetches; this
+    /// waits for `patience`, and zero fetches at once.
+    ///
+    /// # Errors
+    ///
+    /// As for [`load`](Self::load).
+    ///
+    /// # Cancel safety
+    ///
+    /// As for [`load`](Self::load).
+    pub async fn load_within(
+        &self,
+        key: &ObjectKey,
+        patience: Duration,
+    ) -> Result<Option<Arc<CachedObject>>, LoadError> {
+        self.core.load(key, patience).await
+    }
+
+    /// Returns whether the watch is being upgraded from metadata to content, or the content is being read again.
+    #[must_use]
+    pub fn is_upgrading(&self) -> bool {
+        self.core.is_upgrading()
     }
 
     /// Returns state and totals.

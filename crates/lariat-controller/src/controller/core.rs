@@ -8,6 +8,7 @@ use lariat_cache::{CachedObject, Informer, SharedClientFactory, Subscription};
 use lariat_core::{Cause, Gvk, ObjectKey};
 use lariat_queue::{Add, Lanes as Due, Priority, WorkQueue};
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -16,6 +17,7 @@ use super::failures::Failures;
 use super::feed::Feed;
 use super::history::History;
 use super::options::ControllerOptions;
+use crate::current;
 use crate::enqueue::{Enqueue, EnqueueError};
 use crate::lane::{Lane, Lanes, Limit, Waiting};
 use crate::payload::Payload;
@@ -45,6 +47,8 @@ pub(crate) struct ControllerCore {
     options: ControllerOptions,
     /// What else keys are enqueued for; see `relate`.
     pub(super) related: Mutex<Vec<Joined>>,
+    /// Since when calls wait for the watch to be upgraded to content.
+    pub(super) content_awaited: Mutex<Option<Instant>>,
     /// How many keys are handled at a time; zero while it does not run.
     working: AtomicUsize,
     /// Cancelled when nobody needs the controller any more.
@@ -85,6 +89,7 @@ impl ControllerCore {
             watchman,
             options,
             related: Mutex::default(),
+            content_awaited: Mutex::default(),
             working: AtomicUsize::new(0),
             ended: CancellationToken::new(),
             _feed: feed,
@@ -140,12 +145,12 @@ impl ControllerCore {
 
     /// Enqueues a key for some lanes, with the rest as a request says.
     pub(crate) fn enqueue_for(&self, lanes: Due, key: &ObjectKey, request: &Enqueue) {
-        let cause = request.cause(self.gvk());
+        let payload = Payload::from(request.cause(self.gvk()));
         let add = Add::after(request.after)
             .kept()
             .lanes(lanes)
             .priority(request.priority.unwrap_or(Priority::Normal))
-            .payload(cause.into());
+            .payload(payload.led_by(current::caller().as_ref()));
         match request.rate_limited {
             true => self.queue.add_rate_limited(key.clone(), add),
             false => self.queue.add(key.clone(), add),
@@ -288,7 +293,9 @@ impl ControllerCore {
     /// Returns whether there is no object, and nothing to do.
     pub(crate) fn is_idle(&self) -> bool {
         let queue = self.queue.stats();
-        self.informer.store().is_empty() && queue.depth() + queue.delayed + queue.held == 0
+        let waiting: usize = self.lanes.list().iter().map(|lane| lane.waiting()).sum();
+        let to_do = queue.depth() + queue.delayed + queue.held + waiting;
+        self.informer.store().is_empty() && to_do == 0
     }
 
     /// Returns how many keys are handled at a time, if the factory is started with so many for each kind.

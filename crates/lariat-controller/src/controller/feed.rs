@@ -33,8 +33,8 @@ impl Subscriber for Feed {
             if due.is_empty() {
                 return None;
             }
-            let cause = cause(change, caller.as_ref(), &self.gvk);
-            let payload = Payload::of(change, cause, &due, number);
+            let cause = cause(change, caller.as_ref(), (&self.gvk, &self.gvk));
+            let payload = Payload::of(change, cause, &due, number).led_by(caller.as_ref());
             let add = Add::now().lanes(due).priority(priority).payload(payload);
             Some((change.key().clone(), add))
         }));
@@ -42,32 +42,36 @@ impl Subscriber for Feed {
 
     fn wrote(&self, written: &Written) {
         if let Some(caller) = current::caller() {
-            self.watchman
-                .wrote(written, &caller.name(&self.gvk), caller.chain);
+            self.watchman.wrote(written, &caller);
         }
     }
 }
 
-/// Returns a change as a cause of work. What is told on the task of a handler is what it wrote: reflectors have
-/// tasks of their own.
-pub(crate) fn cause(change: &Change, caller: Option<&Caller>, told_to: &Gvk) -> Cause {
+/// Returns a change of one kind as a cause of work for another. A change that is published on the task of a handler is
+/// what the handler wrote: reflectors have tasks of their own.
+pub(crate) fn cause(
+    change: &Change,
+    caller: Option<&Caller>,
+    (of, told_to): (&Gvk, &Gvk),
+) -> Cause {
     let Some(caller) = caller else {
         return change.cause();
     };
-    let (from, to) = match change {
+    let (old, new) = match change {
         // What a handler sees first by subscribing is told on its task too.
         Change::Added {
             object,
             initial: false,
-        } => (None, object.version()),
-        Change::Updated { old, new } => (Some(old.version().clone()), new.version()),
+        } => (None, object),
+        Change::Updated { old, new } => (Some(old), new),
         _ => return change.cause(),
     };
+    caller.wrote(of, old, new);
     Cause::Wrote {
         by: caller.name(told_to),
-        from,
-        to: to.clone(),
-        chain: caller.chain.saturating_add(1),
+        from: old.map(|old| old.version().clone()),
+        to: new.version().clone(),
+        chain: caller.leads_to(),
     }
 }
 

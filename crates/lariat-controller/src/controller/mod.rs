@@ -6,6 +6,7 @@ mod failures;
 mod feed;
 mod guard;
 mod history;
+mod hold;
 mod options;
 mod registration;
 mod relate;

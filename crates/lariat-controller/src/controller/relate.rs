@@ -14,12 +14,12 @@ const MISSING_PERIOD: Duration = Duration::from_secs(1);
 
 impl ControllerCore {
     /// Begins to enqueue keys for changes of another kind.
-    pub(crate) fn relate(&self, relation: &dyn AnyRelation) {
-        let is_it = |joined: &Joined| joined.number == relation.number();
+    pub(crate) fn relate(&self, relation: &Arc<dyn AnyRelation>) {
+        let is_it = |joined: &Joined| joined.relation.number() == relation.number();
         if self.related.lock().iter().any(is_it) {
             return;
         }
-        let joined = relation.join(Enqueuer {
+        let joined = Arc::clone(relation).join(Enqueuer {
             client: Arc::clone(self.informer.client()),
             queue: self.queue.clone(),
             lanes: Arc::clone(&self.lanes),
@@ -43,7 +43,7 @@ impl ControllerCore {
     pub(crate) fn unrelate(&self, number: u64) {
         let mut related = self.related.lock();
         let ended: Vec<Joined> = related
-            .extract_if(.., |each| each.number == number)
+            .extract_if(.., |each| each.relation.number() == number)
             .collect();
         drop(related);
         // Subscriptions are dropped behind the lock.
@@ -75,6 +75,12 @@ impl ControllerCore {
         phases.into_iter().all(|phase| phase == Phase::Synced)
     }
 
+    /// Enqueues owners that were set aside because it was not known whether the kind has namespaces. To be called once
+    /// the cache of the kind is filled, when that is known if it ever will be.
+    pub(crate) fn place_owners(&self) {
+        self.related.lock().iter().for_each(Joined::place_owners);
+    }
+
     /// Tells related objects again whose content was not there when they were told first. Ends once it is, or
     /// never if there are none.
     pub(crate) async fn read_unread(&self) {
@@ -83,7 +89,7 @@ impl ControllerCore {
             .lock()
             .iter()
             .filter(|joined| joined.has_unread())
-            .map(|joined| (joined.number, joined.informer().clone()))
+            .map(|joined| (joined.relation.number(), joined.informer().clone()))
             .collect();
         if unread.is_empty() {
             return std::future::pending().await;
@@ -95,7 +101,8 @@ impl ControllerCore {
                 continue;
             }
             let related = self.related.lock();
-            if let Some(joined) = related.iter().find(|joined| joined.number == number) {
+            let is_it = |joined: &&Joined| joined.relation.number() == number;
+            if let Some(joined) = related.iter().find(is_it) {
                 joined.replay();
             }
         }

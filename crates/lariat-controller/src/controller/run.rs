@@ -22,11 +22,12 @@ use crate::current::Caller;
 use crate::handler::{Call, Class, Decoded, Gated};
 use crate::lane::{Admission, Admitted, Lane, LaneList, Waiting};
 use crate::payload::Payload;
+use crate::sentinel::Step;
 
 /// How long a handler waits whose rate limiter panics.
 const BROKEN_LIMITER: Duration = Duration::from_secs(30);
 
-type Taken = Work<lariat_core::ObjectKey, Payload>;
+pub(super) type Taken = Work<lariat_core::ObjectKey, Payload>;
 
 /// Counts runs.
 static RUNS: AtomicU64 = AtomicU64::new(1);
@@ -39,10 +40,15 @@ pub(super) async fn run(
     worker: &WorkerActivity<'_>,
 ) {
     let lanes = core.lanes().list();
+    if lanes.is_over() {
+        // The last handler was deregistered just now; the key is kept for the next.
+        return drop(work);
+    }
     let judgement = core.watchman().judge(work.key(), work.payload());
     if let Some(pause) = judgement.wait {
         return put_off(core, &lanes, work, pause);
     }
+    warn_of_lost_deletions(core, &work);
     // A change is usually for all lanes, a retry for one.
     let due = if work.lanes().is_all() {
         lanes.len()
@@ -55,6 +61,7 @@ pub(super) async fn run(
         causes: Arc::new(work.payload().causes_by_now()),
         work,
         chain: judgement.chain,
+        step: judgement.step,
         began: Instant::now(),
         stopping,
         decoded: Decoded::default(),
@@ -63,7 +70,7 @@ pub(super) async fn run(
     };
     let mut verdicts = Vec::with_capacity(due);
     for lane in lanes.iter() {
-        if !runner.work.lanes().contains(lane.id()) {
+        if !runner.work.lanes().contains(lane.id()) || runner.is_held(lane) {
             continue;
         }
         worker.calls(lane.name());
@@ -72,11 +79,21 @@ pub(super) async fn run(
         }
         let _admitted = Admitted::new(lane, core);
         // A handler that is being deregistered is not called any more.
-        if let Some(_inside) = lane.enter() {
-            verdicts.push((lane.id(), runner.call(lane).await));
+        if let Some(_inside) = lane.enter()
+            && let Some(verdict) = runner.call(lane).await
+        {
+            verdicts.push((lane.id(), verdict));
         }
     }
     runner.end(verdicts);
+}
+
+fn warn_of_lost_deletions(core: &ControllerCore, work: &Taken) {
+    let lost = work.payload().lost_deletions();
+    if lost > 0 {
+        let (kind, key) = (core.gvk(), work.key());
+        tracing::warn!(%kind, %key, lost, "too many deletions wait for handlers: the first are left out");
+    }
 }
 
 /// Lets a key that goes round in circles wait.
@@ -93,13 +110,23 @@ fn put_off(core: &Arc<ControllerCore>, lanes: &LaneList, work: Taken, pause: Dur
     work.finish([]);
 }
 
+/// The newest state that is known of an object.
+enum Newest {
+    Known(Option<Arc<CachedObject>>),
+    /// Only its metadata is cached, and the watch is being upgraded to content.
+    Awaited,
+}
+
 struct Runner<'a> {
     core: &'a Arc<ControllerCore>,
     work: Taken,
     number: u64,
     causes: Arc<Causes>,
-    /// How many runs in a row, each caused by the write of the one before, led to this one.
+    /// How many runs in a row, each caused by the write of the one before, led to this one, counted from the last that
+    /// made progress.
     chain: u32,
+    /// This run, if it is one of such a chain.
+    step: Option<Arc<Step>>,
     began: Instant,
     stopping: &'a Arc<CancellationToken>,
     decoded: Decoded,
@@ -115,13 +142,7 @@ impl Runner<'_> {
             return true;
         };
         let key = self.work.key();
-        let waiting = || Waiting {
-            key: key.clone(),
-            payload: self.work.payload().for_lane(lane.id()),
-            priority: self.work.priority(),
-            failures: self.work.failures(lane.id()),
-        };
-        match limit.admit(key, waiting) {
+        match limit.admit(key, || self.waiting(lane)) {
             Admission::Entered => true,
             Admission::InLine => false,
             Admission::Wait => {
@@ -131,8 +152,27 @@ impl Runner<'_> {
         }
     }
 
-    /// Calls one handler.
-    async fn call(&mut self, lane: &Arc<Lane>) -> Verdict<Payload> {
+    /// Returns whether a handler waits for the caches of related kinds; then the key is kept for it.
+    fn is_held(&self, lane: &Lane) -> bool {
+        let kept = lane.hold().keep_if_closed(|| self.waiting(lane));
+        if kept == Some(true) {
+            self.core.lanes().tell();
+        }
+        kept.is_some()
+    }
+
+    /// Returns the key with what a handler needs to be called for it later.
+    fn waiting(&self, lane: &Lane) -> Waiting {
+        Waiting {
+            key: self.work.key().clone(),
+            payload: self.work.payload().for_lane(lane.id()),
+            priority: self.work.priority(),
+            failures: self.work.failures(lane.id()),
+        }
+    }
+
+    /// Calls one handler; none if the content it needs is being read, and the key is kept for it.
+    async fn call(&mut self, lane: &Arc<Lane>) -> Option<Verdict<Payload>> {
         let failures = self.work.failures(lane.id());
         let began = Instant::now();
         if failures == 0 && self.causes.iter().any(is_change) {
@@ -140,13 +180,21 @@ impl Runner<'_> {
         }
         let answer = match self.object_for(lane).await {
             // It ended while the object was fetched.
-            _ if lane.is_over() => return Verdict::Done,
-            Ok(object) => {
+            _ if lane.is_over() => return Some(Verdict::Done),
+            Ok(Newest::Awaited) => {
+                if lane.hold().keep(self.waiting(lane)) {
+                    self.core.lanes().tell();
+                }
+                return None;
+            }
+            Ok(Newest::Known(object)) => {
                 let call = self.make_call(lane, object, failures);
                 let object = call.object.as_ref().or(call.deleted.as_ref());
                 let gated = Gated::of(lane, &call.key, object);
                 let object = (self.core.gvk().clone(), call.key.clone());
-                let caller = Caller::new(object, Arc::clone(lane.name()), self.chain).gated(gated);
+                let caller = Caller::new(object, Arc::clone(lane.name()))
+                    .in_chain(self.chain, self.step.clone())
+                    .gated(gated);
                 guarded(call, caller).await
             }
             Err(error) => Answer::failed(&error.into()),
@@ -164,9 +212,25 @@ impl Runner<'_> {
         let again = answer.result.as_ref().ok().and_then(|again| again.after);
         let at_once = again == Some(Duration::ZERO);
         lane.count(report.ended, report.attempt, report.took, at_once);
-        match answer.result {
+        let verdict = match answer.result {
             Ok(again) => self.answered(lane, report, &again),
             Err(failure) => self.failed(lane, report, failure),
+        };
+        Some(self.with_later_deletions(lane, verdict))
+    }
+
+    /// Has a handler called at once for the next deletion, if it is done with one of several.
+    fn with_later_deletions(&self, lane: &Lane, verdict: Verdict<Payload>) -> Verdict<Payload> {
+        let is_done = matches!(verdict, Verdict::Done | Verdict::Again { .. });
+        let payload = self.work.payload();
+        match payload.later_deletions(lane.id()).filter(|_| is_done) {
+            // A requeue that the handler asked for is satisfied by that call, as by every earlier one.
+            Some(payload) => Verdict::Again {
+                after: Duration::ZERO,
+                payload,
+                priority: None,
+            },
+            None => verdict,
         }
     }
 
@@ -183,6 +247,7 @@ impl Runner<'_> {
             key: self.work.key().clone(),
             object,
             deleted: self.work.payload().deleted(lane.id()).cloned(),
+            has_later_deletions: self.work.payload().has_later_deletions(lane.id()),
             decoded: self.decoded.clone(),
             causes: Arc::clone(&self.causes),
             failures,
@@ -205,16 +270,22 @@ impl Runner<'_> {
     }
 
     /// Returns the newest state as a handler needs it: with its content, even if only metadata is cached.
-    async fn object_for(&mut self, lane: &Lane) -> Result<Option<Arc<CachedObject>>, LoadError> {
+    async fn object_for(&mut self, lane: &Lane) -> Result<Newest, LoadError> {
         let newest = self.newest();
         let lacks_content = |object: &Arc<CachedObject>| !object.has_content();
         if !lane.handler().needs_content() || !newest.as_ref().is_some_and(lacks_content) {
-            return Ok(newest);
+            return Ok(Newest::Known(newest));
         }
-        let loaded = self.core.informer().load(self.work.key()).await?;
+        if self.core.is_content_coming() {
+            return Ok(Newest::Awaited);
+        }
+        let informer = self.core.informer();
+        let loaded = informer
+            .load_within(self.work.key(), Duration::ZERO)
+            .await?;
         // The handlers after it need not fetch it again.
         self.returned.clone_from(&loaded);
-        Ok(loaded)
+        Ok(Newest::Known(loaded))
     }
 
     fn answered(&mut self, lane: &Lane, report: Report, again: &Again) -> Verdict<Payload> {
@@ -255,7 +326,8 @@ impl Runner<'_> {
         };
         let handler = Arc::clone(lane.name());
         let cause = Cause::Retry { handler, failures };
-        let payload = self.work.payload().for_retry(lane.id(), cause);
+        let payload = self.work.payload();
+        let payload = payload.for_retry(lane.id(), cause, (self.chain, self.step.clone()));
         match is_held {
             true => Verdict::Held {
                 after,

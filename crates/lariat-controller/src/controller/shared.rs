@@ -150,9 +150,13 @@ impl<K: View> SharedController<K> {
 
     /// Enqueues keys of this kind when objects of another change, and as long as this kind has handlers.
     ///
-    /// The relation is asked for the old state and for the new, and for the last state of what is deleted; the
-    /// other kind's cache is filled before handlers of this one are first called, if the relation is there by
-    /// then. Nothing is opened until this kind is in use. Dropping what is returned changes nothing.
+    /// The relation is asked for the old state and for the new, and for the last state of what is deleted. Nothing is
+    /// opened until this kind is in use. Dropping what is returned changes nothing.
+    ///
+    /// The other kind's cache is filled before handlers of this one are first called, if the relation is there by
+    /// then. A handler that is registered while the factory runs waits for the relations that concern it, without
+    /// keeping other handlers waiting. As long as it does, its [status](crate::HandlerStatus::is_held) says so; after
+    /// 30 seconds a warning is logged, and a kind that is not served counts as one without objects.
     ///
     /// ```no_run
     /// use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
@@ -182,7 +186,8 @@ impl<K: View> SharedController<K> {
     /// it is enqueued. This is lasso's `EnqueueKey`; its `Enqueue` is
     /// [`enqueue_rate_limited`](Self::enqueue_rate_limited).
     ///
-    /// A kind without handlers that somebody enqueues to is watched for a minute, for a handler that may come.
+    /// A kind without handlers to which keys are enqueued is watched for a minute, and the keys are kept, for a
+    /// handler that is registered meanwhile.
     ///
     /// # Panics
     ///

@@ -149,6 +149,8 @@ impl Slot {
         let core = loop {
             let core = self.core();
             let swept = core.lanes().sweep();
+            // Before any worker sees it. The caches of what is registered before the start are filled by then anyway.
+            lane.hold().close(core.unfilled_relations(&new.name));
             let state = self.state.lock();
             let is_current = |current: &Arc<ControllerCore>| Arc::ptr_eq(current, &core);
             let added = state.core.as_ref().is_some_and(is_current);
@@ -205,7 +207,7 @@ impl Slot {
     fn join_relations(&self, core: &ControllerCore) {
         let relations = self.state.lock().relations.clone();
         for relation in relations {
-            core.relate(&*relation);
+            core.relate(&relation);
             // It may have been taken away meanwhile.
             let state = self.state.lock();
             let stays = |each: &Arc<dyn AnyRelation>| each.number() == relation.number();

@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::core::ControllerCore;
 use super::resync::Resyncs;
-use super::run::run;
+use super::run::{Taken, run};
 use super::slot::Slot;
 use crate::lane::Limit;
 
@@ -83,6 +83,12 @@ impl Running {
             () = self.sweep_meanwhile() => {}
         }
         self.core.is_alone().await;
+        if self.filled.is_cancelled() {
+            // The caches were filled when the stop began, so what is due is drained.
+            let lanes = self.core.lanes().list();
+            lanes.iter().for_each(|lane| self.core.open(lane));
+        }
+        self.core.place_owners();
         self.core.set_working(self.workers);
         self.core.activity().clear();
         for _ in 0..self.workers {
@@ -91,6 +97,8 @@ impl Running {
         let mut resyncs = Resyncs::default();
         loop {
             let changed = self.core.lanes().changed();
+            // Those of a relation that was added meanwhile.
+            self.core.place_owners();
             let unused: OptionFuture<_> = self.core.is_unused().then(|| time::sleep(UNUSED)).into();
             let next = resyncs.follow(&self.core.lanes().list());
             let timer: OptionFuture<_> = next.map(time::sleep_until).into();
@@ -98,6 +106,7 @@ impl Running {
                 Some(ended) = workers.join_next() => self.replace_dead(&ended, workers),
                 Some(()) = timer => resyncs.replay(&self.core),
                 () = self.core.read_unread() => {}
+                () = self.core.release_held() => {}
                 () = self.some_is_over() => self.slot.sweep(&self.core),
                 Some(()) = unused => self.slot.end_if_unused(&self.core),
                 () = self.core.failures().sum_up(self.core.lanes()) => {}
@@ -170,7 +179,7 @@ async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
             biased;
             () = stopping.abort.cancelled() => return,
             () = core.ended().cancelled() => return,
-            work = core.queue().take() => work,
+            work = next(&core, &stopping) => work,
         };
         let Some(work) = work else {
             return;
@@ -183,4 +192,14 @@ async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
         }
         worker.end();
     }
+}
+
+/// Waits for the next key. While there is no handler keys stay in the queue, for one that may be registered.
+async fn next(core: &ControllerCore, stopping: &Stopping) -> Option<Taken> {
+    tokio::select! {
+        biased;
+        () = core.lanes().any() => {}
+        () = stopping.drain.cancelled() => return None,
+    }
+    core.queue().take().await
 }

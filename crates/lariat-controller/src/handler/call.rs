@@ -46,6 +46,8 @@ pub struct Call {
     pub(crate) object: Option<Arc<CachedObject>>,
     /// The last state of an object that was deleted.
     pub(crate) deleted: Option<Arc<CachedObject>>,
+    /// Whether another one of the same name was deleted, which a call after this one shows.
+    pub(crate) has_later_deletions: bool,
     /// What was decoded in this run, for the handlers after this one.
     pub(crate) decoded: Decoded,
     pub(crate) causes: Arc<Causes>,

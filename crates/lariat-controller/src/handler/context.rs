@@ -57,6 +57,10 @@ impl<K: View> Context<K> {
     ///
     /// With [`object`](Self::object) there as well, another object lives under the same name by now.
     ///
+    /// Where several objects of the name were deleted since, each has a call of its own, in the order of the
+    /// deletions; one for which the call fails is tried again after the others. At most 32 wait for a handler: beyond
+    /// that the oldest are dropped, and a warning is logged.
+    ///
     /// # Errors
     ///
     /// The object does not fit the type.
@@ -81,6 +85,14 @@ impl<K: View> Context<K> {
     #[must_use]
     pub fn last(&self) -> Option<&Arc<CachedObject>> {
         self.call.deleted.as_ref()
+    }
+
+    /// Returns whether further objects of the name were deleted than the one that [`deleted`](Self::deleted) returns.
+    ///
+    /// The handler is called for the next of them at once, unless this call fails.
+    #[must_use]
+    pub fn has_later_deletions(&self) -> bool {
+        self.call.has_later_deletions
     }
 
     /// Returns why this call happens.

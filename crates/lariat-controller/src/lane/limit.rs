@@ -1,13 +1,12 @@
 //! How many calls of a handler may be under way at a time.
 
-use std::collections::VecDeque;
+use std::collections::HashSet;
 
 use lariat_core::ObjectKey;
-use lariat_queue::{Payload as _, Priority};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use crate::payload::Payload;
+use super::waiting::{Waiting, WaitingLine};
 
 /// Lets some number of calls in; keys that come when as many are under way wait in line, without a worker.
 pub(crate) struct Limit {
@@ -23,19 +22,10 @@ struct State {
     /// Calls under way.
     inside: usize,
     /// Keys that have been sent back to the queue, and whose place is kept.
-    called: Vec<ObjectKey>,
-    waiting: VecDeque<Waiting>,
+    called: HashSet<ObjectKey>,
+    waiting: WaitingLine,
     /// A drain is under way: no place is kept for anybody.
     is_draining: bool,
-}
-
-/// A key that waits for its turn.
-pub(crate) struct Waiting {
-    pub(crate) key: ObjectKey,
-    pub(crate) payload: Payload,
-    pub(crate) priority: Priority,
-    /// How many times in a row the handler has failed for the key.
-    pub(crate) failures: u32,
 }
 
 /// Whether a call may begin.
@@ -67,15 +57,7 @@ impl Limit {
         if state.is_draining {
             return Admission::Wait;
         }
-        let waiting = waiting();
-        match state.waiting.iter_mut().find(|each| each.key == *key) {
-            Some(earlier) => {
-                earlier.payload.merge(waiting.payload);
-                earlier.priority = earlier.priority.max(waiting.priority);
-                earlier.failures = earlier.failures.max(waiting.failures);
-            }
-            None => state.waiting.push_back(waiting),
-        }
+        state.waiting.join(waiting());
         Admission::InLine
     }
 
@@ -101,8 +83,9 @@ impl Limit {
     /// Gives up the place that is kept for a key, if one is; returns whose turn it is then.
     pub(crate) fn pass(&self, key: &ObjectKey) -> Option<Waiting> {
         let mut state = self.state.lock();
-        let at = state.called.iter().position(|called| called == key)?;
-        state.called.swap_remove(at);
+        if !state.called.remove(key) {
+            return None;
+        }
         self.left.notify_waiters();
         state.call_next(self.most)
     }
@@ -113,7 +96,12 @@ impl Limit {
         state.is_draining = true;
         state.called.clear();
         self.left.notify_waiters();
-        state.waiting.drain(..).collect()
+        state.waiting.take_all()
+    }
+
+    /// Returns how many keys are in line.
+    pub(super) fn waiting(&self) -> usize {
+        self.state.lock().waiting.len()
     }
 
     /// Ends a drain.
@@ -124,9 +112,7 @@ impl Limit {
 
 impl State {
     fn enter(&mut self, key: &ObjectKey, most: usize) -> bool {
-        if let Some(at) = self.called.iter().position(|called| called == key) {
-            self.called.swap_remove(at);
-        } else if self.inside + self.called.len() >= most {
+        if !self.called.remove(key) && self.inside + self.called.len() >= most {
             return false;
         }
         self.inside += 1;
@@ -137,22 +123,29 @@ impl State {
         if self.is_draining || self.inside + self.called.len() >= most {
             return None;
         }
-        let next = self.waiting.pop_front()?;
-        self.called.push(next.key.clone());
+        let next = self.waiting.next()?;
+        self.called.insert(next.key.clone());
         Some(next)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use lariat_queue::Priority;
+
     use super::*;
+    use crate::payload::Payload;
 
     fn comes(limit: &Limit, name: &str) -> bool {
+        comes_with(limit, name, Priority::Normal)
+    }
+
+    fn comes_with(limit: &Limit, name: &str, priority: Priority) -> bool {
         let key = ObjectKey::cluster(name);
         let waiting = || Waiting {
             key: ObjectKey::cluster(name),
             payload: Payload::default(),
-            priority: Priority::Normal,
+            priority,
             failures: 0,
         };
         limit.admit(&key, waiting) == Admission::Entered
@@ -178,6 +171,27 @@ mod tests {
         assert!(comes(&limit, "d"));
         assert!(name(limit.leave()).is_none());
         assert!(comes(&limit, "e"), "there is room again");
+    }
+
+    #[test]
+    fn what_is_urgent_comes_before_the_initial_list() {
+        let limit = Limit::new(1);
+        assert!(comes(&limit, "first"));
+        for number in 0..1000 {
+            assert!(!comes_with(
+                &limit,
+                &format!("listed-{number}"),
+                Priority::Low
+            ));
+        }
+        assert!(!comes_with(&limit, "fresh", Priority::High));
+        assert!(!comes_with(&limit, "listed-999", Priority::Normal));
+        let next = limit.leave().expect("keys wait");
+        assert_eq!((next.key.name(), next.priority), ("fresh", Priority::High));
+        assert!(comes(&limit, "fresh"));
+        let next = limit.leave().expect("keys wait");
+        assert_eq!(next.key.name(), "listed-999");
+        assert_eq!(limit.waiting(), 999);
     }
 
     #[test]

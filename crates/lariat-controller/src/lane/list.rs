@@ -57,6 +57,11 @@ impl LaneList {
         (due, urgency.unwrap_or(usual))
     }
 
+    /// Returns whether there is none that can be called.
+    pub(crate) fn is_over(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.is_over())
+    }
+
     pub(crate) fn named(&self, name: &str) -> Option<&Arc<Lane>> {
         self.lanes.iter().find(|lane| &**lane.name() == name)
     }
@@ -99,6 +104,17 @@ impl Lanes {
     /// Waits for the next change of the list.
     pub(crate) fn changed(&self) -> tokio::sync::futures::Notified<'_> {
         self.changed.notified()
+    }
+
+    /// Waits until there is a handler that can be called.
+    pub(crate) async fn any(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if !self.list.read().is_over() {
+                return;
+            }
+            changed.await;
+        }
     }
 
     pub(crate) fn check(&self, gvk: &Gvk, name: &str) -> Result<(), RegisterError> {

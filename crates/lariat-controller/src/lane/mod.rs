@@ -1,9 +1,12 @@
 //! Lanes: the named handlers of a kind, in the order of their registration.
 
 mod gate;
+mod hold;
 mod limit;
+mod line;
 mod list;
 mod totals;
+mod waiting;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -22,10 +25,12 @@ use crate::controller::ControllerCore;
 use crate::handler::{self, AnyHandler, AnyMiddleware, HandlerOptions, Resync};
 use crate::status::HandlerStatus;
 use gate::{Gate, Inside};
-pub(crate) use limit::{Admission, Limit, Waiting};
+pub(crate) use hold::Hold;
+pub(crate) use limit::{Admission, Limit};
 pub(crate) use list::{LaneList, Lanes};
 pub use totals::Ended;
 pub(crate) use totals::Totals;
+pub(crate) use waiting::Waiting;
 
 /// One registered handler.
 pub(crate) struct Lane {
@@ -36,6 +41,7 @@ pub(crate) struct Lane {
     middleware: Vec<Arc<dyn AnyMiddleware>>,
     limiter: Option<Mutex<Box<dyn RateLimiter>>>,
     limit: Option<Limit>,
+    hold: Hold,
     gate: Gate,
     totals: Mutex<Totals>,
     /// A start does not wait for the kind on its account.
@@ -66,6 +72,7 @@ impl Lane {
             limiter: options.limiter.as_ref().map(|make| Mutex::new(make())),
             limit: options.concurrency.map(Limit::new),
             options,
+            hold: Hold::default(),
             gate: Gate::default(),
             totals: Mutex::default(),
             gone: OnceLock::new(),
@@ -95,6 +102,16 @@ impl Lane {
 
     pub(crate) fn limit(&self) -> Option<&Limit> {
         self.limit.as_ref()
+    }
+
+    /// Returns what keeps keys for which the handler cannot be called yet.
+    pub(crate) fn hold(&self) -> &Hold {
+        &self.hold
+    }
+
+    /// Returns how many keys wait for the handler without a worker.
+    pub(crate) fn waiting(&self) -> usize {
+        self.hold.waiting() + self.limit.as_ref().map_or(0, Limit::waiting)
     }
 
     /// Returns the token whose end is the handler's.
@@ -219,7 +236,10 @@ impl Lane {
     }
 
     pub(crate) fn status(&self) -> HandlerStatus {
-        HandlerStatus::new(Arc::clone(&self.name), self.totals.lock().clone())
+        let mut status = HandlerStatus::new(Arc::clone(&self.name), self.totals.lock().clone());
+        status.waiting = self.waiting();
+        status.is_held = self.hold.closed().is_some();
+        status
     }
 }
 

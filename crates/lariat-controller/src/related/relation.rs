@@ -26,7 +26,7 @@ type CustomMap<V> = dyn Fn(&V) -> Vec<ObjectKey> + Send + Sync;
 /// The kind whose keys are asked for.
 pub(super) struct Target<'a> {
     pub(super) gvk: &'a Gvk,
-    /// Whether it has namespaces, if that is known; most have.
+    /// Whether it has namespaces, if that is known; otherwise it is taken to have them.
     pub(super) scope: Option<Scope>,
 }
 
@@ -89,6 +89,11 @@ impl<V: View> Relation<V> {
     pub fn to(self, handler: impl Into<Arc<str>>) -> Self {
         let to = Some(handler.into());
         Self { to, ..self }
+    }
+
+    /// Returns whether its keys are those of owners, whose references do not say whether they have a namespace.
+    pub(super) fn names_owners(&self) -> bool {
+        matches!(self.map, Map::Owners { .. })
     }
 
     /// Returns the keys of the target an object of a store and a kind has to do with.

@@ -1,5 +1,7 @@
 //! Watching another kind for the sake of one.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,8 +10,9 @@ use std::sync::{Arc, Weak};
 use lariat_cache::{
     CachedObject, Change, Informer, KindClient, Store, Subscriber, Subscription, View,
 };
-use lariat_core::{Cause, Gvk, ObjectKey, describe};
-use lariat_queue::{Add, Lanes as Due, Priority};
+use lariat_core::{Cause, Gvk, ObjectKey, Scope, describe};
+use lariat_queue::{Add, Lanes as Due, Payload as _, Priority};
+use parking_lot::Mutex;
 
 use super::relation::{Relation, Target};
 use crate::controller::{Queue, Slot, cause};
@@ -30,13 +33,16 @@ pub struct Related {
 pub(crate) trait AnyRelation: Send + Sync {
     fn number(&self) -> u64;
 
+    /// Returns whether a handler of some name is called because of it.
+    fn concerns(&self, handler: &str) -> bool;
+
     /// Begins to enqueue.
-    fn join(&self, target: Enqueuer) -> Joined;
+    fn join(self: Arc<Self>, target: Enqueuer) -> Joined;
 }
 
 /// A relation at work, until it is dropped.
 pub(crate) struct Joined {
-    pub(crate) number: u64,
+    pub(crate) relation: Arc<dyn AnyRelation>,
     informer: Informer,
     feed: Arc<dyn Unread>,
     _subscription: Subscription,
@@ -49,7 +55,8 @@ pub(crate) struct Enqueuer {
     pub(crate) lanes: Arc<Lanes>,
 }
 
-/// Objects that could not be read yet, because only their metadata was there.
+/// What could not be enqueued yet, because of some objects only the metadata was there, or because it was not known
+/// whether their owners have a namespace.
 trait Unread: Subscriber {
     fn has_unread(&self) -> bool;
 
@@ -57,6 +64,9 @@ trait Unread: Subscriber {
 
     /// Reads of this kind what can be read of metadata, from now on.
     fn give_up(&self);
+
+    /// Enqueues the owners that were set aside, by what is known of their kind now, and sets none aside from now on.
+    fn place_owners(&self);
 }
 
 struct Relating<V> {
@@ -96,7 +106,11 @@ impl<V: View> AnyRelation for Relating<V> {
         self.number
     }
 
-    fn join(&self, target: Enqueuer) -> Joined {
+    fn concerns(&self, handler: &str) -> bool {
+        self.relation.to.as_ref().is_none_or(|to| **to == *handler)
+    }
+
+    fn join(self: Arc<Self>, target: Enqueuer) -> Joined {
         let informer = self.other.informer();
         informer.need::<V>();
         let feed = Arc::new(Feed {
@@ -106,10 +120,11 @@ impl<V: View> AnyRelation for Relating<V> {
             relation: Arc::clone(&self.relation),
             has_unread: AtomicBool::new(false),
             is_hopeless: AtomicBool::new(false),
+            aside: Mutex::new(Some(HashMap::new())),
         });
         let subscription = informer.subscribe(Arc::clone(&feed) as Arc<dyn Subscriber>);
         Joined {
-            number: self.number,
+            relation: self,
             informer,
             feed,
             _subscription: subscription,
@@ -121,6 +136,11 @@ impl Joined {
     /// Returns the cache that is watched for the sake of another kind.
     pub(crate) fn informer(&self) -> &Informer {
         &self.informer
+    }
+
+    /// Enqueues the owners that were set aside because it was not known whether they have a namespace.
+    pub(crate) fn place_owners(&self) {
+        self.feed.place_owners();
     }
 
     /// Returns whether objects have to be told again once their content is there.
@@ -159,6 +179,17 @@ struct Feed<V> {
     has_unread: AtomicBool,
     /// The kind is kept without content.
     is_hopeless: AtomicBool,
+    /// Owners in the namespace of what they own, of which it is not known whether they have one; none any more once the
+    /// cache of their kind is filled.
+    aside: Mutex<Option<HashMap<ObjectKey, Aside>>>,
+}
+
+/// What an owner is going to be enqueued with.
+#[derive(Clone)]
+struct Aside {
+    lanes: Due,
+    priority: Priority,
+    payload: Payload,
 }
 
 impl<V: View> Unread for Feed<V> {
@@ -173,6 +204,24 @@ impl<V: View> Unread for Feed<V> {
     fn give_up(&self) {
         self.is_hopeless.store(true, Ordering::Relaxed);
     }
+
+    fn place_owners(&self) {
+        let Some(aside) = self.aside.lock().take() else {
+            return;
+        };
+        let has_namespace = self.scope() != Some(Scope::Cluster);
+        self.target
+            .queue
+            .add_all(aside.into_iter().map(|(key, add)| {
+                let key = if has_namespace {
+                    key
+                } else {
+                    ObjectKey::cluster(key.name())
+                };
+                let now = Add::now().lanes(add.lanes).priority(add.priority);
+                (key, now.payload(add.payload))
+            }));
+    }
 }
 
 impl<V: View> Subscriber for Feed<V> {
@@ -181,19 +230,28 @@ impl<V: View> Subscriber for Feed<V> {
             return;
         };
         let caller = current::caller();
+        let scope = self.scope();
         for change in changes {
-            let keys = self.keys(change);
+            let mut keys = self.keys(change, scope);
             if keys.is_empty() {
                 continue;
             }
-            let cause = self.cause(&cause(change, caller.as_ref(), self.to()), change.key());
-            let priority = match change {
-                Change::Added { initial: true, .. } | Change::Resynced { .. } => Priority::Low,
-                _ => Priority::Normal,
+            let of = (&self.of, self.to());
+            let cause = self.cause(&cause(change, caller.as_ref(), of), change.key());
+            let add = Aside {
+                lanes: due.clone(),
+                priority: match change {
+                    Change::Added { initial: true, .. } | Change::Resynced { .. } => Priority::Low,
+                    _ => Priority::Normal,
+                },
+                payload: Payload::from(cause).led_by(caller.as_ref()),
             };
+            if scope.is_none() && self.relation.names_owners() {
+                self.set_aside(&mut keys, &add);
+            }
             self.target.queue.add_all(keys.into_iter().map(|key| {
-                let add = Add::now().lanes(due.clone()).priority(priority);
-                (key, add.payload(Payload::from(cause.clone())))
+                let now = Add::now().lanes(add.lanes.clone()).priority(add.priority);
+                (key, now.payload(add.payload.clone()))
             }));
         }
     }
@@ -219,14 +277,36 @@ impl<V: View> Feed<V> {
         }
     }
 
+    /// Returns whether the target has namespaces, if that is known.
+    fn scope(&self) -> Option<Scope> {
+        let resource = self.target.client.known_resource();
+        resource.map(|resource| resource.scope())
+    }
+
+    /// Keeps owners for later whose kind is not known well enough, and leaves the other keys.
+    fn set_aside(&self, keys: &mut Vec<ObjectKey>, add: &Aside) {
+        let mut aside = self.aside.lock();
+        let Some(aside) = aside.as_mut() else {
+            return;
+        };
+        for key in keys.extract_if(.., |key| key.namespace().is_some()) {
+            match aside.entry(key) {
+                Entry::Vacant(entry) => drop(entry.insert(add.clone())),
+                Entry::Occupied(mut entry) => entry.get_mut().merge(add.clone()),
+            }
+        }
+    }
+
     /// Returns the keys the object had to do with before the change, and has to do with since.
-    fn keys(&self, change: &Change) -> Vec<ObjectKey> {
+    fn keys(&self, change: &Change, scope: Option<Scope>) -> Vec<ObjectKey> {
         let mut keys = match change {
-            Change::Added { object, .. } | Change::Resynced { object } => self.keys_of(object),
-            Change::Deleted { last } => self.keys_of(last),
+            Change::Added { object, .. } | Change::Resynced { object } => {
+                self.keys_of(object, scope)
+            }
+            Change::Deleted { last } => self.keys_of(last, scope),
             Change::Updated { old, new } => {
-                let mut keys = self.keys_of(old);
-                keys.extend(self.keys_of(new));
+                let mut keys = self.keys_of(old, scope);
+                keys.extend(self.keys_of(new, scope));
                 keys
             }
             _ => Vec::new(),
@@ -236,11 +316,10 @@ impl<V: View> Feed<V> {
         keys
     }
 
-    fn keys_of(&self, object: &Arc<CachedObject>) -> Vec<ObjectKey> {
-        let resource = self.target.client.known_resource();
+    fn keys_of(&self, object: &Arc<CachedObject>, scope: Option<Scope>) -> Vec<ObjectKey> {
         let target = Target {
             gvk: self.to(),
-            scope: resource.map(|resource| resource.scope()),
+            scope,
         };
         let of = (&*self.store, &self.of);
         let find = AssertUnwindSafe(|| self.relation.keys(object, of, &target));
@@ -266,6 +345,14 @@ impl<V: View> Feed<V> {
                 Vec::new()
             }
         }
+    }
+}
+
+impl Aside {
+    fn merge(&mut self, later: Self) {
+        self.lanes.merge(&later.lanes);
+        self.priority = self.priority.max(later.priority);
+        self.payload.merge(later.payload);
     }
 }
 

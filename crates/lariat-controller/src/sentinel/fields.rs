@@ -17,11 +17,17 @@ pub(super) type Path = Vec<String>;
 
 /// Returns the fields that differ, such as `status.phase`, but for those that differ with every write.
 pub(super) fn changed(before: &Value, after: &Value) -> Vec<Path> {
+    let mut paths = all_changed(before, after);
+    paths.sort();
+    paths.truncate(MOST);
+    paths
+}
+
+/// Returns the fields that differ, however many, but for those that differ with every write.
+pub(super) fn all_changed(before: &Value, after: &Value) -> Vec<Path> {
     let mut paths = Vec::new();
     compare(&mut Path::new(), before, after, &mut paths);
     paths.retain(|path| !is_bookkeeping(path));
-    paths.sort();
-    paths.truncate(MOST);
     paths
 }
 

@@ -4,8 +4,11 @@ mod fields;
 mod options;
 mod suspect;
 mod suspects;
+mod trail;
 mod watchman;
 
 pub use options::Sentinel;
+pub(crate) use suspect::since_progress;
 pub use suspect::{Circle, Pattern};
+pub(crate) use trail::Step;
 pub(crate) use watchman::Watchman;

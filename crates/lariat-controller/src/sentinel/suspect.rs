@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::fields;
 use super::options::Sentinel;
+use super::trail::Step;
 
 /// How a key goes round in circles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +74,8 @@ pub(super) struct Ask<'a> {
     pub(super) causes: &'a Causes,
     /// Some handler has not handled a deletion.
     pub(super) has_deletion: bool,
+    /// The run that brought it, if it is one of a chain.
+    pub(super) step: Option<&'a Arc<Step>>,
 }
 
 /// A write of a handler.
@@ -81,8 +84,18 @@ pub(super) struct Write<'a> {
     pub(super) after: &'a Arc<CachedObject>,
     pub(super) version: &'a ResourceVersion,
     pub(super) by: &'a Arc<str>,
-    /// The chain of the run that wrote.
+    /// The chain of a run that is caused by it.
     pub(super) chain: u32,
+    /// The run that wrote, if it is one of a chain.
+    pub(super) step: Option<&'a Arc<Step>>,
+}
+
+/// A write that was answered.
+#[derive(Debug)]
+struct Answered {
+    version: ResourceVersion,
+    chain: u32,
+    step: Option<Arc<Step>>,
 }
 
 /// A key that this process writes.
@@ -90,8 +103,8 @@ pub(super) struct Write<'a> {
 pub(super) struct Suspect {
     pub(super) touched: Instant,
     handlers: Vec<Arc<str>>,
-    /// The versions that were written last, each with the chain that led to it.
-    written: VecDeque<(ResourceVersion, u32)>,
+    /// The writes that were answered last, each with the chain of a run that is caused by it.
+    written: VecDeque<Answered>,
     /// The state after the last write that changed something.
     ours: Option<Arc<CachedObject>>,
     /// How often a write was undone and made again.
@@ -159,11 +172,14 @@ impl Suspect {
     }
 
     fn changed(&mut self, write: &Write<'_>, options: &Sentinel) -> Option<Pattern> {
-        let chain = write.chain.saturating_add(1);
         if self.written.len() >= VERSIONS {
             self.written.pop_front();
         }
-        self.written.push_back((write.version.clone(), chain));
+        self.written.push_back(Answered {
+            version: write.version.clone(),
+            chain: write.chain,
+            step: write.step.cloned(),
+        });
         self.idle.1 = 0;
         // Something changes after all.
         self.found
@@ -175,7 +191,7 @@ impl Suspect {
         {
             return Some(Pattern::Contested);
         }
-        (chain >= options.runs).then_some(Pattern::OwnWrites)
+        (write.chain >= options.runs).then_some(Pattern::OwnWrites)
     }
 
     /// Looks whether somebody else undid our last write, which is made again now; returns how often in a row.
@@ -222,20 +238,22 @@ impl Suspect {
         }
     }
 
-    /// Returns how many runs in a row, each caused by the write of the one before, led to these causes.
+    /// Returns how many runs in a row, each caused by the write of the one before, led to a run, counted from the last
+    /// that made progress; and the last of them.
     ///
-    /// The watch may have told of a write before its answer came: then it is known by its version.
-    pub(super) fn chain(&self, causes: &Causes) -> u32 {
-        let chain = |cause: &Cause| match cause {
+    /// The watch may have shown a write before its answer came: then it is known by its version.
+    pub(super) fn chain<'a>(&'a self, ask: &Ask<'a>) -> (u32, Option<&'a Arc<Step>>) {
+        let mut step = ask.step;
+        let chain = ask.causes.chain_by(|cause| match cause {
             Cause::Updated { to: version, .. } | Cause::Added { version } => {
                 let mut written = self.written.iter();
-                let ours = written.find(|(written, _)| written == version);
-                ours.map(|(_, chain)| *chain).or(Some(0))
+                let ours = written.find(|written| written.version == *version);
+                step = step.or(ours.and_then(|ours| ours.step.as_ref()));
+                Some(ours.map_or(0, |ours| ours.chain))
             }
             _ => cause.chain(),
-        };
-        let kept = causes.iter().filter_map(chain);
-        kept.chain(causes.shortest_omitted()).min().unwrap_or(0)
+        });
+        (since_progress(chain, step), step)
     }
 
     /// Returns how long a run has to wait; it is asked again when it has.
@@ -246,8 +264,10 @@ impl Suspect {
         now: Instant,
     ) -> Option<Duration> {
         self.forget_if_quiet(now);
-        let chain = self.chain(ask.causes);
-        if chain >= options.runs {
+        let (chain, _) = self.chain(ask);
+        // Retries have delays of their own.
+        let goes_on = chain >= options.runs && !ask.causes.is_retry();
+        if goes_on {
             // Also one whose runs write other objects; who writes what is told of those.
             self.touched = now;
             self.rounds += 1;
@@ -262,7 +282,7 @@ impl Suspect {
             |cause: &Cause| matches!(cause, Cause::Updated { .. } | Cause::Added { .. });
         let (pattern, _) = self.found?;
         let goes_round = match pattern {
-            Pattern::OwnWrites => chain >= options.runs,
+            Pattern::OwnWrites => goes_on,
             Pattern::Contested => true,
             Pattern::NothingChanges => !ask.causes.iter().any(is_foreign),
         };
@@ -312,5 +332,14 @@ impl Suspect {
 
     pub(super) fn is_found(&self) -> bool {
         self.found.is_some()
+    }
+}
+
+/// Returns what counts of a chain: one whose last run made progress is as short as one whose last run was the first.
+pub(crate) fn since_progress(chain: u32, last: Option<&Arc<Step>>) -> u32 {
+    if last.is_some_and(|step| step.has_progressed()) {
+        chain.min(1)
+    } else {
+        chain
     }
 }

@@ -1,13 +1,15 @@
 //! The keys that this process writes, as many as are worth remembering.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::ObjectKey;
 use tokio::time::Instant;
 
 use super::options::Sentinel;
-use super::suspect::{Ask, Circle, Suspect, Write};
+use super::suspect::{Ask, Circle, Suspect, Write, since_progress};
+use super::trail::Step;
 
 /// How many keys are remembered.
 const MOST: usize = 1024;
@@ -16,12 +18,26 @@ const MOST: usize = 1024;
 const RECENT: Duration = Duration::from_secs(60);
 
 /// What is known of a run before it begins.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Judgement {
-    /// How many runs in a row, each caused by the write of the one before, led to it.
+    /// How many runs in a row, each caused by the write of the one before, led to it, counted from the last that made
+    /// progress.
     pub(crate) chain: u32,
     /// How long it has to wait.
     pub(crate) wait: Option<Duration>,
+    /// The run itself, if it is one of a chain.
+    pub(crate) step: Option<Arc<Step>>,
+}
+
+impl Judgement {
+    /// Makes the judgement of a run that need not wait, from its chain and the last run of that.
+    pub(super) fn of(chain: u32, last: Option<&Arc<Step>>) -> Self {
+        Self {
+            chain,
+            wait: None,
+            step: (chain > 0).then(|| Step::after(last)),
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -69,20 +85,20 @@ impl Suspects {
         options: &Sentinel,
         now: Instant,
     ) -> (Judgement, Option<Circle>) {
-        let chain = ask.causes.chain();
+        let chain = since_progress(ask.causes.chain(), ask.step);
         if chain >= options.runs && !self.0.contains_key(key) {
             // Its runs write other objects, whose changes bring it back.
             self.make_room(now);
             self.0.insert(key.clone(), Suspect::new(now));
         }
         let Some(suspect) = self.0.get_mut(key) else {
-            return (Judgement { chain, wait: None }, None);
+            return (Judgement::of(chain, ask.step), None);
         };
         let was_found = suspect.is_found();
-        let judgement = Judgement {
-            chain: suspect.chain(ask.causes),
-            wait: suspect.pause(ask, options, now),
-        };
+        let (chain, last) = suspect.chain(ask);
+        let judgement = Judgement::of(chain, last);
+        let wait = suspect.pause(ask, options, now);
+        let judgement = Judgement { wait, ..judgement };
         // Of one that is written itself, the write warns.
         let warning = (!was_found).then(|| suspect.circle(key)).flatten();
         (

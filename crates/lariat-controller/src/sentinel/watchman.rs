@@ -1,6 +1,5 @@
 //! The sentinel of one kind.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use lariat_cache::Written;
@@ -9,8 +8,9 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::options::Sentinel;
-use super::suspect::{Ask, Circle, Write};
+use super::suspect::{Ask, Circle, Write, since_progress};
 use super::suspects::{Judgement, Suspects};
+use crate::current::Caller;
 use crate::payload::Payload;
 
 /// Watches the keys of a kind that this process writes.
@@ -32,17 +32,20 @@ impl Watchman {
         }
     }
 
-    /// Takes in what a handler wrote in a run with a chain behind it.
-    pub(crate) fn wrote(&self, written: &Written, by: &Arc<str>, chain: u32) {
+    /// Takes in what a handler wrote.
+    pub(crate) fn wrote(&self, written: &Written, caller: &Caller) {
         if !self.options.enabled {
             return;
         }
+        // A write that the watch showed before its answer came was not published on this task.
+        caller.wrote(&self.gvk, written.before.as_ref(), &written.after);
         let write = Write {
             before: written.before.as_ref(),
             after: &written.after,
             version: &written.version,
-            by,
-            chain,
+            by: &caller.name(&self.gvk),
+            chain: caller.leads_to(),
+            step: caller.step.as_ref(),
         };
         self.has_suspects.store(true, Ordering::Relaxed);
         let mut suspects = self.suspects.lock();
@@ -68,15 +71,20 @@ impl Watchman {
 
     /// Judges a run before it begins.
     pub(crate) fn judge(&self, key: &ObjectKey, payload: &Payload) -> Judgement {
-        let (causes, chain) = (&payload.causes, payload.causes.chain());
-        let is_quiet = !self.has_suspects.load(Ordering::Relaxed) && chain < self.options.runs;
-        if !self.options.enabled || is_quiet {
-            return Judgement { chain, wait: None };
+        let (causes, step) = (&payload.causes, payload.step.as_ref());
+        let chain = since_progress(causes.chain(), step);
+        if !self.options.enabled {
+            let (wait, step) = (None, None);
+            return Judgement { chain, wait, step };
+        }
+        if !self.has_suspects.load(Ordering::Relaxed) && chain < self.options.runs {
+            return Judgement::of(chain, step);
         }
         self.has_suspects.store(true, Ordering::Relaxed);
         let ask = Ask {
             causes,
             has_deletion: payload.has_deletion(),
+            step,
         };
         let mut suspects = self.suspects.lock();
         let (judgement, found) = suspects.judge(key, &ask, &self.options, Instant::now());

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, Patch, PatchParams, PostParams};
+use lariat_cluster::faults::{Action, Rule};
 use lariat_controller::{
     Context, ControllerOptions, HandlerResult, Outcome, Pattern, Relation, Sentinel,
 };
@@ -408,4 +409,142 @@ async fn a_handler_that_enqueues_its_own_key_is_found_unless_it_asks_for_later()
         brought_by.starts_with("enqueued by spins at "),
         "{brought_by}"
     );
+}
+
+/// Registers a handler of ConfigMaps that creates one Secret for each call, until there are so many, and relies on the
+/// watch of what it created.
+fn creates(bench: &Bench, size: usize) {
+    let secrets = bench.factory.for_object::<Secret>();
+    let cache = secrets.cache();
+    bench
+        .config_maps
+        .watch_related(&secrets, Relation::label("of"));
+    let handler = move |cx: Context<ConfigMap>| {
+        let have = cache.store().len();
+        async move {
+            if have < size {
+                let metadata = json!({"name": format!("s{have}"), "labels": {"of": "a"}});
+                let secret: Secret = serde_json::from_value(json!({"metadata": metadata}))?;
+                let api: Api<Secret> = Api::namespaced(cx.client(), "default");
+                api.create(&PostParams::default(), &secret).await?;
+            }
+            HandlerResult::Ok(Outcome::done())
+        }
+    };
+    bench
+        .config_maps
+        .register_handler("creates", handler)
+        .expect("registered");
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_is_done_object_by_object_is_not_slowed() {
+    let bench = Bench::new().await;
+    creates(&bench, 1000);
+    bench.create("a").await;
+    bench.start().await;
+    time::sleep(SECOND).await;
+    let secrets = bench.factory.for_object::<Secret>().cache();
+    assert_eq!(secrets.store().len(), 1000);
+    assert!(bench.status().circles.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn work_that_is_done_field_by_field_is_not_slowed_but_its_last_field_may_not_change_for_ever()
+{
+    let bench = Bench::new().await;
+    let count = writes(&bench, |number| {
+        let field = format!("field-{}", number.min(200));
+        json!({"data": {field: number.to_string()}})
+    });
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(SECOND).await;
+    let runs = count.load(Ordering::SeqCst);
+    assert!((220..240).contains(&runs), "{runs}");
+    time::sleep(600 * SECOND).await;
+    let circles = bench.status().circles;
+    assert_eq!(circles[0].pattern, Pattern::OwnWrites);
+    assert_eq!(circles[0].fields, ["data.field-200"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_counts_into_its_object_and_fails_is_found() {
+    let bench = Bench::new().await;
+    let count = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&count);
+    let handler = move |cx: Context<ConfigMap>| {
+        let number = counted.fetch_add(1, Ordering::SeqCst);
+        async move {
+            write(&cx, json!({"data": {"attempts": number.to_string()}})).await?;
+            HandlerResult::Err("not yet".into())
+        }
+    };
+    bench
+        .config_maps
+        .register_handler("fails", handler)
+        .unwrap();
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(SECOND).await;
+    let runs = count.load(Ordering::SeqCst);
+    assert!((20..30).contains(&runs), "{runs} runs in the first second");
+    let circles = bench.status().circles;
+    assert_eq!(circles[0].pattern, Pattern::OwnWrites);
+    assert_eq!(circles[0].fields, ["data.attempts"]);
+    time::sleep(600 * SECOND).await;
+    let runs = count.load(Ordering::SeqCst);
+    assert!(runs < 60, "{runs} runs in ten minutes");
+    let why = bench.config_maps.why(&key("a"));
+    let causes = why.last().unwrap().causes.to_string();
+    assert!(
+        causes.starts_with("added at "),
+        "what it is about: {causes}"
+    );
+    assert!(causes.contains(" of fails, written by fails "), "{causes}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_fails_for_another_reason_keeps_its_delays() {
+    let bench = Bench::new().await;
+    let calls = bench.on("fails", |_| async { Err("not yet".into()) });
+    let count = writes(
+        &bench,
+        |number| json!({"data": {"n": number.min(24).to_string()}}),
+    );
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(SECOND).await;
+    let changes = count.load(Ordering::SeqCst) as usize;
+    assert!(changes >= 24, "{changes}");
+    let before = calls.len();
+    time::sleep(120 * SECOND).await;
+    let gaps: Vec<u64> = calls.all()[before..]
+        .windows(2)
+        .map(|pair| (pair[1].at - pair[0].at).as_secs())
+        .collect();
+    assert!(
+        gaps.iter().all(|gap| *gap <= 31),
+        "no pause on top: {gaps:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_circle_is_found_although_the_watch_is_faster_than_the_answers() {
+    let bench = Bench::new().await;
+    let slow = Rule::new(Action::Bandwidth(1000)).verb("patch");
+    bench.cluster.faults().add(slow);
+    let count = writes(
+        &bench,
+        |number| json!({"data": {"seen": number.to_string()}}),
+    );
+    bench.start().await;
+    bench.create("a").await;
+    time::sleep(600 * SECOND).await;
+    let runs = count.load(Ordering::SeqCst);
+    assert!((25..60).contains(&runs), "{runs} runs in ten minutes");
+    let why = bench.config_maps.why(&key("a"));
+    let causes = why.last().unwrap().causes.to_string();
+    assert!(causes.starts_with("updated "), "by the watch: {causes}");
+    assert_eq!(bench.status().circles[0].pattern, Pattern::OwnWrites);
 }

@@ -7,12 +7,13 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
 use lariat_cache::{KindOptions, Metadata, Storage};
+use lariat_cluster::faults::{Action, Rule};
 use lariat_controller::{Context, HandlerResult, Outcome};
 use parking_lot::Mutex;
 use serde_json::json;
 use tokio::time;
 
-use crate::bench::{Bench, SECOND, key};
+use crate::bench::{Bench, Call, Calls, SECOND, key, settle};
 
 async fn nothing(_: Context<Metadata>) -> HandlerResult {
     Ok(Outcome::done())
@@ -84,7 +85,7 @@ async fn content_on_demand_is_fetched_once_for_all_handlers_of_a_run() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_answer_a_fetch_is_a_failure_of_that_handler_alone() {
-    use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
+    use lariat_cluster::faults::{Refusal, StatusCode};
     let on_demand = KindOptions::default().storage(Storage::OnDemand);
     let bench =
         Bench::with(|builder| builder.caches(|caches| caches.default_options(on_demand))).await;
@@ -189,4 +190,74 @@ async fn an_object_is_decoded_once_for_all_handlers_of_a_run() {
             .all(|handler| handler.runs == 2)
     );
     assert_eq!(DECODED.load(Ordering::Relaxed), 2, "once for each state");
+}
+
+/// Begins with ten objects and two workers, a handler of metadata, and another of objects that comes when watches and
+/// lists take this long.
+async fn upgrading(slow: Duration) -> (Bench, Calls) {
+    let bench = Bench::new().await;
+    let metadata = bench.config_maps.view::<Metadata>();
+    metadata
+        .register_handler("metadata", nothing)
+        .expect("registered");
+    for number in 0..10 {
+        let name = format!("o{number}");
+        bench.create(&name).await;
+        bench.change(&name, "value").await;
+    }
+    bench.start().await;
+    settle().await;
+    for verb in ["watch", "list"] {
+        let slow = Rule::new(Action::Delay(slow)).verb(verb);
+        bench.cluster.faults().add(slow.resource("configmaps"));
+    }
+    let late = bench.record("late");
+    settle().await;
+    (bench, late)
+}
+
+fn calls_of_metadata(bench: &Bench) -> u64 {
+    bench.status().handlers[0].runs
+}
+
+#[tokio::test(start_paused = true)]
+async fn handlers_of_metadata_are_called_while_content_is_read_for_others() {
+    let (bench, late) = upgrading(15 * SECOND).await;
+    let before = calls_of_metadata(&bench);
+    bench.config_maps.enqueue(&key("o3"));
+    settle().await;
+    assert_eq!(calls_of_metadata(&bench), before + 1, "workers are free");
+    assert_eq!((late.len(), bench.status().handlers[1].waiting), (0, 10));
+    time::sleep(20 * SECOND).await;
+    assert_eq!(
+        late.len(),
+        10,
+        "each once, although one was asked for twice"
+    );
+    let is_whole = |call: &Call| call.value.as_deref() == Some("value") && call.attempt == 1;
+    assert!(late.all().iter().all(is_whole));
+    assert_eq!((gets(&bench), bench.status().handlers[1].waiting), (0, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_are_fetched_one_by_one_if_content_takes_long() {
+    let (bench, late) = upgrading(300 * SECOND).await;
+    time::sleep(19 * SECOND).await;
+    assert_eq!((late.len(), gets(&bench)), (0, 0));
+    time::sleep(2 * SECOND).await;
+    assert_eq!((late.len(), gets(&bench)), (10, 10));
+    bench.config_maps.enqueue(&key("o3"));
+    settle().await;
+    assert_eq!(late.len(), 11, "without another wait");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_content_when_a_factory_stops_is_handled_after_the_next_start() {
+    let (bench, late) = upgrading(15 * SECOND).await;
+    bench.factory.stop().await.unwrap();
+    assert_eq!(late.len(), 0);
+    bench.cluster.faults().clear();
+    bench.start().await;
+    settle().await;
+    assert_eq!(late.len(), 10);
 }

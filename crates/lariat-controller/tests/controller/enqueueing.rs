@@ -148,3 +148,35 @@ async fn urgent_requests_come_first() {
     settle().await;
     assert_eq!(order.lock().join(" "), "high normal low");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_key_waits_for_the_first_handler_of_its_kind() {
+    let bench = Bench::new().await;
+    bench.start().await;
+    bench.config_maps.enqueue(&key("early"));
+    time::sleep(30 * SECOND).await;
+    let calls = bench.record("late");
+    settle().await;
+    assert_eq!(calls.names(), ["early"]);
+    assert!(calls.last().causes.starts_with("enqueued at "));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_waits_over_a_stop_for_the_first_handler_of_its_kind() {
+    let bench = Bench::new().await;
+    bench.start().await;
+    bench.config_maps.enqueue(&key("early"));
+    settle().await;
+    let began = Instant::now();
+    bench.factory.stop().await.unwrap();
+    assert_eq!(
+        began.elapsed(),
+        time::Duration::ZERO,
+        "a stop does not wait for it"
+    );
+    bench.start().await;
+    settle().await;
+    let calls = bench.record("late");
+    settle().await;
+    assert_eq!(calls.names(), ["early"]);
+}

@@ -222,6 +222,34 @@ async fn a_handler_at_its_limit_holds_no_worker() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn guarantee_5_a_change_overtakes_the_initial_list_before_a_handler_at_its_limit() {
+    let bench = Bench::new().await;
+    let calls = bench.on_with(
+        "limited",
+        HandlerOptions::default().concurrency(1),
+        |_| async {
+            time::sleep(SECOND).await;
+            Ok(Outcome::done())
+        },
+    );
+    for number in 0..50 {
+        bench.create(&format!("o{number:02}")).await;
+    }
+    bench.start().await;
+    time::sleep(SECOND / 2).await;
+    assert_eq!(bench.status().handlers[0].waiting, 49);
+    bench.change("o49", "fresh").await;
+    bench.create("new").await;
+    time::sleep(4 * SECOND).await;
+    let names = calls.names();
+    let at = |name: &str| names.iter().position(|each| each == name);
+    assert_eq!((at("o49"), at("new")), (Some(1), Some(2)), "{names:?}");
+    time::sleep(60 * SECOND).await;
+    assert_eq!(calls.len(), 51, "each once");
+    assert_eq!(bench.status().handlers[0].waiting, 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stop_finishes_those_who_wait_for_their_turn() {
     let bench = Bench::new().await;
     let calls = bench.on_with(

@@ -1,6 +1,7 @@
 //! What handlers are told, and what they tell.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -11,6 +12,7 @@ use parking_lot::Mutex;
 use tokio::time;
 
 use crate::bench::{Bench, Calls, SECOND, key, settle};
+use crate::logs::Logs;
 
 #[tokio::test(start_paused = true)]
 async fn handlers_of_any_view_are_called_in_the_order_of_their_registration() {
@@ -101,20 +103,24 @@ async fn a_deletion_comes_with_the_last_known_state() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_deletion_is_told_once_to_each_handler_and_the_last_of_several_is_told() {
+async fn each_of_several_deletions_is_handled_once_by_each_handler_that_does_not_fail() {
     let bench = Bench::new().await;
-    // Fails on the first deletion it sees, and later asks to come again.
-    let cleanup = bench.on("cleanup", |call| async move {
-        match (call.deleted.as_deref(), call.attempt) {
-            (Some("first"), _) => Err("not yet".into()),
-            (Some(_), 1) => Err("once more".into()),
-            (Some(_), _) => Ok(Outcome::requeue_after(SECOND)),
-            (None, _) => Ok(Outcome::done()),
+    let fails = Arc::new(AtomicBool::new(true));
+    let is_down = Arc::clone(&fails);
+    // Fails on the first deletion it sees, and asks to come again after the second.
+    let cleanup = bench.on("cleanup", move |call| {
+        let is_down = is_down.load(Ordering::SeqCst);
+        async move {
+            match call.deleted.as_deref() {
+                Some("first") if is_down => Err("not yet".into()),
+                Some("second") => Ok(Outcome::requeue_after(SECOND)),
+                _ => Ok(Outcome::done()),
+            }
         }
     });
     let other = bench.record("other");
     bench.start().await;
-    for value in ["first", "second"] {
+    for value in ["first", "second", "third"] {
         bench.create("a").await;
         bench.change("a", value).await;
         settle().await;
@@ -126,12 +132,19 @@ async fn a_deletion_is_told_once_to_each_handler_and_the_last_of_several_is_told
         let deleted = calls.all().into_iter().filter_map(|call| call.deleted);
         deleted.collect::<Vec<String>>()
     };
-    assert_eq!(told(&other), ["first", "second"]);
-    let told = told(&cleanup);
-    assert_eq!(told[0], "first");
-    assert_eq!(told.last().unwrap(), "second");
-    assert_eq!(cleanup.last().deleted, None, "the deletion is handled");
+    assert_eq!(told(&other), ["first", "second", "third"]);
+    let mut later = told(&cleanup);
+    assert!(later.len() > 10, "the first is tried again and again");
+    later.retain(|value| value != "first");
+    assert_eq!(
+        later,
+        ["second", "third"],
+        "it does not keep the others back"
+    );
 
+    fails.store(false, Ordering::SeqCst);
+    time::sleep(60 * SECOND).await;
+    assert_eq!(cleanup.last().deleted.as_deref(), Some("first"));
     bench.create("a").await;
     settle().await;
     assert_eq!((cleanup.last().deleted, other.last().deleted), (None, None));
@@ -399,4 +412,36 @@ async fn handlers_that_read_one_type_share_one_decode() {
     let seen = seen.lock();
     assert_eq!(seen.len(), 3);
     assert!(seen.iter().all(|object| Arc::ptr_eq(object, &seen[0])));
+}
+
+#[tokio::test(start_paused = true)]
+async fn deletions_that_wait_for_a_busy_handler_are_shown_one_by_one_in_their_order() {
+    let logs = Logs::begin();
+    let bench = Bench::new().await;
+    let gone = bench.on("gone", |_| async {
+        time::sleep(SECOND).await;
+        Ok(Outcome::done())
+    });
+    bench.start().await;
+    bench.create("a").await;
+    settle().await;
+    for number in 0..40 {
+        bench.change("a", &number.to_string()).await;
+        bench.delete("a").await;
+        bench.create("a").await;
+    }
+    time::sleep(100 * SECOND).await;
+    let calls = gone.all();
+    let deleted: Vec<String> = calls
+        .iter()
+        .filter_map(|call| call.deleted.clone())
+        .collect();
+    let kept: Vec<String> = (8..40).map(|number| number.to_string()).collect();
+    assert_eq!(deleted, kept, "the last 32 of them");
+    assert!(
+        calls.iter().all(|call| call.value.is_some()),
+        "beside what there is by now"
+    );
+    assert_eq!(calls.len(), 1 + 32);
+    assert!(logs.text().contains("lost=8"), "{}", logs.text());
 }

@@ -157,7 +157,8 @@ impl<K: View> Reconciler<K> {
     }
 
     /// Calls a function once an object is gone, with its last known state, and before another object of its name is
-    /// reconciled. Predicates are not asked about it, so the object may be one that was never reconciled.
+    /// reconciled; for each of several objects of the name that went meanwhile, up to 32. Predicates are not asked
+    /// about it, so the object may be one that was never reconciled.
     ///
     /// It is called again only after an error that is to be tried again; a delay it asks for is ignored. What happens
     /// while no process watches is not told, nor is the end of an object of which the cache kept only metadata

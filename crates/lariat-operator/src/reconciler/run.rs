@@ -64,6 +64,8 @@ impl<K: View> Call<K> {
         let gone = self.gone(&cx).await;
         let result = match gone {
             Err(error) if error.is_retryable() => Err(error),
+            // The next call is for the end of another object of the name, before its successor is reconciled.
+            Ok(()) if cx.has_later_deletions() => Ok(Outcome::done()),
             gone => self.after(&cx, gone).await,
         };
         // A call that comes again brings the deletion again.

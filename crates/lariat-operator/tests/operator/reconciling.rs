@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
-use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use kube::api::{Api, DeleteParams, ObjectMeta, Patch, PatchParams, PostParams};
+use lariat_cache::Query;
+use lariat_cluster::faults::{Action as Fault, Rule};
 use lariat_controller::{Ended, HandlerError, HandlerOptions, Outcome, Predicate, Relation};
 use lariat_operator::{Operator, Reconcile, Reconciler, ReconcilerRegistration, Retry};
 use parking_lot::Mutex;
@@ -428,4 +430,72 @@ async fn an_operator_whose_name_cannot_be_written_has_no_reconcilers() {
     let applied = json!({"apiVersion": "demo.dev/v1", "kind": "Widget", "metadata": {"name": "a"}});
     let refused = bench.api.patch("a", &params, &Patch::Apply(applied)).await;
     assert!(refused.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reconciler_that_creates_one_member_for_each_call_is_not_slowed() {
+    let bench = Bench::new().await;
+    let config_maps = bench.factory.for_object::<ConfigMap>();
+    let members = config_maps.cache();
+    let api = bench.operator.api::<ConfigMap>();
+    bench
+        .operator
+        .reconciler("members", &bench.widgets)
+        .owns(&config_maps)
+        .register(move |cx: Reconcile<Widget>| {
+            let api = api.clone();
+            async move {
+                let have = api.list(&Query::owned_by(cx.raw().uid())).await?.len();
+                if (have as i64) < cx.object().spec.size {
+                    let metadata = ObjectMeta {
+                        name: Some(format!("{}-{have}", cx.key().name())),
+                        namespace: cx.key().namespace().map(str::to_owned),
+                        owner_references: Some(vec![cx.owner_reference()]),
+                        ..ObjectMeta::default()
+                    };
+                    let member = ConfigMap {
+                        metadata,
+                        ..ConfigMap::default()
+                    };
+                    api.create(&member).await?;
+                }
+                Ok(Outcome::done())
+            }
+        })
+        .unwrap();
+    bench.start().await;
+    bench.create("a", 60).await;
+    time::sleep(SECOND).await;
+    assert_eq!(members.store().len(), 60);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_late_reconciler_is_not_called_before_the_cache_of_what_it_owns_is_filled() {
+    let bench = Bench::new().await;
+    let maps: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "default");
+    let map: ConfigMap = serde_json::from_value(json!({"metadata": {"name": "x"}})).unwrap();
+    maps.create(&PostParams::default(), &map).await.unwrap();
+    let first = bench.operator.reconciler("first", &bench.widgets);
+    first.register(|_| async { Ok(Outcome::done()) }).unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    let slow = Rule::new(Fault::Delay(5 * SECOND)).resource("configmaps");
+    bench.cluster.faults().add(slow);
+    let config_maps = bench.factory.for_object::<ConfigMap>();
+    let log = Log::default();
+    let (seen, reads) = (log.clone(), config_maps.clone());
+    let began = time::Instant::now();
+    bench
+        .operator
+        .reconciler("second", &bench.widgets)
+        .owns(&config_maps)
+        .register(move |_| {
+            let count = reads.cache().store().len();
+            seen.add(format!("{count} after {} s", began.elapsed().as_secs()));
+            async { Ok(Outcome::done()) }
+        })
+        .unwrap();
+    time::sleep(60 * SECOND).await;
+    assert_eq!(log.take(), ["1 after 5 s"]);
 }

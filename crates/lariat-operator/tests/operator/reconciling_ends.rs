@@ -44,6 +44,37 @@ async fn an_object_that_was_replaced_is_gone_before_the_new_one_is_reconciled() 
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn each_of_several_objects_of_a_name_is_gone_before_the_last_is_reconciled() {
+    let bench = Bench::new().await;
+    let log = Log::default();
+    let (seen, gone) = (log.clone(), log.clone());
+    bench
+        .operator
+        .reconciler("sizes", &bench.widgets)
+        .on_gone(move |cx: Reconcile<Widget>| {
+            gone.add(format!("was {}", cx.object().spec.size));
+            async { Ok(Outcome::done()) }
+        })
+        .register(move |cx: Reconcile<Widget>| {
+            seen.add(format!("is {}", cx.object().spec.size));
+            async {
+                time::sleep(SECOND).await;
+                Ok(Outcome::done())
+            }
+        })
+        .unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    for size in [2, 3, 4] {
+        bench.delete("a").await;
+        bench.create("a", size).await;
+    }
+    time::sleep(60 * SECOND).await;
+    assert_eq!(log.take(), ["is 1", "was 1", "was 2", "was 3", "is 4"]);
+}
+
 /// Registers a reconciler whose `on_gone` and whose first reconciles of big Widgets end as they are told.
 fn replaced(bench: &Bench, gone: fn() -> HandlerResult, failures: u32) -> Log {
     let log = Log::default();

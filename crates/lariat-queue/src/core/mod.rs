@@ -97,7 +97,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     ///
     /// A group is whatever keys have the same number in common. With `g` groups in line a key leaves
     /// after at most `g × (k + 1)` keys of its priority, where `k` of its own group are ahead of it,
-    /// however many the other groups have.
+    /// however many the other groups have. A key for which `group` panics counts as one of group 0.
     #[must_use]
     pub fn fair(ageing: Ageing, group: impl Fn(&K) -> u64 + Send + Sync + 'static) -> Self {
         Self {

@@ -1,11 +1,12 @@
 //! How entries move between their phases.
 
 use std::hash::Hash;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::QueueCore;
 use super::clock::{Clock, Stamp};
 use super::entry::{Delayed, Phase};
 use super::hand_out::Verdict;
+use super::{Group, QueueCore};
 use crate::{LaneId, Payload, Priority};
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
@@ -36,8 +37,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             Phase::Ready(ticket) if ticket.level() > entry.priority.level() => Some(ticket),
             Phase::Ready(_) => return,
         };
-        // Before anything changes: it is the user's, and may panic.
-        let group = self.group.as_ref().map_or(0, |group| group(&slotted.key));
+        let group = group_of(self.group.as_ref(), &slotted.key);
         entry.phase = Phase::Ready(self.ready.push(slot, entry.priority, group));
         if let Some(old) = old {
             self.ready.discard(old);
@@ -171,4 +171,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             self.entries.remove(slot);
         }
     }
+}
+
+/// Returns the group of a key. The function is the user's: where it panics, the key is of group 0, because whoever
+/// puts it in line may have other keys to put in line, and delayed lanes would be lost with their deadline.
+fn group_of<K>(group: Option<&Group<K>>, key: &K) -> u64 {
+    let ask = |group: &Group<K>| catch_unwind(AssertUnwindSafe(|| group(key))).unwrap_or(0);
+    group.map_or(0, ask)
 }

@@ -2,11 +2,13 @@
 //! out twice at once.
 
 use std::collections::HashSet;
+use std::hash::{Hash, Hasher};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use lariat_queue::{Add, Priority};
+use lariat_queue::{Add, Priority, WorkQueue};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -121,4 +123,35 @@ async fn a_hundred_workers_get_what_twenty_producers_add_at_all_priorities() {
     assert_eq!(keys.len(), 20_000);
     let stats = queue.stats();
     assert_eq!((stats.depth(), stats.held, stats.delayed), (0, 0, 0));
+}
+
+/// A key whose hash is made by code that may fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Odd(u32);
+
+impl Hash for Odd {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        assert_ne!(self.0, 2, "a key without a hash");
+        self.0.hash(state);
+    }
+}
+
+#[test]
+fn keys_are_hashed_before_the_first_of_them_is_added() {
+    let queue: WorkQueue<Odd> = WorkQueue::default();
+    let add = || queue.add_all((0..4).map(|key| (Odd(key), Add::now())));
+    assert!(catch_unwind(AssertUnwindSafe(add)).is_err());
+    assert_eq!(queue.len(), 0, "outside the lock, and all or none");
+}
+
+#[test]
+fn a_group_function_that_panics_does_not_lose_the_rest_of_a_batch() {
+    let queue: Queue = WorkQueue::builder()
+        .fair_by(|key| match key {
+            2 => panic!("no idea"),
+            key => u64::from(*key),
+        })
+        .build();
+    queue.add_all((0..4).map(|key| (key, Add::now())));
+    assert_eq!(queue.len(), 4);
 }

@@ -140,3 +140,29 @@ fn a_delayed_add_raises_the_priority_of_what_is_ready() {
     bench.add_with('a', Add::after(SECOND).priority(Priority::High));
     assert_eq!(bench.drain(), "ab");
 }
+
+/// Groups letters as they are, and has no answer for `x`.
+fn broken() -> Bench {
+    let mut bench = Bench::new();
+    let group = |key: &char| match key {
+        'x' => panic!("no idea"),
+        key => u64::from(*key),
+    };
+    bench.queue = QueueCore::fair(Ageing::new(10 * SECOND, 4), group);
+    bench
+}
+
+#[test]
+fn a_group_function_that_panics_loses_no_key_however_the_key_gets_in_line() {
+    let mut bench = broken();
+    bench.add("axb");
+    assert_eq!(bench.drain(), "axb", "added");
+    bench.add_with('x', Add::after(SECOND));
+    bench.add_with('c', Add::after(SECOND));
+    bench.advance(SECOND);
+    assert_eq!(bench.drain(), "xc", "delayed");
+    bench.queue.drain(bench.now);
+    bench.add("xd");
+    bench.queue.resume();
+    assert_eq!(bench.drain(), "xd", "kept aside during a drain");
+}
