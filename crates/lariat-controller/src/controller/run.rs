@@ -57,6 +57,7 @@ pub(super) async fn run(
         decoded: Decoded::default(),
         returned: None,
         calls: Vec::with_capacity(due),
+        requeued: Vec::new(),
     };
     let mut verdicts = Vec::with_capacity(due);
     for lane in lanes.iter() {
@@ -99,6 +100,8 @@ struct Runner<'a> {
     /// What a handler of this run returned as the newest state.
     returned: Option<Arc<CachedObject>>,
     calls: Vec<CallRecord>,
+    /// Which of the calls failed for good, and when they are made again all the same.
+    requeued: Vec<(usize, Duration)>,
 }
 
 impl Runner<'_> {
@@ -237,9 +240,12 @@ impl Runner<'_> {
             lane.count_given_up();
         }
         if given_up || class == Class::Terminal {
-            self.log_final(lane, &text, failures);
+            let after = lane.after_giving_up(self.newest().as_deref());
+            self.log_final(lane, &text, (failures, after));
+            self.requeued
+                .extend(after.map(|after| (self.calls.len(), after)));
             self.calls.push(report.record(lane, Some(text), None));
-            return Verdict::Done;
+            return requeued(lane, after, priority);
         }
         let after = after.unwrap_or_else(|| self.backoff(lane, failures));
         self.calls
@@ -274,14 +280,19 @@ impl Runner<'_> {
         })
     }
 
-    fn log_final(&self, lane: &Lane, error: &str, attempts: u32) {
+    fn log_final(&self, lane: &Lane, error: &str, (attempts, after): (u32, Option<Duration>)) {
         let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
-        tracing::error!(%kind, %key, %handler, error, attempts, "handler failed for good");
+        let again_in = after.map(|after| format!("{after:?}"));
+        tracing::error!(%kind, %key, %handler, error, attempts, again_in, "handler failed for good");
     }
 
     /// Gives the key back, and writes down what happened.
-    fn end(self, verdicts: Vec<(LaneId, Verdict<Payload>)>) {
+    fn end(mut self, verdicts: Vec<(LaneId, Verdict<Payload>)>) {
         super::report::log(self.core.gvk(), self.work.key(), &self.calls);
+        // Only now, because failures for good are logged already.
+        for (at, after) in std::mem::take(&mut self.requeued) {
+            self.calls[at].again = Some(after);
+        }
         if self.core.history().is_kept() && !self.calls.is_empty() {
             self.core.history().push(RunRecord {
                 run: self.number,
