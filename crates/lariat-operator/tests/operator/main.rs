@@ -9,6 +9,7 @@ mod apply_rights;
 mod apply_sets;
 mod apply_stale;
 mod cached_api;
+mod cached_api_faults;
 mod crd_faults;
 mod crds;
 mod events_bench;
