@@ -26,6 +26,8 @@ mod planning;
 mod program;
 mod reconciling;
 mod reconciling_ends;
+mod reconciling_periods;
+mod registering;
 mod status_reports;
 mod status_writing;
 mod transformed;
