@@ -100,13 +100,13 @@ impl<K: View> Call<K> {
             Some(finalizer) => finalizer.put_on(&cx).await,
             None => Ok(Some(cx.clone())),
         };
-        let (cx, result) = match ready {
+        let (cx, mut result) = match ready {
             Ok(Some(ready)) => (ready.clone(), self.reconcile.call(ready).await),
             Ok(None) => return Ok(Outcome::done()),
             Err(error) => (cx, Err(error)),
         };
         if let Some(report) = &self.setup.report {
-            report.tell(&cx, result.as_ref().err()).await;
+            result = report.tell(&cx, result).await;
         }
         match (self.setup.requeue_after, result) {
             (Some(period), Ok(outcome)) => Ok(outcome.or_requeue_after(period)),
@@ -123,10 +123,10 @@ impl<K: View> Call<K> {
             return Ok(Outcome::done());
         };
         let result = finalizer.take_off(cx).await;
-        if let (Some(report), Err(error)) = (&self.setup.report, &result) {
-            report.tell(cx, Some(error)).await;
+        match &self.setup.report {
+            Some(report) => report.tell(cx, result).await,
+            None => result,
         }
-        result
     }
 
     /// Tells of an object that is gone, once.
