@@ -2,6 +2,7 @@
 
 mod claimed;
 mod claims;
+mod ends;
 mod error;
 mod policy;
 mod reconcile;
@@ -166,7 +167,13 @@ impl<K: View> Reconciler<K> {
     /// Calls a function once an object is gone, with its last known state, and before another object of its name is
     /// reconciled. Predicates are not asked about it, so the object may be one that was never reconciled.
     ///
-    /// It is called again only after an error that is to be tried again; a delay it asks for is ignored. What happens
+    /// Gone means gone from the cache: an object that leaves the [selection](lariat_cache::Selection) of its kind, by a
+    /// change of its labels for instance, is told as well, and still exists. Where there is a selection, look at the API
+    /// server ([`CachedApi::get_live`](crate::CachedApi::get_live)) before deleting what belongs to the object.
+    ///
+    /// It is called again only after an error that is to be tried again, or a panic; a delay it asks for is ignored. If it
+    /// fails, the other object of the name is reconciled all the same, and before it in attempts from the second on. Of
+    /// several objects of one name that went since the last call, only the end of the last may be told. What happens
     /// while no process watches is not told, nor is the end of an object of which the cache kept only metadata
     /// ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget), unless that is what is read. Cleanup
     /// that must not be missed needs a finalizer.
