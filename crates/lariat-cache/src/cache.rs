@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use lariat_core::{Gvk, ObjectKey};
 
-use crate::informer::{Informer, LoadError};
+use crate::informer::{Informer, KindStatus, LoadError};
 use crate::store::{CachedObject, DecodeError, IndexError, Query, Snapshot, Store};
 use crate::view::View;
 
@@ -39,6 +39,12 @@ impl<K: View> Cache<K> {
     #[must_use]
     pub fn view<V: View>(&self) -> Cache<V> {
         self.informer.cache()
+    }
+
+    /// Returns state and totals of the kind, which all its caches share.
+    #[must_use]
+    pub fn status(&self) -> KindStatus {
+        self.informer.status()
     }
 
     /// Waits until the cache is filled; `false` if the kind is not served and not waited for.

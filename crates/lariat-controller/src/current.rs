@@ -5,8 +5,6 @@ use std::sync::Arc;
 
 use lariat_cache::CachedObject;
 use lariat_core::{Gvk, ObjectKey};
-use parking_lot::Mutex;
-use tokio::time::Instant;
 
 use crate::handler::Gated;
 use crate::sentinel::{Step, since_progress};

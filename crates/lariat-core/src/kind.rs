@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::ObjectKey;
+use crate::{ObjectKey, path_segment};
 
 /// Group, version and kind: the identity under which everything shared is deduplicated.
 ///
@@ -179,20 +179,24 @@ impl ResourceKind {
 
     /// Returns the URL path of all objects, or of those in one namespace.
     ///
-    /// The namespace is ignored for a cluster-scoped kind.
+    /// The namespace is [escaped](path_segment), and ignored for a cluster-scoped kind.
     #[must_use]
     pub fn collection_path(&self, namespace: Option<&str>) -> String {
         let base = self.gvk.api_path();
         match namespace.filter(|_| self.scope == Scope::Namespaced) {
-            Some(namespace) => format!("{base}/namespaces/{namespace}/{}", self.plural),
+            Some(namespace) => {
+                let namespace = path_segment(namespace);
+                format!("{base}/namespaces/{namespace}/{}", self.plural)
+            }
             None => format!("{base}/{}", self.plural),
         }
     }
 
-    /// Returns the URL path of one object.
+    /// Returns the URL path of one object, with its names [escaped](path_segment).
     #[must_use]
     pub fn object_path(&self, key: &ObjectKey) -> String {
-        format!("{}/{}", self.collection_path(key.namespace()), key.name())
+        let name = path_segment(key.name());
+        format!("{}/{name}", self.collection_path(key.namespace()))
     }
 }
 
@@ -248,6 +252,10 @@ mod tests {
         assert_eq!(
             deployment.object_path(&ObjectKey::namespaced("shop", "web")),
             "/apis/apps/v1/namespaces/shop/deployments/web"
+        );
+        assert_eq!(
+            deployment.object_path(&ObjectKey::namespaced("a?b", "victim?x#y")),
+            "/apis/apps/v1/namespaces/a%3Fb/deployments/victim%3Fx%23y"
         );
     }
 }

@@ -20,6 +20,7 @@
 
 mod key;
 mod kind;
+mod segment;
 mod version;
 
 mod intern;
@@ -36,6 +37,7 @@ pub use key::{ObjectKey, ParseKeyError};
 pub use kind::{Gvk, ParseGvkError, ResourceKind, Scope};
 pub use labels::Labels;
 pub use raw::{ManagedFields, ObjectMetadata, OwnerRef, RawObject, RawObjectError, Scan, Uid};
+pub use segment::{name_of_segment, not_a_name, path_segment};
 pub use selector::{FieldSelector, LabelSelector, SelectorError};
 pub use text::{describe, without_values};
 pub use version::ResourceVersion;

@@ -68,7 +68,7 @@ mod yaml;
 pub use api::{ApiError, CachedApi};
 pub use apply::{
     Action, Applied, AppliedObject, Apply, ApplyError, Desired, FieldConflict, Immutable,
-    ObjectError, ObjectFailure, PlanStep, PlannedAction, SetPlan,
+    ObjectError, ObjectFailure, OwnerError, PlanStep, PlannedAction, SetPlan,
 };
 pub use crd::{
     DefinitionChange, DefinitionError, DefinitionOptions, DefinitionReport, Install, InstallError,

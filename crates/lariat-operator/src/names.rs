@@ -14,6 +14,29 @@ pub(crate) fn not_a_manager(text: &str) -> Option<&'static str> {
     }
 }
 
+/// Returns the field manager under which one reconciler of an operator applies: `operator/reconciler`, with a hash for
+/// what does not fit into 128 bytes or cannot be printed.
+///
+/// It is the same in every process and version, because the API server keeps fields under it.
+pub(crate) fn manager_of(operator: &str, reconciler: &str) -> String {
+    let whole = format!("{operator}/{reconciler}");
+    if not_a_manager(&whole).is_none() {
+        return whole;
+    }
+    let hash = format!("/{:016x}", fnv(&whole));
+    let room = LONGEST_MANAGER - hash.len();
+    let fits = |end: &usize| operator.is_char_boundary(*end);
+    let end = (0..=room.min(operator.len())).rev().find(fits);
+    format!("{}{hash}", &operator[..end.unwrap_or_default()])
+}
+
+/// The hash FNV-1a, which unlike the standard library's never changes.
+pub(crate) fn fnv(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
 /// Returns whether a text is a domain in lower case, as before the slash of a qualified name.
 pub(crate) fn is_domain(text: &str) -> bool {
     let is_label = |label: &str| {
@@ -31,4 +54,28 @@ pub(crate) fn is_word(text: &str) -> bool {
     let ends_well = |byte: Option<u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric());
     let taken = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     ends_well(text.bytes().next()) && ends_well(text.bytes().next_back()) && text.bytes().all(taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reconciler_has_a_field_manager_of_its_own() {
+        assert_eq!(manager_of("op", "sizes"), "op/sizes");
+        let long = "x".repeat(LONGEST_MANAGER);
+        let umlauts = "ä".repeat(LONGEST_MANAGER / 2);
+        for (operator, reconciler) in [
+            (&*long, "a"),
+            (&*umlauts, "a"),
+            ("op", &*long),
+            ("op", "a\tb"),
+        ] {
+            let manager = manager_of(operator, reconciler);
+            assert_eq!(not_a_manager(&manager), None, "{manager}");
+            assert_ne!(manager, manager_of(operator, "another"));
+        }
+        // What the API server keeps fields under must not change with a release.
+        assert_eq!(manager_of("op", "a\tb"), "op/460f8cded8353d51");
+    }
 }

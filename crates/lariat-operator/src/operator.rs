@@ -1,25 +1,23 @@
 //! The operator: a name, a factory, and what all reconcilers share.
 
-use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use lariat_cache::{SharedCacheFactory, View};
 use lariat_controller::{SharedController, SharedControllerFactory};
-use lariat_core::Gvk;
-use parking_lot::Mutex;
 
 use crate::api::CachedApi;
 use crate::crd::Definitions;
 use crate::events::Recorder;
 use crate::guard::Book;
 use crate::rbac::Needs;
-use crate::reconciler::Reconciler;
+use crate::reconciler::{Claimed, Reconciler};
 use crate::status::Applied;
 
 /// A named program on a shared factory; a clone is the same operator.
 ///
-/// The name is the field manager of what it writes and the reporting component of its Events. Several operators,
+/// The name is the field manager of what it writes, alone or with the name of a reconciler behind it, and the reporting
+/// component of its Events. Several operators,
 /// and handlers without any, can share one factory.
 ///
 /// Handlers do not keep the factory: dropping the last clone of operator and factory drops what runs.
@@ -37,8 +35,8 @@ pub(crate) struct Shared {
     pub(crate) plan: OnceLock<Book>,
     pub(crate) definitions: Definitions,
     pub(crate) needs: Needs,
-    /// The conditions in which reconcilers of a kind tell of errors.
-    pub(crate) reported: Mutex<HashSet<(Gvk, Arc<str>)>>,
+    /// What only one reconciler of a kind may have.
+    pub(crate) claimed: Claimed,
     pub(crate) applied: Applied,
     pub(crate) events: Recorder,
     pub(crate) sets: crate::apply::Memory,
@@ -61,7 +59,7 @@ impl Operator {
                 plan: OnceLock::new(),
                 definitions: Definitions::default(),
                 needs: Needs::default(),
-                reported: Mutex::default(),
+                claimed: Claimed::default(),
                 applied: Applied::default(),
                 sets: crate::apply::Memory::default(),
             }),

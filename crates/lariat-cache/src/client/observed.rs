@@ -10,7 +10,7 @@ use http::{HeaderMap, Method, Request, Response, header};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
-use lariat_core::{Gvk, ObjectKey};
+use lariat_core::{Gvk, ObjectKey, name_of_segment};
 use tower::{BoxError, Service};
 
 use super::gate::{self, WriteEnd, WriteGate, WriteVerb};
@@ -196,7 +196,7 @@ impl Write {
         let rest: Vec<&str> = parts.collect();
         let mut rest = &rest[..];
         if plural == "namespaces" && rest.len() >= 2 && !is_namespace_part(rest[1]) {
-            namespace = Some(rest[0].to_owned());
+            namespace = Some(name_of_segment(rest[0]).into_owned());
             plural = rest[1];
             rest = &rest[2..];
         }
@@ -216,7 +216,7 @@ impl Write {
             api_path,
             namespace,
             plural: plural.to_owned(),
-            name: name.to_owned(),
+            name: name_of_segment(name).into_owned(),
             subresource: rest.get(1).map(|part| (*part).to_owned()),
         })
     }
@@ -314,6 +314,11 @@ mod tests {
                 Method::DELETE,
                 "/apis/g/v1/things/b",
                 "/apis/g/v1 - things b -",
+            ),
+            (
+                Method::DELETE,
+                "/apis/g/v1/namespaces/a%3F/things/b%3Fx%20y",
+                "/apis/g/v1 a? things b?x y -",
             ),
         ] {
             assert_eq!(read(method, uri).as_deref(), Some(expected), "{uri}");

@@ -213,6 +213,12 @@ impl KindClient {
         &self.gvk
     }
 
+    /// Returns whether this is a handle of a factory, under whatever identity.
+    #[must_use]
+    pub fn is_of(&self, factory: &SharedClientFactory) -> bool {
+        Arc::ptr_eq(&self.factory.shared, &factory.shared)
+    }
+
     /// Returns the client underneath, for requests of any kind under the same identity.
     ///
     /// # Panics

@@ -24,8 +24,8 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct WarmStore {
     folder: Arc<Path>,
     client: Client,
-    /// Which cluster this is, once it was asked.
-    cluster: Arc<OnceCell<Option<String>>>,
+    /// Which cluster this is, once it was told.
+    cluster: Arc<OnceCell<String>>,
 }
 
 /// What a file holds, and what must be the same for it to be used.
@@ -108,7 +108,7 @@ impl WarmStore {
     async fn header(&self, gvk: &Gvk, reading: &str) -> Result<Header, Cold> {
         Ok(Header {
             format: FORMAT,
-            cluster: self.cluster().await.ok_or(Cold::UnknownCluster)?,
+            cluster: self.cluster().await?,
             kind: gvk.to_string(),
             reading: reading.to_owned(),
             version: String::new(),
@@ -116,12 +116,10 @@ impl WarmStore {
         })
     }
 
-    /// Returns which cluster this is; asked once, whether or not it answers.
-    async fn cluster(&self) -> Option<String> {
-        let asked = self
-            .cluster
-            .get_or_init(|| async { self.ask_cluster().await.ok() });
-        asked.await.clone()
+    /// Returns which cluster this is; asked until it is told.
+    async fn cluster(&self) -> Result<String, Cold> {
+        let told = self.cluster.get_or_try_init(|| self.ask_cluster()).await;
+        told.cloned()
     }
 
     async fn ask_cluster(&self) -> Result<String, Cold> {

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::activity::WorkerActivity;
 use super::core::ControllerCore;
-use super::failures::Failed;
+use super::failures::{Failed, Next};
 use super::guard::{Again, Answer, Failure, guarded};
 use super::history::{CallRecord, RunRecord};
 use super::report::Report;
@@ -317,12 +317,17 @@ impl Runner<'_> {
             lane.count_given_up();
         }
         let (is_held, priority) = (*is_held, *priority);
-        let is_over = given_up || *class == Class::Terminal;
-        let after = (!is_over).then(|| self.retry_in(lane, failures, &failure));
-        let text = self.log_failed(lane, report, after, failure);
-        self.calls.push(report.record(lane, Some(text), after));
-        let Some(after) = after else {
-            return Verdict::Done;
+        let next = if given_up || *class == Class::Terminal {
+            Next::Final(lane.after_giving_up(self.newest().as_deref()))
+        } else {
+            Next::Retry(self.retry_in(lane, failures, &failure))
+        };
+        let text = self.log_failed(lane, report, next, failure);
+        self.calls
+            .push(report.record(lane, Some(text), next.delay()));
+        let after = match next {
+            Next::Retry(after) => after,
+            Next::Final(after) => return requeued(lane, after, priority),
         };
         let handler = Arc::clone(lane.name());
         let cause = Cause::Retry { handler, failures };
@@ -370,18 +375,12 @@ impl Runner<'_> {
     }
 
     /// Logs a failure; returns what it says.
-    fn log_failed(
-        &self,
-        lane: &Lane,
-        report: Report,
-        retry_in: Option<Duration>,
-        failure: Failure,
-    ) -> Arc<str> {
+    fn log_failed(&self, lane: &Lane, report: Report, next: Next, failure: Failure) -> Arc<str> {
         let (kind, key, handler) = (self.core.gvk(), self.work.key(), lane.name());
         let (error, attempt) = (failure.text, report.attempt);
         // The next attempt sees the new state, so a conflict is everyday life and not worth a warning.
-        if failure.is_conflict && retry_in.is_some() {
-            let retry_in = retry_in.map(tracing::field::debug);
+        if let (true, Next::Retry(retry_in)) = (failure.is_conflict, next) {
+            let retry_in = tracing::field::debug(retry_in);
             tracing::debug!(%kind, %key, %handler, %error, attempt, retry_in, "a conflict, to be tried again");
             return error;
         }
@@ -390,7 +389,7 @@ impl Runner<'_> {
             key,
             error: &error,
             attempt,
-            retry_in,
+            next,
             panicked: failure.panicked,
         });
         error

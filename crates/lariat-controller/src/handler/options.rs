@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::ClientIdentity;
+use lariat_cache::{CachedObject, ClientIdentity};
 use lariat_queue::{Priority, RateLimiter};
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +29,7 @@ use super::{AnyMiddleware, Gate, Middleware, Predicate, Timeout};
 pub struct HandlerOptions {
     pub(crate) timeout: Option<Duration>,
     pub(crate) max_retries: Option<u32>,
+    pub(crate) given_up: Option<Arc<GivenUp>>,
     pub(crate) concurrency: Option<usize>,
     pub(crate) limiter: Option<Arc<MakeLimiter>>,
     pub(crate) predicate: Option<Predicate>,
@@ -43,6 +44,9 @@ pub struct HandlerOptions {
 }
 
 type End = dyn Fn() + Send + Sync;
+
+/// Says when a handler is called again that gave up.
+pub(crate) type GivenUp = dyn Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync;
 
 type MakeLimiter = dyn Fn() -> Box<dyn RateLimiter> + Send + Sync;
 
@@ -81,13 +85,30 @@ impl HandlerOptions {
 
     /// Sets how many times in a row a failed call is tried again (default: without end; zero: never).
     ///
-    /// After that the failure is logged as final, and the handler is called again when something happens.
+    /// After that the failure is logged as final, and the handler is called again when something happens, or
+    /// [after a while](Self::requeue_given_up).
     pub fn max_retries(self, retries: u32) -> Self {
         let max_retries = Some(retries);
         Self {
             max_retries,
             ..self
         }
+    }
+
+    /// Sets when the handler is called again for an object for which it failed for good: by a terminal error, or because
+    /// its retries are used up (default: when something happens). Its failures are forgotten then.
+    ///
+    /// The function is asked after each such failure, with the newest state of the object, or `None` if it is gone; `None`
+    /// means when something happens. It must be quick. A change meanwhile calls the handler earlier, and takes the place of
+    /// this call.
+    ///
+    /// For handlers that look at something of which no watch tells: an outage that outlasts the retries would end that.
+    pub fn requeue_given_up(
+        self,
+        after: impl Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync + 'static,
+    ) -> Self {
+        let given_up: Option<Arc<GivenUp>> = Some(Arc::new(after));
+        Self { given_up, ..self }
     }
 
     /// Sets how many calls of the handler may be under way at a time (default: as many as the kind has
@@ -196,6 +217,7 @@ impl HandlerOptions {
             ends: others.ends.iter().cloned().chain(self.ends).collect(),
             timeout: self.timeout.or(others.timeout),
             max_retries: self.max_retries.or(others.max_retries),
+            given_up: self.given_up.or_else(|| others.given_up.clone()),
             concurrency: self.concurrency.or(others.concurrency),
             limiter: self.limiter.or_else(|| others.limiter.clone()),
             predicate: self.predicate.or_else(|| others.predicate.clone()),

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use kube::Client;
-use lariat_cache::{Change, ClientIdentity};
+use lariat_cache::{CachedObject, Change, ClientIdentity};
 use lariat_core::ObjectKey;
 use lariat_queue::{LaneId, Priority, RateLimiter};
 use parking_lot::Mutex;
@@ -187,6 +187,18 @@ impl Lane {
     pub(crate) fn gives_up(&self, failures: u32) -> bool {
         let retries = self.options.max_retries;
         retries.is_some_and(|retries| failures > retries)
+    }
+
+    /// Returns when the handler is called again for an object for which it failed for good.
+    pub(crate) fn after_giving_up(&self, object: Option<&CachedObject>) -> Option<Duration> {
+        let ask = self.options.given_up.as_ref()?;
+        // A panic here would be that of the worker.
+        let answer = catch_unwind(AssertUnwindSafe(|| ask(object)));
+        answer.unwrap_or_else(|_| {
+            let handler = &self.name;
+            tracing::error!(%handler, "what says when a handler is called again panicked");
+            None
+        })
     }
 
     /// Counts a call; `at_once` tells whether it asked for the next without delay.

@@ -1,7 +1,9 @@
 //! What reading and writing objects can fail with.
 
-use lariat_cache::{DecodeError, LoadError, MapperError};
-use lariat_core::{Gvk, ObjectKey, debug_as_description};
+use std::time::Duration;
+
+use lariat_cache::{DecodeError, LoadError, MapperError, Phase};
+use lariat_core::{Gvk, ObjectKey, debug_as_description, not_a_name};
 
 /// A read or a write that failed; it names the verb, the kind and the key.
 #[derive(thiserror::Error)]
@@ -22,6 +24,33 @@ pub enum ApiError {
         gvk: Gvk,
         /// The key.
         key: ObjectKey,
+    },
+    /// No object can have this name, or be in this namespace; nothing was sent.
+    #[error("there can be no {gvk} {key:?}: its {what} {why}", key = key.as_str())]
+    Unnameable {
+        /// The kind.
+        gvk: Gvk,
+        /// The key.
+        key: ObjectKey,
+        /// `name` or `namespace`.
+        what: &'static str,
+        /// What is wrong with that.
+        why: &'static str,
+    },
+    /// The cache was not filled in time, and cannot be read. Trying again may help: the cache goes on being filled.
+    #[error(
+        "cannot read {gvk}: its cache is not filled after {after:?} ({phase}); {}",
+        reason.as_deref().unwrap_or("no answer so far")
+    )]
+    NotFilled {
+        /// The kind.
+        gvk: Gvk,
+        /// How long was waited; see [`CachedApi::with_patience`](crate::CachedApi::with_patience).
+        after: Duration,
+        /// What the informer is at.
+        phase: Phase,
+        /// What went wrong last, if anything did: a list that is forbidden, say.
+        reason: Option<String>,
     },
     /// The kind is not served, and not waited for.
     #[error("the API server does not serve {gvk}; is its definition installed?")]
@@ -49,6 +78,18 @@ pub enum ApiError {
         key: ObjectKey,
         /// Why.
         source: Box<kube::Error>,
+    },
+    /// The API server answered with another object than was asked for.
+    #[error("the answer to {verb} {gvk} {key} is another object: {answered}")]
+    Another {
+        /// What was tried.
+        verb: &'static str,
+        /// The kind.
+        gvk: Gvk,
+        /// The key.
+        key: ObjectKey,
+        /// The key of the answer.
+        answered: ObjectKey,
     },
     /// The API server did it, but its answer does not fit the type.
     #[error("cannot read the answer to {verb} {gvk} {key}: {error}")]
@@ -79,6 +120,39 @@ impl ApiError {
 
     pub(super) fn not_served(gvk: &Gvk) -> Self {
         Self::NotServed { gvk: gvk.clone() }
+    }
+
+    pub(crate) fn another(
+        verb: &'static str,
+        gvk: &Gvk,
+        key: &ObjectKey,
+        answered: &ObjectKey,
+    ) -> Self {
+        Self::Another {
+            verb,
+            gvk: gvk.clone(),
+            key: key.clone(),
+            answered: answered.clone(),
+        }
+    }
+
+    /// Returns the error if no object can have the name of a key.
+    pub(super) fn of_name(gvk: &Gvk, key: &ObjectKey) -> Option<Self> {
+        Self::unnameable(gvk, key, ("name", key.name()))
+    }
+
+    /// Returns the error if no object can be in the namespace of a key.
+    pub(super) fn of_namespace(gvk: &Gvk, key: &ObjectKey) -> Option<Self> {
+        Self::unnameable(gvk, key, ("namespace", key.namespace()?))
+    }
+
+    fn unnameable(gvk: &Gvk, key: &ObjectKey, (what, text): (&'static str, &str)) -> Option<Self> {
+        not_a_name(text).map(|why| Self::Unnameable {
+            gvk: gvk.clone(),
+            key: key.clone(),
+            what,
+            why,
+        })
     }
 
     pub(crate) fn refused(

@@ -4,23 +4,30 @@ mod error;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use kube::api::{DeleteParams, GetParams, Patch, PatchParams, PostParams};
 use kube::core::Request;
 use lariat_cache::{Cache, KindClient, Query, View};
 use lariat_controller::SharedController;
-use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope, without_values};
+use lariat_core::{Gvk, ObjectKey, RawObject, ResourceKind, Scope, path_segment, without_values};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::time;
 
 pub use error::ApiError;
+
+type Built = Result<http::Request<Vec<u8>>, kube::core::request::Error>;
+
+/// How long a read waits for the cache by default.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Objects of one kind, read from the cache all share and written to the API server; a clone is the same handle.
 ///
 /// The methods are named as those of kube's [`Api`](kube::Api), and name objects by their key instead of being bound to a
-/// namespace. Reads wait until the cache is filled once and send nothing. They are possibly older than what the
-/// API server has by now, but not than what was written through the factory, this handle included. Exceptions are left to
-/// the watch: deletions of collections; subresources that answer with something other than the object (`scale`,
+/// namespace. Reads wait until the cache is filled once, for [half a minute](Self::with_patience) at most, and send
+/// nothing. They are possibly older than what the API server has by now, but not than what was written through the factory,
+/// this handle included. Exceptions are left to the watch: deletions of collections; subresources that answer with something other than the object (`scale`,
 /// `eviction`, `binding`); writes through another version of the kind; writes to a kind whose cache is restricted by a
 /// field selector.
 ///
@@ -48,6 +55,7 @@ pub struct CachedApi<K> {
     cache: Cache<K>,
     client: Arc<KindClient>,
     falls_back: bool,
+    patience: Duration,
 }
 
 impl<K: View> CachedApi<K> {
@@ -62,7 +70,18 @@ impl<K: View> CachedApi<K> {
             cache: kind.cache(),
             client: kind.client(),
             falls_back: false,
+            patience: PATIENCE,
         }
+    }
+
+    /// Sets how long a read waits until the cache is filled once (default: 30 seconds; zero: not at all).
+    ///
+    /// After that it fails with [`ApiError::NotFilled`], which says what the cache waits for. A handler that passes the
+    /// error on is tried again, and holds no worker meanwhile: a list that is forbidden must not stop objects that do not
+    /// need it.
+    #[must_use]
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Asks the API server for objects the cache does not have (default: they do not exist).
@@ -91,9 +110,20 @@ impl<K: View> CachedApi<K> {
 
     /// Waits for the cache.
     async fn filled(&self) -> Result<&Cache<K>, ApiError> {
-        match self.cache.readable().await {
-            true => Ok(&self.cache),
-            false => Err(ApiError::not_served(self.gvk())),
+        match time::timeout(self.patience, self.cache.readable()).await {
+            Ok(true) => Ok(&self.cache),
+            Ok(false) => Err(ApiError::not_served(self.gvk())),
+            Err(_) => Err(self.not_filled()),
+        }
+    }
+
+    fn not_filled(&self) -> ApiError {
+        let status = self.cache.status();
+        ApiError::NotFilled {
+            gvk: status.gvk,
+            after: self.patience,
+            phase: status.phase,
+            reason: status.last_error,
         }
     }
 
@@ -112,8 +142,8 @@ impl<K: View> CachedApi<K> {
     ///
     /// # Errors
     ///
-    /// The kind is not served; an object does not fit the type, of which there is no list then:
-    /// [`Cache::select`] gives errors one by one; or content that is not cached cannot be fetched.
+    /// The kind is not served, or its cache is not filled in time; an object does not fit the type, of which there is no
+    /// list then: [`Cache::select`] gives errors one by one; or content that is not cached cannot be fetched.
     ///
     /// # Cancel safety
     ///
@@ -154,7 +184,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     ///
     /// # Errors
     ///
-    /// The kind is not served, the object does not fit the type, or, where the API server is asked, that fails.
+    /// The kind is not served, its cache is not filled in time, the object does not fit the type, or, where the API server
+    /// is asked, that fails.
     ///
     /// # Cancel safety
     ///
@@ -181,8 +212,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     /// Dropping the future loses nothing.
     pub async fn get_live(&self, key: &ObjectKey) -> Result<Option<Arc<K>>, ApiError> {
         let found = self
-            .send("get", key, |request| {
-                request.get(key.name(), &GetParams::default())
+            .send("get", key, |request, name| {
+                request.get(name, &GetParams::default())
             })
             .await;
         match found {
@@ -207,10 +238,10 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     {
         let key = key_of(object);
         let body = self.encode(&key, object)?;
-        self.send("create", &key, |request| {
-            request.create(&PostParams::default(), body)
-        })
-        .await
+        let request = self.collection(&key).await?;
+        let request = request.create(&PostParams::default(), body);
+        let answer = self.answer("create", &key, request).await?;
+        self.read("create", &key, &answer)
     }
 
     /// Replaces an object. With a resource version in its metadata only that state is replaced.
@@ -228,8 +259,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     {
         let key = key_of(object);
         let body = self.encode(&key, object)?;
-        self.send("update", &key, |request| {
-            request.replace(key.name(), &PostParams::default(), body)
+        self.send("update", &key, |request, name| {
+            request.replace(name, &PostParams::default(), body)
         })
         .await
     }
@@ -249,8 +280,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     {
         let key = key_of(object);
         let body = self.encode(&key, object)?;
-        self.send("update", &key, |request| {
-            request.replace_subresource("status", key.name(), &PostParams::default(), body)
+        self.send("update", &key, |request, name| {
+            request.replace_subresource("status", name, &PostParams::default(), body)
         })
         .await
     }
@@ -270,8 +301,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         params: &PatchParams,
         patch: &Patch<P>,
     ) -> Result<K, ApiError> {
-        self.send("patch", key, |request| {
-            request.patch(key.name(), params, patch)
+        self.send("patch", key, |request, name| {
+            request.patch(name, params, patch)
         })
         .await
     }
@@ -291,8 +322,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         params: &PatchParams,
         patch: &Patch<P>,
     ) -> Result<K, ApiError> {
-        self.send("patch", key, |request| {
-            request.patch_subresource("status", key.name(), params, patch)
+        self.send("patch", key, |request, name| {
+            request.patch_subresource("status", name, params, patch)
         })
         .await
     }
@@ -308,33 +339,70 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     ///
     /// If the future is dropped, it may have been deleted or not.
     pub async fn delete(&self, key: &ObjectKey, params: &DeleteParams) -> Result<(), ApiError> {
-        let request = self.request(key).await?.delete(key.name(), params);
-        let sent = match request {
-            Ok(request) => self.client.client().request_text(request).await.map(drop),
-            Err(error) => Err(kube::Error::BuildRequest(error)),
-        };
-        sent.map_err(|source| ApiError::refused("delete", self.gvk(), key, source))
+        let (request, name) = (self.object(key).await?, path_segment(key.name()));
+        let request = request.delete(&name, params);
+        self.answer("delete", key, request).await.map(drop)
     }
 
+    /// Sends a request about one object, whose name is given as a segment of its path, and reads it in the answer.
     async fn send(
         &self,
         verb: &'static str,
         key: &ObjectKey,
-        build: impl FnOnce(Request) -> Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+        build: impl FnOnce(Request, &str) -> Built,
     ) -> Result<K, ApiError> {
-        let refused = |source| ApiError::refused(verb, self.gvk(), key, source);
-        let request = build(self.request(key).await?);
-        let request = request.map_err(|error| refused(kube::Error::BuildRequest(error)))?;
+        let request = build(self.object(key).await?, &path_segment(key.name()));
+        let answer = self.answer(verb, key, request).await?;
+        let answered = RawObject::key_of(answer.as_bytes());
+        // What cannot be read is told with where it does not fit.
+        if let Some(answered) = answered.filter(|answered| !self.is_of(answered, key)) {
+            return Err(ApiError::another(verb, self.gvk(), key, &answered));
+        }
+        self.read(verb, key, &answer)
+    }
+
+    /// Returns whether an answer is about the object of a key; the namespace of a key does not matter to a kind without.
+    fn is_of(&self, answered: &ObjectKey, key: &ObjectKey) -> bool {
+        answered.name() == key.name()
+            && answered
+                .namespace()
+                .is_none_or(|namespace| key.namespace() == Some(namespace))
+    }
+
+    async fn answer(
+        &self,
+        verb: &'static str,
+        key: &ObjectKey,
+        request: Built,
+    ) -> Result<String, ApiError> {
         // As text: kube's client logs the whole of an answer it cannot decode.
-        let answer = self.client.client().request_text(request).await;
-        let answer = answer.map_err(refused)?;
-        serde_json::from_str(&answer).map_err(|error| {
+        let answer = match request {
+            Ok(request) => self.client.client().request_text(request).await,
+            Err(error) => Err(kube::Error::BuildRequest(error)),
+        };
+        answer.map_err(|source| ApiError::refused(verb, self.gvk(), key, source))
+    }
+
+    fn read(&self, verb: &'static str, key: &ObjectKey, answer: &str) -> Result<K, ApiError> {
+        serde_json::from_str(answer).map_err(|error| {
             let error = without_values(&error.to_string());
             ApiError::unreadable(verb, self.gvk(), key, error)
         })
     }
 
-    async fn request(&self, key: &ObjectKey) -> Result<Request, ApiError> {
+    /// Begins a request about one object.
+    async fn object(&self, key: &ObjectKey) -> Result<Request, ApiError> {
+        match ApiError::of_name(self.gvk(), key) {
+            Some(error) => Err(error),
+            None => self.collection(key).await,
+        }
+    }
+
+    /// Begins a request about the objects among which one is.
+    async fn collection(&self, key: &ObjectKey) -> Result<Request, ApiError> {
+        if let Some(error) = ApiError::of_namespace(self.gvk(), key) {
+            return Err(error);
+        }
         let resource = self.resource().await?;
         if resource.scope() == Scope::Namespaced && key.namespace().is_none() {
             return Err(ApiError::no_namespace(self.gvk(), key));
@@ -369,6 +437,7 @@ impl<K> Clone for CachedApi<K> {
             cache: self.cache.clone(),
             client: Arc::clone(&self.client),
             falls_back: self.falls_back,
+            patience: self.patience,
         }
     }
 }

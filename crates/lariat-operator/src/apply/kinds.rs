@@ -16,8 +16,8 @@ use super::send::Endpoint;
 use super::set::{Apply, Run};
 use crate::wire;
 
-/// Before the name of operator and set in the key of the annotation.
-const PREFIX: &str = "applied.lariat.dev/";
+/// How the keys of the annotations begin; the names of operator and set follow.
+pub(crate) const NOTES: &str = "applied.lariat.dev/";
 
 /// What a state of the owner notes.
 #[derive(Default)]
@@ -90,7 +90,7 @@ impl Run<'_> {
             let operator = &marks.operator;
             // Both names may have dots, and read the same together with others.
             let value = with_hash(&format!("{operator}.{set}"), &format!("{operator}\0{set}"));
-            format!("{PREFIX}{value}")
+            format!("{NOTES}{value}")
         };
         sets.map(key).collect()
     }

@@ -4,6 +4,7 @@ use lariat_cache::CachedObject;
 use lariat_core::{Labels, Uid};
 
 use super::meta::Meta;
+use crate::names::fnv;
 
 /// The uid of the owner.
 pub(super) const OWNER_UID: &str = "lariat.dev/owner-uid";
@@ -137,13 +138,6 @@ pub(super) fn with_hash(name: &str, hashed: &str) -> String {
         "" => hash,
         kept => format!("{kept}-{hash}"),
     }
-}
-
-/// The hash FNV-1a, which unlike the standard library's never changes.
-fn fnv(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
 }
 
 #[cfg(test)]

@@ -37,7 +37,9 @@ use crate::reconciler::Reconcile;
 
 pub use desired::Desired;
 pub use error::{ApplyError, FieldConflict, ObjectError, ObjectFailure};
+pub(crate) use kinds::NOTES;
 pub(crate) use memory::Memory;
+pub use owner::OwnerError;
 pub use plan::{PlanStep, PlannedAction, SetPlan};
 pub use report::{Action, Applied, AppliedObject};
 pub use set::{Apply, Immutable};

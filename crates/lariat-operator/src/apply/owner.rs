@@ -1,8 +1,9 @@
 //! References to owners.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::api::ObjectMeta;
 use lariat_cache::{CachedObject, View};
-use lariat_core::Gvk;
+use lariat_core::{Gvk, ObjectKey, debug_as_description};
 
 use crate::reconciler::Reconcile;
 
@@ -12,8 +13,25 @@ impl<K: View> Reconcile<K> {
     ///
     /// For objects that are written by hand; [`apply`](Self::apply) adds it by itself. An object in a namespace can
     /// only own objects of that namespace, and one without a namespace any: the garbage collector deletes an object
-    /// whose reference leads elsewhere. Who sets `blockOwnerDeletion` needs to be allowed to on clusters that enforce it:
+    /// whose reference leads elsewhere, and the API server refuses a second controller. This does not know the object;
+    /// [`set_controller`](Self::set_controller) checks both. Who sets `blockOwnerDeletion` needs to be allowed to on clusters that enforce it:
     /// say so with [`Rule::owner`](crate::Rule::owner).
+    #[must_use]
+    pub fn owner_reference(&self) -> OwnerReference {
+        controller_reference(self.gvk(), self.raw())
+    }
+
+    /// Makes the reconciled object the controller of another, before that is written.
+    ///
+    /// The other one's metadata has its namespace by then. A reference to the reconciled object that is there already
+    /// becomes the one of a controller, and other owners stay. This is controller-runtime's `SetControllerReference`.
+    ///
+    /// # Errors
+    ///
+    /// The other object is in another namespace, or in none although the reconciled one is in one: the garbage collector
+    /// would delete it. Or another object is its controller. Nothing is changed.
+    ///
+    /// # Examples
     ///
     /// ```no_run
     /// use k8s_openapi::api::apps::v1::Deployment;
@@ -23,12 +41,12 @@ impl<K: View> Reconcile<K> {
     /// use lariat_operator::{CachedApi, Operator, Reconcile, Rule};
     ///
     /// async fn reconcile(cx: Reconcile<Deployment>, config_maps: CachedApi<ConfigMap>) -> HandlerResult {
-    ///     let metadata = ObjectMeta {
+    ///     let mut metadata = ObjectMeta {
     ///         name: Some(format!("{}-config", cx.key().name())),
     ///         namespace: cx.key().namespace().map(str::to_owned),
-    ///         owner_references: Some(vec![cx.owner_reference()]),
     ///         ..ObjectMeta::default()
     ///     };
+    ///     cx.set_controller(&mut metadata)?;
     ///     config_maps.create(&ConfigMap { metadata, ..ConfigMap::default() }).await?;
     ///     Ok(Outcome::done())
     /// }
@@ -44,10 +62,81 @@ impl<K: View> Reconcile<K> {
     ///     .register(move |cx| reconcile(cx, config_maps.clone()))?;
     /// # Ok(()) }
     /// ```
-    #[must_use]
-    pub fn owner_reference(&self) -> OwnerReference {
-        controller_reference(self.gvk(), self.raw())
+    pub fn set_controller(&self, of: &mut ObjectMeta) -> Result<(), OwnerError> {
+        set_controller(self.owner_reference(), self.key(), of)
     }
+}
+
+/// An object that cannot be controlled by the one that is reconciled.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OwnerError {
+    /// It is not in the namespace of its owner.
+    #[error(
+        "{kind} {owner} cannot own {name:?} in {}: the garbage collector would delete it; put it into the namespace of its \
+         owner, or own it by an object without a namespace",
+        namespace.as_deref().map_or("no namespace".to_owned(), |name| format!("namespace {name:?}"))
+    )]
+    OtherNamespace {
+        /// The kind of the owner.
+        kind: String,
+        /// The owner.
+        owner: ObjectKey,
+        /// The name of the object, empty if it is generated.
+        name: String,
+        /// Its namespace.
+        namespace: Option<String>,
+    },
+    /// Another object is its controller.
+    #[error("{kind} {owner} cannot control {name:?}, whose controller is {controller}")]
+    Controlled {
+        /// The kind of the owner.
+        kind: String,
+        /// The owner.
+        owner: ObjectKey,
+        /// The name of the object, empty if it is generated.
+        name: String,
+        /// Kind and name of the controller it has.
+        controller: String,
+    },
+}
+
+debug_as_description!(OwnerError);
+
+fn set_controller(
+    reference: OwnerReference,
+    owner: &ObjectKey,
+    of: &mut ObjectMeta,
+) -> Result<(), OwnerError> {
+    let (kind, owner) = (reference.kind.clone(), owner.clone());
+    let name = of.name.clone().unwrap_or_default();
+    let namespace = of.namespace.as_deref().filter(|name| !name.is_empty());
+    if owner.namespace().is_some() && owner.namespace() != namespace {
+        let namespace = namespace.map(str::to_owned);
+        return Err(OwnerError::OtherNamespace {
+            kind,
+            owner,
+            name,
+            namespace,
+        });
+    }
+    let owners = of.owner_references.get_or_insert_default();
+    let is_other =
+        |each: &&OwnerReference| each.controller == Some(true) && each.uid != reference.uid;
+    if let Some(other) = owners.iter().find(is_other) {
+        let controller = format!("{} {}", other.kind, other.name);
+        return Err(OwnerError::Controlled {
+            kind,
+            owner,
+            name,
+            controller,
+        });
+    }
+    match owners.iter_mut().find(|each| each.uid == reference.uid) {
+        Some(known) => *known = reference,
+        None => owners.push(reference),
+    }
+    Ok(())
 }
 
 /// Returns the reference to an object as a controller.
@@ -59,5 +148,76 @@ pub(super) fn controller_reference(gvk: &Gvk, owner: &CachedObject) -> OwnerRefe
         uid: owner.uid().to_string(),
         controller: Some(true),
         block_owner_deletion: Some(true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reference(kind: &str, uid: &str, is_controller: bool) -> OwnerReference {
+        OwnerReference {
+            kind: kind.to_owned(),
+            name: "a".to_owned(),
+            uid: uid.to_owned(),
+            controller: Some(is_controller),
+            ..OwnerReference::default()
+        }
+    }
+
+    fn object(namespace: Option<&str>, owners: Vec<OwnerReference>) -> ObjectMeta {
+        ObjectMeta {
+            name: Some("b".to_owned()),
+            namespace: namespace.map(str::to_owned),
+            owner_references: Some(owners),
+            ..ObjectMeta::default()
+        }
+    }
+
+    #[test]
+    fn only_what_the_garbage_collector_keeps_can_be_owned() {
+        let own = || reference("Widget", "1", true);
+        let (spaced, cluster) = (ObjectKey::namespaced("shop", "a"), ObjectKey::cluster("a"));
+        for (owner, namespace, expected) in [
+            (&spaced, Some("shop"), None),
+            (&cluster, Some("shop"), None),
+            (&cluster, None, None),
+            (&spaced, Some("other"), Some("in namespace \"other\"")),
+            (&spaced, None, Some("in no namespace")),
+        ] {
+            let mut of = object(namespace, Vec::new());
+            let result = set_controller(own(), owner, &mut of);
+            let error = result.err().map(|error| error.to_string());
+            assert_eq!(error.is_some(), expected.is_some(), "{error:?}");
+            let says = |text: &str| error.as_deref().unwrap_or_default().contains(text);
+            assert!(expected.is_none_or(says), "{error:?}");
+            assert_eq!(
+                of.owner_references.unwrap().len(),
+                usize::from(expected.is_none())
+            );
+        }
+    }
+
+    #[test]
+    fn a_controller_is_not_replaced_and_other_owners_stay() {
+        let (own, key) = (reference("Widget", "1", true), ObjectKey::cluster("a"));
+        let mut of = object(
+            None,
+            vec![
+                reference("Gadget", "2", false),
+                reference("Widget", "1", false),
+            ],
+        );
+        set_controller(own.clone(), &key, &mut of).unwrap();
+        assert_eq!(
+            of.owner_references.unwrap(),
+            [reference("Gadget", "2", false), own.clone()]
+        );
+        let mut of = object(None, vec![reference("Gadget", "2", true)]);
+        let error = set_controller(own, &key, &mut of).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "Widget a cannot control \"b\", whose controller is Gadget a"
+        );
     }
 }

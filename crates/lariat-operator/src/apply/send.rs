@@ -6,7 +6,7 @@ use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Precond
 use kube::client::Body;
 use kube::core::response::StatusCause;
 use kube::core::{Request, Status, request};
-use lariat_core::{Gvk, ObjectKey, ResourceKind};
+use lariat_core::{Gvk, ObjectKey, ResourceKind, path_segment};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -61,7 +61,9 @@ impl<'a> Endpoint<'a> {
         object: &Value,
         params: &PatchParams,
     ) -> Result<Sent, ObjectError> {
-        let request = self.request().patch(name, params, &Patch::Apply(object));
+        let request = self
+            .request()
+            .patch(&path_segment(name), params, &Patch::Apply(object));
         let sent = match request {
             Ok(request) => self.answer(request).await,
             Err(error) => Err(kube::Error::BuildRequest(error)),
@@ -95,19 +97,25 @@ impl<'a> Endpoint<'a> {
         patch: &Value,
         params: &PatchParams,
     ) -> Result<(), ObjectError> {
-        let request = self.request().patch(name, params, &Patch::Merge(patch));
+        let request = self
+            .request()
+            .patch(&path_segment(name), params, &Patch::Merge(patch));
         self.send("patch", request).await.map(drop)
     }
 
     /// Returns an object's JSON, or `None` if it does not exist.
     pub(super) async fn get(&self, name: &str) -> Result<Option<String>, ObjectError> {
-        let request = self.request().get(name, &GetParams::default());
+        let request = self
+            .request()
+            .get(&path_segment(name), &GetParams::default());
         found(self.send("get", request).await)
     }
 
     /// Returns an object's metadata, or `None` if it does not exist.
     pub(super) async fn metadata(&self, name: &str) -> Result<Option<Meta>, ObjectError> {
-        let request = self.request().get_metadata(name, &GetParams::default());
+        let request = self
+            .request()
+            .get_metadata(&path_segment(name), &GetParams::default());
         let Some(text) = found(self.send("get", request).await)? else {
             return Ok(None);
         };
@@ -140,7 +148,7 @@ impl<'a> Endpoint<'a> {
         state: Preconditions,
     ) -> Result<bool, ObjectError> {
         let params = DeleteParams::background().preconditions(state);
-        let request = self.request().delete(name, &params);
+        let request = self.request().delete(&path_segment(name), &params);
         match self.send("delete", request).await {
             Ok(_) => Ok(true),
             Err(error) if error.has_code(404) => Ok(true),

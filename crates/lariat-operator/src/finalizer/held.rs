@@ -36,6 +36,10 @@ impl<K: View> Held<K> {
         name::check(&self.finalizer.name)
     }
 
+    pub(crate) fn name(&self) -> Arc<str> {
+        Arc::clone(&self.finalizer.name)
+    }
+
     /// Wants the changes a reconciler must not miss.
     pub(crate) fn told(&self) -> Predicate {
         self.finalizer.told()

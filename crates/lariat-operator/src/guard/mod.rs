@@ -201,7 +201,7 @@ impl<K: View> Reconciler<K> {
     /// which the reconciler then [needs](crate::Operator::rules) to be allowed.
     pub fn guard(mut self, guard: Guard) -> Self {
         self.setup.guards.push(guard);
-        let events = Rule::of_recorder(&self.setup.shared.events);
+        let events = Rule::events();
         self.needs(events)
     }
 }

@@ -79,6 +79,7 @@ pub(super) async fn permissions(operator: &Operator) -> Gathered {
     let rules = operator.shared().needs.rules.lock().clone();
     let mut rules: Vec<Rule> = rules.into_iter().map(|(_, rule)| rule).collect();
     rules.extend(definitions(operator));
+    rules.extend(warm_restart(operator));
     let caches = caches(operator);
     // At last, so that those who say why come first.
     rules.extend(caches.rules);
@@ -86,7 +87,7 @@ pub(super) async fn permissions(operator: &Operator) -> Gathered {
     let mut unknown = BTreeMap::new();
     for rule in rules {
         let (is_implied, gvk) = (rule.because.is_none(), rule.gvk().cloned());
-        let (group, plural, is_namespaced) = match resource(&rule.target).await {
+        let (group, plural, is_namespaced) = match resource(operator, &rule.target).await {
             Ok(resource) => resource,
             Err(error) => {
                 unknown.insert(gvk, error);
@@ -136,11 +137,14 @@ fn permission((place, verbs): (Place, BTreeMap<String, BTreeSet<String>>)) -> Op
 }
 
 /// Returns group and plural, and whether objects are in namespaces.
-async fn resource(target: &Target) -> Result<(String, String, bool), MapperError> {
+async fn resource(
+    operator: &Operator,
+    target: &Target,
+) -> Result<(String, String, bool), MapperError> {
     match target {
         Target::Resource { group, plural } => Ok((group.clone(), plural.clone(), true)),
-        Target::Events(recorder) => {
-            let group = match recorder.api() {
+        Target::Events => {
+            let group = match operator.shared().events.api() {
                 EventApi::Core => "",
                 EventApi::Events => "events.k8s.io",
             };
@@ -180,6 +184,16 @@ fn caches(operator: &Operator) -> Caches {
         namespaces.insert(status.gvk, selected.map(|name| name.to_string()).collect());
     }
     Caches { rules, namespaces }
+}
+
+/// Returns the rule for caches that are kept between two runs, which need to know which cluster they are of.
+fn warm_restart(operator: &Operator) -> Option<Rule> {
+    let rule = || {
+        let rule = Rule::on("", "namespaces").named(["kube-system"]);
+        rule.verbs(["get"]).because("warm restarts")
+    };
+    let is_warm = operator.factory().caches().restarts_warm();
+    is_warm.then(rule)
 }
 
 /// Returns the rules for what is installed.

@@ -11,10 +11,29 @@ use super::policy;
 use crate::yaml;
 
 /// A ServiceAccount, what it is allowed, and the bindings; it prints as YAML that kubectl applies.
+///
+/// A program that writes roles or bindings may need more than can be seen from here; a comment at the top says what.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifests {
     documents: Vec<Value>,
+    hints: Vec<String>,
 }
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// Verbs that write.
+const WRITES: [&str; 4] = ["create", "patch", "update", "*"];
+
+/// What the API server asks of programs that write roles and bindings, beside leave to write them: the resources that are
+/// written, the verb, and on which resources it is asked for.
+const GIVES_AWAY: [([&str; 2], &str, &str); 2] = [
+    (["clusterroles", "roles"], "escalate", "them"),
+    (
+        ["clusterrolebindings", "rolebindings"],
+        "bind",
+        "the roles they bind",
+    ),
+];
 
 impl Manifests {
     pub(super) fn new(name: &str, account: &ObjectKey, permissions: &[Permission]) -> Self {
@@ -27,7 +46,8 @@ impl Manifests {
         for (namespace, permissions) in by_namespace(permissions) {
             documents.extend(role(name, namespace, &permissions, &subject));
         }
-        Self { documents }
+        let hints = hints(permissions);
+        Self { documents, hints }
     }
 
     /// Returns the objects, as JSON.
@@ -35,6 +55,36 @@ impl Manifests {
     pub fn documents(&self) -> &[Value] {
         &self.documents
     }
+}
+
+/// Returns what a role may lack that is made of permissions: whoever writes roles can give away only what they have.
+fn hints(permissions: &[Permission]) -> Vec<String> {
+    let has = |permission: &Permission, verbs: &[&str]| {
+        let mut given = permission.verbs.keys();
+        given.any(|verb| verbs.contains(&verb.as_str()))
+    };
+    let of_roles = || {
+        permissions
+            .iter()
+            .filter(|each| each.group == GROUP && each.subresource.is_empty())
+    };
+    let hint = |(resources, verb, on): ([&str; 2], &str, &str)| {
+        let is_written =
+            |each: &&Permission| resources.contains(&&*each.resource) && has(each, &WRITES);
+        let written: BTreeSet<&str> = of_roles()
+            .filter(is_written)
+            .map(|each| &*each.resource)
+            .collect();
+        let is_allowed = of_roles().any(|each| has(each, &[verb, "*"]));
+        let written = Vec::from_iter(written).join(" and ");
+        (!written.is_empty() && !is_allowed).then(|| {
+            format!(
+                "It writes {written}: the API server lets it give away only what it is allowed itself,\n\
+                 or takes the verb {verb:?} on {on}, which is to be added by hand."
+            )
+        })
+    };
+    GIVES_AWAY.into_iter().filter_map(hint).collect()
 }
 
 /// Returns what is needed in each namespace; without a namespace, in all.
@@ -62,7 +112,6 @@ fn role(
     permissions: &[Permission],
     subject: &Value,
 ) -> [Value; 2] {
-    const GROUP: &str = "rbac.authorization.k8s.io";
     let kind = if namespace.is_some() {
         "Role"
     } else {
@@ -86,6 +135,9 @@ fn role(
 
 impl fmt::Display for Manifests {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for line in self.hints.iter().flat_map(|hint| hint.lines()) {
+            writeln!(f, "# {line}")?;
+        }
         for (n, document) in self.documents.iter().enumerate() {
             write!(
                 f,

@@ -39,6 +39,7 @@ impl Operator {
     /// |---|---|---|
     /// | a cache: reconcilers, handlers, `owns`, `watches`, [`CachedApi`](crate::CachedApi) | list, watch | the kind |
     /// | a cache without contents ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand)) | get | the kind |
+    /// | caches that [are kept](lariat_cache::CacheFactoryBuilder::warm_restart) between runs | get | the namespace `kube-system` |
     /// | [`Operator::installs`] | create, get, patch, by [`Install`](crate::Install) | definitions, by name |
     /// | [`Rule::finalizer`] | get, patch | the kind |
     /// | [`Rule::status`] | patch | the status of the kind |

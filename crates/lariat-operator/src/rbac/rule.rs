@@ -6,8 +6,6 @@ use lariat_cache::{ClientIdentity, KindClient, View};
 use lariat_controller::SharedController;
 use lariat_core::Gvk;
 
-use crate::events::Recorder;
-
 /// Something that needs to be allowed: verbs on a resource.
 ///
 /// A rule of a kind does not need to know the resource: it is looked up when rules are asked for.
@@ -32,8 +30,8 @@ pub(super) enum Target {
         group: String,
         plural: String,
     },
-    /// Events, in the group in which a recorder writes them when rules are asked for.
-    Events(Recorder),
+    /// Events, in the group in which the operator writes them when rules are asked for.
+    Events,
 }
 
 impl Rule {
@@ -62,6 +60,10 @@ impl Rule {
 
     /// Makes the rule for objects of a kind that are applied and pruned: they are created, patched and deleted, and looked
     /// at before that where the cache does not tell.
+    ///
+    /// Who applies roles and bindings also needs what those allow, or the verbs `escalate` on roles and `bind` on the roles
+    /// that are bound: the API server lets a program give away only what it has. That cannot be seen from here, and giving
+    /// it to every program that applies roles would be too much; [`Manifests`](crate::Manifests) remind of it.
     pub fn apply<K: View>(kind: &SharedController<K>) -> Self {
         Self::of(kind).verbs(["create", "delete", "get", "list", "patch"])
     }
@@ -73,15 +75,10 @@ impl Rule {
         Self::of(kind).subresource("finalizers").verbs(["update"])
     }
 
-    /// Makes the rule for Events, which are created, and patched when they repeat; as
-    /// [core Events](crate::EventApi::Core), which is the default.
+    /// Makes the rule for Events, which are created, and patched when they repeat; in the group in which the operator
+    /// [writes them](crate::EventOptions::api) when rules are asked for.
     pub fn events() -> Self {
-        Self::on("", "events").verbs(["create", "patch"])
-    }
-
-    /// Makes the rule for the Events of a recorder.
-    pub(crate) fn of_recorder(recorder: &Recorder) -> Self {
-        Self::new(Target::Events(recorder.clone())).verbs(["create", "patch"])
+        Self::new(Target::Events).verbs(["create", "patch"])
     }
 
     fn new(target: Target) -> Self {
@@ -150,7 +147,7 @@ impl Rule {
     pub(super) fn gvk(&self) -> Option<&Gvk> {
         match &self.target {
             Target::Kind(client) => Some(client.gvk()),
-            Target::Resource { .. } | Target::Events(_) => None,
+            Target::Resource { .. } | Target::Events => None,
         }
     }
 }

@@ -8,42 +8,37 @@ use lariat_core::Gvk;
 use parking_lot::Mutex;
 
 use super::ReconcilerError;
+use super::claimed::Claim;
 use crate::operator::Shared;
 use crate::rbac::Rule;
 
 /// Counts reconcilers.
 static RECONCILERS: AtomicU64 = AtomicU64::new(1);
 
-/// What a reconciler watches, the rules it needs, and the condition it alone tells in.
+/// What a reconciler watches, the rules it needs, and what it alone has.
 pub(super) struct Claims {
     shared: Arc<Shared>,
     number: u64,
-    condition: Option<(Gvk, Arc<str>)>,
+    gvk: Gvk,
+    claims: Vec<Claim>,
     /// The relations; `None` once all is released.
     related: Mutex<Option<Vec<Related>>>,
 }
 
 impl Claims {
-    /// Begins with the condition in which errors are told, if they are.
+    /// Begins with what no other reconciler of the kind may have.
     pub(super) fn begin(
         shared: &Arc<Shared>,
         (gvk, name): (&Gvk, &str),
-        reported: Option<Arc<str>>,
+        claims: Vec<Claim>,
     ) -> Result<Arc<Self>, ReconcilerError> {
-        let condition = reported.map(|kind| (gvk.clone(), kind));
-        if let Some(condition) = &condition
-            && !shared.reported.lock().insert(condition.clone())
-        {
-            return Err(ReconcilerError::ConditionTaken {
-                gvk: gvk.clone(),
-                name: name.to_owned(),
-                condition: condition.1.to_string(),
-            });
-        }
+        let taken = shared.claimed.take(gvk, &claims);
+        taken.map_err(|claim| ReconcilerError::taken(gvk, name, &claim))?;
         Ok(Arc::new(Self {
             shared: Arc::clone(shared),
             number: RECONCILERS.fetch_add(1, Ordering::Relaxed),
-            condition,
+            gvk: gvk.clone(),
+            claims,
             related: Mutex::new(Some(Vec::new())),
         }))
     }
@@ -71,8 +66,6 @@ impl Claims {
         };
         related.into_iter().for_each(Related::end);
         self.shared.needs.remove(self.number);
-        if let Some(condition) = &self.condition {
-            self.shared.reported.lock().remove(condition);
-        }
+        self.shared.claimed.release(&self.gvk, &self.claims);
     }
 }

@@ -3,6 +3,7 @@
 use lariat_controller::RegisterError;
 use lariat_core::{Gvk, debug_as_description};
 
+use super::claimed::Claim;
 use crate::finalizer::FinalizerNameError;
 use crate::status::ConditionError;
 
@@ -58,6 +59,49 @@ pub enum ReconcilerError {
         /// The type of the condition.
         condition: String,
     },
+    /// Another reconciler of the kind has this finalizer, and would remove it from under the cleanup of this one.
+    #[error(
+        "reconciler {name:?} of {gvk} cannot have the finalizer {finalizer:?}, which another has; give each one of its own"
+    )]
+    FinalizerTaken {
+        /// The kind.
+        gvk: Gvk,
+        /// The name of the reconciler.
+        name: String,
+        /// The finalizer.
+        finalizer: String,
+    },
+    /// The kind is one of another factory, which may be one of another cluster.
+    #[error(
+        "operator {operator:?} cannot have reconciler {name:?}: its controller of {gvk} belongs to another factory; \
+         take the controller from the operator's own (`Operator::factory`)"
+    )]
+    OtherFactory {
+        /// The kind.
+        gvk: Gvk,
+        /// The name of the reconciler.
+        name: String,
+        /// The name of the operator.
+        operator: String,
+    },
+}
+
+impl ReconcilerError {
+    pub(super) fn taken(gvk: &Gvk, name: &str, claim: &Claim) -> Self {
+        let (gvk, name) = (gvk.clone(), name.to_owned());
+        match claim {
+            Claim::Condition(condition) => Self::ConditionTaken {
+                gvk,
+                name,
+                condition: condition.to_string(),
+            },
+            Claim::Finalizer(finalizer) => Self::FinalizerTaken {
+                gvk,
+                name,
+                finalizer: finalizer.to_string(),
+            },
+        }
+    }
 }
 
 debug_as_description!(ReconcilerError);

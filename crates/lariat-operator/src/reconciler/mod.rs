@@ -1,6 +1,8 @@
 //! Reconcilers: what brings the world to what an object says.
 
+mod claimed;
 mod claims;
+mod ends;
 mod error;
 mod policy;
 mod reconcile;
@@ -12,21 +14,24 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::{Change, View};
+use lariat_cache::{CachedObject, Change, View};
 use lariat_controller::{
     HandlerError, HandlerOptions, HandlerResult, Predicate, Related, Relation, SharedController,
 };
 
-use crate::finalizer::Held;
+use crate::finalizer;
 use crate::guard::{Guard, ReconcilerGate};
 use crate::names;
 use crate::operator::Shared;
 use crate::rbac::{self, Rule};
 use crate::status::Report;
+use claimed::Claim;
+pub(crate) use claimed::Claimed;
 use claims::Claims;
 pub use error::ReconcilerError;
 use policy::ErrorPolicy;
 pub use policy::Retry;
+pub(crate) use reconcile::Held;
 pub use reconcile::Reconcile;
 pub use registration::ReconcilerRegistration;
 pub(crate) use run::{Call, Callback};
@@ -83,7 +88,7 @@ pub(crate) struct Setup<K> {
     pub(crate) guards: Vec<Guard>,
     /// What it needs to be allowed.
     pub(crate) needs: Vec<Rule>,
-    pub(crate) finalizer: Option<Held<K>>,
+    pub(crate) finalizer: Option<finalizer::Held<K>>,
     pub(crate) report: Option<Report>,
 }
 
@@ -139,8 +144,11 @@ impl<K: View> Reconciler<K> {
         Self { options, ..self }
     }
 
-    /// Reconciles an object again this long after it went well (default: when something happens; zero means so too). An
-    /// outcome with a delay of its own is left as it is.
+    /// Reconciles an object again at least this often (default: when something happens; zero means so too): this long after
+    /// it went well, was ignored, or failed for good, by a terminal error or because the
+    /// [retries](HandlerOptions::max_retries) are used up. An outcome with a delay of its own is left as it is.
+    ///
+    /// It takes the place of [`HandlerOptions::requeue_given_up`].
     pub fn requeue_after(mut self, period: Duration) -> Self {
         self.setup.requeue_after = Some(period).filter(|period| !period.is_zero());
         self
@@ -160,7 +168,13 @@ impl<K: View> Reconciler<K> {
     /// reconciled; for each of several objects of the name that went meanwhile, up to 32. Predicates are not asked
     /// about it, so the object may be one that was never reconciled.
     ///
-    /// It is called again only after an error that is to be tried again; a delay it asks for is ignored. What happens
+    /// Gone means gone from the cache: an object that leaves the [selection](lariat_cache::Selection) of its kind, by a
+    /// change of its labels for instance, is told as well, and still exists. Where there is a selection, look at the API
+    /// server ([`CachedApi::get_live`](crate::CachedApi::get_live)) before deleting what belongs to the object.
+    ///
+    /// It is called again only after an error that is to be tried again, or a panic; a delay it asks for is ignored. If it
+    /// fails, the other object of the name is reconciled all the same, and before it in attempts from the second on. Of
+    /// several objects of one name that went since the last call, only the end of the last may be told. What happens
     /// while no process watches is not told, nor is the end of an object of which the cache kept only metadata
     /// ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget), unless that is what is read. Cleanup
     /// that must not be missed needs a finalizer.
@@ -178,7 +192,8 @@ impl<K: View> Reconciler<K> {
     /// # Errors
     ///
     /// As for [`SharedController::register_handler`], and if its operator, finalizer or condition have names the API server
-    /// would refuse, or another reconciler tells in the condition; nothing is left behind.
+    /// would refuse, another reconciler of the kind in this operator has the finalizer or tells in the condition, or the
+    /// controller is one of another factory than the operator's; nothing is left behind.
     ///
     /// # Panics
     ///
@@ -197,10 +212,12 @@ impl<K: View> Reconciler<K> {
             mut setup,
         } = self;
         options = options.gate(ReconcilerGate::of(&setup));
-        let reported = setup.report.as_ref().map(Report::kind);
+        if let Some(after) = setup.after_giving_up() {
+            options = options.requeue_given_up(after);
+        }
         // A reconciler whose token is cancelled has lost what it claims, like its name.
         kind.sweep();
-        let claims = Claims::begin(&setup.shared, (kind.gvk(), &name), reported)?;
+        let claims = Claims::begin(&setup.shared, (kind.gvk(), &name), setup.claims())?;
         let needs = std::mem::take(&mut setup.needs);
         options = options.also(setup.told());
         let call = Call::new(setup, Callback::new(reconcile));
@@ -227,10 +244,17 @@ impl<K: View> Reconciler<K> {
         }
     }
 
-    /// Checks what only the API server would find wrong.
+    /// Checks what would show only in what the reconciler writes.
     fn check(&self) -> Result<(), ReconcilerError> {
         let (gvk, name) = (self.kind.gvk(), &self.name);
         let operator = &self.setup.shared.name;
+        if !self.kind.client().is_of(self.setup.shared.caches.clients()) {
+            return Err(ReconcilerError::OtherFactory {
+                gvk: gvk.clone(),
+                name: name.clone(),
+                operator: operator.to_string(),
+            });
+        }
         if let Some(why) = names::not_a_manager(operator) {
             return Err(ReconcilerError::OperatorName {
                 gvk: gvk.clone(),
@@ -239,7 +263,11 @@ impl<K: View> Reconciler<K> {
                 why,
             });
         }
-        let finalizer = self.setup.finalizer.as_ref().map_or(Ok(()), Held::check);
+        let finalizer = self
+            .setup
+            .finalizer
+            .as_ref()
+            .map_or(Ok(()), finalizer::Held::check);
         finalizer.map_err(|source| ReconcilerError::Finalizer {
             gvk: gvk.clone(),
             name: name.clone(),
@@ -254,7 +282,40 @@ impl<K: View> Reconciler<K> {
     }
 }
 
+/// How long after a cleanup failed for good it is called again, unless the reconciler has a period.
+const CLEANUP_PERIOD: Duration = Duration::from_secs(600);
+
 impl<K: View> Setup<K> {
+    /// Returns what no other reconciler of the kind may have.
+    fn claims(&self) -> Vec<Claim> {
+        let condition = self.report.as_ref().map(Report::kind);
+        let finalizer = self.finalizer.as_ref().map(finalizer::Held::name);
+        let condition = condition.map(Claim::Condition);
+        condition
+            .into_iter()
+            .chain(finalizer.map(Claim::Finalizer))
+            .collect()
+    }
+
+    /// Returns what says when the reconciler is called again for an object for which it failed for good: no watch may
+    /// ever tell of what it looks at, and nothing else happens to an object that waits for its cleanup.
+    fn after_giving_up(
+        &self,
+    ) -> Option<impl Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync + use<K>> {
+        let period = self.requeue_after;
+        let finalizer = self.finalizer.as_ref().map(finalizer::Held::name);
+        let is_needed = period.is_some() || finalizer.is_some();
+        is_needed.then(|| {
+            move |object: Option<&CachedObject>| {
+                let object = object?;
+                let finalizer = finalizer.as_deref().filter(|_| object.is_deleting());
+                let waits =
+                    finalizer.is_some_and(|name| object.finalizers().any(|each| *each == *name));
+                period.or(waits.then_some(CLEANUP_PERIOD))
+            }
+        })
+    }
+
     /// Returns which changes are told whatever the options say.
     fn told(&self) -> Predicate {
         // Also without a function for it: sets that were applied are forgotten then.

@@ -31,7 +31,8 @@ impl Retry {
         Self(Kind::After(delay))
     }
 
-    /// Does not try again until something happens.
+    /// Does not try again until something happens, or the
+    /// [period](crate::Reconciler::requeue_after) of the reconciler is over.
     pub fn never() -> Self {
         Self(Kind::Never)
     }

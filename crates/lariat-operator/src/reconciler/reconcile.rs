@@ -9,8 +9,10 @@ use std::sync::Arc;
 use lariat_cache::{CachedObject, View};
 use lariat_controller::Context;
 use parking_lot::Mutex;
+use serde_json::Value;
 
 use crate::operator::Shared;
+use crate::status::ConditionUpdate;
 
 /// One reconcile of one object: the object, why, and the ways to write.
 ///
@@ -32,6 +34,15 @@ pub(crate) struct Own {
     pub(crate) conditions: BTreeSet<String>,
     /// The type of the condition in which its errors are told.
     pub(crate) reported: Option<Arc<str>>,
+    /// What it says in that condition itself, until it is known how the call ends.
+    pub(crate) held: Option<Held>,
+}
+
+/// A condition that is written when the call has ended well.
+pub(crate) enum Held {
+    Update(ConditionUpdate),
+    /// As it stood in a status that was written.
+    Whole(Value),
 }
 
 impl<K: View> Reconcile<K> {
@@ -44,6 +55,7 @@ impl<K: View> Reconcile<K> {
             newest: Arc::clone(&raw),
             conditions: BTreeSet::new(),
             reported: None,
+            held: None,
         };
         Self {
             cx,

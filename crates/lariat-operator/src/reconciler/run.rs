@@ -1,16 +1,16 @@
 //! One call of a reconciler: which of its functions it is for, and what comes of the answer.
 
-use std::collections::HashSet;
+use std::any::Any;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use lariat_cache::View;
-use lariat_controller::{Context, HandlerError, HandlerResult, Outcome};
-use lariat_core::Uid;
-use parking_lot::Mutex;
+use lariat_controller::{Context, Enqueue, HandlerError, HandlerResult, Outcome};
 
+use super::ends::Ends;
 use super::{Reconcile, Setup};
 use crate::guard;
 use crate::status::Report;
@@ -38,16 +38,18 @@ impl<K> Callback<K> {
 pub(crate) struct Call<K> {
     setup: Setup<K>,
     reconcile: Callback<K>,
-    /// Objects whose end was told, by calls that have to come again for another reason.
-    told: Mutex<HashSet<Uid>>,
+    ends: Ends,
 }
+
+/// What came of telling an end; a panic is kept until the successor was reconciled.
+type Told = Result<Result<(), HandlerError>, Box<dyn Any + Send>>;
 
 impl<K: View> Call<K> {
     pub(crate) fn new(setup: Setup<K>, reconcile: Callback<K>) -> Arc<Self> {
         Arc::new(Self {
             setup,
             reconcile,
-            told: Mutex::default(),
+            ends: Ends::default(),
         })
     }
 
@@ -60,33 +62,47 @@ impl<K: View> Call<K> {
         if cx.last().is_some() || cx.raw().is_none() {
             self.setup.shared.sets.forget(cx.gvk(), cx.key());
         }
-        // Before the object that may live under the same name by now.
-        let gone = self.gone(&cx).await;
-        let result = match gone {
-            Err(error) if error.is_retryable() => Err(error),
-            // The next call is for the end of another object of the name, before its successor is reconciled.
-            Ok(()) if cx.has_later_deletions() => Ok(Outcome::done()),
-            gone => self.after(&cx, gone).await,
+        let last = cx.last().map(|last| last.uid().clone());
+        let is_begun = last.as_ref().is_some_and(|uid| self.ends.is_begun(uid));
+        let (told, result) = if is_begun {
+            // An end that an earlier attempt could not tell must not keep the successor from being reconciled, not even
+            // if telling it hangs until the timeout drops this call.
+            let result = self.after(&cx).await;
+            (self.tell_end(&cx).await, result)
+        } else {
+            // Before the object that may live under the same name by now.
+            let successor = Successor::of(&cx);
+            let told = self.tell_end(&cx).await;
+            successor.is_next();
+            // The next call is for the deletion of another object of the name, before its successor is reconciled.
+            let is_next_deletion = cx.has_later_deletions() && matches!(told, Ok(Ok(())));
+            let result = if is_next_deletion {
+                Ok(Outcome::done())
+            } else {
+                self.after(&cx).await
+            };
+            (told, result)
+        };
+        let told = told.unwrap_or_else(|panic| resume_unwind(panic));
+        let result = match told {
+            Ok(()) => result,
+            Err(error) => after_failure(&cx, error, result),
         };
         // A call that comes again brings the deletion again.
         let comes_again = result.as_ref().is_err_and(HandlerError::is_retryable);
-        if let Some(last) = cx.last().filter(|_| !comes_again) {
-            self.told.lock().remove(last.uid());
+        if let Some(uid) = last.filter(|_| !comes_again) {
+            self.ends.forget(&uid);
         }
         result
     }
 
-    /// Goes on after an object's end was told, which must not keep its successor from being reconciled.
-    async fn after(&self, cx: &Arc<Context<K>>, gone: Result<(), HandlerError>) -> HandlerResult {
+    /// Goes on with the object that exists, after the end of another was told or could not be.
+    async fn after(&self, cx: &Arc<Context<K>>) -> HandlerResult {
         let raw = cx.raw().cloned();
         let Some(object) = cx.object()?.zip(raw) else {
             self.setup.shared.sets.forget(cx.gvk(), cx.key());
-            return gone.map(|()| Outcome::done());
+            return Ok(Outcome::done());
         };
-        if let Err(error) = gone {
-            let (kind, key, handler) = (cx.gvk(), cx.key(), cx.handler());
-            tracing::warn!(%kind, %key, handler, %error, "the end of an object that was replaced could not be told");
-        }
         let cx = Reconcile::new(Arc::clone(cx), object, Arc::clone(&self.setup.shared));
         cx.own().lock().reported = self.setup.report.as_ref().map(Report::kind);
         let result = match cx.raw().is_deleting() {
@@ -102,13 +118,13 @@ impl<K: View> Call<K> {
             Some(finalizer) => finalizer.put_on(&cx).await,
             None => Ok(Some(cx.clone())),
         };
-        let (cx, result) = match ready {
+        let (cx, mut result) = match ready {
             Ok(Some(ready)) => (ready.clone(), self.reconcile.call(ready).await),
             Ok(None) => return Ok(Outcome::done()),
             Err(error) => (cx, Err(error)),
         };
         if let Some(report) = &self.setup.report {
-            report.tell(&cx, result.as_ref().err()).await;
+            result = report.tell(&cx, result).await;
         }
         match (self.setup.requeue_after, result) {
             (Some(period), Ok(outcome)) => Ok(outcome.or_requeue_after(period)),
@@ -125,10 +141,14 @@ impl<K: View> Call<K> {
             return Ok(Outcome::done());
         };
         let result = finalizer.take_off(cx).await;
-        if let (Some(report), Err(error)) = (&self.setup.report, &result) {
-            report.tell(cx, Some(error)).await;
+        match &self.setup.report {
+            Some(report) => report.tell(cx, result).await,
+            None => result,
         }
-        result
+    }
+
+    async fn tell_end(&self, cx: &Arc<Context<K>>) -> Told {
+        AssertUnwindSafe(self.gone(cx)).catch_unwind().await
     }
 
     /// Tells of an object that is gone, once.
@@ -136,11 +156,10 @@ impl<K: View> Call<K> {
         let (Some(gone), Some(raw)) = (&self.setup.on_gone, cx.last().cloned()) else {
             return Ok(());
         };
-        let is_told = self.told.lock().contains(raw.uid());
-        if is_told {
+        let uid = raw.uid().clone();
+        if self.ends.is_told(&uid) {
             return Ok(());
         }
-        let uid = raw.uid().clone();
         let last = match cx.deleted() {
             Ok(Some(last)) => (last, raw),
             Ok(None) => return Ok(()),
@@ -152,9 +171,10 @@ impl<K: View> Call<K> {
             Err(error) => return Err(error.into()),
         };
         let cx = Reconcile::new(Arc::clone(cx), last, Arc::clone(&self.setup.shared));
+        self.ends.begin(&uid);
         match gone.call(cx.clone()).await {
             Ok(_) => {
-                self.told.lock().insert(uid);
+                self.ends.told(&uid);
                 Ok(())
             }
             Err(error) => Err(self.decide(error, &cx)),
@@ -165,6 +185,59 @@ impl<K: View> Call<K> {
         match &self.setup.on_error {
             Some(policy) if error.is_retryable() => policy(&error, cx).apply(error),
             _ => guard::paced(error),
+        }
+    }
+}
+
+/// Returns what comes of a call that could not tell an end, and whose result for the object that exists is given.
+fn after_failure<K: View>(
+    cx: &Context<K>,
+    error: HandlerError,
+    result: HandlerResult,
+) -> HandlerResult {
+    if cx.raw().is_none() {
+        return Err(error);
+    }
+    let (kind, key, handler) = (cx.gvk(), cx.key(), cx.handler());
+    tracing::warn!(%kind, %key, handler, %error, "the end of an object that was replaced could not be told");
+    let delay = match result {
+        // It comes again all the same, when its own error says.
+        Err(own) if own.is_retryable() => return Err(own),
+        result if !error.is_retryable() => return result,
+        Ok(outcome) => outcome.delay(),
+        Err(own) => own.delay(),
+    };
+    if let Some(delay) = delay {
+        // Beside the retry, which may be given up.
+        let request = Enqueue::after(delay).to(handler);
+        let request = request.because("it asked to be called again");
+        // Only a handler that was taken away is not found.
+        let _ = cx.enqueue_with(key, &request);
+    }
+    Err(error)
+}
+
+/// An object that is to be reconciled once the end of another was told. If that is dropped, by a timeout after which
+/// nothing is tried again, it is enqueued.
+struct Successor<'a, K: View>(Option<&'a Context<K>>);
+
+impl<'a, K: View> Successor<'a, K> {
+    fn of(cx: &'a Context<K>) -> Self {
+        Self(Some(cx).filter(|cx| cx.last().is_some() && cx.raw().is_some()))
+    }
+
+    /// Says that it is reconciled next.
+    fn is_next(mut self) {
+        self.0 = None;
+    }
+}
+
+impl<K: View> Drop for Successor<'_, K> {
+    fn drop(&mut self) {
+        if let Some(cx) = self.0 {
+            let request = Enqueue::now().to(cx.handler());
+            let request = request.because("the end of the object before it was not told in time");
+            let _ = cx.enqueue_with(cx.key(), &request);
         }
     }
 }

@@ -10,22 +10,51 @@ use serde_json::Value;
 /// How many objects are remembered. What is forgotten is applied once more, which changes nothing.
 const MOST: usize = 64 * 1024;
 
-/// The last fields that were applied to each object, as a hash.
+/// The last fields that each reconciler applied to each object, as a hash.
 #[derive(Debug, Default)]
-pub(crate) struct Applied(Mutex<HashMap<Uid, u64>>);
+pub(crate) struct Applied(Mutex<HashMap<Uid, Vec<Last>>>);
+
+/// What one reconciler applied last.
+#[derive(Debug)]
+struct Last {
+    handler: Box<str>,
+    fields: u64,
+}
 
 impl Applied {
-    /// Returns whether these fields, and no others, were applied last.
-    pub(super) fn is_last(&self, uid: &Uid, fields: &Value) -> bool {
-        self.0.lock().get(uid) == Some(&hash(fields))
+    /// Returns whether a reconciler has applied anything to an object since the start.
+    pub(super) fn has(&self, uid: &Uid, handler: &str) -> bool {
+        self.fields(uid, handler).is_some()
     }
 
-    pub(super) fn remember(&self, uid: &Uid, fields: &Value) {
-        let mut last = self.0.lock();
-        if last.len() >= MOST {
-            last.clear();
+    /// Returns whether these fields, and no others, are what a reconciler applied last.
+    pub(super) fn is_last(&self, uid: &Uid, handler: &str, fields: &Value) -> bool {
+        self.fields(uid, handler) == Some(hash(fields))
+    }
+
+    fn fields(&self, uid: &Uid, handler: &str) -> Option<u64> {
+        let all = self.0.lock();
+        let last = all
+            .get(uid)?
+            .iter()
+            .find(|last| *last.handler == *handler)?;
+        Some(last.fields)
+    }
+
+    pub(super) fn remember(&self, uid: &Uid, handler: &str, fields: &Value) {
+        let fields = hash(fields);
+        let mut all = self.0.lock();
+        if all.len() >= MOST {
+            all.clear();
         }
-        last.insert(uid.clone(), hash(fields));
+        let of_object = all.entry(uid.clone()).or_default();
+        match of_object.iter_mut().find(|last| *last.handler == *handler) {
+            Some(last) => last.fields = fields,
+            None => of_object.push(Last {
+                handler: handler.into(),
+                fields,
+            }),
+        }
     }
 }
 

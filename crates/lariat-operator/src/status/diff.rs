@@ -39,6 +39,82 @@ pub(super) fn merge_patch(from: &Value, to: &Value) -> Option<Value> {
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
+/// Returns `now` with the changes that make `after` of `before`, which is `now` as a type reads it: members that the
+/// type does not know stay, those of elements of lists too.
+///
+/// An element that was changed is found again by its `type`, as in conditions, or its `name`.
+pub(super) fn changed(now: &Value, before: &Value, after: &Value) -> Value {
+    match (now, before, after) {
+        (now, before, after) if is_same(before, after) => now.clone(),
+        (Value::Object(now), Value::Object(before), Value::Object(after)) => {
+            changed_members(now, before, after)
+        }
+        (Value::Array(now), Value::Array(before), Value::Array(after))
+            if now.len() == before.len() =>
+        {
+            changed_elements(now, before, after)
+        }
+        _ => after.clone(),
+    }
+}
+
+fn changed_members(
+    now: &Map<String, Value>,
+    before: &Map<String, Value>,
+    after: &Map<String, Value>,
+) -> Value {
+    let is_kept = |name: &String| after.contains_key(name) || !before.contains_key(name);
+    let kept = now.iter().filter(|(name, _)| is_kept(name));
+    let mut members: Map<String, Value> = kept
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    for (name, wanted) in after {
+        match (now.get(name), before.get(name)) {
+            (Some(now), Some(before)) => {
+                members.insert(name.clone(), changed(now, before, wanted));
+            }
+            // The type fills it in, and nothing else was done to it.
+            (None, Some(before)) if is_same(before, wanted) => {}
+            _ => {
+                members.insert(name.clone(), wanted.clone());
+            }
+        }
+    }
+    Value::Object(members)
+}
+
+fn changed_elements(now: &[Value], before: &[Value], after: &[Value]) -> Value {
+    let mut is_free = vec![true; now.len()];
+    let mut take = |is_it: &dyn Fn(&Value) -> bool| {
+        let at = (0..now.len()).find(|at| is_free[*at] && is_it(&before[*at]))?;
+        is_free[at] = false;
+        Some(at)
+    };
+    // First those that are as they were, which nothing else may take.
+    let mut found: Vec<Option<usize>> = after
+        .iter()
+        .map(|wanted| take(&|each| is_same(each, wanted)))
+        .collect();
+    for (wanted, found) in after.iter().zip(&mut found) {
+        if found.is_none()
+            && let Some(name) = name_of(wanted)
+        {
+            *found = take(&|each| name_of(each) == Some(name));
+        }
+    }
+    let made = after.iter().zip(found).map(|(wanted, found)| match found {
+        Some(at) => changed(&now[at], &before[at], wanted),
+        None => wanted.clone(),
+    });
+    Value::Array(made.collect())
+}
+
+/// Returns by what an element of a list is told from the others.
+fn name_of(element: &Value) -> Option<&str> {
+    let name = element.get("type").or_else(|| element.get("name"))?;
+    name.as_str()
+}
+
 /// Returns whether everything in `part` is in `whole`, with equal values and equal lists.
 pub(super) fn contains(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
@@ -130,6 +206,44 @@ mod tests {
             without_nulls(value),
             json!({"b": {}, "d": [{"f": 1}, null]})
         );
+    }
+
+    #[test]
+    fn what_a_type_does_not_know_stays() {
+        let known = |kind: &str, status: &str| json!({"type": kind, "status": status});
+        let more = |kind: &str, status: &str| json!({"type": kind, "status": status, "weight": 3});
+        let list = |elements: [Value; 2]| json!({"conditions": elements});
+        let (now, before) = (
+            list([more("A", "True"), more("B", "True")]),
+            list([known("A", "True"), known("B", "True")]),
+        );
+        for (after, expected) in [
+            (before.clone(), now.clone()),
+            (
+                list([known("A", "True"), known("B", "False")]),
+                list([more("A", "True"), more("B", "False")]),
+            ),
+            (
+                list([known("B", "False"), known("C", "True")]),
+                list([more("B", "False"), known("C", "True")]),
+            ),
+            (
+                json!({"conditions": [known("B", "True")]}),
+                json!({"conditions": [more("B", "True")]}),
+            ),
+        ] {
+            assert_eq!(changed(&now, &before, &after), expected, "{after}");
+        }
+        // `size` is one that the type fills in.
+        let (now, before) = (
+            json!({"own": 1, "a": 1, "b": 2}),
+            json!({"a": 1, "b": 2, "size": 0}),
+        );
+        let after = json!({"a": 5, "size": 0, "c": 7});
+        let expected = json!({"own": 1, "a": 5, "c": 7});
+        assert_eq!(changed(&now, &before, &after), expected);
+        let lists = [json!([1, 2, 3]), json!([1, 2, 3]), json!([1, 4, 3, 5])];
+        assert_eq!(changed(&lists[0], &lists[1], &lists[2]), lists[2]);
     }
 
     #[test]

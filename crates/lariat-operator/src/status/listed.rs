@@ -1,11 +1,13 @@
 //! Conditions in the status of objects of any type.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
 use super::condition::{ConditionUpdate, whole_seconds};
-use super::report::is_ours;
+use super::report::{is_failure, is_ours};
 
 /// Returns the condition of a type in a status.
 pub(super) fn find<'a>(status: &'a Value, kind: &str) -> Option<&'a Value> {
@@ -23,11 +25,7 @@ pub(super) fn set(
     update: &ConditionUpdate,
     now: Timestamp,
 ) -> Result<Option<Value>, String> {
-    let mut conditions = match status.get("conditions") {
-        None | Some(Value::Null) => Vec::new(),
-        Some(Value::Array(conditions)) => conditions.clone(),
-        Some(_) => return Err("`conditions` is not a list".to_owned()),
-    };
+    let mut conditions = list_of(status)?;
     let kind = update.kind();
     let at = conditions.iter().position(|each| each["type"] == kind);
     // What others put into the condition beside what we know stays there.
@@ -74,20 +72,93 @@ pub(super) fn decided(before: &Value, after: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Returns the status that is wanted with the condition of a type carried along, if it is ours and whoever wants the
-/// status says nothing of it.
-pub(super) fn with_reported(now: &Value, wanted: &Value, kind: &str) -> Value {
-    let mut wanted = wanted.clone();
-    let ours = find(now, kind).filter(|ours| is_ours(ours));
-    let Some(ours) = ours.filter(|_| find(&wanted, kind).is_none()) else {
-        return wanted;
-    };
-    match wanted.get_mut("conditions") {
-        None | Some(Value::Null) => wanted["conditions"] = json!([ours]),
-        Some(Value::Array(conditions)) => conditions.push(ours.clone()),
+/// The conditions in which reconcilers of a kind tell how it goes.
+#[derive(Debug, Default)]
+pub(super) struct Reported {
+    /// The type of the condition of the reconciler that writes.
+    pub(super) own: Option<Arc<str>>,
+    /// Those of the others, which alone decide on them.
+    pub(super) others: Vec<Arc<str>>,
+}
+
+/// A status that is wanted, as it can be written before it is known how the call ends.
+#[derive(Debug, PartialEq)]
+pub(super) struct Settled {
+    pub(super) status: Value,
+    /// The condition in which errors are told, as it is wanted once the call has ended well.
+    pub(super) held: Option<Value>,
+}
+
+impl Reported {
+    /// Settles what is to be written of a wanted status: conditions of which it says nothing are carried along, and a
+    /// failure that is told stays. If each attempt took it back and told it again, every attempt would be a change that
+    /// brings the next at once, and no backoff would hold.
+    pub(super) fn settle(&self, now: &Value, mut status: Value) -> Settled {
+        let mut held = None;
+        let standing = self.own.as_deref().and_then(|kind| find(now, kind));
+        if let Some(standing) = standing {
+            match find_mut(&mut status, &standing["type"]) {
+                Some(said) if is_failure(standing) => {
+                    let said = std::mem::replace(said, standing.clone());
+                    // A failure that is said is an older one, carried along.
+                    held = Some(said).filter(|said| !is_failure(said));
+                }
+                None if is_ours(standing) => push(&mut status, standing),
+                _ => {}
+            }
+        }
+        for kind in &self.others {
+            let standing = find(now, kind);
+            if let Some(standing) = standing.filter(|_| find(&status, kind).is_none()) {
+                push(&mut status, standing);
+            }
+        }
+        Settled { status, held }
+    }
+}
+
+impl From<Value> for Settled {
+    fn from(status: Value) -> Self {
+        let held = None;
+        Self { status, held }
+    }
+}
+
+/// Returns the merge patch of a status that has a condition as it is given, or `None` if it has it.
+///
+/// # Errors
+///
+/// What is there is not a list.
+pub(super) fn place(status: &Value, condition: &Value) -> Result<Option<Value>, String> {
+    let mut conditions = list_of(status)?;
+    let kind = &condition["type"];
+    match conditions.iter_mut().find(|each| each["type"] == *kind) {
+        Some(known) if known == condition => return Ok(None),
+        Some(known) => known.clone_from(condition),
+        None => conditions.push(condition.clone()),
+    }
+    Ok(Some(json!({"conditions": conditions})))
+}
+
+fn list_of(status: &Value) -> Result<Vec<Value>, String> {
+    match status.get("conditions") {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(conditions)) => Ok(conditions.clone()),
+        Some(_) => Err("`conditions` is not a list".to_owned()),
+    }
+}
+
+fn find_mut<'a>(status: &'a mut Value, kind: &Value) -> Option<&'a mut Value> {
+    let conditions = status.get_mut("conditions")?.as_array_mut()?;
+    conditions.iter_mut().find(|each| each["type"] == *kind)
+}
+
+fn push(status: &mut Value, condition: &Value) {
+    match status.get_mut("conditions") {
+        None | Some(Value::Null) => status["conditions"] = json!([condition]),
+        Some(Value::Array(conditions)) => conditions.push(condition.clone()),
         Some(_) => {}
     }
-    wanted
 }
 
 #[cfg(test)]
@@ -158,5 +229,65 @@ mod tests {
             assert_eq!(!decided.is_empty(), expected, "{before} {after}");
         }
         assert!(decided(&json!({}), &json!({})).is_empty());
+    }
+
+    #[test]
+    fn a_failure_that_is_told_stays_until_the_call_has_ended() {
+        let reported = Reported {
+            own: Some("Ready".into()),
+            others: vec!["Other".into()],
+        };
+        let failure = |message: &str| json!({"type": "Ready", "status": "False", "reason": "ReconcileError", "message": message});
+        let said = json!({"type": "Ready", "status": "True", "reason": "Is"});
+        let other = json!({"type": "Other", "status": "False", "reason": "TheirOwn"});
+        let foreign = json!({"type": "Foreign", "status": "True"});
+        let status = |conditions: &[&Value]| json!({"size": 1, "conditions": conditions});
+        for (now, wanted, written, held) in [
+            (
+                status(&[&failure("a"), &foreign]),
+                status(&[&said]),
+                status(&[&failure("a")]),
+                Some(&said),
+            ),
+            (
+                status(&[&failure("a")]),
+                status(&[&failure("older")]),
+                status(&[&failure("a")]),
+                None,
+            ),
+            (
+                status(&[&failure("a"), &other]),
+                json!({"size": 2}),
+                json!({"size": 2, "conditions": [failure("a"), other]}),
+                None,
+            ),
+            (
+                status(&[&said, &other]),
+                status(&[]),
+                status(&[&other]),
+                None,
+            ),
+            (json!({}), status(&[&said]), status(&[&said]), None),
+        ] {
+            let settled = reported.settle(&now, wanted.clone());
+            let expected = Settled {
+                status: written,
+                held: held.cloned(),
+            };
+            assert_eq!(settled, expected, "{now} {wanted}");
+        }
+    }
+
+    #[test]
+    fn a_condition_is_placed_as_it_is() {
+        let (one, two) = (json!({"type": "A", "more": 1}), json!({"type": "B"}));
+        let status = json!({"conditions": [two]});
+        let placed = json!({"conditions": [two, one]});
+        assert_eq!(place(&status, &one), Ok(Some(placed.clone())));
+        assert_eq!(place(&placed, &one), Ok(None));
+        let other = json!({"type": "A"});
+        let expected = json!({"conditions": [two, other]});
+        assert_eq!(place(&placed, &other), Ok(Some(expected)));
+        assert!(place(&json!({"conditions": 1}), &one).is_err());
     }
 }

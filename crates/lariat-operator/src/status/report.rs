@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cache::View;
-use lariat_controller::HandlerError;
+use lariat_controller::{HandlerError, HandlerResult};
 use lariat_core::Uid;
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::condition::{ConditionError, ConditionUpdate, LONGEST_MESSAGE, check_type};
 use super::error::StatusError;
+use super::unwritten::Unwritten;
 use crate::reconciler::Reconcile;
 
 const FAILED: &str = "ReconcileError";
@@ -33,6 +34,7 @@ pub(crate) struct Report {
     kind: Arc<str>,
     /// When failures of an object were last told.
     told: Mutex<HashMap<Uid, Instant>>,
+    unwritten: Unwritten,
 }
 
 impl Report {
@@ -40,6 +42,7 @@ impl Report {
         Self {
             kind: kind.into(),
             told: Mutex::default(),
+            unwritten: Unwritten::default(),
         }
     }
 
@@ -52,19 +55,41 @@ impl Report {
         check_type(&self.kind)
     }
 
-    /// Tells of a failure, or of success. It never fails: an error about the telling must not hide the error told.
-    pub(crate) async fn tell<K: View>(&self, cx: &Reconcile<K>, error: Option<&HandlerError>) {
-        let written = match error {
-            Some(error) => self.tell_failure(cx, error).await,
-            None => self.tell_success(cx).await,
-        };
-        let (kind, key, condition) = (cx.gvk(), cx.key(), &*self.kind);
+    /// Tells how a call ended, and returns that. An error about the telling does not hide the error told, nor a success;
+    /// what the call itself said in the condition is its own write, though, without which it has not succeeded.
+    pub(crate) async fn tell<K: View>(
+        &self,
+        cx: &Reconcile<K>,
+        result: HandlerResult,
+    ) -> HandlerResult {
+        let held = cx.own().lock().held.take();
+        match (result, held) {
+            (Err(error), _) if !error.is_ignored() => {
+                self.note(cx, self.tell_failure(cx, &error).await);
+                Err(error)
+            }
+            // It goes with the object, after a cleanup that is done.
+            (Ok(outcome), _) if cx.raw().is_deleting() && outcome.delay().is_none() => Ok(outcome),
+            (result, Some(held)) => match cx.status().settle(&held).await {
+                Err(error) if !error.is_not_found() => Err(error.into()),
+                _ => result,
+            },
+            (Ok(outcome), None) if !cx.raw().is_deleting() => {
+                self.note(cx, self.tell_success(cx).await);
+                Ok(outcome)
+            }
+            (result, None) => result,
+        }
+    }
+
+    fn note<K: View>(&self, cx: &Reconcile<K>, written: Result<bool, StatusError>) {
         match written {
-            Ok(_) => {}
+            Ok(true) => self.unwritten.written(cx.gvk(), &self.kind),
+            Ok(false) => {}
             Err(error) if error.is_not_found() => {}
             Err(error) => {
-                let error = lariat_core::describe(&error);
-                tracing::warn!(%kind, %key, condition, error, "cannot write a condition");
+                let object = (cx.gvk(), cx.key());
+                self.unwritten.failed(object, &self.kind, &error);
             }
         }
     }
@@ -74,8 +99,7 @@ impl Report {
         cx: &Reconcile<K>,
         error: &HandlerError,
     ) -> Result<bool, StatusError> {
-        let is_passing = error.is_conflict() && cx.attempt() < TOLD_CONFLICT;
-        if error.is_ignored() || is_passing {
+        if error.is_conflict() && cx.attempt() < TOLD_CONFLICT {
             return Ok(false);
         }
         let update = ConditionUpdate::is_false(&self.kind, FAILED).message(one_line(error));
@@ -87,8 +111,7 @@ impl Report {
         let worth = |was: Option<&Value>| {
             let is_known = was.is_some_and(|was| {
                 let seen = was["observedGeneration"].as_i64();
-                let is_failure = was["status"] == "False" && was["reason"] == FAILED;
-                is_failure && (seen.is_none() || seen == generation)
+                is_failure(was) && (seen.is_none() || seen == generation)
             });
             !(is_known && is_fresh)
         };
@@ -116,13 +139,18 @@ impl Report {
     }
 }
 
+/// Returns whether a condition tells a failure.
+pub(super) fn is_failure(condition: &Value) -> bool {
+    condition["status"] == "False" && condition["reason"] == FAILED
+}
+
 /// Returns whether a condition is as it is told by us; others use our reasons too.
 pub(super) fn is_ours(condition: &Value) -> bool {
     let has_message = condition["message"]
         .as_str()
         .is_some_and(|text| !text.is_empty());
     match condition["reason"].as_str() {
-        Some(FAILED) => condition["status"] == "False",
+        Some(FAILED) => is_failure(condition),
         Some(RECONCILED) => condition["status"] == "True" && !has_message,
         _ => false,
     }

@@ -10,12 +10,13 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::condition::ConditionUpdate;
-use super::diff::{contains, merge_patch, without_nulls};
+use super::diff::{changed, contains, merge_patch, without_nulls};
 use super::error::StatusError;
-use super::listed;
+use super::listed::{self, Reported, Settled};
+use crate::apply::NOTES;
 use crate::clock;
-use crate::reconciler::Reconcile;
-use crate::wire::{self, Attempt, Changed, Wire, json_of};
+use crate::reconciler::{Held, Reconcile};
+use crate::wire::{self, Attempt, Changed, Managers, Wire, identity_of, json_of};
 
 /// Writes the status of the object a reconcile is about; [`Reconcile::status`] begins it.
 ///
@@ -52,18 +53,24 @@ impl<K: View> StatusWriter<K> {
         }
     }
 
-    /// Writes by server-side apply, as the operator's name: fields that are given are owned by it, fields it applied
-    /// earlier and that are not given any more are removed, and those of others are left alone.
+    /// Writes by server-side apply, under a field manager of the reconciler's own: fields that are given are owned by it,
+    /// fields it applied earlier and that are not given any more are removed, and those of others are left alone.
+    ///
+    /// The field manager is `operator/reconciler`, with a hash in place of what does not fit into 128 bytes. Fields that
+    /// the operator owns by its merges are taken: the defaults that a definition has for the status belong to whoever
+    /// writes it first, which may be [a condition that reports errors](crate::Reconciler::report_errors). A field that
+    /// another reconciler applies, or another program manages, is a [conflict](StatusError::is_conflict). What an earlier
+    /// release applied under the operator's name alone is given up when the reconciler first applies.
     ///
     /// Nothing is sent if this process applied the same fields last and all of them are there with their values. So the
-    /// first write of a process is always sent, and so is one to a list that others add to. Write a status in one way
-    /// only: to apply, fields that were merged under the same name belong to somebody else.
+    /// first write of a process is always sent, and so is one to a list that others add to. Write a field in one way only:
+    /// one that was merged is not removed when it is not applied any more.
     pub fn by_apply(self) -> Self {
         let way = Way::Apply { force: false };
         Self { way, ..self }
     }
 
-    /// Writes by server-side apply as [`by_apply`](Self::by_apply), and takes fields from others that apply them.
+    /// Writes by server-side apply as [`by_apply`](Self::by_apply), and takes fields from others that manage them.
     pub fn by_force(self) -> Self {
         let way = Way::Apply { force: true };
         Self { way, ..self }
@@ -81,8 +88,10 @@ impl<K: View> StatusWriter<K> {
     /// Makes the status what is given, and returns whether anything was written.
     ///
     /// Fields that are there and are not given are removed, and lists are replaced as a whole; members that are null
-    /// count as not given. The condition in which [errors are reported](crate::Reconciler::report_errors) stays, unless
-    /// one of its type is given. Where several write one status, [`update`](Self::update) it, or [apply](Self::by_apply) it.
+    /// count as not given. The conditions in which reconcilers of the operator
+    /// [report errors](crate::Reconciler::report_errors) stay, unless one of their type is given; a failure that this one
+    /// reports stays until a call ends well. Where several write one status, [`update`](Self::update) it, or
+    /// [apply](Self::by_apply) it.
     ///
     /// # Errors
     ///
@@ -95,32 +104,38 @@ impl<K: View> StatusWriter<K> {
     /// If the future is dropped, the status may have been written or not.
     pub async fn set<S: Serialize + Sync>(self, status: &S) -> Result<bool, StatusError> {
         let wanted = self.encode(status)?;
-        let mut decided = Vec::new();
+        let reported = self.reported();
+        let mut said = Sayings::default();
         let written = match self.way {
             Way::Merge => {
-                let reported = self.cx.own().lock().reported.clone();
                 let work_out = |now: &Value| {
-                    decided = listed::decided(now, &wanted);
-                    Ok(match &reported {
-                        Some(kind) => merge_patch(now, &listed::with_reported(now, &wanted, kind)),
-                        None => merge_patch(now, &wanted),
-                    })
+                    let settled = said.note(now, reported.settle(now, wanted.clone()));
+                    Ok(merge_patch(now, &settled))
                 };
                 self.merge(work_out).await?
             }
             Way::Apply { force } => {
-                decided = listed::decided(&Value::Null, &wanted);
-                self.apply(&wanted, force).await?
+                let settle = |now: &Value| {
+                    // An apply leaves alone what it does not give, the list of conditions too.
+                    let settled = match wanted.get("conditions") {
+                        Some(_) => reported.settle(now, wanted.clone()),
+                        None => Settled::from(wanted.clone()),
+                    };
+                    said.note(now, settled)
+                };
+                self.apply(&wanted, force, settle).await?
             }
         };
-        self.cx.own().lock().conditions.extend(decided);
+        self.keep(said);
         Ok(written)
     }
 
     /// Changes the status by a function, which is called with the newest one, and returns whether anything was written.
     ///
-    /// Only what the function changes is written; fields `S` does not know stay. It is called again if the status turns
-    /// out to be another one by now. An object without a status has the default one. It is always merged.
+    /// Only what the function changes is written; fields `S` does not know stay, in elements of lists too: an element that
+    /// is changed is found again by its `type`, as in conditions, or its `name`. It is called again if the status turns
+    /// out to be another one by now. An object without a status has the default one. It is always merged. A failure that
+    /// the reconciler [reports](crate::Reconciler::report_errors) stays until a call ends well.
     ///
     /// # Errors
     ///
@@ -133,23 +148,28 @@ impl<K: View> StatusWriter<K> {
     where
         S: Serialize + DeserializeOwned + Default + Send,
     {
-        let mut decided = Vec::new();
+        let reported = Reported {
+            others: Vec::new(),
+            ..self.reported()
+        };
+        let mut said = Sayings::default();
         let written = self.merge(|now| {
-            let mut status: S = match now.as_object().is_none_or(serde_json::Map::is_empty) {
+            let is_empty = now.as_object().is_none_or(serde_json::Map::is_empty);
+            let mut status: S = match is_empty {
                 true => S::default(),
                 false => S::deserialize(now).map_err(|error| self.unfit(&error))?,
             };
-            let before = match now.as_object().is_none_or(serde_json::Map::is_empty) {
+            let before = match is_empty {
                 true => json!({}),
                 false => self.encode(&status)?,
             };
             change(&mut status);
-            let after = self.encode(&status)?;
-            decided = listed::decided(&before, &after);
-            Ok(merge_patch(&before, &after))
+            let after = changed(now, &before, &self.encode(&status)?);
+            let settled = said.note(now, reported.settle(now, after));
+            Ok(merge_patch(now, &settled))
         });
         let written = written.await?;
-        self.cx.own().lock().conditions.extend(decided);
+        self.keep(said);
         Ok(written)
     }
 
@@ -159,8 +179,7 @@ impl<K: View> StatusWriter<K> {
         update: &ConditionUpdate,
         worth: impl Fn(Option<&Value>) -> bool + Send + Sync,
     ) -> Result<bool, StatusError> {
-        let observed = update.observed.or(self.cx.raw().generation());
-        let update = update.clone().observed(observed);
+        let update = self.observed(update);
         let now = clock::now();
         self.merge(|status| {
             let patch = listed::set(status, &update, now);
@@ -168,6 +187,61 @@ impl<K: View> StatusWriter<K> {
             Ok(patch.filter(|_| worth(listed::find(status, update.kind()))))
         })
         .await
+    }
+
+    /// Keeps the condition in which errors are told until it is known how the call ends, and returns whether it differs
+    /// from what is there.
+    pub(super) fn hold(self, update: &ConditionUpdate) -> Result<bool, StatusError> {
+        let update = self.observed(update);
+        let status = status_of(&self.cx.newest());
+        let patch = listed::set(&status, &update, clock::now());
+        let patch = patch.map_err(|detail| self.says(detail))?;
+        let mut own = self.cx.own().lock();
+        own.conditions.insert(update.kind().to_owned());
+        own.held = Some(Held::Update(update));
+        Ok(patch.is_some())
+    }
+
+    /// Writes the condition that was kept until the call ended.
+    pub(super) async fn settle(self, held: &Held) -> Result<bool, StatusError> {
+        match held {
+            Held::Update(update) => self.condition(update, |_| true).await,
+            Held::Whole(condition) => {
+                let place = |status: &Value| {
+                    let patch = listed::place(status, condition);
+                    patch.map_err(|detail| self.says(detail))
+                };
+                self.merge(place).await
+            }
+        }
+    }
+
+    fn observed(&self, update: &ConditionUpdate) -> ConditionUpdate {
+        let observed = update.observed.or(self.cx.raw().generation());
+        update.clone().observed(observed)
+    }
+
+    /// Returns the conditions in which reconcilers of the kind tell of errors.
+    fn reported(&self) -> Reported {
+        let own = self.cx.own().lock().reported.clone();
+        let mut others = self.cx.shared().claimed.conditions(self.cx.gvk());
+        others.retain(|kind| own.as_ref() != Some(kind));
+        Reported { own, others }
+    }
+
+    /// Notes what a write that was made says of conditions.
+    fn keep(&self, said: Sayings) {
+        let mut own = self.cx.own().lock();
+        let reported = own.reported.as_deref();
+        match said.held {
+            Some(held) => own.held = Some(Held::Whole(held)),
+            // It was written just now, and says so in place of what was held.
+            None if reported.is_some_and(|kind| said.decided.iter().any(|each| each == kind)) => {
+                own.held = None;
+            }
+            None => {}
+        }
+        own.conditions.extend(said.decided);
     }
 
     /// Merges a patch that is worked out from the status.
@@ -183,35 +257,32 @@ impl<K: View> StatusWriter<K> {
         .await
     }
 
-    async fn apply(&self, wanted: &Value, force: bool) -> Result<bool, StatusError> {
-        let shared = self.cx.shared();
-        let (gvk, key) = (self.cx.gvk(), self.cx.key());
-        let mut fields = json!({
-            "apiVersion": gvk.api_version(),
-            "kind": gvk.kind(),
-            "metadata": {"name": key.name()},
-        });
-        // Who applies an empty status owns the status as a whole, and conflicts with everybody who applies a field.
-        if *wanted != json!({}) {
-            fields["status"] = wanted.clone();
-        }
-        if let Some(namespace) = key.namespace() {
-            fields["metadata"]["namespace"] = namespace.into();
-        }
+    async fn apply(
+        &self,
+        wanted: &Value,
+        force: bool,
+        mut settle: impl FnMut(&Value) -> Value + Send,
+    ) -> Result<bool, StatusError> {
+        let (shared, handler) = (self.cx.shared(), self.cx.handler());
+        let managers = Managers::new(&shared.name, handler);
+        let uid = self.cx.raw().uid();
+        let is_first = !shared.applied.has(uid, handler);
         let written = self.change(|state| {
-            let is_there = contains(&status_of(state), wanted);
-            if is_there && shared.applied.is_last(state.uid(), wanted) {
+            let now = status_of(state);
+            let status = settle(&now);
+            if contains(&now, &status) && shared.applied.is_last(state.uid(), handler, wanted) {
                 return Ok(None);
             }
-            Ok(Some(Attempt::apply(
-                &shared.name,
-                force,
-                fields.clone(),
-                state,
-            )))
+            let mut fields = identity_of(self.cx.gvk(), self.cx.key());
+            // Who applies an empty status owns the status as a whole, and conflicts with everybody who applies a field.
+            if status != json!({}) {
+                fields["status"] = status;
+            }
+            let attempt = Attempt::apply(&managers, fields, state);
+            Ok(Some(attempt.by_force(force).migrating(is_first)))
         });
         let written = written.await?;
-        shared.applied.remember(self.cx.raw().uid(), wanted);
+        shared.applied.remember(uid, handler, wanted);
         Ok(written)
     }
 
@@ -225,7 +296,10 @@ impl<K: View> StatusWriter<K> {
         let mut state = cx.newest();
         if self.unchanged_only {
             wire = wire.once();
-            state = Arc::clone(&cx.own().lock().newest);
+            let seen = Arc::clone(&cx.own().lock().newest);
+            if !is_as_seen(&seen, &state) {
+                state = seen;
+            }
         }
         let gone = || StatusError::gone(cx.gvk(), cx.key());
         let is_shown = wire::is_shown(&cx.shared().caches, cx.gvk(), "/status");
@@ -236,7 +310,7 @@ impl<K: View> StatusWriter<K> {
             state = read
                 .filter(|read| read.uid() == seen.uid())
                 .ok_or_else(gone)?;
-            if self.unchanged_only && state.version() != seen.version() {
+            if self.unchanged_only && !is_as_seen(&seen, &state) {
                 return Err(StatusError::changed(cx.gvk(), cx.key()));
             }
         }
@@ -275,6 +349,46 @@ impl<K: View> StatusWriter<K> {
             detail,
         }
     }
+}
+
+/// What writes of a status say of conditions.
+#[derive(Default)]
+struct Sayings {
+    /// The types of the conditions that were decided on.
+    decided: Vec<String>,
+    held: Option<Value>,
+}
+
+impl Sayings {
+    /// Notes what is said by the last of some attempts, and returns what it writes.
+    fn note(&mut self, now: &Value, settled: Settled) -> Value {
+        self.decided = listed::decided(now, &settled.status);
+        let held = settled.held.as_ref().and_then(|held| held["type"].as_str());
+        self.decided.extend(held.map(str::to_owned));
+        self.held = settled.held;
+        settled.status
+    }
+}
+
+/// Returns whether a state is one that was seen, but for what the operator itself notes on its objects.
+fn is_as_seen(seen: &CachedObject, state: &CachedObject) -> bool {
+    if seen.version() == state.version() {
+        return true;
+    }
+    let both = seen.has_content() && state.has_content();
+    both && without_notes(json_of(seen)) == without_notes(json_of(state))
+}
+
+fn without_notes(mut object: Value) -> Value {
+    let metadata = &mut object["metadata"];
+    metadata["resourceVersion"] = Value::Null;
+    if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+        annotations.retain(|name, _| !name.starts_with(NOTES));
+        if annotations.is_empty() {
+            metadata["annotations"] = Value::Null;
+        }
+    }
+    without_nulls(object)
 }
 
 /// Returns the status of an object, which is empty if it has none.

@@ -4,15 +4,21 @@ use std::sync::Arc;
 
 use kube::api::{Patch, PatchParams};
 use lariat_cache::CachedObject;
+use lariat_core::ObjectKey;
 use serde_json::Value;
 
-use super::{Wire, status_of};
+use super::managers::{CONFLICT, Managers};
+use super::{Wire, identity_of, status_of};
 use crate::api::ApiError;
 
 /// One try of a change: what is sent for one state of the object.
 pub(crate) struct Attempt {
     params: PatchParams,
     patch: Patch<Value>,
+    /// As whom it is applied, if it is.
+    managers: Option<Managers>,
+    /// Whether fields are given up that are applied as the operator.
+    migrates: bool,
 }
 
 /// What became of a change.
@@ -34,18 +40,49 @@ impl Attempt {
             field_manager: Some(manager.to_owned()),
             ..PatchParams::default()
         };
-        let patch = Patch::Merge(at(patch, state));
-        Self { params, patch }
+        Self {
+            params,
+            patch: Patch::Merge(at(patch, state)),
+            managers: None,
+            migrates: false,
+        }
     }
 
-    /// Applies fields to one state of an object, and to no other.
-    pub(crate) fn apply(manager: &str, force: bool, fields: Value, state: &CachedObject) -> Self {
-        let params = PatchParams {
-            force,
-            ..PatchParams::apply(manager)
+    /// Applies fields to one state of an object, and to no other. Fields that only the operator itself keeps it from
+    /// are taken.
+    pub(crate) fn apply(managers: &Managers, fields: Value, state: &CachedObject) -> Self {
+        Self {
+            params: PatchParams::apply(managers.own()),
+            patch: Patch::Apply(at(fields, state)),
+            managers: Some(managers.clone()),
+            migrates: false,
+        }
+    }
+
+    /// Takes fields from whoever manages them.
+    pub(crate) fn by_force(mut self, force: bool) -> Self {
+        self.params.force |= force;
+        self
+    }
+
+    /// Gives up what was applied as the operator, if the answer shows that something was.
+    pub(crate) fn migrating(self, migrates: bool) -> Self {
+        Self { migrates, ..self }
+    }
+
+    fn may_take(&self, error: &ApiError) -> bool {
+        let (Some(managers), Some(status)) = (&self.managers, status_of(error)) else {
+            return false;
         };
-        let patch = Patch::Apply(at(fields, state));
-        Self { params, patch }
+        !self.params.force && managers.own_all(status)
+    }
+
+    /// Returns the managers of whom one gives up its fields.
+    fn former(&self, answer: &str, subresource: Option<&str>) -> Option<&Managers> {
+        let managers = self.managers.as_ref().filter(|_| self.migrates)?;
+        managers
+            .left_former(answer, subresource)
+            .then_some(managers)
     }
 }
 
@@ -72,11 +109,11 @@ impl Wire {
     ) -> Result<Changed, E> {
         let mut tries = 1;
         loop {
-            let Some(Attempt { params, patch }) = work_out(&state)? else {
+            let Some(attempt) = work_out(&state)? else {
                 return Ok(Changed::Unneeded(state));
             };
             let key = state.key();
-            let error = match self.patch(key, subresource, &params, &patch).await {
+            let error = match self.attempt(key, subresource, attempt).await {
                 Ok(answer) if answer.uid() == state.uid() => return Ok(Changed::Made(answer)),
                 // Only where states have no versions.
                 Ok(_) => return Ok(Changed::Gone),
@@ -100,12 +137,51 @@ impl Wire {
     }
 }
 
+impl Wire {
+    async fn attempt(
+        &self,
+        key: &ObjectKey,
+        subresource: Option<&str>,
+        mut attempt: Attempt,
+    ) -> Result<Arc<CachedObject>, ApiError> {
+        let sent = self.patch_text(key, subresource, &attempt.params, &attempt.patch);
+        let answer = match sent.await {
+            // Of the same state, which the patch names: nobody else has taken a field meanwhile.
+            Err(error) if attempt.may_take(&error) => {
+                attempt.params.force = true;
+                let again = self.patch_text(key, subresource, &attempt.params, &attempt.patch);
+                again.await?
+            }
+            sent => sent?,
+        };
+        let object = self.read("patch", key, &answer)?;
+        match attempt.former(&answer, subresource) {
+            Some(managers) => self.give_up(&object, subresource, managers).await,
+            None => Ok(object),
+        }
+    }
+
+    /// Applies nothing as the operator, whose fields are those of its reconcilers now. What none of them applies is
+    /// removed by that.
+    async fn give_up(
+        &self,
+        object: &CachedObject,
+        subresource: Option<&str>,
+        managers: &Managers,
+    ) -> Result<Arc<CachedObject>, ApiError> {
+        let key = object.key();
+        let nothing = Patch::Apply(at(identity_of(self.gvk(), key), object));
+        let params = PatchParams::apply(managers.operator());
+        self.patch(key, subresource, &params, &nothing).await
+    }
+}
+
 /// Returns whether fields conflict that others apply, rather than states.
 fn is_about_fields(error: &ApiError) -> bool {
     let details = status_of(error).and_then(|status| status.details.as_ref());
     details.is_some_and(|details| {
         let mut causes = details.causes.iter();
-        causes.any(|cause| cause.reason == "FieldManagerConflict")
+        causes.any(|cause| cause.reason == CONFLICT)
     })
 }
 

@@ -1,6 +1,7 @@
 //! Objects of one kind as the API server has them, of whatever type, and changes of their newest state.
 
 mod change;
+mod managers;
 
 use std::sync::Arc;
 
@@ -8,12 +9,13 @@ use kube::Client;
 use kube::api::{GetParams, ListParams, Patch, PatchParams};
 use kube::core::{ObjectList, Request};
 use lariat_cache::{CachedObject, KindClient, SharedCacheFactory, View};
-use lariat_core::{Gvk, ObjectKey, RawObject, RawObjectError, ResourceKind};
-use serde_json::Value;
+use lariat_core::{Gvk, ObjectKey, RawObject, RawObjectError, ResourceKind, path_segment};
+use serde_json::{Value, json};
 
 use crate::api::ApiError;
 use crate::reconciler::Reconcile;
 pub(crate) use change::{Attempt, Changed};
+pub(crate) use managers::Managers;
 
 /// A page of objects, of which only the metadata is there, and where the next one begins.
 pub(crate) type Page = (Vec<Arc<CachedObject>>, Option<String>);
@@ -61,9 +63,10 @@ impl Wire {
 
     /// Returns an object as it is now, or `None` if it does not exist.
     pub(crate) async fn get(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, ApiError> {
-        let request = self.about(key).get(key.name(), &GetParams::default());
+        let name = path_segment(key.name());
+        let request = self.about(key).get(&name, &GetParams::default());
         match self.send("get", key, request).await {
-            Ok(object) => Ok(Some(object)),
+            Ok(answer) => self.read("get", key, &answer).map(Some),
             Err(error) if error.is_not_found() => Ok(None),
             Err(error) => Err(error),
         }
@@ -77,10 +80,22 @@ impl Wire {
         params: &PatchParams,
         patch: &Patch<Value>,
     ) -> Result<Arc<CachedObject>, ApiError> {
-        let about = self.about(key);
+        let answer = self.patch_text(key, subresource, params, patch).await?;
+        self.read("patch", key, &answer)
+    }
+
+    /// Patches an object, or one of its subresources, and returns the answer as it was sent.
+    async fn patch_text(
+        &self,
+        key: &ObjectKey,
+        subresource: Option<&str>,
+        params: &PatchParams,
+        patch: &Patch<Value>,
+    ) -> Result<String, ApiError> {
+        let (about, name) = (self.about(key), path_segment(key.name()));
         let request = match subresource {
-            Some(name) => about.patch_subresource(name, key.name(), params, patch),
-            None => about.patch(key.name(), params, patch),
+            Some(subresource) => about.patch_subresource(subresource, &name, params, patch),
+            None => about.patch(&name, params, patch),
         };
         self.send("patch", key, request).await
     }
@@ -112,21 +127,41 @@ impl Wire {
         verb: &'static str,
         key: &ObjectKey,
         request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
-    ) -> Result<Arc<CachedObject>, ApiError> {
+    ) -> Result<String, ApiError> {
         let refused = |source| ApiError::refused(verb, self.gvk(), key, source);
         let request = request.map_err(|error| refused(kube::Error::BuildRequest(error)))?;
         // Not `Client::request`, which logs what it cannot read.
-        let text = self.client.request_text(request).await.map_err(refused)?;
-        let raw = RawObject::parse(text.as_bytes(), self.gvk())
-            .map_err(|error| refused(kube::Error::Service(error.into())))?;
-        let object = Arc::new(CachedObject::new(raw));
-        match object.key() == key {
-            true => Ok(object),
-            false => Err(refused(kube::Error::Service(
-                "the answer is another object".into(),
-            ))),
-        }
+        self.client.request_text(request).await.map_err(refused)
     }
+
+    fn read(
+        &self,
+        verb: &'static str,
+        key: &ObjectKey,
+        answer: &str,
+    ) -> Result<Arc<CachedObject>, ApiError> {
+        let raw = RawObject::parse(answer.as_bytes(), self.gvk()).map_err(|error| {
+            ApiError::refused(verb, self.gvk(), key, kube::Error::Service(error.into()))
+        })?;
+        let object = Arc::new(CachedObject::new(raw));
+        if object.key() == key {
+            return Ok(object);
+        }
+        Err(ApiError::another(verb, self.gvk(), key, object.key()))
+    }
+}
+
+/// Returns what every apply of an object says.
+pub(crate) fn identity_of(gvk: &Gvk, key: &ObjectKey) -> Value {
+    let mut fields = json!({
+        "apiVersion": gvk.api_version(),
+        "kind": gvk.kind(),
+        "metadata": {"name": key.name()},
+    });
+    if let Some(namespace) = key.namespace() {
+        fields["metadata"]["namespace"] = namespace.into();
+    }
+    fields
 }
 
 /// Returns whether what the cache of a kind shows at a JSON pointer is what the API server has. What a transform left

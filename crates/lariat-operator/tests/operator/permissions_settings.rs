@@ -1,5 +1,7 @@
 //! Permissions that follow from how a reconciler is set up.
 
+use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::CustomResourceExt;
 use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat_cache::ClientIdentity;
@@ -161,4 +163,74 @@ async fn a_finalizer_is_stripped_by_who_may_list_and_patch() {
     let failed = stripped.failed().iter().map(|(key, _)| key.name());
     assert_eq!(failed.collect::<Vec<_>>(), ["changed"], "{stripped:?}");
     assert_eq!(stripped.removed(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_are_allowed_in_the_group_they_are_written_in() {
+    for (api, group) in [(EventApi::Core, ""), (EventApi::Events, "events.k8s.io")] {
+        let (_cluster, operator) = rig().await;
+        // Whichever is said first.
+        operator.needs(Rule::events());
+        operator
+            .events()
+            .configure(EventOptions::default().api(api));
+        let rules = operator.rules().await.unwrap();
+        let groups: Vec<&str> = rules.iter().map(|rule| &*rule.group).collect();
+        assert_eq!(groups, [group], "{api:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn caches_that_are_kept_may_ask_which_cluster_they_are_of() {
+    let cluster = cluster().await;
+    let folder = std::env::temp_dir().join(format!("lariat-operator-{:016x}", fastrand::u64(..)));
+    let builder = SharedControllerFactory::builder(client_of(&cluster, "sesame"));
+    let factory = builder
+        .caches(|caches| caches.warm_restart(&folder))
+        .build();
+    let operator = Operator::new("widgeteer", &factory);
+    let done = |_| async { Ok(Outcome::done()) };
+    let maps = factory.for_object::<ConfigMap>();
+    operator.reconciler("maps", &maps).register(done).unwrap();
+    let rules = operator.rules().await.unwrap();
+    let texts: Vec<String> = rules.iter().map(ToString::to_string).collect();
+    let expected = "get namespaces named kube-system (for warm restarts)";
+    assert!(texts.iter().any(|text| text == expected), "{texts:?}");
+    grant(&cluster, &operator).await;
+    operator.start(1).await.unwrap();
+    operator.stop().await.unwrap();
+    let left = std::fs::read_dir(&folder).map(Iterator::count);
+    let _ = std::fs::remove_dir_all(&folder);
+    assert_eq!(left.unwrap(), 1, "the cache is kept");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_applies_roles_is_reminded_of_what_that_takes() {
+    let (_cluster, operator) = rig().await;
+    let factory = operator.factory();
+    let widgets = factory.for_object::<Widget>();
+    let done = |_| async { Ok(Outcome::done()) };
+    let (roles, bindings) = (
+        factory.for_object::<Role>(),
+        factory.for_object::<RoleBinding>(),
+    );
+    let reconciler = operator.reconciler("grants", &widgets);
+    let reconciler = reconciler.applies(&roles).applies(&bindings);
+    let registered = reconciler.register(done).unwrap();
+    let account = "demo/widgeteer".parse().unwrap();
+    let printed = async || {
+        let manifests = operator.manifests("widgeteer", &account).await;
+        manifests.unwrap().to_string()
+    };
+    let text = printed().await;
+    let expected = "# It writes roles: the API server lets it give away only what it is allowed itself,\n\
+                    # or takes the verb \"escalate\" on them, which is to be added by hand.\n\
+                    # It writes rolebindings: the API server lets it give away only what it is allowed itself,\n\
+                    # or takes the verb \"bind\" on the roles they bind, which is to be added by hand.\n\
+                    apiVersion: v1\nkind: ServiceAccount\n";
+    assert!(text.starts_with(expected), "{text}");
+    operator.needs(Rule::of(&roles).verbs(["escalate", "bind"]));
+    assert!(printed().await.starts_with("apiVersion: v1\n"));
+    registered.deregister().await;
+    assert!(printed().await.starts_with("apiVersion: v1\n"));
 }

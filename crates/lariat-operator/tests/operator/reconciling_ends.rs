@@ -167,3 +167,90 @@ async fn an_end_is_told_whatever_predicates_say() {
     settle().await;
     assert_eq!(log.take(), ["a was"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_end_that_fails_panics_or_hangs_does_not_keep_the_successor_waiting() {
+    for (end, retries) in [
+        ("fails", None),
+        ("fails", Some(2)),
+        ("fails", Some(0)),
+        ("panics", None),
+        ("panics", Some(0)),
+        ("hangs", None),
+        ("hangs", Some(0)),
+    ] {
+        let bench = Bench::new().await;
+        let log = Log::default();
+        let (seen, told) = (log.clone(), log.clone());
+        let mut options = HandlerOptions::default().timeout(5 * SECOND);
+        if let Some(retries) = retries {
+            options = options.max_retries(retries);
+        }
+        bench
+            .operator
+            .reconciler("sizes", &bench.widgets)
+            .options(options)
+            .on_gone(move |cx: Reconcile<Widget>| {
+                told.add(format!("was {}", cx.object().spec.size));
+                async move {
+                    match end {
+                        "panics" => panic!("a defect"),
+                        "hangs" => std::future::pending().await,
+                        _ => Err(HandlerError::from("the bucket's API is down")),
+                    }
+                }
+            })
+            .register(move |cx: Reconcile<Widget>| {
+                let size = cx.object().spec.size;
+                seen.add(format!("is {size}"));
+                async move {
+                    if size == 1 {
+                        time::sleep(SECOND).await;
+                    }
+                    Ok(Outcome::done())
+                }
+            })
+            .unwrap();
+        replace(&bench).await;
+        let log = log.take();
+        assert_eq!(log[..2], ["is 1", "was 1"], "{end} {retries:?}");
+        let is_reconciled = log.contains(&"is 2".to_owned());
+        assert!(is_reconciled, "{end} {retries:?}: {log:?}");
+        let tellings = log.iter().filter(|line| *line == "was 1").count();
+        match retries {
+            // A deletion that is not told is told again, for ever.
+            None => assert!(tellings > 5, "{end}: {log:?}"),
+            Some(retries) => assert!(tellings <= retries as usize + 2, "{end}: {log:?}"),
+        }
+        bench.resize("a", 3).await;
+        time::sleep(200 * SECOND).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_successor_is_called_again_when_it_asked_for_whatever_comes_of_the_end() {
+    let bench = Bench::new().await;
+    let log = Log::default();
+    let seen = log.clone();
+    bench
+        .operator
+        .reconciler("sizes", &bench.widgets)
+        .options(HandlerOptions::default().max_retries(1))
+        .on_gone(|_| async { Err(HandlerError::from("the bucket's API is down")) })
+        .register(move |cx: Reconcile<Widget>| {
+            let size = cx.object().spec.size;
+            seen.add(format!("is {size}"));
+            async move {
+                match size {
+                    1 => time::sleep(SECOND).await,
+                    _ => return Ok(Outcome::requeue_after(50 * SECOND)),
+                }
+                Ok(Outcome::done())
+            }
+        })
+        .unwrap();
+    replace(&bench).await;
+    log.take();
+    time::sleep(51 * SECOND).await;
+    assert_eq!(log.take(), ["is 2"]);
+}

@@ -13,7 +13,7 @@ use tokio::time;
 use crate::bench::{Bench, SECOND, Widget, key, settle};
 
 /// Registers a reconciler that tells how it goes, and starts.
-async fn run<F>(bench: &Bench, reconcile: F)
+pub(crate) async fn run<F>(bench: &Bench, reconcile: F)
 where
     F: Fn(&Reconcile<Widget>) -> HandlerResult + Send + Sync + 'static,
 {
@@ -26,17 +26,17 @@ where
     bench.start().await;
 }
 
-fn writes(bench: &Bench) -> usize {
+pub(crate) fn writes(bench: &Bench) -> usize {
     let all = bench.cluster.journal().select().verb("patch");
     all.subresource("status").count()
 }
 
-async fn ready(bench: &Bench) -> Option<Condition> {
+pub(crate) async fn ready(bench: &Bench) -> Option<Condition> {
     let status = bench.get("a").await?.status?;
     Conditions::find(&status.conditions, "Ready").cloned()
 }
 
-fn text(condition: Option<Condition>) -> String {
+pub(crate) fn text(condition: Option<Condition>) -> String {
     let Some(condition) = condition else {
         return "none".to_owned();
     };

@@ -36,7 +36,7 @@ async fn status(bench: &Bench, name: &str) -> Value {
 }
 
 /// Writes a status as somebody else.
-async fn merge_status(bench: &Bench, status: Value) {
+pub(crate) async fn merge_status(bench: &Bench, status: Value) {
     let patch = Patch::Merge(json!({"status": status}));
     let params = PatchParams::default();
     let patched = bench.api.patch_status("a", &params, &patch);

@@ -55,7 +55,7 @@ impl Group {
     pub(super) fn new(signature: u64, failed: &Failed<'_>, now: Instant) -> Self {
         Self {
             signature,
-            is_final: failed.retry_in.is_none(),
+            is_final: failed.next.is_final(),
             error: Arc::clone(failed.error),
             keys: 0,
             are_more: false,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
 
-use super::Failed;
+use super::{Failed, Next};
 use crate::notices;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,16 +63,16 @@ impl Line {
     pub(super) fn first(failed: &Failed<'_>) -> Self {
         let panicked = failed.panicked.as_ref();
         Self {
-            line_kind: match failed.retry_in {
+            line_kind: match failed.next {
                 _ if panicked.is_some() => LineKind::Panicked,
-                Some(_) => LineKind::First,
-                None => LineKind::Finally,
+                Next::Retry(_) => LineKind::First,
+                Next::Final(_) => LineKind::Finally,
             },
             handler: Arc::clone(failed.handler),
             error: Arc::clone(failed.error),
             keys: vec![failed.key.clone()],
             attempt: failed.attempt,
-            retry_in: failed.retry_in,
+            retry_in: failed.next.delay(),
             at: panicked.map(|panicked| panicked.at.clone()),
             backtrace: panicked.and_then(|panicked| panicked.backtrace()),
             ..Self::default()
@@ -99,7 +99,7 @@ impl Line {
                 tracing::error!(%kind, key = %keys, %handler, at, attempt, retry_in, backtrace, "handler {error}");
             }
             LineKind::Finally => {
-                tracing::error!(%kind, key = %keys, %handler, error, attempts = attempt, "handler failed for good");
+                tracing::error!(%kind, key = %keys, %handler, error, attempts = attempt, again_in = retry_in, "handler failed for good");
             }
             LineKind::Still => {
                 tracing::warn!(%kind, %handler, error, failures, %failing, %lasted, examples = %keys, "keeps failing");
@@ -131,6 +131,6 @@ pub(super) fn log_folded(kind: &Gvk, failed: &Failed<'_>) {
         attempt,
         ..
     } = failed;
-    let retry_in = failed.retry_in.map(tracing::field::debug);
+    let retry_in = failed.next.delay().map(tracing::field::debug);
     tracing::debug!(%kind, %key, %handler, %error, attempt, retry_in, "failed again, or for another key");
 }

@@ -30,9 +30,31 @@ pub(super) struct Failed<'a> {
     pub(super) key: &'a ObjectKey,
     pub(super) error: &'a Arc<str>,
     pub(super) attempt: u32,
-    /// When it is tried again; none if it is not.
-    pub(super) retry_in: Option<Duration>,
+    pub(super) next: Next,
     pub(super) panicked: Option<Panicked>,
+}
+
+/// What follows a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// A retry after a delay.
+    Retry(Duration),
+    /// No retry; the handler may want to be called again all the same.
+    Final(Option<Duration>),
+}
+
+impl Next {
+    pub(super) fn is_final(self) -> bool {
+        matches!(self, Self::Final(_))
+    }
+
+    /// Returns how long it takes until the handler is called again, if it is by itself.
+    pub(super) fn delay(self) -> Option<Duration> {
+        match self {
+            Self::Retry(after) => Some(after),
+            Self::Final(after) => after,
+        }
+    }
 }
 
 /// The failures of a kind's handlers that were logged lately, or are to be.
@@ -190,7 +212,7 @@ impl OfHandler {
 
     /// Returns what is to be logged now, and whether something is to be logged sooner than before.
     fn failed(&mut self, failed: &Failed<'_>, now: Instant) -> (Option<Line>, bool) {
-        let is_final = failed.retry_in.is_none();
+        let is_final = failed.next.is_final();
         let wanted = signature(failed.error, failed.key, is_final);
         let (at, is_new) = self.group(wanted, failed, now);
         let (signature, due) = (self.groups[at].signature, self.groups[at].due());

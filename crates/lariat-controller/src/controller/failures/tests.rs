@@ -24,7 +24,7 @@ impl Rig {
             key: &ObjectKey::cluster(name),
             error: &error.into(),
             attempt: 1,
-            retry_in,
+            next: retry_in.map_or(Next::Final(None), Next::Retry),
             panicked: None,
         };
         let (line, _) = self.of.failed(&failed, Instant::now());
@@ -173,7 +173,7 @@ async fn nothing_is_kept_of_handlers_that_are_gone() {
         key: &key,
         error: &"no".into(),
         attempt: 1,
-        retry_in: Some(MS),
+        next: Next::Retry(MS),
         panicked: None,
     });
     assert!(failures.are_any.load(Ordering::Relaxed));

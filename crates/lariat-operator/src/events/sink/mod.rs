@@ -13,6 +13,7 @@ use std::time::Duration;
 use kube::Client;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::Request;
+use lariat_core::path_segment;
 use parking_lot::Mutex;
 use serde::de::IgnoredAny;
 use tokio::time;
@@ -125,7 +126,8 @@ impl Sink {
     async fn patch(&self, record: &Record) -> Result<(), WriteError> {
         let path = record.path().ok_or(WriteError::Namespace)?;
         let patch = Patch::Merge(record.changes());
-        let request = Request::new(path).patch(&record.name, &PatchParams::default(), &patch);
+        let request =
+            Request::new(path).patch(&path_segment(&record.name), &PatchParams::default(), &patch);
         self.request(request).await
     }
 

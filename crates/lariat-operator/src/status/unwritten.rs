@@ -1,0 +1,132 @@
+//! Conditions that cannot be written: said in the log once, and then less and less often.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lariat_core::{Gvk, ObjectKey, describe};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::error::StatusError;
+use crate::api::ApiError;
+
+/// How long no write must have failed before one that succeeds means that all is well again: what fails in one namespace
+/// may go on to succeed in another.
+const QUIET: Duration = Duration::from_secs(60);
+
+/// How many errors are told apart; those beyond are counted together.
+const MOST: usize = 16;
+
+/// The writes of one reconciler's condition that failed since all was well.
+#[derive(Debug, Default)]
+pub(super) struct Unwritten(Mutex<BTreeMap<String, Failures>>);
+
+#[derive(Debug)]
+struct Failures {
+    count: u64,
+    last: Instant,
+}
+
+impl Unwritten {
+    /// Says that a condition was not written: of one error the first time, the second, the fourth and so on as a warning.
+    pub(super) fn failed(
+        &self,
+        (kind, key): (&Gvk, &ObjectKey),
+        condition: &str,
+        error: &StatusError,
+    ) {
+        let times = self.count(error);
+        let error = describe(error);
+        if times.is_power_of_two() {
+            tracing::warn!(%kind, %key, condition, error, times, "cannot write a condition");
+        } else {
+            tracing::debug!(%kind, %key, condition, error, times, "cannot write a condition");
+        }
+    }
+
+    /// Counts an error, of whichever object.
+    fn count(&self, error: &StatusError) -> u64 {
+        let mut all = self.0.lock();
+        let mut class = class_of(error);
+        if all.len() >= MOST && !all.contains_key(&class) {
+            "others".clone_into(&mut class);
+        }
+        let failures = all.entry(class).or_insert(Failures {
+            count: 0,
+            last: Instant::now(),
+        });
+        failures.count += 1;
+        failures.last = Instant::now();
+        failures.count
+    }
+
+    /// Says that conditions are written again, if some were not until a while ago.
+    pub(super) fn written(&self, kind: &Gvk, condition: &str) {
+        let mut all = self.0.lock();
+        if all.is_empty() {
+            return;
+        }
+        let mut times = 0;
+        all.retain(|_, failures| {
+            let is_over = failures.last.elapsed() >= QUIET;
+            times += if is_over { failures.count } else { 0 };
+            !is_over
+        });
+        drop(all);
+        if times > 0 {
+            tracing::info!(%kind, condition, times, "conditions are written again");
+        }
+    }
+}
+
+/// Returns what an error is about without the object, whose name is in most texts.
+fn class_of(error: &StatusError) -> String {
+    match error {
+        StatusError::Api(ApiError::Refused { source, .. }) => match &**source {
+            kube::Error::Api(status) => format!("{} {}", status.code, status.reason),
+            source => describe(source),
+        },
+        StatusError::Api(error) => format!("{:?}", std::mem::discriminant(error)),
+        error => format!("{:?}", std::mem::discriminant(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time;
+
+    use super::*;
+
+    fn refused(name: &str, code: u16, reason: &str) -> StatusError {
+        let gvk = Gvk::new("demo.dev", "v1", "Widget");
+        let status = kube::core::Status::failure(&format!("{name} is refused"), reason);
+        let source = kube::Error::Api(status.with_code(code).boxed());
+        let key = ObjectKey::namespaced("default", name);
+        ApiError::refused("patch", &gvk, &key, source).into()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_error_is_counted_over_all_objects_until_all_is_well() {
+        let (unwritten, kind) = (Unwritten::default(), Gvk::new("demo.dev", "v1", "Widget"));
+        assert_eq!(unwritten.count(&refused("a", 403, "Forbidden")), 1);
+        assert_eq!(unwritten.count(&refused("b", 403, "Forbidden")), 2);
+        assert_eq!(unwritten.count(&refused("a", 503, "Unavailable")), 1);
+        // Another namespace is well meanwhile.
+        unwritten.written(&kind, "Ready");
+        assert_eq!(unwritten.count(&refused("c", 403, "Forbidden")), 3);
+        time::advance(QUIET).await;
+        unwritten.written(&kind, "Ready");
+        assert_eq!(unwritten.count(&refused("a", 403, "Forbidden")), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn errors_without_end_are_counted_together() {
+        let unwritten = Unwritten::default();
+        for number in 0..u16::try_from(MOST).unwrap() {
+            assert_eq!(unwritten.count(&refused("a", number, "")), 1);
+        }
+        assert_eq!(unwritten.count(&refused("a", 900, "")), 1);
+        assert_eq!(unwritten.count(&refused("a", 901, "")), 2);
+        assert_eq!(unwritten.0.lock().len(), MOST + 1);
+    }
+}

@@ -1,0 +1,156 @@
+//! The field managers of a reconciler that applies.
+
+use std::sync::Arc;
+
+use kube::core::Status;
+use serde::Deserialize;
+
+use crate::names::manager_of;
+
+/// The names under which the API server keeps what one reconciler of an operator writes.
+#[derive(Debug, Clone)]
+pub(crate) struct Managers {
+    /// As which the reconciler applies, and nobody else.
+    own: String,
+    /// As which the operator merges: conditions that report errors, say. Earlier releases applied as it too.
+    operator: Arc<str>,
+}
+
+impl Managers {
+    pub(crate) fn new(operator: &Arc<str>, reconciler: &str) -> Self {
+        Self {
+            own: manager_of(operator, reconciler),
+            operator: Arc::clone(operator),
+        }
+    }
+
+    pub(crate) fn own(&self) -> &str {
+        &self.own
+    }
+
+    pub(super) fn operator(&self) -> &str {
+        &self.operator
+    }
+
+    /// Returns whether all fields for which an apply was refused are the operator's own.
+    ///
+    /// A merge makes the operator own what it did not give: the defaults a definition has for the status.
+    pub(super) fn own_all(&self, refusal: &Status) -> bool {
+        let causes = refusal.details.iter().flat_map(|details| &details.causes);
+        let mut conflicts = causes
+            .filter(|cause| cause.reason == CONFLICT)
+            .map(|cause| &*cause.message)
+            .peekable();
+        conflicts.peek().is_some() && conflicts.all(|message| self.is_named_in(message))
+    }
+
+    /// Reads the API server's `conflict with "name"`, after which it says more of what is not applied.
+    fn is_named_in(&self, message: &str) -> bool {
+        let names = [&*self.operator, &self.own];
+        names
+            .iter()
+            .any(|name| message.starts_with(&format!("conflict with {name:?}")))
+    }
+
+    /// Returns whether fields of a subresource are applied as the operator, as releases did that had one field manager
+    /// for all reconcilers; `answer` is an object with its managed fields.
+    pub(super) fn left_former(&self, answer: &str, subresource: Option<&str>) -> bool {
+        let object: Object<'_> = serde_json::from_str(answer).unwrap_or_default();
+        object.metadata.managed_fields.iter().any(|entry| {
+            entry.operation == "Apply"
+                && entry.manager == *self.operator
+                && entry.subresource == subresource.unwrap_or_default()
+        })
+    }
+}
+
+/// The reason of a cause that names a field of another manager.
+pub(super) const CONFLICT: &str = "FieldManagerConflict";
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Object<'a> {
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    managed_fields: Vec<Entry<'a>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Entry<'a> {
+    #[serde(borrow)]
+    manager: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    operation: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    subresource: std::borrow::Cow<'a, str>,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn managers() -> Managers {
+        Managers::new(&"op".into(), "one")
+    }
+
+    fn refusal(messages: &[&str]) -> Status {
+        let cause =
+            |message: &&str| json!({"reason": CONFLICT, "field": ".status.a", "message": message});
+        let causes: Vec<Value> = messages.iter().map(cause).collect();
+        let status = json!({"status": "Failure", "code": 409, "details": {"causes": causes}});
+        serde_json::from_value(status).unwrap()
+    }
+
+    #[test]
+    fn only_names_of_the_operator_are_its_own() {
+        // As kube-apiserver 1.36 writes them.
+        let merged = r#"conflict with "op" with subresource "status" using demo.dev/v1 at 2026-11-22T11:49:32Z"#;
+        let applied = r#"conflict with "op" with subresource "status""#;
+        let own = r#"conflict with "op/one" using demo.dev/v1"#;
+        let sibling = r#"conflict with "op/two""#;
+        let longer = r#"conflict with "operator""#;
+        for (messages, expected) in [
+            (&[merged][..], true),
+            (&[merged, applied, own], true),
+            (&[merged, sibling], false),
+            (&[longer], false),
+            (&[], false),
+        ] {
+            assert_eq!(
+                managers().own_all(&refusal(messages)),
+                expected,
+                "{messages:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_was_applied_as_the_operator_is_found() {
+        let object = |manager: &str, operation: &str, subresource: &str| {
+            let entry = json!({"manager": manager, "operation": operation, "subresource": subresource, "fieldsV1": {}});
+            json!({"metadata": {"name": "a", "managedFields": [entry]}}).to_string()
+        };
+        for (answer, expected) in [
+            (object("op", "Apply", "status"), true),
+            (object("op", "Update", "status"), false),
+            (object("op", "Apply", ""), false),
+            (object("op/one", "Apply", "status"), false),
+            (json!({"metadata": {}}).to_string(), false),
+        ] {
+            assert_eq!(
+                managers().left_former(&answer, Some("status")),
+                expected,
+                "{answer}"
+            );
+        }
+    }
+}

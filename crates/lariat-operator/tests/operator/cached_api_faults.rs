@@ -1,0 +1,194 @@
+//! Reads whose cache is not filled, and names that URLs would cut short.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::rbac::v1::ClusterRole;
+use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
+use lariat_controller::{HandlerError, Outcome};
+use lariat_core::ObjectKey;
+use lariat_operator::{ApiError, CachedApi, Reconcile};
+use serde_json::{Value, json};
+use tokio::time;
+
+use crate::bench::{Bench, SECOND, Widget, key, settle};
+use crate::reconciling::Log;
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_waits_for_a_list_that_is_forbidden_fails_and_says_so() {
+    let bench = Bench::new().await;
+    let refused = Action::Refuse(Refusal::new(StatusCode::FORBIDDEN));
+    bench
+        .cluster
+        .faults()
+        .add(Rule::new(refused).resource("secrets"));
+    let secrets = bench.factory.for_object::<Secret>();
+    let log = Log::default();
+    let seen = log.clone();
+    bench
+        .operator
+        .reconciler("reads", &bench.widgets)
+        .register(move |cx: Reconcile<Widget>| {
+            let (seen, secrets) = (seen.clone(), secrets.clone());
+            async move {
+                let name = cx.key().name().to_owned();
+                if name != "c" {
+                    let read = CachedApi::new(&secrets).get_opt(cx.key()).await;
+                    let error = read.unwrap_err();
+                    assert!(matches!(error, ApiError::NotFilled { .. }));
+                    seen.add(format!("{name}: {error}"));
+                    let error = HandlerError::from(error);
+                    assert!(error.is_retryable());
+                    return Err(error);
+                }
+                seen.add(name);
+                Ok(Outcome::done())
+            }
+        })
+        .unwrap();
+    bench.start().await;
+    // As many as there are workers.
+    for name in ["a", "b", "c"] {
+        bench.create(name, 1).await;
+        settle().await;
+    }
+    assert_eq!(log.take(), [""; 0]);
+    time::sleep(31 * SECOND).await;
+    let told = log.take();
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told.contains(&"c".to_owned()), "{told:?}");
+    for part in [
+        "a: cannot read v1 Secret: its cache is not filled after 30s (",
+        "403",
+    ] {
+        assert!(told.iter().any(|line| line.contains(part)), "{told:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn patience_is_as_long_as_it_is_wanted_and_ends_when_the_cache_is_filled() {
+    let bench = Bench::new().await;
+    let slow = Rule::new(Action::Delay(20 * SECOND)).resource("configmaps");
+    bench.cluster.faults().add(slow);
+    bench.start().await;
+    let api = bench.operator.api::<ConfigMap>();
+    let short = api.clone().with_patience(5 * SECOND);
+    let error = short.get_opt(&key("a")).await.unwrap_err().to_string();
+    assert!(error.contains("not filled after 5s"), "{error}");
+    let at_once = api.clone().with_patience(time::Duration::ZERO);
+    assert!(at_once.list(&lariat_cache::Query::all()).await.is_err());
+    assert!(api.get_opt(&key("a")).await.unwrap().is_none());
+    assert!(at_once.list(&lariat_cache::Query::all()).await.is_ok());
+}
+
+/// Creates ClusterRoles, past the factory.
+async fn roles(bench: &Bench, names: &[&str]) -> Api<ClusterRole> {
+    let roles: Api<ClusterRole> = Api::all(bench.cluster.client());
+    for name in names {
+        let role = json!({"metadata": {"name": name}, "rules": []});
+        let role: ClusterRole = serde_json::from_value(role).unwrap();
+        roles.create(&PostParams::default(), &role).await.unwrap();
+    }
+    roles
+}
+
+async fn left(roles: &Api<ClusterRole>) -> Vec<String> {
+    let roles = roles.list(&ListParams::default()).await.unwrap().items;
+    let names = roles.into_iter().filter_map(|role| role.metadata.name);
+    names.filter(|name| name.starts_with("victim")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_name_is_never_cut_short_by_the_url_it_is_in() {
+    let bench = Bench::new().await;
+    let odd = [
+        "victim?x",
+        "victim#x",
+        "victim x",
+        "victim&dryRun=All",
+        "victimä",
+    ];
+    let api = bench.operator.api::<ClusterRole>();
+    bench.start().await;
+    let roles = roles(&bench, &["victim"]).await;
+    let label = |value: &str| Patch::Merge(json!({"metadata": {"labels": {"a": value}}}));
+    for name in odd {
+        let key = ObjectKey::cluster(name);
+        assert!(api.get_live(&key).await.unwrap().is_none(), "{name}");
+        let error = api.delete(&key, &DeleteParams::default()).await;
+        assert!(error.unwrap_err().is_not_found(), "{name}");
+        let role = json!({"metadata": {"name": name}, "rules": []});
+        let role: ClusterRole = serde_json::from_value(role).unwrap();
+        api.create(&role).await.unwrap();
+        let found = api.get_live(&key).await.unwrap().unwrap();
+        assert_eq!(found.metadata.name.as_deref(), Some(name));
+        api.patch(&key, &PatchParams::default(), &label("1"))
+            .await
+            .unwrap();
+        // What was written is read: the cache knows whose write it was.
+        let cached = api.get(&key).await.unwrap();
+        assert_eq!(cached.metadata.labels.as_ref().unwrap()["a"], "1");
+        api.delete(&key, &DeleteParams::default()).await.unwrap();
+        assert!(api.get_opt(&key).await.unwrap().is_none(), "{name}");
+        assert_eq!(left(&roles).await, ["victim"], "{name}");
+    }
+    let victim = roles.get("victim").await.unwrap();
+    assert_eq!(victim.metadata.labels, None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn names_no_object_can_have_are_not_sent() {
+    let bench = Bench::new().await;
+    let api = bench.operator.api::<ConfigMap>();
+    bench.start().await;
+    bench.cluster.journal().clear();
+    for (namespace, name, wrong) in [
+        ("default", "a/status", "its name contains '/'"),
+        ("default", "..", "its name is a path"),
+        ("default", "", "its name is empty"),
+        ("default", "a%2Fstatus", "its name contains '%'"),
+        ("..", "a", "its namespace is a path"),
+    ] {
+        let key = ObjectKey::namespaced(namespace, name);
+        let error = api.delete(&key, &DeleteParams::default()).await;
+        let error = error.unwrap_err().to_string();
+        assert!(error.ends_with(wrong), "{error}");
+        assert!(api.get_live(&key).await.is_err());
+    }
+    assert_eq!(bench.cluster.journal().count("delete", "configmaps"), 0);
+    assert_eq!(bench.cluster.journal().count("get", "configmaps"), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_about_another_object_is_an_error() {
+    let bench = Bench::new().await;
+    let api = bench.operator.api::<Widget>();
+    bench.start().await;
+    bench.create("a", 1).await;
+    let other = json!({"apiVersion": "demo.dev/v1", "kind": "Widget",
+        "metadata": {"name": "b", "namespace": "default"}, "spec": {"size": 1}});
+    let client = answering(&other);
+    let factory = lariat_controller::SharedControllerFactory::builder(client).build();
+    let fooled: CachedApi<Widget> = CachedApi::new(&factory.for_object());
+    let error = fooled.get_live(&key("a")).await.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the answer to get demo.dev/v1 Widget default/a is another object: default/b"
+    );
+    assert!(fooled.get_live(&key("b")).await.unwrap().is_some());
+    assert!(api.get_live(&key("a")).await.unwrap().is_some());
+}
+
+/// Returns a client that gets one answer to everything.
+fn answering(answer: &Value) -> kube::Client {
+    let answer = answer.to_string();
+    let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
+        let body = kube::client::Body::from(answer.clone().into_bytes());
+        async move {
+            let response = http::Response::builder()
+                .header(http::header::CONTENT_TYPE, "application/json")
+                .body(body);
+            response
+        }
+    });
+    kube::Client::new(service, "default")
+}

@@ -1,0 +1,145 @@
+//! Periods of reconcilers, which outlast failures.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use lariat_controller::{HandlerError, HandlerOptions, HandlerResult, Outcome};
+use lariat_operator::{Finalizer, Reconcile, Reconciler};
+use tokio::time;
+
+use crate::bench::{Bench, SECOND, Widget, key, settle};
+use crate::reconciling::Log;
+
+fn often(bench: &Bench) -> Reconciler<Widget> {
+    let reconciler = bench.operator.reconciler("often", &bench.widgets);
+    reconciler.requeue_after(60 * SECOND)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outage_that_outlasts_the_retries_does_not_end_the_period() {
+    for ends in ["fails", "is terminal", "panics"] {
+        let bench = Bench::new().await;
+        let (calls, is_down) = (
+            Arc::new(AtomicUsize::new(0)),
+            Arc::new(AtomicBool::new(true)),
+        );
+        let (counted, down) = (Arc::clone(&calls), Arc::clone(&is_down));
+        let reconcile = move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            let down = down.load(Ordering::Relaxed);
+            async move {
+                match ends {
+                    _ if !down => Ok(Outcome::done()),
+                    "panics" => panic!("a defect"),
+                    "fails" => Err(HandlerError::from("down")),
+                    _ => Err(HandlerError::terminal("down")),
+                }
+            }
+        };
+        let options = HandlerOptions::default().max_retries(2);
+        often(&bench).options(options).register(reconcile).unwrap();
+        bench.start().await;
+        bench.create("a", 1).await;
+        time::sleep(61 * SECOND).await;
+        // The first call and its retries, and all of that again: failures are forgotten.
+        let expected = if ends == "is terminal" { 2 } else { 6 };
+        assert_eq!(calls.load(Ordering::Relaxed), expected, "{ends}");
+        let last = bench.widgets.why(&key("a")).pop().unwrap();
+        assert_eq!(last.calls[0].again, Some(60 * SECOND), "{last}");
+        is_down.store(false, Ordering::Relaxed);
+        time::sleep(600 * SECOND).await;
+        assert_eq!(calls.load(Ordering::Relaxed), expected + 10, "{ends}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_period_a_failure_for_good_waits_for_a_change() {
+    let bench = Bench::new().await;
+    let log = Log::default();
+    let seen = log.clone();
+    bench
+        .operator
+        .reconciler("once", &bench.widgets)
+        // Only what has the finalizer and is being deleted waits for nothing else.
+        .finalizer(Finalizer::new("demo.dev/cleanup"), |_| async {
+            Ok(Outcome::done())
+        })
+        .register(move |cx: Reconcile<Widget>| {
+            seen.add(cx.key().name());
+            async { Err(HandlerError::terminal("never")) }
+        })
+        .unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    log.take();
+    time::sleep(36_000 * SECOND).await;
+    assert_eq!(log.take(), [""; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_period_ends_with_the_object() {
+    let bench = Bench::new().await;
+    let log = Log::default();
+    let (seen, gone) = (log.clone(), log.clone());
+    often(&bench)
+        .options(HandlerOptions::default().max_retries(0))
+        .on_gone(move |_| {
+            gone.add("gone");
+            async { Err(HandlerError::from("the bucket's API is down")) }
+        })
+        .register(move |_| {
+            seen.add("is");
+            async { Err(HandlerError::from("down")) }
+        })
+        .unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    time::sleep(61 * SECOND).await;
+    assert_eq!(log.take(), ["is", "is"]);
+    bench.delete("a").await;
+    time::sleep(3600 * SECOND).await;
+    assert_eq!(log.take(), ["gone"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cleanup_that_was_given_up_is_tried_again() {
+    type Ends = fn() -> HandlerResult;
+    let ends: [Ends; 2] = [
+        || Err(HandlerError::from("still in use")),
+        || Err(HandlerError::terminal("still in use")),
+    ];
+    for (end, period) in ends
+        .into_iter()
+        .flat_map(|end| [(end, None), (end, Some(60))])
+    {
+        let bench = Bench::new().await;
+        let is_used = Arc::new(AtomicBool::new(true));
+        let used = Arc::clone(&is_used);
+        let reconciler = bench.operator.reconciler("cleans", &bench.widgets);
+        let reconciler = match period {
+            Some(period) => reconciler.requeue_after(period * SECOND),
+            None => reconciler,
+        };
+        reconciler
+            .options(HandlerOptions::default().max_retries(3))
+            .finalizer(Finalizer::new("demo.dev/cleanup"), move |_| {
+                let result = match used.load(Ordering::Relaxed) {
+                    true => end(),
+                    false => Ok(Outcome::done()),
+                };
+                async { result }
+            })
+            .register(|_| async { Ok(Outcome::done()) })
+            .unwrap();
+        bench.start().await;
+        bench.create("a", 1).await;
+        settle().await;
+        bench.delete("a").await;
+        time::sleep(10 * SECOND).await;
+        is_used.store(false, Ordering::Relaxed);
+        assert!(bench.get("a").await.is_some());
+        time::sleep(period.unwrap_or(600) * SECOND).await;
+        assert!(bench.get("a").await.is_none(), "{period:?}");
+    }
+}

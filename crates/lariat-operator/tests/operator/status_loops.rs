@@ -1,0 +1,202 @@
+//! Statuses written by attempts that fail: no write brings the next attempt before its time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+
+use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
+use lariat_controller::{HandlerError, HandlerResult, Outcome};
+use lariat_operator::{ConditionUpdate, Conditions, Reconcile};
+use serde_json::json;
+use tokio::time;
+
+use crate::bench::{Bench, SECOND, Widget, WidgetStatus, settle};
+use crate::logs::Logs;
+use crate::status_reports::{ready, run, text, writes};
+use crate::status_writing::merge_status;
+
+/// How a reconciler says in the reported condition that it is at work.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    Silent,
+    Condition,
+    Set,
+    Update,
+    Apply,
+}
+
+async fn say(cx: &Reconcile<Widget>, way: Way) -> HandlerResult {
+    let progressing = ConditionUpdate::is_false("Ready", "Progressing");
+    let mut status = cx.object().status.clone().unwrap_or_default();
+    Conditions::set(&mut status.conditions, &progressing)?;
+    match way {
+        Way::Silent => {}
+        Way::Condition => drop(cx.set_condition(&progressing).await?),
+        Way::Set => drop(cx.set_status(&status).await?),
+        Way::Update => {
+            let change = |status: &mut WidgetStatus| {
+                let set = Conditions::set(&mut status.conditions, &progressing);
+                set.expect("it is valid");
+            };
+            cx.update_status(change).await?;
+        }
+        Way::Apply => drop(cx.status().by_apply().set(&status).await?),
+    }
+    Ok(Outcome::done())
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_sets_the_reported_condition_and_fails_waits_for_its_backoff() {
+    // A status that is written whole is written once before it is known that the call fails.
+    for (way, most) in [
+        (Way::Silent, 1),
+        (Way::Condition, 1),
+        (Way::Set, 2),
+        (Way::Update, 2),
+        (Way::Apply, 2),
+    ] {
+        let bench = Bench::new().await;
+        let (calls, fails) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicI64::new(1)));
+        let (counted, failing) = (Arc::clone(&calls), Arc::clone(&fails));
+        bench
+            .operator
+            .reconciler("tells", &bench.widgets)
+            .report_errors("Ready")
+            .register(move |cx: Reconcile<Widget>| {
+                counted.fetch_add(1, Ordering::Relaxed);
+                let fails = failing.load(Ordering::Relaxed) > 0;
+                async move {
+                    let said = say(&cx, way).await?;
+                    match fails {
+                        true => Err(HandlerError::from("no way")),
+                        false => Ok(said),
+                    }
+                }
+            })
+            .unwrap();
+        bench.start().await;
+        bench.create("a", 1).await;
+        time::sleep(20 * SECOND).await;
+        // As many as without any write, and one for each write.
+        let attempts = calls.load(Ordering::Relaxed);
+        assert!(attempts <= 16, "{way:?}: {attempts} attempts");
+        assert!(writes(&bench) <= most, "{way:?}: {} writes", writes(&bench));
+        let told = text(ready(&bench).await);
+        assert_eq!(told, "False ReconcileError \"no way\" Some(1)", "{way:?}");
+        fails.store(0, Ordering::Relaxed);
+        let before = writes(&bench);
+        time::sleep(300 * SECOND).await;
+        let told = text(ready(&bench).await);
+        let expected = match way {
+            Way::Silent => "True Reconciled",
+            _ => "False Progressing",
+        };
+        assert!(told.starts_with(expected), "{way:?}: {told}");
+        assert!(writes(&bench) - before <= 1, "{way:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reported_condition_that_goes_to_and_fro_within_a_call_is_written_as_it_ends() {
+    let bench = Bench::new().await;
+    bench
+        .operator
+        .reconciler("tells", &bench.widgets)
+        .report_errors("Ready")
+        .register(|cx: Reconcile<Widget>| async move {
+            let progressing = ConditionUpdate::is_false("Ready", "Progressing");
+            let is = ConditionUpdate::is_true("Ready", "Is");
+            assert!(cx.set_condition(&progressing).await?);
+            let differs = cx.set_condition(&is).await?;
+            assert_eq!(differs, cx.object().status.is_none());
+            Ok(Outcome::requeue_after(SECOND))
+        })
+        .unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    time::sleep(60 * SECOND).await;
+    assert_eq!(text(ready(&bench).await), "True Is \"\" Some(1)");
+    assert_eq!(writes(&bench), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_has_not_succeeded_before_what_it_says_in_the_condition_is_written() {
+    let bench = Bench::new().await;
+    let refusal = Refusal::new(StatusCode::INTERNAL_SERVER_ERROR);
+    let rule = Rule::new(Action::Refuse(refusal)).subresource("status");
+    bench.cluster.faults().add(rule.times(3));
+    bench
+        .operator
+        .reconciler("tells", &bench.widgets)
+        .report_errors("Ready")
+        .register(|cx: Reconcile<Widget>| async move {
+            let is = ConditionUpdate::is_true("Ready", "Is");
+            cx.set_condition(&is).await?;
+            Ok(Outcome::done())
+        })
+        .unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    time::sleep(60 * SECOND).await;
+    assert_eq!(text(ready(&bench).await), "True Is \"\" Some(1)");
+    assert_eq!(writes(&bench), 4);
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_a_type_does_not_know_stay_in_conditions_too() {
+    let bench = Bench::new().await;
+    bench.create("a", 1).await;
+    let foreign = json!({"type": "Foreign", "status": "True", "reason": "Is", "message": "m",
+        "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 7});
+    merge_status(&bench, json!({"conditions": [foreign]})).await;
+    /// Knows less than there is.
+    #[derive(Default, serde::Serialize, serde::Deserialize)]
+    struct Short {
+        conditions: Vec<Brief>,
+    }
+    #[derive(serde::Serialize, serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Brief {
+        r#type: String,
+        status: String,
+        reason: String,
+        message: String,
+        last_transition_time: String,
+    }
+    let registered = bench.operator.reconciler("short", &bench.widgets).register(
+        |cx: Reconcile<Widget>| async move {
+            let change = |status: &mut Short| "False".clone_into(&mut status.conditions[0].status);
+            cx.update_status(change).await?;
+            Ok(Outcome::done())
+        },
+    );
+    registered.unwrap();
+    bench.start().await;
+    settle().await;
+    let status = bench.get("a").await.unwrap().status.unwrap();
+    let condition = &status.conditions[0];
+    assert_eq!(condition.status, "False");
+    assert_eq!(condition.observed_generation, Some(7));
+}
+
+#[tokio::test(start_paused = true)]
+async fn that_conditions_cannot_be_written_is_not_said_for_every_object() {
+    let logs = Logs::begin();
+    let bench = Bench::new().await;
+    let refusal = Refusal::new(StatusCode::FORBIDDEN);
+    let rule = Rule::new(Action::Refuse(refusal)).subresource("status");
+    bench.cluster.faults().add(rule);
+    run(&bench, |_| Ok(Outcome::done())).await;
+    for number in 0..40 {
+        bench.create(&format!("w{number}"), 1).await;
+    }
+    settle().await;
+    let text = logs.text();
+    let said = |level: &str| {
+        let lines = text.lines().filter(|line| line.starts_with(level));
+        lines
+            .filter(|line| line.contains("cannot write a condition"))
+            .count()
+    };
+    assert_eq!(said("DEBUG") + said("WARN"), 40);
+    assert_eq!(said("WARN"), 6, "the 1st, 2nd, 4th, 8th, 16th and 32nd");
+}
