@@ -21,7 +21,7 @@ pub(crate) struct InProgress {
 }
 
 impl InProgress {
-    /// Returns how long it has taken by now.
+    /// Returns how long the handler has taken by now.
     pub(crate) fn lasts(&self) -> Duration {
         self.began.elapsed()
     }
@@ -73,6 +73,7 @@ impl WorkerActivity<'_> {
     pub(super) fn calls(&self, handler: &Arc<str>) {
         if let Some(doing) = &mut *self.doing.lock() {
             doing.handler = Some(Arc::clone(handler));
+            doing.began = Instant::now();
         }
     }
 

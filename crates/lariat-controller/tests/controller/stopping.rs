@@ -348,7 +348,7 @@ async fn a_stop_says_what_it_waits_for_and_for_how_long() {
         "the first, after 2 s, and every 5 s: {text}"
     );
     assert!(
-        lines[6].contains("handler hangs of v1 ConfigMap for default/a"),
+        lines[6].contains("handler hangs of v1 ConfigMap for default/a, since 17.0s"),
         "{text}"
     );
     assert!(
