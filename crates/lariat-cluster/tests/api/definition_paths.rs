@@ -34,8 +34,11 @@ async fn table(bench: &Bench) -> Value {
 
 async fn condition(bench: &Bench, kind: &str) -> (String, String) {
     let stored = bench.get(WIDGETS_DEFINITION).await.json();
-    let conditions = stored["status"]["conditions"].as_array().unwrap();
-    let condition = conditions.iter().find(|each| each["type"] == kind);
+    let conditions = stored["status"]["conditions"].as_array();
+    let condition = conditions
+        .into_iter()
+        .flatten()
+        .find(|each| each["type"] == kind);
     let condition = condition.unwrap_or_else(|| panic!("no {kind} in {stored:#}"));
     let of = |member: &str| text(condition, member).to_owned();
     (
@@ -96,10 +99,12 @@ async fn what_is_accepted_is_served_after_a_restart_too() {
 
 /// Changes how the definition of Widgets is stored, as a version without a check may have stored it.
 fn store(directory: &Directory, old: &str, new: &str) {
-    let file = rusqlite::Connection::open(directory.file()).unwrap();
+    let file = rusqlite::Connection::open(directory.file());
+    let file = file.expect("it is a data file");
     let sql = "UPDATE log SET value = CAST(replace(CAST(value AS TEXT), ?1, ?2) AS BLOB)
         WHERE name = 'widgets.demo.dev'";
-    assert!(file.execute(sql, [old, new]).unwrap() > 0);
+    let changed = file.execute(sql, [old, new]);
+    assert!(changed.expect("it can be changed") > 0);
 }
 
 #[tokio::test(start_paused = true)]
