@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
+use super::progress::Trouble;
 use super::status::Phase;
 use super::{Core, Wanted};
 use crate::options::Filling;
@@ -205,7 +206,12 @@ impl Core {
                 false => retry,
             };
             retry = (retry * 2).min(10 * DISCOVERY_PERIOD);
-            self.progress.failed(&describe(&error), Some(delay));
+            let trouble = Trouble {
+                summary: "the kind cannot be looked up",
+                error: describe(&error),
+                is_brief: false,
+            };
+            self.progress.failed(&trouble, Some(delay));
             if error.is_unknown() {
                 self.missing();
             }

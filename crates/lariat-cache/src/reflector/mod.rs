@@ -8,14 +8,18 @@ mod backoff;
 mod body;
 mod error;
 mod event;
+mod history;
+mod initial;
 mod intake;
 mod lines;
 mod list;
 mod loading;
 mod page;
+mod patience;
 mod query;
 mod source;
 mod stream;
+mod streaming;
 mod watch;
 
 use std::sync::Arc;
@@ -26,11 +30,14 @@ use lariat_core::{ResourceVersion, describe};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
-use crate::informer::{Publisher, Segment};
+use crate::informer::{Publisher, Segment, Trouble};
 use crate::selection::Selection;
+use crate::store::Content;
 use backoff::Backoff;
 use error::ReflectorError;
+use patience::Patience;
 use query::Queries;
+use streaming::Streaming;
 
 pub(crate) use intake::Intake;
 pub(crate) use source::Endpoint;
@@ -63,12 +70,17 @@ pub(crate) struct Reflector {
     queries: Queries,
     reading: Reading,
     backoff: Backoff,
+    streaming: Streaming,
+    patience: Patience,
+    /// Whether the server is known to have the history from which the store was read. Not after a failure, nor at a
+    /// start that finds objects of an earlier run.
+    is_verified: bool,
+    /// The version that the store is at.
+    reached: ResourceVersion,
     /// Whether the next list is read in one piece, because pages expire before they are read.
     in_one_piece: bool,
-    /// Whether this server has shown bookmarks, so that silence means something.
-    bookmarks: bool,
-    /// How many initial streams in a row broke off.
-    broken_streams: u32,
+    /// How many watches in a row failed for reasons that may lie in their version.
+    failed_watches: u32,
     /// How many watches in a row were silent.
     silent_watches: u32,
 }
@@ -107,17 +119,20 @@ impl Reflector {
         (intake, reading): (Intake, Reading),
     ) -> Self {
         Self {
+            queries: Queries::new(&reading.selection),
+            backoff: Backoff::default(),
+            streaming: Streaming::new(reading.streams),
+            patience: Patience::default(),
+            is_verified: publisher.store().is_empty(),
+            reached: reading.resume.clone().unwrap_or_default(),
+            in_one_piece: false,
+            failed_watches: 0,
+            silent_watches: 0,
             source,
             publisher,
             progress,
             intake,
-            queries: Queries::new(&reading.selection),
             reading,
-            backoff: Backoff::default(),
-            in_one_piece: false,
-            bookmarks: false,
-            broken_streams: 0,
-            silent_watches: 0,
         }
     }
 
@@ -132,13 +147,11 @@ impl Reflector {
                 Ok(next) => next,
                 Err(Failure { error, .. }) if error.is_not_served() => {
                     self.progress.reconnects(error.reason());
-                    self.progress.failed(&describe(&error), None);
+                    self.progress.failed(&error.trouble(), None);
                     return Exit::NotServed;
                 }
                 Err(Failure { error, next }) => {
-                    self.progress.reconnects(error.reason());
-                    let delay = self.backoff.fail(error.retry_after());
-                    self.progress.failed(&describe(&error), Some(delay));
+                    let delay = self.failed(&error);
                     if stop.run_until_cancelled(time::sleep(delay)).await.is_none() {
                         break;
                     }
@@ -151,7 +164,7 @@ impl Reflector {
 
     async fn take(&mut self, step: Step) -> Result<Step, Failure> {
         match step {
-            Step::Load if self.reading.streams => self.stream().await,
+            Step::Load if self.streaming.is_on() => self.stream().await,
             Step::Load => match self.list().await {
                 Ok(since) => Ok(Step::Watch { since }),
                 Err(error) => {
@@ -159,24 +172,44 @@ impl Reflector {
                     Err(Failure { error, next })
                 }
             },
-            Step::Watch { since } => self.watch(since).await,
+            Step::Watch { since } if self.is_verified => self.watch(since).await,
+            Step::Watch { since } => self.verify(since).await,
+        }
+    }
+
+    /// Notes a failure; returns how long to wait.
+    fn failed(&mut self, error: &ReflectorError) -> Duration {
+        // A version that has expired is the way of the server that was there all the time.
+        self.is_verified &= error.is_expired();
+        let delay = self.backoff.fail(error.setback());
+        self.progress.reconnects(error.reason());
+        let kind = self.progress.gvk();
+        if delay.is_zero() {
+            tracing::debug!(%kind, error = %describe(error), "everything is read again");
+        } else {
+            let trouble = Trouble {
+                is_brief: self.backoff.is_brief(),
+                ..error.trouble()
+            };
+            self.progress.failed(&trouble, Some(delay));
+        }
+        delay
+    }
+
+    /// Makes the request for a query.
+    fn request(&self, query: String, watch: bool) -> SourceRequest {
+        SourceRequest {
+            watch,
+            namespace: self.reading.namespace.clone(),
+            query,
+            metadata_only: self.intake.content() == Content::MetadataOnly,
+            gzip: self.reading.gzip && !watch,
         }
     }
 
     /// Sends a request and waits for the beginning of its answer.
-    async fn open(
-        &self,
-        query: String,
-        watch: bool,
-    ) -> Result<Response<SourceBody>, ReflectorError> {
-        let request = SourceRequest {
-            watch,
-            namespace: self.reading.namespace.clone(),
-            query,
-            metadata_only: self.intake.content() == crate::store::Content::MetadataOnly,
-            gzip: self.reading.gzip && !watch,
-        };
-        let verb = if watch { "watch" } else { "list" };
+    async fn open(&self, request: SourceRequest) -> Result<Response<SourceBody>, ReflectorError> {
+        let verb = if request.watch { "watch" } else { "list" };
         let answer = async {
             let answer = self.source.get(&request).await;
             let response = answer.map_err(|source| ReflectorError::Unreachable { verb, source })?;
