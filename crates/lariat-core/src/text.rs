@@ -47,10 +47,6 @@ fn own_text(error: &dyn Error) -> String {
     if let Some(rest) = text.strip_suffix(": Failed to parse error data") {
         text.truncate(rest.trim_end().len());
     }
-    // A server that answers HTTP with TLS.
-    if text.ends_with("invalid HTTP version parsed") {
-        text.push_str(" (does the server expect https:// rather than http://?)");
-    }
     text
 }
 
@@ -136,15 +132,6 @@ mod tests {
         assert_eq!(
             describe(&std::io::Error::other(text)),
             "ApiError: Too many requests, please try again later."
-        );
-    }
-
-    #[test]
-    fn a_server_that_expects_tls_is_named_as_such() {
-        let error = std::io::Error::other("invalid HTTP version parsed");
-        assert_eq!(
-            describe(&error),
-            "invalid HTTP version parsed (does the server expect https:// rather than http://?)"
         );
     }
 

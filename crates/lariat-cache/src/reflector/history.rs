@@ -4,11 +4,12 @@
 //! come again for other states. The API server does not notice: a watch from a version that it has not reached yet
 //! is opened and stays silent, and a watch from one that it has passed again leaves out what changed below it. So after
 //! a failed connection a reflector asks, before it watches on, for the newest object it knows of. Version, uid and
-//! content are still the same in the same history, and with another it reads everything again and compares contents.
+//! content are still the same in the same history, and with another all reflectors of the factory read everything again
+//! and compare contents.
 //!
-//! What this cannot notice: the backup has everything the reflector knows of (the kind did not change between the backup
-//! and the failure), *and* the restored server had passed the reflector's version by the time it was reached again.
-//! Changes made below that version then stay unseen until their objects change again.
+//! What this cannot notice: no kind of the factory changed between the backup and the failure, *and* the restored server
+//! had passed the version of a kind's watch by the time it was reached again. Changes made below that version
+//! then stay unseen until their objects change again, or the kind is read again for another reason.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -58,6 +59,7 @@ impl Reflector {
                     "the API server has another history than before, as after a restore from a backup; \
                      everything is read again"
                 );
+                self.reading.restores.find();
                 return Ok(Step::Load);
             }
             Ok(History::Unknown) => return Ok(Step::Load),

@@ -125,6 +125,12 @@ impl Reflector {
 
     /// Ends a list of a version.
     pub(super) fn end_loading(&mut self, mut loading: Loading, version: &ResourceVersion) {
+        if !self.is_verified {
+            self.reading.restores.compared();
+        }
+        if self.went_back(version) {
+            self.reading.restores.find();
+        }
         self.is_verified = true;
         self.reached = version.clone();
         (self.silent_watches, self.failed_watches) = (0, 0);

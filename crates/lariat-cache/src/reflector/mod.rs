@@ -17,6 +17,7 @@ mod loading;
 mod page;
 mod patience;
 mod query;
+mod restores;
 mod source;
 mod stream;
 mod streaming;
@@ -30,7 +31,7 @@ use lariat_core::{ResourceVersion, describe};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
-use crate::informer::{Publisher, Segment, Trouble};
+use crate::informer::{Publisher, Reconnect, Segment, Trouble};
 use crate::selection::Selection;
 use crate::store::Content;
 use backoff::Backoff;
@@ -40,6 +41,7 @@ use query::Queries;
 use streaming::Streaming;
 
 pub(crate) use intake::Intake;
+pub(crate) use restores::Restores;
 pub(crate) use source::Endpoint;
 pub use source::{Source, SourceBody, SourceError, SourceRequest};
 
@@ -59,6 +61,8 @@ pub(crate) struct Reading {
     pub(crate) gzip: bool,
     /// The version the store is at already.
     pub(crate) resume: Option<ResourceVersion>,
+    /// What other reflectors find out about the same API server.
+    pub(crate) restores: Restores,
 }
 
 /// Keeps one kind's store up to date, or one namespace of it.
@@ -116,8 +120,10 @@ impl Reflector {
         source: Arc<dyn Source>,
         publisher: Arc<Publisher>,
         progress: Segment,
-        (intake, reading): (Intake, Reading),
+        (intake, mut reading): (Intake, Reading),
     ) -> Self {
+        // What was found before does not concern what is read only now.
+        reading.restores.see();
         Self {
             queries: Queries::new(&reading.selection),
             backoff: Backoff::default(),
@@ -142,7 +148,15 @@ impl Reflector {
             Some(since) => Step::Watch { since },
             None => Step::Load,
         };
-        while let Some(outcome) = stop.run_until_cancelled(self.take(step)).await {
+        loop {
+            let is_concerned = self.is_verified && self.reading.restores.concern();
+            let mut others = self.reading.restores.clone();
+            let outcome = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = others.found(), if is_concerned => Ok(self.read_again()),
+                outcome = self.take(step) => outcome,
+            };
             step = match outcome {
                 Ok(next) => next,
                 Err(Failure { error, .. }) if error.is_not_served() => {
@@ -175,6 +189,16 @@ impl Reflector {
             Step::Watch { since } if self.is_verified => self.watch(since).await,
             Step::Watch { since } => self.verify(since).await,
         }
+    }
+
+    /// Begins again, because another reflector found that the API server has another history.
+    fn read_again(&mut self) -> Step {
+        tracing::debug!(kind = %self.progress.gvk(), "the API server was restored; everything is read again");
+        self.is_verified = false;
+        self.reading.restores.see();
+        self.progress.watch_ended();
+        self.progress.reconnects(Reconnect::Failed);
+        Step::Load
     }
 
     /// Notes a failure; returns how long to wait.

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{Api, Patch, PatchParams, PostParams};
 use lariat_cache::{Informer, Phase, SharedCacheFactory, Subscription};
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
-use lariat_core::ObjectKey;
+use lariat_core::{Gvk, ObjectKey};
+use serde_json::json;
 use tokio::time;
 
 use crate::bench::{
@@ -133,6 +135,45 @@ async fn an_object_that_gets_its_version_again_with_other_content_is_updated() {
         told.contains(&format!("a updated {version} → {version}")),
         "{told:?}"
     );
+}
+
+/// Nothing the second kind knows of shows that there is another history: nothing had changed in it since the backup.
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_cannot_notice_a_restore_itself_hears_of_it_from_another() {
+    let bench = Restored::begin().await;
+    let secrets: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
+    let secret = |value: &str| {
+        let text = json!({"metadata": {"name": "s"}, "stringData": {"value": value}});
+        serde_json::from_value::<Secret>(text).expect("it is one")
+    };
+    let create = PostParams::default();
+    secrets
+        .create(&create, &secret("first"))
+        .await
+        .expect("created");
+    let quiet = bench.factory.for_kind(Gvk::new("", "v1", "Secret"));
+    assert!(quiet.synced().await);
+    let backup = bench.cluster.snapshot();
+    bench.writer.change("a", "lost").await;
+    bench.catches_up().await;
+    // Its watch is moved on by bookmarks.
+    time::sleep(3 * MINUTE).await;
+    let reached = quiet.status().version;
+    assert_eq!(reached, bench.informer.status().version);
+    bench.keep_away(Duration::from_secs(20));
+    bench.cluster.rewind_to(&backup).await.expect("restored");
+    let changed = secret("second");
+    let (params, patch) = (PatchParams::default(), Patch::Merge(&changed));
+    let replaced = secrets.patch("s", &params, &patch);
+    let version = replaced.await.expect("changed").metadata.resource_version;
+    for number in 0..10 {
+        bench.writer.change("c", &number.to_string()).await;
+    }
+    bench.converges().await;
+    let cached = quiet.store().snapshot();
+    let cached = cached.iter().map(|object| object.version().to_string());
+    assert_eq!(cached.collect::<Vec<_>>(), [version.unwrap()]);
+    assert!(quiet.status().loads <= 2, "{}", quiet.status().loads);
 }
 
 #[tokio::test(start_paused = true)]
