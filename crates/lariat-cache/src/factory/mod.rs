@@ -19,7 +19,7 @@ use tokio::time;
 use crate::client::SharedClientFactory;
 use crate::error::{SyncError, Unsynced};
 use crate::informer::{Core, Informer, KindStatus, Phase, SharedBudget, Surroundings};
-use crate::reflector::Restores;
+use crate::reflector::SharedServer;
 use crate::reflector::Source;
 use crate::warm::WarmStore;
 
@@ -45,7 +45,7 @@ pub(crate) struct Shared {
     options: Options,
     budget: SharedBudget,
     warm: Option<WarmStore>,
-    restores: Restores,
+    server: SharedServer,
     /// Told when a kind is not used any more.
     idle: Arc<Notify>,
     state: Mutex<State>,
@@ -120,7 +120,7 @@ impl SharedCacheFactory {
             missing: shared.options.missing,
             budget: shared.budget.clone(),
             warm: shared.warm.clone(),
-            restores: shared.restores.clone(),
+            server: shared.server.clone(),
             idle: Arc::clone(&shared.idle),
         };
         let client = shared.clients.for_kind(&gvk);

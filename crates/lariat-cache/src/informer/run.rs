@@ -14,7 +14,7 @@ use super::progress::Trouble;
 use super::status::Phase;
 use super::{Core, Wanted};
 use crate::options::Filling;
-use crate::reflector::{Endpoint, Exit, Reading, Reflector, Restores, Source};
+use crate::reflector::{Endpoint, Exit, Reading, Reflector, SharedServer, Source};
 use crate::store::{Content, Storage};
 
 /// How often a kind that is not served is asked for.
@@ -154,9 +154,9 @@ impl Core {
                 streams: options.filling == Filling::Stream,
                 gzip: !options.uncompressed,
                 // A source of the user's may be another server.
-                restores: match &self.source {
-                    Some(_) => Restores::default(),
-                    None => self.restores.clone(),
+                server: match &self.source {
+                    Some(_) => SharedServer::default(),
+                    None => self.server.clone(),
                 },
             };
             let source = Arc::clone(&place.source);

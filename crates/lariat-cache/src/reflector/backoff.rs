@@ -71,6 +71,11 @@ impl Backoff {
         }
     }
 
+    /// Returns whether the last attempt that failed was not answered.
+    pub(super) fn is_away(&self) -> bool {
+        self.is_away
+    }
+
     /// Returns whether the last failures are few enough to be a server's ordinary way of asking for patience.
     pub(super) fn is_brief(&self) -> bool {
         (1..=BRIEF).contains(&self.postponed) && self.refused == 0

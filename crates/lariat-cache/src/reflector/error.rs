@@ -119,11 +119,15 @@ impl ReflectorError {
         }
     }
 
+    /// Returns whether the server did not answer at all.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.setback() == Setback::Unanswered
+    }
+
     /// Returns the failure for log and status.
     pub(super) fn trouble(&self) -> Trouble {
-        let is_away = self.setback() == Setback::Unanswered;
         Trouble {
-            summary: if is_away {
+            summary: if self.is_unanswered() {
                 "the API server cannot be reached"
             } else {
                 "cache is behind"

@@ -59,7 +59,7 @@ impl Reflector {
                     "the API server has another history than before, as after a restore from a backup; \
                      everything is read again"
                 );
-                self.reading.restores.find();
+                self.reading.server.restored();
                 return Ok(Step::Load);
             }
             Ok(History::Unknown) => return Ok(Step::Load),

@@ -126,10 +126,10 @@ impl Reflector {
     /// Ends a list of a version.
     pub(super) fn end_loading(&mut self, mut loading: Loading, version: &ResourceVersion) {
         if !self.is_verified {
-            self.reading.restores.compared();
+            self.reading.server.compared();
         }
         if self.went_back(version) {
-            self.reading.restores.find();
+            self.reading.server.restored();
         }
         self.is_verified = true;
         self.reached = version.clone();

@@ -17,7 +17,7 @@ mod loading;
 mod page;
 mod patience;
 mod query;
-mod restores;
+mod server;
 mod source;
 mod stream;
 mod streaming;
@@ -41,7 +41,7 @@ use query::Queries;
 use streaming::Streaming;
 
 pub(crate) use intake::Intake;
-pub(crate) use restores::Restores;
+pub(crate) use server::SharedServer;
 pub(crate) use source::Endpoint;
 pub use source::{Source, SourceBody, SourceError, SourceRequest};
 
@@ -62,7 +62,7 @@ pub(crate) struct Reading {
     /// The version the store is at already.
     pub(crate) resume: Option<ResourceVersion>,
     /// What other reflectors find out about the same API server.
-    pub(crate) restores: Restores,
+    pub(crate) server: SharedServer,
 }
 
 /// Keeps one kind's store up to date, or one namespace of it.
@@ -123,7 +123,7 @@ impl Reflector {
         (intake, mut reading): (Intake, Reading),
     ) -> Self {
         // What was found before does not concern what is read only now.
-        reading.restores.see();
+        reading.server.see();
         Self {
             queries: Queries::new(&reading.selection),
             backoff: Backoff::default(),
@@ -149,12 +149,12 @@ impl Reflector {
             None => Step::Load,
         };
         loop {
-            let is_concerned = self.is_verified && self.reading.restores.concern();
-            let mut others = self.reading.restores.clone();
+            let is_concerned = self.is_verified && self.reading.server.concerns();
+            let mut others = self.reading.server.clone();
             let outcome = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                () = others.found(), if is_concerned => Ok(self.read_again()),
+                () = others.is_restored(), if is_concerned => Ok(self.read_again()),
                 outcome = self.take(step) => outcome,
             };
             step = match outcome {
@@ -166,7 +166,8 @@ impl Reflector {
                 }
                 Err(Failure { error, next }) => {
                     let delay = self.failed(&error);
-                    if stop.run_until_cancelled(time::sleep(delay)).await.is_none() {
+                    let pause = self.pause(error.setback(), delay);
+                    if stop.run_until_cancelled(pause).await.is_none() {
                         break;
                     }
                     next
@@ -195,7 +196,7 @@ impl Reflector {
     fn read_again(&mut self) -> Step {
         tracing::debug!(kind = %self.progress.gvk(), "the API server was restored; everything is read again");
         self.is_verified = false;
-        self.reading.restores.see();
+        self.reading.server.see();
         self.progress.watch_ended();
         self.progress.reconnects(Reconnect::Failed);
         Step::Load
@@ -218,6 +219,15 @@ impl Reflector {
             self.progress.failed(&trouble, Some(delay));
         }
         delay
+    }
+
+    /// Waits after a failure. One reflector that reaches a server that was away is enough for all.
+    async fn pause(&self, setback: backoff::Setback, delay: Duration) {
+        if setback == backoff::Setback::Unanswered {
+            self.reading.server.is_back_within(delay).await;
+        } else {
+            time::sleep(delay).await;
+        }
     }
 
     /// Makes the request for a query.
@@ -244,9 +254,12 @@ impl Reflector {
             }
         };
         let after = ANSWER_TIMEOUT;
-        match time::timeout(after, answer).await {
-            Ok(answer) => answer,
-            Err(_) => Err(ReflectorError::Unanswered { verb, after }),
+        let answer = time::timeout(after, answer).await;
+        let answer = answer.unwrap_or(Err(ReflectorError::Unanswered { verb, after }));
+        let is_answered = !answer.as_ref().is_err_and(ReflectorError::is_unanswered);
+        if is_answered && self.backoff.is_away() {
+            self.reading.server.answers();
         }
+        answer
     }
 }

@@ -262,7 +262,7 @@ impl Reflector {
                 // One that is read again in full, contents compared, may well be earlier.
                 let known = self.is_verified && self.went_back(&version);
                 if known || version.compare(&cursor.version) == Some(Ordering::Less) {
-                    self.reading.restores.find();
+                    self.reading.server.restored();
                     return Err(ReflectorError::WentBack);
                 }
                 // The marker says nothing of bookmarks later on.

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use lariat_cache::Phase;
+use lariat_core::Gvk;
 use tokio::time::{self, Instant};
 
-use crate::bench::MINUTE;
+use crate::bench::{MINUTE, client_as, cluster, factory};
 use crate::log::Warnings;
 use crate::script::{Answer, Ending, Script, Scripted, event, list, object, quiet, status};
 
@@ -104,6 +105,40 @@ async fn a_server_that_is_back_is_not_waited_for_as_if_it_were_away() {
         );
         assert_eq!(bench.status().phase, Phase::Synced);
         assert!(back - begun < 5 * MINUTE + Duration::from_secs(38));
+    }
+}
+
+/// So that the longest wait of all kinds does not decide when the program goes on.
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_reaches_the_server_again_wakes_the_others() {
+    let cluster = cluster().await;
+    let factory = factory(client_as(&cluster, "informer"));
+    let kinds = [
+        "ConfigMap",
+        "Secret",
+        "Service",
+        "ServiceAccount",
+        "Endpoints",
+    ];
+    let informers = kinds.map(|kind| factory.for_kind(Gvk::new("", "v1", kind)));
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.expect("synced");
+    for minutes in 3..8 {
+        let away = cluster.faults().partition("informer");
+        time::sleep(minutes * MINUTE).await;
+        cluster.faults().remove(away);
+        let are_stale = || {
+            informers
+                .iter()
+                .filter(|each| each.status().is_stale())
+                .count()
+        };
+        assert_eq!(are_stale(), kinds.len());
+        while are_stale() == kinds.len() {
+            time::sleep(Duration::from_millis(10)).await;
+        }
+        time::sleep(Duration::from_millis(1500)).await;
+        assert_eq!(are_stale(), 0, "after {minutes} minutes");
     }
 }
 
