@@ -259,9 +259,9 @@ impl Reflector {
                 version,
                 ends_initial,
             } => {
-                // One that is read again in full, contents compared, may well be earlier.
-                let known = self.is_verified && self.went_back(&version);
-                if known || version.compare(&cursor.version) == Some(Ordering::Less) {
+                // While contents are compared because of a failure, an earlier version is no news.
+                let went_back = self.is_verified && self.went_back(&version);
+                if went_back || version.compare(&cursor.version) == Some(Ordering::Less) {
                     self.reading.server.restored();
                     return Err(ReflectorError::WentBack);
                 }
