@@ -43,6 +43,10 @@ fn own_text(error: &dyn Error) -> String {
     if let Some(status) = text.find(" (Status { ") {
         text.truncate(status);
     }
+    // What kube says of an answer that is no Status: its text is there already.
+    if let Some(rest) = text.strip_suffix(": Failed to parse error data") {
+        text.truncate(rest.trim_end().len());
+    }
     text
 }
 
@@ -57,15 +61,29 @@ pub fn without_values(message: &str) -> String {
     while let Some((start, quote)) = next_value(rest) {
         text.push_str(&rest[..start]);
         let quoted = &rest[start + 2..];
-        // The value may itself contain quotes; what follows it is a comma or the end.
-        let end = quoted
-            .find(&format!("{quote}, expected"))
-            .or_else(|| quoted.rfind(quote))
-            .unwrap_or(quoted.len());
-        rest = quoted.get(end + 1..).unwrap_or_default();
+        rest = quoted.get(end_of(quoted, quote) + 1..).unwrap_or_default();
     }
     text.push_str(rest);
     text
+}
+
+/// Finds the quote behind a value, or the end of the text.
+fn end_of(quoted: &str, quote: char) -> usize {
+    let end = if quote == '"' {
+        // serde writes strings in debug form: a quote in a value has a backslash in front.
+        let mut is_escaped = false;
+        quoted.find(|letter| {
+            let is_end = letter == '"' && !is_escaped;
+            is_escaped = letter == '\\' && !is_escaped;
+            is_end
+        })
+    } else {
+        // Variants are written as they are; the names behind them are the program's.
+        let last = quoted.rfind("`, expected ");
+        last.or_else(|| quoted.rfind("`, there are no"))
+            .or_else(|| quoted.find(quote))
+    };
+    end.unwrap_or(quoted.len())
 }
 
 /// Finds the next value: where the space before its quote is, and the quote.
@@ -108,6 +126,16 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_that_is_no_status_is_given_as_it_is() {
+        let text = "ApiError: Too many requests, please try again later.\n: Failed to parse error data \
+                    (Status { status: Some(Failure) })";
+        assert_eq!(
+            describe(&std::io::Error::other(text)),
+            "ApiError: Too many requests, please try again later."
+        );
+    }
+
+    #[test]
     fn each_cause_is_said_once() {
         let error = Outer(Inner(std::fmt::Error));
         assert_eq!(
@@ -118,7 +146,14 @@ mod tests {
 
     #[test]
     fn values_are_taken_out_of_serde_messages() {
-        for value in ["hunter2", "a\"b", "a, expected", ""] {
+        for value in [
+            "hunter2",
+            "a\"b",
+            "a, expected",
+            "a\", expected hunter2",
+            "a\\\", expected \"hunter2",
+            "",
+        ] {
             let json = serde_json::to_string(value).unwrap();
             let error = serde_json::from_str::<u16>(&json).unwrap_err().to_string();
             let text = without_values(&error);
@@ -144,6 +179,10 @@ mod tests {
             (
                 "unknown variant `x`, expected `A` or `B`",
                 "unknown variant, expected `A` or `B`",
+            ),
+            (
+                "unknown variant `x`, expected `y`, expected `A`",
+                "unknown variant, expected `A`",
             ),
             (
                 "invalid type: boolean `true`, expected u8",

@@ -16,6 +16,7 @@ use super::{Shared, SharedCacheFactory, State};
 use crate::client::SharedClientFactory;
 use crate::informer::SharedBudget;
 use crate::options::{KindOptions, MissingKind};
+use crate::reflector::SharedServer;
 use crate::warm::WarmStore;
 
 /// How long a kind nobody uses goes on.
@@ -120,6 +121,7 @@ impl CacheFactoryBuilder {
             budget: SharedBudget::new(self.options.budget),
             options: self.options,
             warm,
+            server: SharedServer::default(),
             idle: Arc::new(Notify::new()),
             state: Mutex::new(State::default()),
         });

@@ -19,6 +19,7 @@ use tokio::time;
 use crate::client::SharedClientFactory;
 use crate::error::{SyncError, Unsynced};
 use crate::informer::{Core, Informer, KindStatus, Phase, SharedBudget, Surroundings};
+use crate::reflector::SharedServer;
 use crate::reflector::Source;
 use crate::warm::WarmStore;
 
@@ -44,6 +45,7 @@ pub(crate) struct Shared {
     options: Options,
     budget: SharedBudget,
     warm: Option<WarmStore>,
+    server: SharedServer,
     /// Told when a kind is not used any more.
     idle: Arc<Notify>,
     state: Mutex<State>,
@@ -125,6 +127,7 @@ impl SharedCacheFactory {
             missing: shared.options.missing,
             budget: shared.budget.clone(),
             warm: shared.warm.clone(),
+            server: shared.server.clone(),
             idle: Arc::clone(&shared.idle),
         };
         let client = shared.clients.for_kind(&gvk);

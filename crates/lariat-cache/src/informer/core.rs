@@ -13,7 +13,7 @@ use super::status::{KindStatus, Phase};
 use super::user::Usage;
 use crate::client::KindClient;
 use crate::options::{KindOptions, MissingKind};
-use crate::reflector::{Intake, Source};
+use crate::reflector::{Intake, SharedServer, Source};
 use crate::selection::Selection;
 use crate::store::{CachedObject, Content, Storage, Store};
 use crate::warm::WarmStore;
@@ -33,6 +33,8 @@ pub(crate) struct Core {
     pub(super) usage: Arc<Usage>,
     /// Where the store is kept between two runs.
     pub(super) warm: Option<WarmStore>,
+    /// What reflectors of other kinds find out about the API server.
+    pub(super) server: SharedServer,
     /// The version at which the store was found there, and what it was read as.
     pub(super) resume: parking_lot::Mutex<Option<(ResourceVersion, Wanted, Content)>>,
     /// Held while the informer runs, so that a run that was told to stop ends before the next begins.
@@ -52,6 +54,7 @@ pub(crate) struct Surroundings {
     pub(crate) missing: MissingKind,
     pub(crate) budget: SharedBudget,
     pub(crate) warm: Option<WarmStore>,
+    pub(crate) server: SharedServer,
     /// Told when a kind is not used any more.
     pub(crate) idle: Arc<Notify>,
 }
@@ -85,6 +88,7 @@ impl Core {
             storage,
             usage,
             warm: surroundings.warm,
+            server: surroundings.server,
             resume: parking_lot::Mutex::default(),
             run: Mutex::default(),
         }

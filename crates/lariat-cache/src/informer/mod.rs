@@ -29,7 +29,7 @@ pub use changes::Changes;
 use core::Wanted;
 pub(crate) use core::{Core, Surroundings};
 pub use load::LoadError;
-pub(crate) use progress::Segment;
+pub(crate) use progress::{Segment, Trouble};
 pub(crate) use publisher::Publisher;
 pub use publisher::{Subscriber, Subscription, Written};
 pub use reconnect::Reconnect;

@@ -29,7 +29,7 @@ pub(crate) struct Progress {
 #[derive(Debug, Default)]
 struct Totals {
     /// What each reflector of the kind is at; one for each namespace, if they are restricted.
-    segments: Vec<Phase>,
+    segments: Vec<Part>,
     /// Counts beginnings, so that reflectors of an earlier one are not listened to.
     generation: u64,
     loads: u64,
@@ -38,12 +38,32 @@ struct Totals {
     reconnects: [u64; Reconnect::ALL.len()],
     unreadable: u64,
     last_error: Option<String>,
+    /// Whether the log says so.
+    is_logged: bool,
     /// How long the pause after it is.
     retry_in: Option<Duration>,
     last_heard: Option<Instant>,
     version: Option<ResourceVersion>,
     /// Since when the kind has not been served.
     missing_since: Option<Instant>,
+}
+
+/// What one reflector is at.
+#[derive(Debug, Clone, Default)]
+struct Part {
+    phase: Phase,
+    /// Since when a filled cache has no watch.
+    interrupted: Option<Instant>,
+}
+
+/// Something that went wrong, for status and log.
+#[derive(Debug)]
+pub(crate) struct Trouble {
+    /// What that means.
+    pub(crate) summary: &'static str,
+    pub(crate) error: String,
+    /// Whether it is ordinary and over in seconds, as a rule.
+    pub(crate) is_brief: bool,
 }
 
 /// One reflector's part of the progress.
@@ -83,7 +103,11 @@ impl Progress {
     /// Begins with so many reflectors, whose predecessors have ended.
     pub(crate) fn begin(self: &Arc<Self>, segments: usize) -> Vec<Segment> {
         let mut totals = self.totals.lock();
-        totals.segments = vec![Phase::Resolving; segments];
+        let part = Part {
+            phase: Phase::Resolving,
+            interrupted: None,
+        };
+        totals.segments = vec![part; segments];
         totals.generation += 1;
         let generation = totals.generation;
         drop(totals);
@@ -109,22 +133,29 @@ impl Progress {
         });
     }
 
-    pub(crate) fn failed(&self, error: &str, retry_in: Option<Duration>) {
+    pub(crate) fn failed(&self, trouble: &Trouble, retry_in: Option<Duration>) {
         // Before the lock, under which nothing else is taken.
         let is_required = self.usage.is_required();
         let mut totals = self.totals.lock();
-        let kind = &self.gvk;
+        let (kind, error) = (&self.gvk, &trouble.error);
         let plain = retry_in.map(tracing::field::debug);
+        let is_known = totals.last_error.as_ref() == Some(error);
         // What goes wrong in the same way again and again is said once.
-        if totals.last_error.as_deref() == Some(error) {
-            tracing::debug!(%kind, %error, retry_in = plain, "cache is still behind");
+        if trouble.is_brief || (is_known && totals.is_logged) {
+            tracing::debug!(%kind, %error, retry_in = plain, "cache is not up to date yet");
+            totals.is_logged &= is_known;
         } else {
             // Kinds that come and go with their definitions do so in peace.
-            match is_required {
-                true => tracing::warn!(%kind, %error, retry_in = plain, "cache is behind"),
-                false => tracing::info!(%kind, %error, retry_in = plain, "cache is behind"),
+            let summary = trouble.summary;
+            if is_required {
+                tracing::warn!(%kind, %error, retry_in = plain, "{summary}");
+            } else {
+                tracing::info!(%kind, %error, retry_in = plain, "{summary}");
             }
-            totals.last_error = Some(error.to_owned());
+            totals.is_logged = true;
+        }
+        if !is_known {
+            totals.last_error = Some(error.clone());
         }
         totals.retry_in = retry_in;
     }
@@ -167,6 +198,7 @@ impl Progress {
             reconnects: totals.reconnects,
             unreadable: totals.unreadable,
             last_heard: totals.last_heard.map(|at| at.elapsed()),
+            interrupted: totals.interrupted().map(|since| since.elapsed()),
             last_error: totals.last_error.clone(),
             retry_in: totals.last_error.as_ref().and(totals.retry_in),
         }
@@ -180,7 +212,8 @@ impl Segment {
 
     pub(crate) fn is_synced(&self) -> bool {
         let totals = self.progress.totals.lock();
-        totals.segments.get(self.number) == Some(&Phase::Synced)
+        let part = totals.segments.get(self.number);
+        part.is_some_and(|part| part.phase == Phase::Synced)
     }
 
     /// Says what this reflector is at; the kind is where the last of its reflectors is.
@@ -193,7 +226,7 @@ impl Segment {
             totals.missing_since = None;
         }
         if let Some(segment) = totals.segments.get_mut(self.number) {
-            *segment = phase;
+            segment.phase = phase;
         }
         // Told while nobody else can come to another result.
         self.progress.enter(together(&totals.segments));
@@ -208,6 +241,34 @@ impl Segment {
         totals.watches += 1;
         totals.last_error = None;
         totals.last_heard = Some(Instant::now());
+        if let Some(part) = self.part(&mut totals) {
+            part.interrupted = None;
+        }
+    }
+
+    /// Notes that a watch has ended, in whatever way.
+    pub(crate) fn watch_ended(&self) {
+        let mut totals = self.progress.totals.lock();
+        if let Some(part) = self.part(&mut totals)
+            && part.phase == Phase::Synced
+        {
+            part.interrupted = Some(Instant::now());
+        }
+    }
+
+    /// Notes why, until another one is open.
+    pub(crate) fn interrupted(&self, error: String) {
+        tracing::debug!(kind = %self.gvk(), %error, "watch is opened again");
+        let mut totals = self.progress.totals.lock();
+        (totals.last_error, totals.retry_in) = (Some(error), None);
+        totals.is_logged = false;
+    }
+
+    /// Returns what this reflector is at, unless others have taken its place.
+    fn part<'a>(&self, totals: &'a mut Totals) -> Option<&'a mut Part> {
+        let is_current = totals.generation == self.generation;
+        let part = totals.segments.get_mut(self.number);
+        part.filter(|_| is_current)
     }
 
     /// Notes that everything there is was read.
@@ -233,8 +294,8 @@ impl Segment {
         }
     }
 
-    pub(crate) fn failed(&self, error: &str, retry_in: Option<Duration>) {
-        self.progress.failed(error, retry_in);
+    pub(crate) fn failed(&self, trouble: &Trouble, retry_in: Option<Duration>) {
+        self.progress.failed(trouble, retry_in);
     }
 
     /// Counts what could not be read, and says so.
@@ -244,14 +305,25 @@ impl Segment {
     }
 }
 
+impl Totals {
+    /// Returns since when a reflector has been without a watch, the one that has been longest.
+    fn interrupted(&self) -> Option<Instant> {
+        self.segments
+            .iter()
+            .filter_map(|part| part.interrupted)
+            .min()
+    }
+}
+
 /// Says where all reflectors of a kind are together.
-fn together(segments: &[Phase]) -> Phase {
-    if segments.iter().all(|phase| *phase == Phase::Synced) {
+fn together(segments: &[Part]) -> Phase {
+    let phases = segments.iter().map(|part| &part.phase);
+    if phases.clone().all(|phase| *phase == Phase::Synced) {
         return Phase::Synced;
     }
     let mut sums = (0, Some(0));
     let mut listing = false;
-    for phase in segments {
+    for phase in phases {
         if let Phase::Listing { loaded, total } = phase {
             listing = true;
             sums.0 += loaded;

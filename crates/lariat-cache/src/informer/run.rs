@@ -10,10 +10,11 @@ use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
+use super::progress::Trouble;
 use super::status::Phase;
 use super::{Core, Wanted};
 use crate::options::Filling;
-use crate::reflector::{Endpoint, Exit, Reading, Reflector, Source};
+use crate::reflector::{Endpoint, Exit, Reading, Reflector, SharedServer, Source};
 use crate::store::{Content, Storage};
 
 /// How often a kind that is not served is asked for.
@@ -152,6 +153,11 @@ impl Core {
                 namespace,
                 streams: options.filling == Filling::Stream,
                 gzip: !options.uncompressed,
+                // A source of the user's may be another server.
+                server: match &self.source {
+                    Some(_) => SharedServer::default(),
+                    None => self.server.clone(),
+                },
             };
             let source = Arc::clone(&place.source);
             let publisher = Arc::clone(&self.publisher);
@@ -205,7 +211,12 @@ impl Core {
                 false => retry,
             };
             retry = (retry * 2).min(10 * DISCOVERY_PERIOD);
-            self.progress.failed(&describe(&error), Some(delay));
+            let trouble = Trouble {
+                summary: "the kind cannot be looked up",
+                error: describe(&error),
+                is_brief: false,
+            };
+            self.progress.failed(&trouble, Some(delay));
             if error.is_unknown() {
                 self.missing();
             }

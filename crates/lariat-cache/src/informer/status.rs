@@ -77,8 +77,12 @@ pub struct KindStatus {
     pub watches: u64,
     /// Objects and events that could not be read, and were passed over.
     pub unreadable: u64,
-    /// How long ago the API server said anything, if it ever did.
+    /// How long ago the API server said anything on a watch, if it ever did. Of a kind in which nothing happens it may
+    /// say nothing for ten minutes; see [`is_stale`](Self::is_stale).
     pub last_heard: Option<Duration>,
+    /// How long a filled cache has been without a watch, because the last one ended and no other is open yet; of several
+    /// namespaces the longest. Moments are ordinary: watches end after some minutes and are opened again.
+    pub interrupted: Option<Duration>,
     /// What went wrong last, if anything has since the last success.
     pub last_error: Option<String>,
     /// How long the pause after it is, if something is tried again.
@@ -86,7 +90,21 @@ pub struct KindStatus {
     pub(super) reconnects: [u64; Reconnect::ALL.len()],
 }
 
+/// How long a watch may take to be opened again.
+const ORDINARY_INTERRUPTION: Duration = Duration::from_secs(5);
+
 impl KindStatus {
+    /// Returns whether the cache shows what was, rather than what is: it is filled, and has been without a watch for more
+    /// than five seconds. Such a cache is still `Synced`, and can be read; a check of a program's health may want to
+    /// say so.
+    ///
+    /// A connection on which nothing comes any more is noticed after 45 seconds over HTTP/2.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        self.interrupted
+            .is_some_and(|interrupted| interrupted > ORDINARY_INTERRUPTION)
+    }
+
     /// Returns how many requests followed one that ended for some reason.
     #[must_use]
     pub fn reconnects(&self, reason: Reconnect) -> u64 {

@@ -4,10 +4,12 @@ use std::time::Duration;
 
 use http::{Response, header};
 use http_body_util::BodyExt;
+use lariat_core::describe;
 use serde::Deserialize;
 
+use super::backoff::Setback;
 use super::source::{SourceBody, SourceError};
-use crate::informer::Reconnect;
+use crate::informer::{Reconnect, Trouble};
 use crate::mapper::NO_PATH;
 
 /// A list or a watch that did not work.
@@ -104,11 +106,34 @@ impl ReflectorError {
         matches!(self, Self::NotServed)
     }
 
-    /// Returns how long the API server asks to be left alone, at most five minutes.
-    pub(super) fn retry_after(&self) -> Option<Duration> {
+    /// Returns what the failure says about the server.
+    pub(super) fn setback(&self) -> Setback {
         match self {
-            Self::Refused { retry_after, .. } => retry_after.map(|asked| asked.min(LONGEST_REST)),
-            _ => None,
+            Self::Refused {
+                retry_after: Some(asked),
+                ..
+            } => Setback::Postponed((*asked).min(LONGEST_REST)),
+            Self::Expired { .. } | Self::WentBack => Setback::Outdated,
+            Self::Unreachable { .. } | Self::Unanswered { .. } => Setback::Unanswered,
+            _ => Setback::Refused,
+        }
+    }
+
+    /// Returns whether the server did not answer at all.
+    pub(super) fn is_unanswered(&self) -> bool {
+        self.setback() == Setback::Unanswered
+    }
+
+    /// Returns the failure for log and status.
+    pub(super) fn trouble(&self) -> Trouble {
+        Trouble {
+            summary: if self.is_unanswered() {
+                "the API server cannot be reached"
+            } else {
+                "cache is behind"
+            },
+            error: describe(self),
+            is_brief: false,
         }
     }
 
@@ -119,6 +144,35 @@ impl ReflectorError {
             Self::Refused { code, .. } => matches!(code, 400 | 405 | 406 | 415 | 422 | 501),
             _ => false,
         }
+    }
+
+    /// Returns whether a watch that begins with everything broke off for a reason that may be its size or form. A server
+    /// that is away or busy, or asks who is there, says nothing about that.
+    pub(super) fn breaks_stream(&self) -> bool {
+        match self {
+            Self::Refused {
+                code, retry_after, ..
+            } => retry_after.is_none() && !matches!(code, 401 | 403 | 429 | 503),
+            Self::Unreachable { .. } | Self::WentBack => false,
+            _ => true,
+        }
+    }
+
+    /// Returns whether a request for a single object is something that the API server does not know or allow.
+    pub(super) fn refuses_check(&self) -> bool {
+        match self {
+            Self::Refused { code, .. } => {
+                (400..500).contains(code) && !matches!(code, 401 | 408 | 429)
+            }
+            Self::Malformed { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Returns whether the version of a watch may be why it failed.
+    pub(super) fn may_lie_in_version(&self) -> bool {
+        !matches!(self.setback(), Setback::Postponed(_) | Setback::Outdated)
+            && !matches!(self, Self::Unreachable { .. })
     }
 
     /// Returns whether a watch simply stopped, without anybody refusing anything.

@@ -73,9 +73,16 @@ impl<'a> WatchEvent<'a> {
     ///
     /// Objects are not checked: whoever reads them will see what is wrong with them.
     pub(super) fn parse(line: &'a [u8]) -> Result<Self, String> {
-        if let Some(event) = Self::usual(line) {
-            return Ok(event);
-        }
+        Self::usual(line).map_or_else(|| Self::envelope(line), Ok)
+    }
+
+    /// Reads a line once more in which the object was not all there is, if it looks usual and is not.
+    pub(super) fn unusual(line: &'a [u8]) -> Option<Self> {
+        Self::usual(line)?;
+        Self::envelope(line).ok()
+    }
+
+    fn envelope(line: &'a [u8]) -> Result<Self, String> {
         let envelope: Envelope<'a> =
             serde_json::from_slice(line).map_err(|error| unreadable(&error))?;
         let object = envelope.object.get().as_bytes();
@@ -173,6 +180,16 @@ mod tests {
         ] {
             assert!(parse(line).is_err(), "{line}");
         }
+    }
+
+    #[test]
+    fn a_member_behind_the_object_is_no_part_of_it() {
+        let line = br#"{"type":"ADDED","object":{"metadata":{"name":"a"}},"x":{}}"#;
+        let Some(WatchEvent::Added(object)) = WatchEvent::unusual(line) else {
+            panic!("it is an event");
+        };
+        assert_eq!(object, br#"{"metadata":{"name":"a"}}"#);
+        assert!(WatchEvent::unusual(b"?").is_none());
     }
 
     #[test]

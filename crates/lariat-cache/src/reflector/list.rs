@@ -4,7 +4,7 @@ use lariat_core::ResourceVersion;
 
 use super::error::ReflectorError;
 use super::loading::Loading;
-use super::page::Page;
+use super::page::{self, Page};
 use super::{Reflector, body};
 
 impl Reflector {
@@ -25,7 +25,6 @@ impl Reflector {
                 other => other?,
             },
         };
-        self.silent_watches = 0;
         self.end_loading(loading, &version);
         Ok(version)
     }
@@ -82,12 +81,15 @@ impl Reflector {
         loading: &mut Loading,
         query: String,
     ) -> Result<Page<'static>, ReflectorError> {
-        let response = self.open(query, false).await?;
-        let json = body::read(response).await?;
+        let response = self.open(self.request(query, false)).await?;
+        let json = page::valid(body::read(response).await?);
         let page = Page::parse(&json)?;
+        self.at_version(loading, &page.version);
         for item in &page.items {
             // In a list one item without a name takes nothing from the others.
-            let _ = self.load(loading, item.get().as_bytes());
+            if let Err(error) = self.load(loading, item.get().as_bytes()) {
+                self.progress.unreadable(&error);
+            }
         }
         self.show(loading, page.remaining);
         Ok(Page {

@@ -1,7 +1,9 @@
 //! What is going on while everything there is is read.
 
-use lariat_core::{RawObject, ResourceVersion};
+use std::cmp::Ordering;
 use std::time::Duration;
+
+use lariat_core::{RawObject, ResourceVersion};
 use tokio::time::Instant;
 
 use super::Reflector;
@@ -43,10 +45,16 @@ impl Reflector {
         }
     }
 
-    pub(super) fn begin_listing(&self, initial: bool) -> Listing {
-        self.publisher
+    fn begin_listing(&self, initial: bool) -> Listing {
+        let listing = self
+            .publisher
             .begin_listing(initial, self.intake.content())
-            .of_namespace(self.reading.namespace.clone())
+            .of_namespace(self.reading.namespace.clone());
+        if self.is_verified {
+            listing
+        } else {
+            listing.comparing()
+        }
     }
 
     /// Begins again: what was mentioned so far may be gone by now.
@@ -54,6 +62,19 @@ impl Reflector {
         loading.listing = self.begin_listing(loading.initial);
         loading.loaded = 0;
         loading.news.clear();
+    }
+
+    /// Notes the version of a list before its objects are read: one before what was reached is of another history.
+    pub(super) fn at_version(&mut self, loading: &mut Loading, version: &ResourceVersion) {
+        if self.is_verified && self.went_back(version) {
+            self.is_verified = false;
+            loading.listing = loading.listing.clone().comparing();
+        }
+    }
+
+    /// Returns whether a version is before what was reached.
+    pub(super) fn went_back(&self, version: &ResourceVersion) -> bool {
+        version.compare(&self.reached) == Some(Ordering::Less)
     }
 
     /// Reads an object of the list; one that cannot be read is passed over if it has a name.
@@ -75,7 +96,6 @@ impl Reflector {
                 store.list_unreadable(&loading.listing, &key);
             }
             Listed::Unreadable(None, error) => {
-                self.progress.unreadable(&error);
                 let detail = error.to_string();
                 return Err(ReflectorError::Malformed {
                     verb: "watch",
@@ -104,7 +124,18 @@ impl Reflector {
     }
 
     /// Ends a list of a version.
-    pub(super) fn end_loading(&self, mut loading: Loading, version: &ResourceVersion) {
+    pub(super) fn end_loading(&mut self, mut loading: Loading, version: &ResourceVersion) {
+        if !self.is_verified {
+            self.reading.server.compared();
+        }
+        if self.went_back(version) {
+            self.reading.server.restored();
+        }
+        self.is_verified = true;
+        self.reached = version.clone();
+        (self.silent_watches, self.failed_watches) = (0, 0);
+        self.streaming.loaded();
+        self.backoff.served();
         self.show(&mut loading, None);
         self.publisher.end_listing(&loading.listing, version);
         self.progress.reached(version);

@@ -8,14 +8,19 @@ mod backoff;
 mod body;
 mod error;
 mod event;
+mod history;
+mod initial;
 mod intake;
 mod lines;
 mod list;
 mod loading;
 mod page;
+mod patience;
 mod query;
+mod server;
 mod source;
 mod stream;
+mod streaming;
 mod watch;
 
 use std::sync::Arc;
@@ -26,13 +31,17 @@ use lariat_core::{ResourceVersion, describe};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
-use crate::informer::{Publisher, Segment};
+use crate::informer::{Publisher, Reconnect, Segment, Trouble};
 use crate::selection::Selection;
+use crate::store::Content;
 use backoff::Backoff;
 use error::ReflectorError;
+use patience::Patience;
 use query::Queries;
+use streaming::Streaming;
 
 pub(crate) use intake::Intake;
+pub(crate) use server::SharedServer;
 pub(crate) use source::Endpoint;
 pub use source::{Source, SourceBody, SourceError, SourceRequest};
 
@@ -52,6 +61,8 @@ pub(crate) struct Reading {
     pub(crate) gzip: bool,
     /// The version the store is at already.
     pub(crate) resume: Option<ResourceVersion>,
+    /// What other reflectors find out about the same API server.
+    pub(crate) server: SharedServer,
 }
 
 /// Keeps one kind's store up to date, or one namespace of it.
@@ -63,12 +74,17 @@ pub(crate) struct Reflector {
     queries: Queries,
     reading: Reading,
     backoff: Backoff,
+    streaming: Streaming,
+    patience: Patience,
+    /// Whether the server is known to have the history from which the store was read. Not after a failure, nor at a
+    /// start that finds objects of an earlier run.
+    is_verified: bool,
+    /// The version that the store is at.
+    reached: ResourceVersion,
     /// Whether the next list is read in one piece, because pages expire before they are read.
     in_one_piece: bool,
-    /// Whether this server has shown bookmarks, so that silence means something.
-    bookmarks: bool,
-    /// How many initial streams in a row broke off.
-    broken_streams: u32,
+    /// How many watches in a row failed for reasons that may lie in their version.
+    failed_watches: u32,
     /// How many watches in a row were silent.
     silent_watches: u32,
 }
@@ -104,20 +120,25 @@ impl Reflector {
         source: Arc<dyn Source>,
         publisher: Arc<Publisher>,
         progress: Segment,
-        (intake, reading): (Intake, Reading),
+        (intake, mut reading): (Intake, Reading),
     ) -> Self {
+        // What was found before does not concern what is read only now.
+        reading.server.see();
         Self {
+            queries: Queries::new(&reading.selection),
+            backoff: Backoff::default(),
+            streaming: Streaming::new(reading.streams),
+            patience: Patience::default(),
+            is_verified: publisher.store().is_empty(),
+            reached: reading.resume.clone().unwrap_or_default(),
+            in_one_piece: false,
+            failed_watches: 0,
+            silent_watches: 0,
             source,
             publisher,
             progress,
             intake,
-            queries: Queries::new(&reading.selection),
             reading,
-            backoff: Backoff::default(),
-            in_one_piece: false,
-            bookmarks: false,
-            broken_streams: 0,
-            silent_watches: 0,
         }
     }
 
@@ -127,19 +148,26 @@ impl Reflector {
             Some(since) => Step::Watch { since },
             None => Step::Load,
         };
-        while let Some(outcome) = stop.run_until_cancelled(self.take(step)).await {
+        loop {
+            let is_concerned = self.is_verified && self.reading.server.concerns();
+            let mut others = self.reading.server.clone();
+            let outcome = tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                () = others.is_restored(), if is_concerned => Ok(self.read_again()),
+                outcome = self.take(step) => outcome,
+            };
             step = match outcome {
                 Ok(next) => next,
                 Err(Failure { error, .. }) if error.is_not_served() => {
                     self.progress.reconnects(error.reason());
-                    self.progress.failed(&describe(&error), None);
+                    self.progress.failed(&error.trouble(), None);
                     return Exit::NotServed;
                 }
                 Err(Failure { error, next }) => {
-                    self.progress.reconnects(error.reason());
-                    let delay = self.backoff.fail(error.retry_after());
-                    self.progress.failed(&describe(&error), Some(delay));
-                    if stop.run_until_cancelled(time::sleep(delay)).await.is_none() {
+                    let delay = self.failed(&error);
+                    let pause = self.pause(error.setback(), delay);
+                    if stop.run_until_cancelled(pause).await.is_none() {
                         break;
                     }
                     next
@@ -151,7 +179,7 @@ impl Reflector {
 
     async fn take(&mut self, step: Step) -> Result<Step, Failure> {
         match step {
-            Step::Load if self.reading.streams => self.stream().await,
+            Step::Load if self.streaming.is_on() => self.stream().await,
             Step::Load => match self.list().await {
                 Ok(since) => Ok(Step::Watch { since }),
                 Err(error) => {
@@ -159,24 +187,63 @@ impl Reflector {
                     Err(Failure { error, next })
                 }
             },
-            Step::Watch { since } => self.watch(since).await,
+            Step::Watch { since } if self.is_verified => self.watch(since).await,
+            Step::Watch { since } => self.verify(since).await,
+        }
+    }
+
+    /// Begins again, because another reflector found that the API server has another history.
+    fn read_again(&mut self) -> Step {
+        tracing::debug!(kind = %self.progress.gvk(), "the API server was restored; everything is read again");
+        self.is_verified = false;
+        self.reading.server.see();
+        self.progress.watch_ended();
+        self.progress.reconnects(Reconnect::Failed);
+        Step::Load
+    }
+
+    /// Notes a failure; returns how long to wait.
+    fn failed(&mut self, error: &ReflectorError) -> Duration {
+        // A version that has expired is the way of the server that was there all the time.
+        self.is_verified &= error.is_expired();
+        let delay = self.backoff.fail(error.setback());
+        self.progress.reconnects(error.reason());
+        let kind = self.progress.gvk();
+        if delay.is_zero() {
+            tracing::debug!(%kind, error = %describe(error), "everything is read again");
+        } else {
+            let trouble = Trouble {
+                is_brief: self.backoff.is_brief(),
+                ..error.trouble()
+            };
+            self.progress.failed(&trouble, Some(delay));
+        }
+        delay
+    }
+
+    /// Waits after a failure. One reflector that reaches a server that was away is enough for all.
+    async fn pause(&self, setback: backoff::Setback, delay: Duration) {
+        if setback == backoff::Setback::Unanswered {
+            self.reading.server.is_back_within(delay).await;
+        } else {
+            time::sleep(delay).await;
+        }
+    }
+
+    /// Makes the request for a query.
+    fn request(&self, query: String, watch: bool) -> SourceRequest {
+        SourceRequest {
+            watch,
+            namespace: self.reading.namespace.clone(),
+            query,
+            metadata_only: self.intake.content() == Content::MetadataOnly,
+            gzip: self.reading.gzip && !watch,
         }
     }
 
     /// Sends a request and waits for the beginning of its answer.
-    async fn open(
-        &self,
-        query: String,
-        watch: bool,
-    ) -> Result<Response<SourceBody>, ReflectorError> {
-        let request = SourceRequest {
-            watch,
-            namespace: self.reading.namespace.clone(),
-            query,
-            metadata_only: self.intake.content() == crate::store::Content::MetadataOnly,
-            gzip: self.reading.gzip && !watch,
-        };
-        let verb = if watch { "watch" } else { "list" };
+    async fn open(&self, request: SourceRequest) -> Result<Response<SourceBody>, ReflectorError> {
+        let verb = if request.watch { "watch" } else { "list" };
         let answer = async {
             let answer = self.source.get(&request).await;
             let response = answer.map_err(|source| ReflectorError::Unreachable { verb, source })?;
@@ -187,9 +254,12 @@ impl Reflector {
             }
         };
         let after = ANSWER_TIMEOUT;
-        match time::timeout(after, answer).await {
-            Ok(answer) => answer,
-            Err(_) => Err(ReflectorError::Unanswered { verb, after }),
+        let answer = time::timeout(after, answer).await;
+        let answer = answer.unwrap_or(Err(ReflectorError::Unanswered { verb, after }));
+        let is_answered = !answer.as_ref().is_err_and(ReflectorError::is_unanswered);
+        if is_answered && self.backoff.is_away() {
+            self.reading.server.answers();
         }
+        answer
     }
 }

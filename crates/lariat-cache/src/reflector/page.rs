@@ -37,6 +37,16 @@ struct Metadata<'a> {
     remaining_item_count: Option<u64>,
 }
 
+/// Makes a page valid UTF-8 as Go's encoder does, so that a byte in one object does not take the others with it.
+pub(super) fn valid(json: Vec<u8>) -> Vec<u8> {
+    match String::from_utf8(json) {
+        Ok(json) => json.into_bytes(),
+        Err(error) => String::from_utf8_lossy(error.as_bytes())
+            .into_owned()
+            .into_bytes(),
+    }
+}
+
 impl<'a> Page<'a> {
     pub(super) fn parse(json: &'a [u8]) -> Result<Self, ReflectorError> {
         let malformed = |detail: String| ReflectorError::Malformed {

@@ -15,19 +15,21 @@ const PAGE_SIZE: usize = 500;
 pub(super) struct Queries {
     /// The selectors, encoded, each with an ampersand in front.
     selectors: String,
+    /// The selector of labels alone.
+    labels: String,
+    /// The selector of fields, not encoded.
+    fields: String,
 }
 
 impl Queries {
     pub(super) fn new(selection: &Selection) -> Self {
-        let mut selectors = String::new();
-        let mut add = |name: &str, selector: String| {
-            if !selector.is_empty() {
-                selectors.push_str(&format!("&{name}={}", encode(&selector)));
-            }
-        };
-        add("labelSelector", selection.labels().to_string());
-        add("fieldSelector", selection.fields().to_string());
-        Self { selectors }
+        let fields = selection.fields().to_string();
+        let labels = parameter("labelSelector", &selection.labels().to_string());
+        Self {
+            selectors: labels.clone() + &parameter("fieldSelector", &fields),
+            labels,
+            fields,
+        }
     }
 
     /// Asks for the first page, or the one a token names.
@@ -42,6 +44,19 @@ impl Queries {
     /// Asks for everything at once; not for version 0, which may be older than what was seen already.
     pub(super) fn whole(&self) -> String {
         format!("limit=0{}", self.selectors)
+    }
+
+    /// Asks for the objects of a name, or for any object: as they are, or as they were at a version.
+    pub(super) fn one(&self, name: Option<&str>, at: Option<&ResourceVersion>) -> String {
+        let name = name.map(|name| format!("metadata.name={name}"));
+        let fields = [Some(self.fields.clone()), name].into_iter().flatten();
+        let fields: Vec<String> = fields.filter(|field| !field.is_empty()).collect();
+        let fields = parameter("fieldSelector", &fields.join(","));
+        let at = at.map(|version| {
+            let version = parameter("resourceVersion", &version.to_string());
+            format!("{version}&resourceVersionMatch=Exact")
+        });
+        format!("limit=1{}{}{fields}", at.unwrap_or_default(), self.labels)
     }
 
     /// Asks for what happened since a version.
@@ -63,6 +78,14 @@ impl Queries {
             self.selectors
         )
     }
+}
+
+/// Writes a parameter with an ampersand in front; an empty one is left out.
+fn parameter(name: &str, value: &str) -> String {
+    if value.is_empty() {
+        return String::new();
+    }
+    format!("&{name}={}", encode(value))
 }
 
 /// Escapes what has a meaning in a query.
@@ -91,6 +114,24 @@ mod tests {
         );
         let watch = queries.watch(&ResourceVersion::new("42"), Duration::from_secs(300));
         assert!(watch.contains("resourceVersion=42&timeoutSeconds=300"));
+    }
+
+    #[test]
+    fn one_object_is_asked_for_within_the_selection() {
+        let selection = Selection::all()
+            .with_labels("app=x".parse().unwrap())
+            .with_fields("spec.nodeName=n".parse().unwrap());
+        assert_eq!(
+            Queries::new(&selection).one(Some("a"), Some(&7.into())),
+            "limit=1&resourceVersion=7&resourceVersionMatch=Exact&labelSelector=app%3Dx\
+             &fieldSelector=spec.nodeName%3Dn%2Cmetadata.name%3Da"
+        );
+        let all = Queries::default();
+        assert_eq!(
+            all.one(Some("a"), None),
+            "limit=1&fieldSelector=metadata.name%3Da"
+        );
+        assert_eq!(all.one(None, None), "limit=1");
     }
 
     #[test]

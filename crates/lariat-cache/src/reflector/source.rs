@@ -62,6 +62,10 @@ impl SourceRequest {
 ///
 /// The default is the kind's endpoint on the API server. A source of your own can wrap, restrict or
 /// replace it, as long as it answers as the API server does.
+///
+/// After a failure one object is asked for (`limit=1` and a selector of its name, in its namespace), now and at an earlier
+/// version, to find out whether the server has been restored from a backup meanwhile. Where the answer is 400 the
+/// watch goes on all the same.
 pub trait Source: Send + Sync + 'static {
     /// Sends a request.
     ///

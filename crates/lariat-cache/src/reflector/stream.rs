@@ -15,12 +15,6 @@ use super::source::{SourceBody, SourceError};
 /// How many bytes are taken in before they are worked on, if they are there already.
 const BATCH: usize = 256 * 1024;
 
-/// How long past its own timeout a watch may be silent.
-const SLACK: Duration = Duration::from_secs(10);
-
-/// How long a watch that has shown bookmarks may be silent: the API server sends one a minute.
-const BOOKMARK_SILENCE: Duration = Duration::from_secs(90);
-
 /// The bytes of a watch as lines, with an eye on how long nothing comes.
 pub(super) struct WatchStream {
     body: SourceBody,
@@ -35,18 +29,14 @@ pub(super) struct WatchStream {
 pub(super) type End = Result<(), ReflectorError>;
 
 impl WatchStream {
-    /// Reads a watch; `bookmarks` says whether its server is known to send them.
-    pub(super) fn new(body: SourceBody, timeout: Duration, bookmarks: bool) -> Self {
-        let mut stream = Self {
+    /// Reads a watch on which nothing may come for so long.
+    pub(super) fn new(body: SourceBody, patience: Duration) -> Self {
+        Self {
             body,
             lines: Lines::default(),
-            patience: timeout + SLACK,
+            patience,
             end: None,
-        };
-        if bookmarks {
-            stream.bookmarked();
         }
-        stream
     }
 
     /// Waits for bytes and takes in what has come by then, or tells how the watch ended.
@@ -91,8 +81,8 @@ impl WatchStream {
         self.lines.next()
     }
 
-    /// Notes that the server sends bookmarks, so that silence means something.
-    pub(super) fn bookmarked(&mut self) {
-        self.patience = self.patience.min(BOOKMARK_SILENCE);
+    /// Changes how long nothing may come.
+    pub(super) fn set_patience(&mut self, patience: Duration) {
+        self.patience = patience;
     }
 }

@@ -4,10 +4,12 @@ use std::cmp::Ordering;
 use std::time::Duration;
 
 use lariat_core::{RawObject, ResourceVersion, describe};
+use tokio::task;
 use tokio::time::{self, Instant};
 
 use super::error::ReflectorError;
 use super::event::WatchEvent;
+use super::initial::INITIAL_SILENCE;
 use super::loading::Loading;
 use super::stream::{End, WatchStream};
 use super::{Failure, Reflector, Step};
@@ -29,105 +31,84 @@ const REOPEN_PAUSE: Duration = Duration::from_millis(100);
 /// How many watches in a row may fail before a new list is tried instead.
 const WATCH_ATTEMPTS: u32 = 5;
 
-/// How many watches in a row may tell nothing at all before a new list is tried instead. The API server sends
-/// bookmarks; a server that went back in time is silent until it has caught up.
-const SILENT_WATCHES: u32 = 2;
-
-/// How long a watch that begins with everything there is may show nothing new, before it is taken for
-/// one that never says where that ends.
-const INITIAL_SILENCE: Duration = Duration::from_secs(10);
-
-/// How many such watches may break off before lists are used.
-const STREAM_ATTEMPTS: u32 = 3;
+/// How many watches in a row may be silent before a new list is tried instead, where the server does not answer what its
+/// history is: one that went back in time is silent until it has caught up.
+pub(super) const SILENT_WATCHES: u32 = 2;
 
 /// How long a watch that goes on from an earlier run has to be open before it counts as one that works.
 const CONFIRMATION: Duration = Duration::from_secs(1);
 
 /// How far a watch has come.
 #[derive(Debug, Default)]
-struct Cursor {
+pub(super) struct Cursor {
     version: ResourceVersion,
+    /// How long the watch was asked to last.
+    timeout: Duration,
     /// Whether it has told anything.
     told: bool,
     /// What there is, until all of it has been told.
-    loading: Option<Loading>,
+    pub(super) loading: Option<Loading>,
     /// When something new was told last while loading.
-    news: Option<Instant>,
+    pub(super) news: Option<Instant>,
 }
 
 impl Reflector {
     /// Watches from a version on, until the watch ends.
     pub(super) async fn watch(&mut self, since: ResourceVersion) -> Result<Step, Failure> {
         let timeout = watch_timeout();
-        let response = match self.open(self.queries.watch(&since, timeout), true).await {
+        let request = self.request(self.queries.watch(&since, timeout), true);
+        let response = match self.open(request).await {
             Ok(response) => response,
             Err(error) => return Err(self.failure(error, since)),
         };
         self.progress.watch_opened();
-        let stream = WatchStream::new(response.into_body(), timeout, self.bookmarks);
+        let stream = WatchStream::new(response.into_body(), self.patience.with(timeout));
         let cursor = Cursor {
             version: since,
-            ..Cursor::default()
+            ..Cursor::new(timeout)
         };
         self.follow(stream, cursor).await
     }
 
-    /// Watches from the beginning: everything there is, then what happens.
-    ///
-    /// Where the server refuses that, or never says where the beginning ends, lists are used from then on.
-    pub(super) async fn stream(&mut self) -> Result<Step, Failure> {
-        let timeout = watch_timeout();
-        let response = match self.open(self.queries.stream(timeout), true).await {
-            Ok(response) => response,
-            Err(error) => {
-                // Neither an overloaded server nor one that is away says anything about streams.
-                let refused =
-                    matches!(&error, ReflectorError::Refused { code, .. } if *code != 429);
-                self.broken_streams += u32::from(refused);
-                return self.without_streaming(error);
-            }
-        };
-        self.progress.watch_opened();
-        let stream = WatchStream::new(response.into_body(), timeout, self.bookmarks);
-        let cursor = Cursor {
-            loading: Some(self.begin_loading()),
-            news: Some(Instant::now()),
-            ..Cursor::default()
-        };
-        self.follow(stream, cursor).await
-    }
-
-    /// Says what follows a stream that did not get as far as its marker.
-    fn without_streaming(&mut self, error: ReflectorError) -> Result<Step, Failure> {
-        let kind = self.progress.gvk();
-        if error.refuses_streaming() || self.broken_streams >= STREAM_ATTEMPTS {
-            tracing::debug!(%kind, error = %describe(&error), "lists are used instead of streams");
-            self.reading.streams = false;
-        }
-        if error.refuses_streaming() {
-            self.progress.reconnects(error.reason());
-            return Ok(Step::Load);
-        }
-        let next = Step::Load;
-        Err(Failure { error, next })
-    }
-
-    async fn follow(
+    /// Takes in what a watch says until it ends, and says what follows.
+    pub(super) async fn follow(
         &mut self,
         mut stream: WatchStream,
         mut cursor: Cursor,
     ) -> Result<Step, Failure> {
         let opened = Instant::now();
         let end = self.until_end(&mut stream, &mut cursor).await;
+        self.progress.watch_ended();
         if cursor.loading.is_some() {
             let error = match end {
                 Ok(()) => ReflectorError::EndedAtOnce,
                 Err(error) => error,
             };
-            self.broken_streams += 1;
             return self.without_streaming(error);
         }
         let lasted = opened.elapsed();
+        self.learn(&cursor, &end, lasted);
+        let brief = lasted < SHORTEST_WATCH;
+        let worked = cursor.told || lasted >= LASTING_WATCH;
+        match end {
+            Ok(()) if brief && !cursor.told => {
+                return Err(self.failure(ReflectorError::EndedAtOnce, cursor.version));
+            }
+            Ok(()) => self.progress.reconnects(Reconnect::Closed),
+            // A watch that has worked may be cut at any time; going on at once is the rule.
+            Err(error) if worked && error.is_interruption() => self.interrupted(&error),
+            Err(error) => return Err(self.failure(error, cursor.version)),
+        }
+        if brief {
+            time::sleep(REOPEN_PAUSE).await;
+        }
+        Ok(Step::Watch {
+            since: cursor.version,
+        })
+    }
+
+    /// Notes what a watch that has ended says about the server.
+    fn learn(&mut self, cursor: &Cursor, end: &End, lasted: Duration) {
         let useless = matches!(
             end,
             Err(ReflectorError::Malformed { .. }
@@ -136,37 +117,25 @@ impl Reflector {
         );
         if lasted >= LASTING_WATCH || (cursor.told && !useless) {
             self.backoff.reset();
+            self.failed_watches = 0;
         }
         if cursor.told {
             (self.silent_watches, self.in_one_piece) = (0, self.in_one_piece && useless);
-        } else if end.is_ok() && lasted >= LASTING_WATCH {
+        } else if lasted >= LASTING_WATCH {
             self.silent_watches += 1;
         }
-        let brief = lasted < SHORTEST_WATCH;
-        match end {
-            Ok(()) if brief && !cursor.told => {
-                return Err(self.failure(ReflectorError::EndedAtOnce, cursor.version));
-            }
-            // A watch that has told something may be cut at any time; going on at once is the rule.
-            Err(error) if !(cursor.told && error.is_interruption()) => {
-                return Err(self.failure(error, cursor.version));
-            }
-            Ok(()) => self.progress.reconnects(Reconnect::Closed),
-            Err(error) => {
-                let kind = self.progress.gvk();
-                tracing::debug!(%kind, error = %describe(&error), "watch is opened again");
-                self.progress.reconnects(error.reason());
-            }
+        // A server that went back in time is silent until it has caught up.
+        self.is_verified &= self.silent_watches < SILENT_WATCHES;
+        if matches!(end, Err(ReflectorError::Silent { .. })) {
+            self.patience.ran_out();
         }
-        if self.silent_watches >= SILENT_WATCHES {
-            return Ok(Step::Load);
-        }
-        if brief {
-            time::sleep(REOPEN_PAUSE).await;
-        }
-        Ok(Step::Watch {
-            since: cursor.version,
-        })
+    }
+
+    /// Notes that a watch stopped without the server's saying so.
+    fn interrupted(&mut self, error: &ReflectorError) {
+        self.is_verified = false;
+        self.progress.reconnects(error.reason());
+        self.progress.interrupted(describe(error));
     }
 
     /// Takes in what a watch tells until it ends.
@@ -189,6 +158,8 @@ impl Reflector {
                 Some(end) => return end,
             }
             self.take_in(stream, cursor)?;
+            // Where bytes are always there, nothing else makes way for other tasks.
+            task::consume_budget().await;
             let is_stale = |news: Instant| news.elapsed() >= INITIAL_SILENCE;
             if cursor.loading.is_some() && cursor.news.is_some_and(is_stale) {
                 return Err(ReflectorError::NoEndMarker);
@@ -203,6 +174,7 @@ impl Reflector {
         cursor: &mut Cursor,
     ) -> Result<(), ReflectorError> {
         self.progress.heard();
+        self.patience.heard();
         let mut deltas: Vec<Delta> = Vec::new();
         let mut outcome = Ok(());
         while outcome.is_ok()
@@ -211,16 +183,38 @@ impl Reflector {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            let event = WatchEvent::parse(&line);
-            outcome = event
-                .map_err(|detail| self.malformed(detail))
-                .and_then(|event| self.event(event, stream, cursor, &mut deltas));
+            outcome = self.line(&line, stream, cursor, &mut deltas);
         }
         self.publisher.apply(deltas, self.intake.content());
         if let Some(loading) = &mut cursor.loading {
             self.show(loading, None);
         } else if cursor.told {
+            self.reached = cursor.version.clone();
             self.progress.reached(&cursor.version);
+        }
+        outcome
+    }
+
+    /// Takes in a line. One that is not understood is reported: what it would have said is lost, so only a list makes
+    /// the store right again.
+    fn line(
+        &mut self,
+        line: &[u8],
+        stream: &mut WatchStream,
+        cursor: &mut Cursor,
+        deltas: &mut Vec<Delta>,
+    ) -> Result<(), ReflectorError> {
+        let mut outcome = match WatchEvent::parse(line) {
+            Ok(event) => self.event(event, stream, cursor, deltas),
+            Err(detail) => Err(malformed(detail)),
+        };
+        if let Err(ReflectorError::Malformed { .. }) = outcome
+            && let Some(event) = WatchEvent::unusual(line)
+        {
+            outcome = self.event(event, stream, cursor, deltas);
+        }
+        if let Err(ReflectorError::Malformed { detail, .. }) = &outcome {
+            self.progress.unreadable(detail);
         }
         outcome
     }
@@ -250,11 +244,11 @@ impl Reflector {
                     cursor.told = true;
                     self.progress.unreadable(&error);
                 }
-                Err(error) => return Err(self.malformed(error.to_string())),
+                Err(error) => return Err(malformed(error.to_string())),
             },
             WatchEvent::Deleted(json) => {
                 let read = self.intake.read(json);
-                let last = read.map_err(|error| self.malformed(error.to_string()))?;
+                let last = read.map_err(|error| malformed(error.to_string()))?;
                 if let Some(loading) = &mut cursor.loading {
                     self.show(loading, None);
                 }
@@ -265,17 +259,19 @@ impl Reflector {
                 version,
                 ends_initial,
             } => {
-                if version.compare(&cursor.version) == Some(Ordering::Less) {
+                // While contents are compared because of a failure, an earlier version is no news.
+                let went_back = self.is_verified && self.went_back(&version);
+                if went_back || version.compare(&cursor.version) == Some(Ordering::Less) {
+                    self.reading.server.restored();
                     return Err(ReflectorError::WentBack);
                 }
                 // The marker says nothing of bookmarks later on.
                 if !ends_initial {
-                    self.bookmarks = true;
-                    stream.bookmarked();
+                    self.patience.bookmarked();
+                    stream.set_patience(self.patience.with(cursor.timeout));
                 }
                 cursor.move_to(&version);
                 if ends_initial && let Some(loading) = cursor.loading.take() {
-                    self.broken_streams = 0;
                     self.publisher
                         .apply(std::mem::take(deltas), self.intake.content());
                     self.end_loading(loading, &version);
@@ -294,36 +290,35 @@ impl Reflector {
         Ok(())
     }
 
-    /// Reports a line that is not understood. What it would have told is lost, so only a list makes the
-    /// store right again.
-    fn malformed(&self, detail: String) -> ReflectorError {
-        self.progress.unreadable(&detail);
-        let verb = "watch";
-        ReflectorError::Malformed { verb, detail }
-    }
-
     /// Says what follows a watch that failed: another from the same version, or a new list.
-    fn failure(&mut self, error: ReflectorError, since: ResourceVersion) -> Failure {
-        // A server that went back in time is silent until it has caught up; a list shows where it is.
-        if matches!(error, ReflectorError::Silent { .. }) {
-            self.silent_watches += 1;
-        }
-        let goes_on = error.keeps_version()
-            && self.silent_watches < SILENT_WATCHES
-            && self.backoff.failures() < WATCH_ATTEMPTS;
-        let next = match goes_on {
-            true => Step::Watch { since },
-            false => Step::Load,
+    pub(super) fn failure(&mut self, error: ReflectorError, since: ResourceVersion) -> Failure {
+        self.failed_watches += u32::from(error.may_lie_in_version());
+        let next = if error.keeps_version() && self.failed_watches <= WATCH_ATTEMPTS {
+            Step::Watch { since }
+        } else {
+            Step::Load
         };
         Failure { error, next }
     }
 }
 
-fn watch_timeout() -> Duration {
+fn malformed(detail: String) -> ReflectorError {
+    let verb = "watch";
+    ReflectorError::Malformed { verb, detail }
+}
+
+pub(super) fn watch_timeout() -> Duration {
     WATCH_TIMEOUT.mul_f64(1.0 + fastrand::f64())
 }
 
 impl Cursor {
+    pub(super) fn new(timeout: Duration) -> Self {
+        Self {
+            timeout,
+            ..Self::default()
+        }
+    }
+
     fn move_to(&mut self, version: &ResourceVersion) {
         self.told = true;
         if !version.is_empty() {

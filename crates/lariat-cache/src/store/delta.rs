@@ -29,6 +29,8 @@ pub(crate) struct Listing {
     pub(super) number: u32,
     pub(super) initial: bool,
     pub(super) content: Content,
+    /// Whether equal versions may be of two histories, so that contents are compared.
+    pub(super) compares: bool,
     /// The namespace that is listed; none for all.
     namespace: Option<Arc<str>>,
 }
@@ -41,6 +43,7 @@ impl Listing {
             number: earlier % (u32::MAX - 1) + 1,
             initial,
             content,
+            compares: false,
             namespace: None,
         }
     }
@@ -48,6 +51,15 @@ impl Listing {
     /// Restricts the list to a namespace.
     pub(crate) fn of_namespace(self, namespace: Option<Arc<str>>) -> Self {
         Self { namespace, ..self }
+    }
+
+    /// Makes the list compare contents where versions are equal: the server may have gone back to an earlier state since
+    /// the objects that are known were read, and have given their versions to other states.
+    pub(crate) fn comparing(self) -> Self {
+        Self {
+            compares: true,
+            ..self
+        }
     }
 
     pub(super) fn covers(&self, key: &ObjectKey) -> bool {

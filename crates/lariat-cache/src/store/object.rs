@@ -105,6 +105,14 @@ impl CachedObject {
         self.body.json()
     }
 
+    /// Returns whether the content is what a JSON says, in whatever order: lists and watches write members differently.
+    pub(crate) fn has_same_content(&self, json: &[u8]) -> bool {
+        let value = |json: &[u8]| serde_json::from_slice::<serde_json::Value>(json).ok();
+        self.json().is_some_and(|known| {
+            *known == *json || value(&known).is_some_and(|known| value(json) == Some(known))
+        })
+    }
+
     /// Returns the bytes this object holds: itself, and everything it owns on the heap but values decoded
     /// from it, which are their users'.
     #[must_use]

@@ -38,6 +38,9 @@ pub(super) enum Edit {
 impl Store {
     /// Returns whether a list shows nothing new about an object, and notes that it was mentioned.
     pub(crate) fn is_listed(&self, listing: &Listing, scan: &Scan<'_>, key: &str) -> bool {
+        if listing.compares {
+            return false;
+        }
         let known = self.table.get(key).filter(|known| {
             scan.is_state(known.uid(), known.version())
                 && known.has_content() == (listing.content == Content::Whole)
@@ -45,7 +48,8 @@ impl Store {
         known.inspect(|known| known.see(listing.number)).is_some()
     }
 
-    /// Takes in a page of a list; what has the version that is known already stays as it is.
+    /// Takes in a page of a list; what has the version that is known already stays as it is, unless the list compares
+    /// contents and finds another.
     pub(crate) fn list_page(&self, listing: &Listing, page: Vec<RawObject>) -> Vec<Change> {
         let mut changes = Vec::new();
         let mut writer = self.writer.lock();
@@ -179,10 +183,16 @@ impl Store {
         if known.is_none() && writer.own.outdates(&object) {
             return;
         }
+        let is_other_state = |known: &Arc<CachedObject>| {
+            listing.compares
+                && known.has_content() == (listing.content == Content::Whole)
+                && !known.has_same_content(object.json())
+        };
+        let is_other_state = known.as_ref().is_some_and(is_other_state);
         let new = self.packed(writer, object, listing.content);
         new.see(listing.number);
         match known {
-            Some(known) if is_same_state(&known, &new) => {
+            Some(known) if is_same_state(&known, &new) && !is_other_state => {
                 match (known.has_content(), new.has_content()) {
                     // Indexes that read content find it now …
                     (false, true) => self.put_new(writer, new),

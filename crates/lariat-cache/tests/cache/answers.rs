@@ -1,12 +1,19 @@
 //! What a reflector does with answers that cannot be read or never come.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use lariat_cache::Phase;
+use bytes::Bytes;
+use futures::stream::{self, StreamExt};
+use http_body::Frame;
+use http_body_util::{BodyExt, Full, StreamBody};
+use lariat_cache::{Phase, SourceError};
+use parking_lot::Mutex;
 use tokio::time::{self, Instant};
 
 use crate::bench::MINUTE;
-use crate::script::{Answer, Ending, Scripted, event, list, quiet, status};
+use crate::script::{Answer, Ending, Scripted, event, list, object, quiet, status};
 
 #[tokio::test(start_paused = true)]
 async fn an_item_that_cannot_be_read_is_passed_over_and_counted() {
@@ -143,4 +150,76 @@ async fn a_kind_that_is_not_served_is_missing_until_it_is() {
         "asked for every few seconds"
     );
     assert!(bench.script.lists() < 40);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_byte_that_is_no_utf_8_in_one_object_takes_nothing_from_the_others() {
+    let bench = Scripted::start(|ask| match ask.watch {
+        false => {
+            let mut text = br#"{"metadata":{"resourceVersion":"10"},"items":["#.to_vec();
+            text.extend_from_slice(object("a", 3).as_bytes());
+            text.extend_from_slice(
+                br#",{"metadata":{"name":"b","resourceVersion":"4"},"data":{"x":""#,
+            );
+            text.extend_from_slice(b"\xff\"}}]}");
+            let body = Full::new(Bytes::from(text)).map_err(SourceError::from);
+            Answer::Body(body.boxed_unsync())
+        }
+        true => quiet(),
+    });
+    time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(bench.recorder.told(), ["a added at 3", "b added at 4"]);
+    assert_eq!((bench.script.lists(), bench.status().unreadable), (1, 0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_behind_the_object_of_an_event_does_not_lead_to_a_list() {
+    let bench = Scripted::start(|ask| match ask.watch {
+        false => list(10, "", &["a"]),
+        true => {
+            let lines = ["ADDED", "DELETED"].map(|kind| {
+                let object = object("b", 11);
+                format!("{{\"type\":\"{kind}\",\"object\":{object},\"x\":{{}}}}\n")
+            });
+            Answer::Pieces(lines.to_vec(), Ending::Silence)
+        }
+    });
+    time::sleep(MINUTE).await;
+    let told = bench.recorder.told();
+    assert_eq!(told[1..], ["b added at 11", "b deleted at 11"]);
+    assert_eq!((bench.script.lists(), bench.status().unreadable), (1, 0));
+}
+
+/// A body on which there is always something more does not keep the thread for itself.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_always_ready_lets_others_run() {
+    let turns = Arc::new(AtomicUsize::new(0));
+    // The turns of others at the first piece and at the last.
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (others, looks) = (Arc::clone(&turns), Arc::clone(&seen));
+    let blank = Bytes::from([vec![b' '; 256 * 1024], vec![b'\n']].concat());
+    let _bench = Scripted::start(move |ask| match (ask.watch, ask.number) {
+        (false, _) => list(10, "", &[]),
+        (true, 0) => {
+            let (others, looks) = (Arc::clone(&others), Arc::clone(&looks));
+            let blank = blank.clone();
+            let pieces = stream::iter(0..400).map(move |number| {
+                if number == 0 || number == 399 {
+                    looks.lock().push(others.load(Ordering::Relaxed));
+                }
+                Ok(Frame::data(blank.clone()))
+            });
+            Answer::Body(StreamBody::new(pieces.chain(stream::pending())).boxed_unsync())
+        }
+        (true, _) => quiet(),
+    });
+    for _ in 0..1_000_000 {
+        if seen.lock().len() == 2 {
+            break;
+        }
+        turns.fetch_add(1, Ordering::Relaxed);
+        tokio::task::yield_now().await;
+    }
+    let seen = seen.lock();
+    assert!(seen.len() == 2 && seen[1] > seen[0], "{seen:?}");
 }

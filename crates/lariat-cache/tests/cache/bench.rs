@@ -83,6 +83,12 @@ impl Writer {
             .expect("changed");
     }
 
+    /// Returns what the server holds of an object's value.
+    pub(crate) async fn value(&self, name: &str) -> Option<String> {
+        let object = self.0.get(name).await.expect("it is there");
+        object.data?.get("value").cloned()
+    }
+
     pub(crate) async fn delete(&self, name: &str) {
         self.0
             .delete(name, &DeleteParams::default())

@@ -12,11 +12,14 @@ mod defects;
 mod factory;
 mod faults;
 mod gates;
+mod history;
 mod identity;
 mod informer;
 #[cfg(feature = "kube-runtime")]
 mod kube_runtime;
+mod log;
 mod numbers;
+mod outages;
 mod own_writes;
 mod resync;
 mod selection;

@@ -23,7 +23,7 @@ pub(crate) struct Ask {
     pub(crate) watch: bool,
     pub(crate) query: String,
     pub(crate) metadata_only: bool,
-    /// Counts requests of the same verb, from 0.
+    /// Counts requests of the same verb, from 0; checks of the history are counted apart.
     pub(crate) number: usize,
 }
 
@@ -35,6 +35,8 @@ pub(crate) enum Answer {
     Slow(Vec<String>, Duration),
     /// Pieces of a body, and how it ends.
     Pieces(Vec<String>, Ending),
+    /// A body of the test's own.
+    Body(SourceBody),
     /// The connection is refused.
     Nothing,
     /// The request is taken, and nothing comes back.
@@ -55,56 +57,87 @@ type Play = dyn Fn(&Ask) -> Answer + Send + Sync;
 #[derive(Clone)]
 pub(crate) struct Script {
     play: Arc<Play>,
-    asked: Arc<Mutex<Vec<(Instant, bool, String)>>>,
+    /// What it answers to checks of its history: requests for one object after a failure.
+    checks: Arc<Play>,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verb {
+    List,
+    Watch,
+    Check,
+}
+
+struct Asked {
+    at: Instant,
+    verb: Verb,
+    query: String,
 }
 
 impl Script {
     pub(crate) fn new(play: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Self {
         Self {
             play: Arc::new(play),
+            // As of a server that does not know such requests.
+            checks: Arc::new(|_| status(400, "BadRequest")),
             asked: Arc::default(),
         }
     }
 
+    /// Answers checks of the history, too.
+    pub(crate) fn checked(self, checks: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Self {
+        let checks = Arc::new(checks);
+        Self { checks, ..self }
+    }
+
     pub(crate) fn lists(&self) -> usize {
-        self.asked
-            .lock()
-            .iter()
-            .filter(|(_, watch, _)| !watch)
-            .count()
+        self.count(Verb::List)
     }
 
     pub(crate) fn watches(&self) -> usize {
-        self.asked
-            .lock()
-            .iter()
-            .filter(|(_, watch, _)| *watch)
-            .count()
+        self.count(Verb::Watch)
+    }
+
+    fn count(&self, verb: Verb) -> usize {
+        let asked = self.asked.lock();
+        asked.iter().filter(|asked| asked.verb == verb).count()
     }
 
     /// Returns the queries of one verb.
     pub(crate) fn queries(&self, watch: bool) -> Vec<String> {
+        self.queries_of(verb(watch))
+    }
+
+    /// Returns the queries of checks.
+    pub(crate) fn checks(&self) -> Vec<String> {
+        self.queries_of(Verb::Check)
+    }
+
+    fn queries_of(&self, verb: Verb) -> Vec<String> {
         let asked = self.asked.lock();
-        asked
-            .iter()
-            .filter(|(_, w, _)| *w == watch)
-            .map(|(_, _, query)| query.clone())
-            .collect()
+        let asked = asked.iter().filter(|asked| asked.verb == verb);
+        asked.map(|asked| asked.query.clone()).collect()
+    }
+
+    /// Returns when requests of one verb came.
+    pub(crate) fn times(&self, watch: bool) -> Vec<Instant> {
+        let asked = self.asked.lock();
+        let asked = asked.iter().filter(|asked| asked.verb == verb(watch));
+        asked.map(|asked| asked.at).collect()
     }
 
     /// Returns the seconds between successive requests of one verb.
     pub(crate) fn gaps(&self, watch: bool) -> Vec<f64> {
-        let asked = self.asked.lock();
-        let times: Vec<Instant> = asked
-            .iter()
-            .filter(|(_, w, _)| *w == watch)
-            .map(|(at, _, _)| *at)
-            .collect();
-        times
+        self.times(watch)
             .windows(2)
             .map(|pair| (pair[1] - pair[0]).as_secs_f64())
             .collect()
     }
+}
+
+fn verb(watch: bool) -> Verb {
+    if watch { Verb::Watch } else { Verb::List }
 }
 
 impl Source for Script {
@@ -113,17 +146,22 @@ impl Source for Script {
         request: &'a SourceRequest,
     ) -> BoxFuture<'a, Result<Response<SourceBody>, SourceError>> {
         let (watch, query) = (request.watch, request.query.as_str());
-        let number = if watch { self.watches() } else { self.lists() };
+        let is_check = query == "limit=1" || query.starts_with("limit=1&");
+        let verb = if is_check { Verb::Check } else { verb(watch) };
+        let number = self.count(verb);
         let ask = Ask {
             watch,
             query: query.to_owned(),
             metadata_only: request.metadata_only,
             number,
         };
-        self.asked
-            .lock()
-            .push((Instant::now(), watch, query.to_owned()));
-        let answer = match (self.play)(&ask) {
+        self.asked.lock().push(Asked {
+            at: Instant::now(),
+            verb,
+            query: query.to_owned(),
+        });
+        let play = if is_check { &self.checks } else { &self.play };
+        let answer = match play(&ask) {
             Answer::Nothing => Err("connection refused".into()),
             Answer::Never => return Box::pin(std::future::pending()),
             Answer::Whole(code, headers, text) => {
@@ -136,6 +174,7 @@ impl Source for Script {
                     .map_err(SourceError::from)
             }
             Answer::Slow(pieces, interval) => Ok(Response::new(slow_body(pieces, interval))),
+            Answer::Body(body) => Ok(Response::new(body)),
             Answer::Pieces(pieces, ending) => Ok(Response::new(body(pieces, ending))),
         };
         Box::pin(async move { answer })
@@ -172,7 +211,10 @@ pub(crate) struct Scripted {
 
 impl Scripted {
     pub(crate) fn start(play: impl Fn(&Ask) -> Answer + Send + Sync + 'static) -> Self {
-        let script = Script::new(play);
+        Self::of(Script::new(play))
+    }
+
+    pub(crate) fn of(script: Script) -> Self {
         let factory = listing(no_client());
         let informer = factory.for_source(config_maps(), Arc::new(script.clone()));
         let recorder = Arc::new(Recorder::default());

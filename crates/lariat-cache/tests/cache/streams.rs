@@ -223,9 +223,58 @@ async fn a_deletion_among_the_initial_events_is_told() {
     );
 }
 
+/// Overloaded servers, servers that start, and those that want another token say nothing about streams.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_everybody_is_asked_for_streams_all_the_same() {
+    for code in [401, 403, 429, 503] {
+        let bench = start(move |ask| match ask.number {
+            0..5 => status(code, "InternalError"),
+            _ => Answer::Pieces(vec![event("ADDED", "a", 3), marker(9)], Ending::Silence),
+        });
+        time::sleep(MINUTE).await;
+        assert_eq!(bench.informer.status().phase, Phase::Synced, "{code}");
+        assert_eq!((bench.script.lists(), bench.script.watches()), (0, 6));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_in_the_place_of_a_stream_that_failed_is_the_only_one() {
+    let bench = start(|ask| match (ask.watch, ask.number) {
+        (true, 0..3) => status(500, "InternalError"),
+        (false, _) => list(10, "", &["a"]),
+        (true, 3) => status(410, "Expired"),
+        (true, _) => Answer::Pieces(vec![event("ADDED", "a", 10), marker(20)], Ending::Silence),
+    });
+    time::sleep(MINUTE).await;
+    assert_eq!((bench.script.lists(), bench.script.watches()), (1, 5));
+    assert_eq!(bench.informer.status().version, Some(20.into()));
+}
+
+/// An API server may be upgraded under a program that runs.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_could_not_stream_is_asked_again_later() {
+    let begun = Instant::now();
+    let bench = start(move |ask| match ask.watch {
+        true if streams(ask) && begun.elapsed() < 10 * MINUTE => status(422, "Invalid"),
+        true if streams(ask) => {
+            Answer::Pieces(vec![event("ADDED", "a", 10), marker(20)], Ending::Silence)
+        }
+        false => list(10, "", &["a"]),
+        true if begun.elapsed() > 40 * MINUTE && ask.query.contains("Version=10&") => {
+            status(410, "Expired")
+        }
+        true => quiet(),
+    });
+    time::sleep(52 * MINUTE).await;
+    let queries = bench.script.queries(true);
+    let streams = queries.iter().filter(|q| q.contains("sendInitialEvents"));
+    assert_eq!(streams.count(), 2, "{queries:?}");
+    assert_eq!(bench.informer.status().version, Some(20.into()));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_fails_at_streams_whatever_it_says_is_listed_before_long() {
-    for code in [403, 500, 504] {
+    for code in [500, 504] {
         let bench = start(move |ask| match ask.watch {
             true if streams(ask) => status(code, "InternalError"),
             false => list(10, "", &["a"]),

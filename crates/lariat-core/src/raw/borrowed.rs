@@ -33,7 +33,7 @@ pub(super) struct Named<'a> {
 pub(super) struct Name<'a> {
     #[serde(borrow)]
     pub(super) name: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub(super) namespace: Cow<'a, str>,
 }
 
@@ -43,11 +43,11 @@ pub(super) struct Name<'a> {
 pub(super) struct Metadata<'a> {
     #[serde(borrow)]
     pub(super) name: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub(super) namespace: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub(super) uid: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     pub(super) resource_version: Cow<'a, str>,
     #[serde(default)]
     pub(super) generation: Option<i64>,
@@ -66,13 +66,13 @@ pub(super) struct Metadata<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Owner<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     api_version: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     kind: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     name: Cow<'a, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "text")]
     uid: Cow<'a, str>,
     #[serde(default)]
     controller: Option<bool>,
@@ -88,6 +88,12 @@ impl Owner<'_> {
             controller: self.controller.unwrap_or(false),
         }
     }
+}
+
+/// Reads a text; Go's `null` is the empty one.
+fn text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'a, str>, D::Error> {
+    let text: Option<Text<'a>> = Option::deserialize(deserializer)?;
+    Ok(text.map_or(Cow::Borrowed(""), |text| text.0))
 }
 
 /// Reads a list; none, and Go's `null`, are the empty one.

@@ -176,3 +176,22 @@ proptest! {
         let _ = RawObject::parse(&bytes, &pod());
     }
 }
+
+/// Go's encoder leaves empty fields out; others write `null`.
+#[test]
+fn null_is_the_empty_text() {
+    let metadata = json!({
+        "name": "a", "namespace": null, "uid": null, "resourceVersion": null,
+        "ownerReferences": [{"apiVersion": null, "kind": null, "name": "o", "uid": null}],
+    });
+    let json = json!({"metadata": metadata}).to_string();
+    let object = RawObject::parse(json.as_bytes(), &pod()).unwrap();
+    assert_eq!(object.key(), &ObjectKey::cluster("a"));
+    assert!(object.version().is_empty() && object.uid().to_string().is_empty());
+    assert_eq!(object.owners()[0].name(), "o");
+    assert_eq!(
+        RawObject::key_of(json.as_bytes()).as_ref(),
+        Some(object.key())
+    );
+    assert!(RawObject::parse(br#"{"metadata":{"name":null}}"#, &pod()).is_err());
+}

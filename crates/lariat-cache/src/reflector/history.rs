@@ -1,0 +1,178 @@
+//! Checking that the API server still has the history from which the store was read.
+//!
+//! An etcd that is restored from a backup goes back to an earlier version and counts on from there, so the same versions
+//! come again for other states. The API server does not notice: a watch from a version that it has not reached yet
+//! is opened and stays silent, and a watch from one that it has passed again leaves out what changed below it. So after
+//! a failed connection a reflector asks, before it watches on, for the newest object it knows of. Version, uid and
+//! content are still the same in the same history, and with another all reflectors of the factory read everything again
+//! and compare contents.
+//!
+//! What this cannot notice: no kind of the factory changed between the backup and the failure, *and* the restored server
+//! had passed the version of a kind's watch by the time it was reached again. Changes made below that version
+//! then stay unseen until their objects change again, or the kind is read again for another reason.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use lariat_core::{RawObject, ResourceVersion};
+
+use super::error::ReflectorError;
+use super::page::Page;
+use super::watch::SILENT_WATCHES;
+use super::{Failure, Reflector, SourceRequest, Step, body};
+use crate::store::{CachedObject, Content};
+
+/// What the API server's answers say about its history.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum History {
+    /// It is the one the store was read from.
+    Same,
+    /// It is another one.
+    Other,
+    /// The answers do not say.
+    Unknown,
+}
+
+/// What is known of the newest object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    /// It is not there.
+    Absent,
+    /// It is there in another state.
+    Other,
+    /// It has the same version, and other content.
+    Differs,
+    /// It is as it is known.
+    Same,
+}
+
+impl Reflector {
+    /// Finds out whether a watch may go on from a version.
+    pub(super) async fn verify(&mut self, since: ResourceVersion) -> Result<Step, Failure> {
+        let history = self.history(&since).await;
+        let kind = self.progress.gvk();
+        match history {
+            Ok(History::Same) => self.silent_watches = 0,
+            Ok(History::Other) => {
+                tracing::warn!(
+                    %kind, %since,
+                    "the API server has another history than before, as after a restore from a backup; \
+                     everything is read again"
+                );
+                self.reading.server.restored();
+                return Ok(Step::Load);
+            }
+            Ok(History::Unknown) => return Ok(Step::Load),
+            Err(error) if error.refuses_check() => {
+                tracing::debug!(%kind, %error, "the API server does not answer what its history is");
+                if self.silent_watches >= SILENT_WATCHES {
+                    return Ok(Step::Load);
+                }
+            }
+            Err(error) => return Err(self.failure(error, since)),
+        }
+        self.is_verified = true;
+        Ok(Step::Watch { since })
+    }
+
+    async fn history(&mut self, since: &ResourceVersion) -> Result<History, ReflectorError> {
+        if since.compare(&0.into()).is_none() {
+            // Versions that are no numbers say nothing about earlier and later.
+            return Ok(History::Same);
+        }
+        let Some(newest) = self.newest() else {
+            let (version, is_empty) = self.look().await?;
+            return Ok(match version.compare(since) {
+                Some(Ordering::Less) => History::Other,
+                _ if is_empty => History::Same,
+                _ => History::Unknown,
+            });
+        };
+        // What this process wrote is in the store before the watch has reached it.
+        let reached = match newest.version().compare(since) {
+            Some(Ordering::Greater) => newest.version().clone(),
+            _ => since.clone(),
+        };
+        let (version, now) = self.look_at(&newest, None).await?;
+        if version.compare(&reached) == Some(Ordering::Less) {
+            return Ok(History::Other);
+        }
+        let sight = match now {
+            // It may have changed or ended since; what matters is how it was then.
+            Sight::Absent | Sight::Other => self.look_at(&newest, Some(&reached)).await?.1,
+            seen => seen,
+        };
+        Ok(match sight {
+            Sight::Same => History::Same,
+            // A server of another release may write the same state in another way.
+            Sight::Differs => History::Unknown,
+            Sight::Absent | Sight::Other => History::Other,
+        })
+    }
+
+    /// Returns the newest object of those this reflector reads.
+    fn newest(&self) -> Option<Arc<CachedObject>> {
+        let snapshot = self.publisher.store().snapshot();
+        let newest = match &self.reading.namespace {
+            Some(namespace) => snapshot.in_namespace(namespace).reduce(newer),
+            None => snapshot.iter().reduce(newer),
+        };
+        newest.cloned()
+    }
+
+    /// Asks for any object; returns the server's version and whether there is none.
+    async fn look(&self) -> Result<(ResourceVersion, bool), ReflectorError> {
+        let namespace = self.reading.namespace.clone();
+        let json = self.ask(namespace, self.queries.one(None, None)).await?;
+        let page = Page::parse(&json)?;
+        Ok((page.version, page.items.is_empty()))
+    }
+
+    /// Asks for an object, as it is or as it was at a version; returns the version of the answer, too.
+    async fn look_at(
+        &mut self,
+        object: &CachedObject,
+        at: Option<&ResourceVersion>,
+    ) -> Result<(ResourceVersion, Sight), ReflectorError> {
+        let key = object.key();
+        let query = self.queries.one(Some(key.name()), at);
+        let json = self.ask(key.namespace().map(Arc::from), query).await?;
+        let page = Page::parse(&json)?;
+        let mut items = page.items.iter().map(|item| item.get().as_bytes());
+        let found = items.find(|item| RawObject::key_of(item).as_ref() == Some(key));
+        let sight = found.map_or(Sight::Absent, |json| self.sight(object, json));
+        Ok((page.version, sight))
+    }
+
+    fn sight(&mut self, known: &CachedObject, json: &[u8]) -> Sight {
+        let is_whole = self.intake.content() == Content::Whole;
+        match self.intake.read(json) {
+            Ok(seen) if seen.uid() != known.uid() || seen.version() != known.version() => {
+                Sight::Other
+            }
+            Ok(_) if known.has_content() != is_whole => Sight::Same,
+            Ok(seen) if known.has_same_content(seen.json()) => Sight::Same,
+            _ => Sight::Differs,
+        }
+    }
+
+    async fn ask(
+        &self,
+        namespace: Option<Arc<str>>,
+        query: String,
+    ) -> Result<Vec<u8>, ReflectorError> {
+        let request = SourceRequest {
+            namespace,
+            gzip: false,
+            ..self.request(query, false)
+        };
+        body::read(self.open(request).await?).await
+    }
+}
+
+fn newer<'a>(a: &'a Arc<CachedObject>, b: &'a Arc<CachedObject>) -> &'a Arc<CachedObject> {
+    match b.version().compare(a.version()) {
+        Some(Ordering::Greater) => b,
+        _ => a,
+    }
+}
