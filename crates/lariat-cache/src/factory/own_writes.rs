@@ -7,7 +7,7 @@ use lariat_core::Uid;
 use serde::Deserialize;
 
 use super::Shared;
-use crate::client::{KindCache, Write, WriteObserver};
+use crate::client::{KindCache, OF_THE_OBJECT, Write, WriteObserver};
 use crate::informer::Core;
 use crate::store::CachedObject;
 
@@ -52,16 +52,6 @@ struct Spec {
 struct Details {
     uid: String,
 }
-
-/// Subresources that answer with the object itself. What others answer may come from anywhere: a proxied
-/// service could say it is any object.
-const OF_THE_OBJECT: [&str; 5] = [
-    "status",
-    "finalize",
-    "ephemeralcontainers",
-    "resize",
-    "approval",
-];
 
 impl WriteObserver for OwnWrites {
     fn cache_of(&self, write: &Write) -> Option<KindCache> {
