@@ -27,6 +27,7 @@ use claims::Claims;
 pub use error::ReconcilerError;
 use policy::ErrorPolicy;
 pub use policy::Retry;
+pub(crate) use reconcile::Own;
 pub use reconcile::Reconcile;
 pub use registration::ReconcilerRegistration;
 pub(crate) use run::{Call, Callback};

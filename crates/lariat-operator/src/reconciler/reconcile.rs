@@ -1,13 +1,14 @@
 //! What a reconciler is told.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use lariat_cache::{CachedObject, View};
 use lariat_controller::Context;
+use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
 
 use crate::operator::Shared;
@@ -32,6 +33,8 @@ pub(crate) struct Own {
     pub(crate) conditions: BTreeSet<String>,
     /// The type of the condition in which its errors are told.
     pub(crate) reported: Option<Arc<str>>,
+    /// The sets it applied, by name, and which objects they had.
+    pub(crate) sets: BTreeMap<String, BTreeSet<(Gvk, ObjectKey)>>,
 }
 
 impl<K: View> Reconcile<K> {
@@ -44,6 +47,7 @@ impl<K: View> Reconcile<K> {
             newest: Arc::clone(&raw),
             conditions: BTreeSet::new(),
             reported: None,
+            sets: BTreeMap::new(),
         };
         Self {
             cx,
@@ -90,7 +94,7 @@ impl<K: View> Reconcile<K> {
         cached.filter(is_newer).unwrap_or(own)
     }
 
-    pub(crate) fn own(&self) -> &Mutex<Own> {
+    pub(crate) fn own(&self) -> &Arc<Mutex<Own>> {
         &self.own
     }
 

@@ -4,6 +4,8 @@ mod bench;
 
 mod apply_claims;
 mod apply_faults;
+mod apply_places;
+mod apply_restart;
 mod apply_rig;
 mod apply_rights;
 mod apply_sets;
