@@ -21,6 +21,7 @@ mod finalizing_faults;
 mod guard;
 mod guard_collections;
 mod guard_faults;
+mod guard_nothing;
 mod permissions;
 mod permissions_settings;
 mod planning;
