@@ -19,3 +19,15 @@ pub(crate) fn without_words(status: &Status) -> Status {
     }
     status
 }
+
+/// Leaves out what the API server says of a write of a Secret. What it says of a read quotes nothing, and names the
+/// right that is missing.
+pub(crate) fn without_values(verb: &str, gvk: &Gvk, error: kube::Error) -> kube::Error {
+    let is_read = matches!(verb, "get" | "list");
+    match error {
+        kube::Error::Api(status) if is_secret(gvk) && !is_read => {
+            kube::Error::Api(Box::new(without_words(&status)))
+        }
+        error => error,
+    }
+}

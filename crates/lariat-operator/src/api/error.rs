@@ -3,6 +3,8 @@
 use lariat_cache::{DecodeError, LoadError, MapperError};
 use lariat_core::{Gvk, ObjectKey, debug_as_description};
 
+use crate::secrets::without_values;
+
 /// A read or a write that failed; it names the verb, the kind and the key.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
@@ -38,7 +40,7 @@ pub enum ApiError {
     /// A cached object does not fit the type.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// The API server refused, or did not answer.
+    /// The API server refused, or did not answer. What it says of a write of a Secret is left out.
     #[error("cannot {verb} {gvk} {key}")]
     Refused {
         /// What was tried.
@@ -91,7 +93,7 @@ impl ApiError {
             verb,
             gvk: gvk.clone(),
             key: key.clone(),
-            source: Box::new(source),
+            source: Box::new(without_values(verb, gvk, source)),
         }
     }
 
