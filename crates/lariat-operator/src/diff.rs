@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::apply::APPLIED;
+
 /// A field that would change.
 ///
 /// Prints as `spec.replicas: 2 → 3`; a field that is not there is `(none)`.
@@ -93,6 +95,11 @@ impl Diff {
         };
         let (old, new) = (told(old), told(new));
         diff.fields("", &old, &new);
+        if diff.changes.len() > 1 {
+            // It changes with what is applied.
+            let path = field("metadata.annotations", APPLIED);
+            diff.changes.retain(|change| change.path != path);
+        }
         diff
     }
 

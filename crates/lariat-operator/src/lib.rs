@@ -62,13 +62,14 @@ mod api;
 mod clock;
 mod diff;
 mod names;
+mod secrets;
 mod wire;
 mod yaml;
 
 pub use api::{ApiError, CachedApi};
 pub use apply::{
     Action, Applied, AppliedObject, Apply, ApplyError, Desired, FieldConflict, Immutable,
-    ObjectError, ObjectFailure, OwnerError, PlanStep, PlannedAction, SetPlan,
+    LeftAlone, ObjectError, ObjectFailure, OwnerError, PlanStep, PlannedAction, SetPlan,
 };
 pub use crd::{
     DefinitionChange, DefinitionError, DefinitionOptions, DefinitionReport, Install, InstallError,

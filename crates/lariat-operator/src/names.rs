@@ -31,10 +31,31 @@ pub(crate) fn manager_of(operator: &str, reconciler: &str) -> String {
 }
 
 /// The hash FNV-1a, which unlike the standard library's never changes.
+pub(crate) struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    pub(crate) fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+/// Returns the hash of a text.
 pub(crate) fn fnv(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    let mut hash = Fnv::default();
+    hash.write(text.as_bytes());
+    hash.finish()
 }
 
 /// Returns whether a text is a domain in lower case, as before the slash of a qualified name.

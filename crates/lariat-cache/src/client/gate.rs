@@ -58,6 +58,9 @@ pub enum WriteEnd<'a> {
         status: StatusCode,
         /// The answer, if it is JSON.
         body: Option<&'a [u8]>,
+        /// The object before an update or patch that is a dry run, as JSON, read from the API server just before;
+        /// `None` for other writes, where there was none, and where it may not be read.
+        before: Option<&'a [u8]>,
         /// Whether it was sent as a rehearsal, so that nothing is stored.
         is_rehearsal: bool,
     },

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{HeaderMap, Method, Request, Response, header};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, header};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
@@ -52,6 +52,16 @@ pub(crate) struct Write {
     /// Nothing is stored.
     pub(crate) is_rehearsal: bool,
 }
+
+/// Subresources that answer with the object itself. What others answer may come from anywhere: a proxied
+/// service could say it is any object.
+pub(crate) const OF_THE_OBJECT: [&str; 5] = [
+    "status",
+    "finalize",
+    "ephemeralcontainers",
+    "resize",
+    "approval",
+];
 
 /// Subresources that run something in a pod. They are called by a GET too, which a WebSocket begins with.
 const CALLS: [&str; 3] = ["exec", "attach", "portforward"];
@@ -101,6 +111,9 @@ impl Service<Request<Body>> for Observed {
                 _ => None,
             };
             let is_rehearsal = write.as_ref().is_some_and(|write| write.is_rehearsal);
+            let judged = write.as_ref().filter(|_| is_rehearsal && receipt.is_some());
+            let look = judged.and_then(|write| read_of(write, &request));
+            let live = live(&client, look).await;
             let write = write.filter(Write::shows);
             let before = write.as_ref().and_then(|write| observer.before(write));
             let response = match client.send(request).await {
@@ -127,12 +140,41 @@ impl Service<Request<Body>> for Observed {
                 receipt.ended(&WriteEnd::Answered {
                     status,
                     body: body.as_deref(),
+                    before: live.as_deref(),
                     is_rehearsal,
                 });
             }
             Ok(response)
         })
     }
+}
+
+/// Makes the request that reads the object which an update or patch is about, under the same identity.
+fn read_of<B>(write: &Write, request: &Request<B>) -> Option<Request<Body>> {
+    let changes = matches!(write.verb(), WriteVerb::Update | WriteVerb::Patch);
+    let subresource = write.subresource.as_deref();
+    if !changes || subresource.is_some_and(|name| !OF_THE_OBJECT.contains(&name)) {
+        return None;
+    }
+    let path = request.uri().path();
+    let path = subresource.map_or(Some(path), |name| path.strip_suffix(name))?;
+    let mut read = Request::get(path.trim_end_matches('/'));
+    let headers = read.headers_mut()?;
+    headers.clone_from(request.headers());
+    headers.remove(header::CONTENT_TYPE);
+    headers.remove(header::CONTENT_LENGTH);
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    read.body(Body::empty()).ok()
+}
+
+/// Reads an object; `None` if there is none, or it may not be read.
+async fn live(client: &Client, read: Option<Request<Body>>) -> Option<Bytes> {
+    let answer = client.send(read?).await.ok()?;
+    if !answer.status().is_success() {
+        return None;
+    }
+    let body = answer.into_body().collect().await.ok()?;
+    Some(body.to_bytes())
 }
 
 /// Returns whether a request that failed did not get as far as the API server: no connection came about, or what

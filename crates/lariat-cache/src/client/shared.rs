@@ -70,7 +70,10 @@ impl SharedClientFactory {
 
     /// Returns the client everything is written through.
     ///
-    /// Caches show what is written through it at once, without waiting for their watch.
+    /// Caches show what is written through it at once, without waiting for their watch. What they cannot take from the
+    /// answer is left to the watch: subresources that answer with something else than the object, collections, and, for
+    /// caches of content, answers that are metadata only since the request asked for that (`PartialObjectMetadata`, as
+    /// of [`Api::patch_metadata`](kube::Api::patch_metadata)).
     ///
     /// # Panics
     ///

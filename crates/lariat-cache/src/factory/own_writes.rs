@@ -7,9 +7,9 @@ use lariat_core::Uid;
 use serde::Deserialize;
 
 use super::Shared;
-use crate::client::{KindCache, Write, WriteObserver};
+use crate::client::{KindCache, OF_THE_OBJECT, Write, WriteObserver};
 use crate::informer::Core;
-use crate::store::CachedObject;
+use crate::store::{CachedObject, Content};
 
 /// Brings the answers of writes into the caches, ahead of their watches.
 ///
@@ -53,16 +53,6 @@ struct Details {
     uid: String,
 }
 
-/// Subresources that answer with the object itself. What others answer may come from anywhere: a proxied
-/// service could say it is any object.
-const OF_THE_OBJECT: [&str; 5] = [
-    "status",
-    "finalize",
-    "ephemeralcontainers",
-    "resize",
-    "approval",
-];
-
 impl WriteObserver for OwnWrites {
     fn cache_of(&self, write: &Write) -> Option<KindCache> {
         let core = self.factory.upgrade()?.written_to(write)?;
@@ -90,12 +80,23 @@ impl WriteObserver for OwnWrites {
         if read.kind == "Status" && deletes && !read.details.uid.is_empty() {
             return core.deleted(&write.key(), &Uid::new(&read.details.uid));
         }
+        // The request asked for no more than metadata.
+        let is_partial = read.kind == "PartialObjectMetadata";
+        if is_partial && (deletes || read.metadata.deletion_timestamp.is_some()) {
+            // Some kinds have finalizers beside their metadata, so whether it is gone is not certain.
+            return;
+        }
         // A creation may leave the name to the server.
-        let is_it = read.kind == core.gvk().kind()
+        let is_it = (is_partial || read.kind == core.gvk().kind())
             && read.metadata.namespace == namespace
             && (write.name.is_empty() || read.metadata.name == write.name);
         if is_it {
-            core.wrote(answer, read.is_gone(deletes), before);
+            let content = if is_partial {
+                Content::MetadataOnly
+            } else {
+                Content::Whole
+            };
+            core.wrote((answer, content), read.is_gone(deletes), before);
         }
     }
 }

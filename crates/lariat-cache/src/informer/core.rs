@@ -181,7 +181,14 @@ impl Core {
     /// Takes in the answer to a write of this process, as far as it is certain what it means here.
     ///
     /// `before` is the state that was known when it was sent.
-    pub(crate) fn wrote(&self, answer: &[u8], gone: bool, before: Option<Arc<CachedObject>>) {
+    ///
+    /// An answer that is only metadata is left to the watch where content is cached.
+    pub(crate) fn wrote(
+        &self,
+        (answer, of_answer): (&[u8], Content),
+        gone: bool,
+        before: Option<Arc<CachedObject>>,
+    ) {
         // Before the cache is filled it would be an only object.
         if !self.is_readable(&self.progress.phase()) {
             return;
@@ -191,10 +198,11 @@ impl Core {
         let Ok(object) = self.intake(content).read(answer) else {
             return;
         };
+        let is_whole = of_answer == Content::Whole || content == Content::MetadataOnly;
         // What left the selection is gone from here; what fields decide is left to the watch.
         if gone || !wanted.selection.may_hold(&object) {
             self.publisher.deleted(object.key(), object.uid());
-        } else if wanted.selection.surely_holds(&object) {
+        } else if is_whole && wanted.selection.surely_holds(&object) {
             self.publisher.wrote(object, content, before);
         }
     }

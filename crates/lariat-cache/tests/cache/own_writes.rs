@@ -376,3 +376,32 @@ async fn an_answer_that_is_not_of_what_was_written_is_not_believed() {
         .unwrap();
     assert!(cache.is_empty());
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_metadata_only_is_taken_by_caches_of_metadata() {
+    for has_content in [false, true] {
+        let cluster = mute_cluster().await;
+        let outside: Api<ConfigMap> = Api::namespaced(cluster.client(), "default");
+        let (params, map) = (PostParams::default(), labelled("a", &[]));
+        outside.create(&params, &map).await.unwrap();
+        let factory = SharedCacheFactory::new(cluster.client());
+        let informer = factory.for_kind(config_maps());
+        let cache = has_content.then(|| informer.cache::<ConfigMap>());
+        factory.start();
+        factory.wait_for_sync(MINUTE).await.unwrap();
+        let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+        let label = |value: &str| Patch::Merge(json!({"metadata": {"labels": {"app": value}}}));
+        let params = PatchParams::default();
+        api.patch_metadata("a", &params, &label("y")).await.unwrap();
+        let label_now = || {
+            let object = informer.store().get(&key("a")).expect("there");
+            object.labels().get("app").map(str::to_owned)
+        };
+        // Of a cache of content the watch has to bring it, for nobody knows the content.
+        let expected = if has_content { "x" } else { "y" };
+        assert_eq!(label_now().as_deref(), Some(expected));
+        api.patch("a", &params, &label("z")).await.unwrap();
+        assert_eq!(label_now().as_deref(), Some("z"));
+        drop(cache);
+    }
+}

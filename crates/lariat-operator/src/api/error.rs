@@ -5,6 +5,8 @@ use std::time::Duration;
 use lariat_cache::{DecodeError, LoadError, MapperError, Phase};
 use lariat_core::{Gvk, ObjectKey, debug_as_description, not_a_name};
 
+use crate::secrets::without_values;
+
 /// A read or a write that failed; it names the verb, the kind and the key.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
@@ -67,7 +69,7 @@ pub enum ApiError {
     /// A cached object does not fit the type.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// The API server refused, or did not answer.
+    /// The API server refused, or did not answer. What it says of a write of a Secret is left out.
     #[error("cannot {verb} {gvk} {key}")]
     Refused {
         /// What was tried.
@@ -165,7 +167,7 @@ impl ApiError {
             verb,
             gvk: gvk.clone(),
             key: key.clone(),
-            source: Box::new(source),
+            source: Box::new(without_values(verb, gvk, source)),
         }
     }
 

@@ -133,6 +133,17 @@ pub enum ObjectError {
     /// The owner is gone, or another object has its name by now; nothing was applied.
     #[error("it is gone; nothing was applied")]
     OwnerGone,
+    /// What an owner's note says of a kind cannot be checked.
+    #[error(
+        "whether it is served is not known, since the server of its API group does not answer; see its APIService"
+    )]
+    GroupUnanswered,
+    /// The set was applied before in the same call, with other objects. Each would delete the other's.
+    #[error(
+        "its set was applied before in this call, with other objects, and each would delete the other's; put them into \
+         one `Desired`, or give each set a name (`Reconcile::apply_set`)"
+    )]
+    AppliedTwice,
     /// The API server refused otherwise, or did not answer.
     #[error("cannot {verb} it")]
     Refused {
@@ -182,6 +193,7 @@ impl ObjectError {
             | Self::Duplicate
             | Self::NoNamespace
             | Self::CannotOwn { .. }
+            | Self::AppliedTwice
             | Self::OwnerGone => true,
             Self::Refused { source, .. } => {
                 matches!(&**source, kube::Error::Api(status) if status.code == 413)

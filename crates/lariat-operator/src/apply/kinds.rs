@@ -1,11 +1,16 @@
-//! Which kinds a set has: noted on the owner, so that a later process prunes what an earlier one applied.
+//! Which kinds a set has, and in which namespaces: noted on the owner, so that a later process prunes what an earlier
+//! one applied, whatever it caches and however it applies.
+//!
+//! The note reads `v1/ConfigMap,apps/v1/Deployment;shop,web`: the kinds, and the namespaces other than the owner's (of a
+//! set without owner, all). As in KEP-3659 (`contains-group-kinds`, `additional-namespaces`), they are noted before the
+//! first object is created there.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kube::api::PatchParams;
 use lariat_cache::CachedObject;
-use lariat_core::Gvk;
+use lariat_core::{Gvk, RawObject};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -19,20 +24,109 @@ use crate::wire;
 /// How the keys of the annotations begin; the names of operator and set follow.
 pub(crate) const NOTES: &str = "applied.lariat.dev/";
 
+/// In place of more namespaces than can be noted: members can be anywhere.
+pub(super) const EVERYWHERE: &str = "*";
+
+/// How many namespaces are noted at most; annotations have room for some four thousand.
+const MOST_NAMESPACES: usize = 1000;
+
+/// Where members of a set can be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) kinds: BTreeSet<Gvk>,
+    /// Namespaces other than the owner's; of a set without owner, all of them.
+    pub(super) namespaces: BTreeSet<String>,
+}
+
 /// What a state of the owner notes.
 #[derive(Default)]
 struct Note {
-    kinds: BTreeSet<Gvk>,
+    extent: Extent,
     /// Whether some of it is noted under a former name of the set.
     is_former: bool,
     /// The version of the state.
     version: String,
 }
 
+impl Extent {
+    /// Reads a note; what is not understood is left out.
+    fn read(text: &str) -> Self {
+        let (kinds, namespaces) = text.split_once(';').unwrap_or((text, ""));
+        let namespaces = namespaces.split(',').filter(|name| !name.is_empty());
+        Self {
+            kinds: kinds
+                .split(',')
+                .filter_map(|kind| kind.parse().ok())
+                .collect(),
+            namespaces: namespaces.map(ToOwned::to_owned).collect(),
+        }
+    }
+
+    /// Writes a note; `None` if there is nothing to note.
+    fn text(&self) -> Option<String> {
+        if self.kinds.is_empty() {
+            return None;
+        }
+        let text = |gvk: &Gvk| format!("{}/{}", gvk.api_version(), gvk.kind());
+        let kinds: Vec<String> = self.kinds.iter().map(text).collect();
+        let kinds = kinds.join(",");
+        if self.namespaces.is_empty() {
+            return Some(kinds);
+        }
+        let namespaces: Vec<&str> = self.namespaces.iter().map(|name| &**name).collect();
+        Some(format!("{kinds};{}", namespaces.join(",")))
+    }
+
+    /// Returns whether members can be in any namespace.
+    pub(super) fn is_everywhere(&self) -> bool {
+        self.namespaces.contains(EVERYWHERE)
+    }
+
+    fn contains(&self, other: &Self) -> bool {
+        let is_in = self.is_everywhere() || other.namespaces.is_subset(&self.namespaces);
+        is_in && other.kinds.is_subset(&self.kinds)
+    }
+
+    fn union(mut self, other: &Self) -> Self {
+        self.kinds.extend(other.kinds.iter().cloned());
+        self.namespaces.extend(other.namespaces.iter().cloned());
+        self.bounded()
+    }
+
+    /// Says everywhere in place of more namespaces than can be noted.
+    fn bounded(mut self) -> Self {
+        if self.is_everywhere() || self.namespaces.len() > MOST_NAMESPACES {
+            self.namespaces = BTreeSet::from([EVERYWHERE.to_owned()]);
+        }
+        self
+    }
+
+    /// Returns what is in this and not in another.
+    fn without(mut self, other: &Self) -> Self {
+        self.kinds.retain(|kind| !other.kinds.contains(kind));
+        self.namespaces
+            .retain(|name| !other.namespaces.contains(name));
+        self
+    }
+}
+
 impl Run<'_> {
-    /// Returns the kinds that are noted on the owner.
-    pub(super) async fn known_kinds(&self) -> Result<BTreeSet<Gvk>, ObjectError> {
-        Ok(self.note().await?.kinds)
+    /// Returns what is noted on the owner.
+    pub(super) async fn known_extent(&self) -> Result<Extent, ObjectError> {
+        Ok(self.note().await?.extent)
+    }
+
+    /// Returns where objects are.
+    pub(super) fn extent_of(&self, targets: &[Target]) -> Extent {
+        let owner = self.set.owner.key().namespace();
+        let own = owner.filter(|_| self.set.options.owned);
+        let namespaces = targets.iter().filter_map(|each| each.key.namespace());
+        let others = namespaces.filter(|name| Some(*name) != own);
+        Extent {
+            kinds: targets.iter().map(|each| each.gvk().clone()).collect(),
+            namespaces: others.map(ToOwned::to_owned).collect(),
+        }
+        .bounded()
     }
 
     /// Returns what the owner notes in its newest cached state; where the cache may leave it out, the API server is
@@ -65,9 +159,9 @@ impl Run<'_> {
         let annotations = annotations.unwrap_or_default();
         let keys = self.annotation_keys();
         let noted = keys.iter().filter_map(|key| annotations.get(key)?.as_str());
-        let kinds = noted.flat_map(|text| text.split(','));
+        let none = Extent::default();
         Note {
-            kinds: kinds.filter_map(|kind| kind.parse().ok()).collect(),
+            extent: noted.fold(none, |all, text| all.union(&Extent::read(text))),
             is_former: keys.iter().skip(1).any(|key| annotations.contains_key(key)),
             version: resource_version,
         }
@@ -95,70 +189,57 @@ impl Run<'_> {
         sets.map(key).collect()
     }
 
-    /// Notes kinds that are new, before any object of them exists, and moves what is noted under former names; returns
-    /// the kinds that were noted before.
-    pub(super) async fn note_kinds(
-        &self,
-        targets: &[Target],
-    ) -> Result<BTreeSet<Gvk>, ObjectError> {
-        let wanted: BTreeSet<Gvk> = targets.iter().map(|each| each.gvk().clone()).collect();
+    /// Notes kinds and namespaces that are new, before any object of them exists, and moves what is noted under former
+    /// names; returns what was noted before.
+    pub(super) async fn note_extent(&self, targets: &[Target]) -> Result<Extent, ObjectError> {
+        let wanted = self.extent_of(targets);
         let note = self.note().await?;
-        let known = note.kinds.clone();
-        match self.add_kinds(note, &wanted).await {
+        let known = note.extent.clone();
+        match self.add_extent(note, &wanted).await {
             // Another call or process may have noted others since.
             Err(error) if Self::may_be_gone(&error) => {
                 let note = self.live_note().await?.ok_or(ObjectError::OwnerGone)?;
-                self.add_kinds(note, &wanted).await?;
+                self.add_extent(note, &wanted).await?;
             }
             result => result?,
         }
         Ok(known)
     }
 
-    async fn add_kinds(&self, note: Note, wanted: &BTreeSet<Gvk>) -> Result<(), ObjectError> {
-        let is_noted = wanted.is_subset(&note.kinds) && !note.is_former;
+    async fn add_extent(&self, note: Note, wanted: &Extent) -> Result<(), ObjectError> {
+        let is_noted = note.extent.contains(wanted) && !note.is_former;
         if !self.set.options.annotates || is_noted {
             return Ok(());
         }
-        let all = note.kinds.union(wanted).cloned().collect();
+        let all = note.extent.union(wanted);
         self.annotate(&all, &note.version).await
     }
 
-    /// Takes kinds away of which nothing is left. If that fails, the next call does it.
-    pub(super) async fn forget_kinds(&self, known: &BTreeSet<Gvk>, left: &BTreeSet<Gvk>) {
-        if !self.set.options.annotates || known.is_subset(left) {
+    /// Takes kinds and namespaces away in which nothing is left. If that fails, the next call does it.
+    pub(super) async fn forget_extent(&self, known: &Extent, left: &Extent) {
+        if !self.set.options.annotates || left.contains(known) {
             return;
         }
-        if let Err(error) = self.keep_kinds(known, left).await {
+        if let Err(error) = self.keep_extent(known, left).await {
             let (gvk, key) = (&self.set.owner_gvk, self.set.owner.key());
             tracing::debug!(%gvk, %key, %error, "kinds of which nothing is left stay noted");
         }
     }
 
-    async fn keep_kinds(
-        &self,
-        known: &BTreeSet<Gvk>,
-        left: &BTreeSet<Gvk>,
-    ) -> Result<(), ObjectError> {
+    async fn keep_extent(&self, known: &Extent, left: &Extent) -> Result<(), ObjectError> {
         let now = self.note().await?;
         // What somebody else has noted since was not looked through.
-        let others = now.kinds.difference(known).cloned();
-        let left = left.iter().cloned().chain(others).collect();
+        let left = now.extent.without(known).union(left);
         self.annotate(&left, &now.version).await
     }
 
-    /// Writes kinds to the owner, if it has not changed since they were read.
-    async fn annotate(&self, kinds: &BTreeSet<Gvk>, version: &str) -> Result<(), ObjectError> {
-        let text = |gvk: &Gvk| format!("{}/{}", gvk.api_version(), gvk.kind());
-        let kinds: Vec<String> = kinds.iter().map(text).collect();
+    /// Writes the note to the owner, if it has not changed since it was read.
+    async fn annotate(&self, extent: &Extent, version: &str) -> Result<(), ObjectError> {
+        let mut note = extent.text();
         let mut values = Map::new();
         for key in self.annotation_keys() {
             // Those of former names have moved to the first.
-            let value = match values.is_empty() && !kinds.is_empty() {
-                true => json!(kinds.join(",")),
-                false => Value::Null,
-            };
-            values.insert(key, value);
+            values.insert(key, note.take().map_or(Value::Null, Value::String));
         }
         // The uid makes sure that it is this owner and no other of the same name.
         let uid = self.set.owner.uid().to_string();
@@ -172,7 +253,25 @@ impl Run<'_> {
             ..PatchParams::default()
         };
         let endpoint = Endpoint::new(&self.set.client, &resource, key);
-        endpoint.merge(key.name(), &patch, &params).await
+        let answer = endpoint.merge(key.name(), &patch, &params).await?;
+        self.saw_owner(&answer, version);
+        Ok(())
+    }
+
+    /// Has the reconcile go on with the owner as it is since the note was written, if nothing else has changed it.
+    fn saw_owner(&self, answer: &str, version: &str) {
+        // What was only rehearsed is not so.
+        if self.is_planning() {
+            return;
+        }
+        let Ok(raw) = RawObject::parse(answer.as_bytes(), &self.set.owner_gvk) else {
+            return;
+        };
+        let now = CachedObject::new(raw);
+        let mut own = self.set.own.lock();
+        if now.uid() == own.newest.uid() && own.newest.version().to_string() == version {
+            own.newest = Arc::new(now);
+        }
     }
 
     /// Asks the API server what the owner notes; `None` if it is gone, or another.
@@ -203,4 +302,36 @@ fn metadata(json: &[u8]) -> Metadata {
     }
     let object: Object = serde_json::from_slice(json).unwrap_or_default();
     object.metadata
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_read_as_it_was_written() {
+        for text in [
+            "v1/ConfigMap",
+            "v1/ConfigMap,apps/v1/Deployment;shop,web",
+            "v1/ConfigMap;*",
+        ] {
+            assert_eq!(Extent::read(text).text().as_deref(), Some(text));
+        }
+        assert_eq!(Extent::read("").text(), None);
+        assert_eq!(Extent::read("nonsense,,;,").text(), None);
+    }
+
+    #[test]
+    fn more_namespaces_than_there_is_room_for_are_everywhere() {
+        let named = |count: usize| Extent {
+            kinds: BTreeSet::from([Gvk::new("", "v1", "ConfigMap")]),
+            namespaces: (0..count).map(|number| format!("n{number}")).collect(),
+        };
+        let most = named(MOST_NAMESPACES);
+        assert!(!most.clone().bounded().is_everywhere());
+        let all = named(MOST_NAMESPACES + 1).bounded();
+        assert_eq!(all.text().as_deref(), Some("v1/ConfigMap;*"));
+        assert!(all.contains(&most) && !most.contains(&all));
+        assert_eq!(most.union(&all), all);
+    }
 }

@@ -5,8 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::{CachedObject, MapperError, RestMapper};
-use lariat_core::{Gvk, ObjectKey, ResourceKind, ResourceVersion, Uid};
+use lariat_cache::{CachedObject, MapperError, RestMapper, Survey};
+use lariat_core::{Gvk, ObjectKey, ResourceVersion, Uid};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 pub(crate) struct Memory {
     owners: Mutex<HashMap<(Gvk, ObjectKey), OfOwner>>,
     /// What the API server served when it was asked last.
-    served: AsyncMutex<Option<(Instant, Arc<[ResourceKind]>)>>,
+    served: AsyncMutex<Option<(Instant, Arc<Survey>)>>,
     /// Kinds of which it was warned that they may not be read, each with the owner for which they were to be.
     forbidden: Mutex<HashMap<Gvk, Uid>>,
     /// Group and kind of all that was applied, for whichever owner.
@@ -94,19 +94,16 @@ impl Memory {
     }
 
     /// Returns the kinds the API server serves, which it is not asked for more often than every half a minute.
-    pub(super) async fn survey(
-        &self,
-        mapper: &RestMapper,
-    ) -> Result<Arc<[ResourceKind]>, MapperError> {
+    pub(super) async fn survey(&self, mapper: &RestMapper) -> Result<Arc<Survey>, MapperError> {
         let mut served = self.served.lock().await;
-        if let Some((at, kinds)) = &*served
+        if let Some((at, survey)) = &*served
             && at.elapsed() < SERVED_BELIEVED
         {
-            return Ok(Arc::clone(kinds));
+            return Ok(Arc::clone(survey));
         }
-        let kinds: Arc<[ResourceKind]> = mapper.survey().await?.kinds.into();
-        *served = Some((Instant::now(), Arc::clone(&kinds)));
-        Ok(kinds)
+        let survey = Arc::new(mapper.survey().await?);
+        *served = Some((Instant::now(), Arc::clone(&survey)));
+        Ok(survey)
     }
 
     /// Returns how many objects are remembered.
@@ -159,19 +156,24 @@ impl Place<'_> {
         true
     }
 
-    /// Remembers the answer to what was applied.
+    /// Returns whether anything is remembered of an object, whatever was wanted of it then.
+    pub(super) fn knows(&self, id: &(Gvk, ObjectKey), uid: &Uid) -> bool {
+        self.with(|entries| entries.get(id).is_some_and(|entry| entry.uid == *uid))
+    }
+
+    /// Remembers a state that is as wanted, such as the answer to what was applied.
     pub(super) fn remember(
         &self,
         id: &(Gvk, ObjectKey),
         wanted: u64,
-        answer: (&Uid, &ResourceVersion, &str),
+        answer: (&Uid, &ResourceVersion, &[u8]),
     ) {
         let (uid, version, json) = answer;
         let entry = Entry {
             wanted,
             uid: uid.clone(),
             version: version.clone(),
-            content: Content::of(json.as_bytes()),
+            content: Content::of(json),
         };
         self.with(|entries| entries.insert(id.clone(), entry));
         let kind = (id.0.group().to_owned(), id.0.kind().to_owned());
@@ -184,8 +186,8 @@ impl Place<'_> {
     }
 }
 
-/// Returns a hash of what is wanted. It means something in this process only.
-pub(super) fn hash(bytes: &[u8]) -> u64 {
+/// Returns a hash that means something in this process only.
+fn hash(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     hasher.finish()
@@ -268,7 +270,11 @@ mod tests {
         let id = (gvk.clone(), ObjectKey::namespaced("n", "a"));
         let answer = pod("u", "5", "one", "Pending");
         let version = ResourceVersion::new("5");
-        place.remember(&id, 7, (&Uid::new("u"), &version, &answer.to_string()));
+        place.remember(
+            &id,
+            7,
+            (&Uid::new("u"), &version, answer.to_string().as_bytes()),
+        );
         let is_as_applied = |wanted, value| place.is_as_applied(&id, wanted, &object(&value));
         assert!(is_as_applied(7, pod("u", "5", "one", "Pending")));
         assert!(is_as_applied(7, pod("u", "6", "one", "Running")));
@@ -332,7 +338,7 @@ mod tests {
         for name in ["a", "b"] {
             let id = (gvk.clone(), ObjectKey::cluster(name));
             let version = ResourceVersion::new("1");
-            place.remember(&id, 7, (&Uid::new("u"), &version, "{}"));
+            place.remember(&id, 7, (&Uid::new("u"), &version, b"{}"));
         }
         assert_eq!(memory.len(), 2);
         place.keep(|(_, key)| key.name() == "a");

@@ -113,6 +113,17 @@ impl Meta {
         managers.any(|each| each.is_apply_of(name))
     }
 
+    /// Returns whether something manages the object since it was created; who only writes a subresource does not count.
+    pub(super) fn is_managed_since_creation(&self) -> bool {
+        let created = self.creation_timestamp.as_deref();
+        let mut entries = self.managed_fields.iter();
+        created.is_some()
+            && entries.any(|each| {
+                let time = each.time.as_deref();
+                each.subresource.is_empty() && time.is_some() && time <= created
+            })
+    }
+
     /// Returns whether an object that a manager meant to create, and that existed when it was applied, was made by
     /// others for certain: one of them manages it since it was created, and the manager only since later. Who writes a
     /// subresource does not count.

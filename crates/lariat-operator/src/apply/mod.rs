@@ -6,14 +6,17 @@
 //! name, so that one that is made anew would inherit, and labels on the parent that call for a tool. What is taken
 //! over from there is to note the kinds of the members on the owner, before the first object of a kind exists.
 //!
-//! The way of a call: `desired` → `resolve` (kinds, labels, references) → `kinds` (the note on the owner) → `object`
-//! (look, claim, send, rank by rank as in `order`) → `prune`. `memory` knows what needs no request, `plan`
-//! rehearses.
+//! The way of a call: `desired` → `resolve` (kinds, labels, references, hash) → `kinds` (the note on the owner) →
+//! `object` (look, claim, send, rank by rank as in `order`) → `prune`. What needs no request is known from `memory`, and
+//! to a process that has just started from `drift`; `plan` makes a dry run.
+//!
+//! **Invariant:** what is as wanted is not sent, whichever process applied it; what others changed is.
 //!
 //! **Invariant:** nothing is pruned but the very state that was looked at and found to be ours: by its labels, by
 //! its controller, and by the entry of our field manager.
 
 mod desired;
+mod drift;
 mod error;
 mod kinds;
 mod marks;
@@ -36,12 +39,13 @@ use lariat_cache::View;
 use crate::reconciler::Reconcile;
 
 pub use desired::Desired;
+pub(crate) use drift::APPLIED;
 pub use error::{ApplyError, FieldConflict, ObjectError, ObjectFailure};
 pub(crate) use kinds::NOTES;
 pub(crate) use memory::Memory;
 pub use owner::OwnerError;
 pub use plan::{PlanStep, PlannedAction, SetPlan};
-pub use report::{Action, Applied, AppliedObject};
+pub use report::{Action, Applied, AppliedObject, LeftAlone};
 pub use set::{Apply, Immutable};
 
 impl<K: View> Reconcile<K> {
@@ -55,7 +59,9 @@ impl<K: View> Reconcile<K> {
     ///
     /// If nothing changes, nothing is sent, provided that the kinds are watched on the factory, as by
     /// [`owns`](crate::Reconciler::owns). Of kinds that are not, each call asks for the objects that are wanted,
-    /// applies them, and lists those that may have to go.
+    /// and lists those that may have to go. A process that has just started knows an object that is as wanted by an
+    /// annotation, `lariat.dev/applied`, with a hash of what was applied, and by its content: of a kind whose content is
+    /// cached that takes no request either, of others the object is read once.
     ///
     /// A cache that is behind does no harm: what it does not show is asked for before it is created, and what it shows
     /// is changed only if it is still that very object.
@@ -109,7 +115,8 @@ impl<K: View> Reconcile<K> {
     /// Outside a tokio runtime, if the client is asked for the first time.
     pub fn apply_set(&self, name: &str) -> Apply {
         let client = (self.client(), Arc::clone(self.shared()));
-        let owner = (self.gvk().clone(), Arc::clone(self.raw()));
+        let own = Arc::clone(self.own());
+        let owner = (self.gvk().clone(), Arc::clone(self.raw()), own);
         Apply::new(client, owner, name)
     }
 }

@@ -1,5 +1,6 @@
 //! One object: what there is, whether it may be touched, and the request, if one is needed.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -9,6 +10,7 @@ use lariat_cache::{CachedObject, Informer};
 use lariat_core::{ResourceKind, ResourceVersion, Scope, Uid};
 use serde_json::{Value, json};
 
+use super::drift;
 use super::error::{ObjectError, ObjectFailure};
 use super::marks::Membership;
 use super::memory;
@@ -18,6 +20,7 @@ use super::resolve::Target;
 use super::send::{Endpoint, Sent, parse};
 use super::set::{Immutable, Run};
 use crate::guard::Guard;
+use crate::wire::{self, json_of};
 
 /// How many requests of a call are under way at a time.
 const AT_A_TIME: usize = 8;
@@ -27,6 +30,8 @@ struct Look {
     existing: Option<Existing>,
     /// The state a cache shows.
     cached: Option<Arc<CachedObject>>,
+    /// The JSON the API server answered with.
+    live: Option<String>,
 }
 
 /// What the API server answered to what was applied.
@@ -63,7 +68,18 @@ impl Run<'_> {
     /// Applies an object. What is refused because something else is there than what was looked at, is looked at once
     /// more: a cache may be behind, and somebody may have been faster.
     async fn apply_object(&self, target: &Target) -> Result<Action, ObjectError> {
-        let look = self.look(target).await?;
+        let mut look = self.look(target).await?;
+        if self.is_undecided(&look, target) {
+            look = match self.look_live(target).await {
+                Ok(live) => Look {
+                    cached: look.cached,
+                    ..live
+                },
+                // Then it is written without.
+                Err(error) if error.is_reading_forbidden() => look,
+                Err(error) => return Err(error),
+            };
+        }
         let was_absent = look.existing.is_none();
         match self.apply_to(look, target).await {
             Err(error) if error.is_outdated() => {}
@@ -74,21 +90,70 @@ impl Run<'_> {
         self.apply_to(look, target).await
     }
 
+    /// Returns whether an object may well be as wanted, which only its live state can tell: this process has not
+    /// applied it yet, and the cache does not show all of it, or not as the set wrote it. Then it is read first, since
+    /// a write is dearer, and is counted by guards and plans.
+    fn is_undecided(&self, look: &Look, target: &Target) -> bool {
+        let (Some(existing), Some(cached)) = (&look.existing, &look.cached) else {
+            return false;
+        };
+        if self.claim(existing).is_err() || self.set.place().knows(&target.id(), cached.uid()) {
+            return false;
+        }
+        if self.is_as_wanted(look, target) {
+            return false;
+        }
+        let shared = &self.set.shared;
+        let is_shown = wire::is_shown(&shared.caches, target.gvk(), "/metadata/annotations");
+        !is_shown || drift::mark_of(&json_of(cached)) == drift::mark_of(&target.object)
+    }
+
+    /// Returns whether an object is as wanted, so that nothing needs to be sent: it is as it was when the same was
+    /// applied, or says so itself. That is remembered.
+    fn is_as_wanted(&self, look: &Look, target: &Target) -> bool {
+        let Look {
+            existing,
+            cached,
+            live,
+        } = look;
+        let (place, id) = (self.set.place(), target.id());
+        let is_as_applied = |now: &Arc<CachedObject>| place.is_as_applied(&id, target.hash, now);
+        if cached.as_ref().is_some_and(is_as_applied) {
+            return true;
+        }
+        let whole = cached.as_ref().filter(|cached| cached.has_content());
+        let json = match (live, whole) {
+            (Some(live), _) => Cow::Borrowed(live.as_bytes()),
+            (None, Some(cached)) => cached.json().unwrap_or_default(),
+            (None, None) => return false,
+        };
+        let Some(existing) = existing else {
+            return false;
+        };
+        let object = serde_json::from_slice(&json).unwrap_or_default();
+        let is_as_wanted = drift::is_as_wanted(target, &object, &self.set.shared.name);
+        if is_as_wanted {
+            place.remember(&id, target.hash, (&existing.uid, &existing.version, &json));
+        }
+        is_as_wanted
+    }
+
     /// Applies an object to what is there.
     async fn apply_to(&self, look: Look, target: &Target) -> Result<Action, ObjectError> {
-        let Look { existing, cached } = look;
-        let id = target.id();
-        let is_as_applied = || {
-            let place = self.set.place();
-            let now = cached.as_ref();
-            now.is_some_and(|now| place.is_as_applied(&id, target.hash, now))
-        };
-        if let Some(existing) = &existing {
+        if let Some(existing) = &look.existing {
             self.claim(existing)?;
-            if is_as_applied() {
+            if self.is_as_wanted(&look, target) {
                 return Ok(Action::Unchanged);
             }
         }
+        let Look {
+            existing, cached, ..
+        } = look;
+        let is_as_applied = || {
+            let (place, id) = (self.set.place(), target.id());
+            let now = cached.as_ref();
+            now.is_some_and(|now| place.is_as_applied(&id, target.hash, now))
+        };
         match (self.send(target, existing.as_ref()).await, existing) {
             (Ok(_), None) => Ok(Action::Created),
             (Ok(answer), Some(_)) if self.is_planning() => self.planned(target, &answer).await,
@@ -135,7 +200,8 @@ impl Run<'_> {
         if !self.is_planning() {
             let uid = Uid::new(&metadata.uid);
             let place = self.set.place();
-            place.remember(&target.id(), target.hash, (&uid, &version, &json));
+            let answer = (&uid, &version, json.as_bytes());
+            place.remember(&target.id(), target.hash, answer);
         }
         Ok(Answer { version, json })
     }
@@ -174,7 +240,7 @@ impl Run<'_> {
     }
 
     /// Returns whether the operator only plans, so that what is sent is rehearsed.
-    fn is_planning(&self) -> bool {
+    pub(super) fn is_planning(&self) -> bool {
         self.set.shared.plan.get().is_some()
     }
 
@@ -209,16 +275,22 @@ impl Run<'_> {
             Some(cached) => Ok(Look {
                 existing: Some(Existing::from(&*cached)),
                 cached: Some(cached),
+                live: None,
             }),
             None => self.look_live(target).await,
         }
     }
 
     async fn look_live(&self, target: &Target) -> Result<Look, ObjectError> {
-        let meta = self.endpoint(target).metadata(target.key.name()).await?;
+        let live = self.endpoint(target).get(target.key.name()).await?;
+        let existing = match &live {
+            Some(text) => Some(Existing::from(&parse::<Partial>("get", text)?.metadata)),
+            None => None,
+        };
         Ok(Look {
-            existing: meta.as_ref().map(Existing::from),
+            existing,
             cached: None,
+            live,
         })
     }
 
@@ -286,7 +358,7 @@ impl Run<'_> {
         let endpoint = self.endpoint(target);
         let name = target.key.name();
         if let Some(meta) = endpoint.metadata(name).await? {
-            if !self.may_delete(target.gvk(), &target.key, &meta) {
+            if !self.may_delete(&meta) {
                 return Err(why);
             }
             if meta.deletion_timestamp.is_some() {

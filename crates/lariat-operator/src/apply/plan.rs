@@ -11,9 +11,10 @@ use super::error::{ObjectError, ObjectFailure};
 use super::meta::{Existing, Partial};
 use super::object::bounded;
 use super::resolve::Target;
-use super::send::{is_secret, parse};
+use super::send::parse;
 use super::set::Run;
 use crate::diff::{Diff, FieldChange};
+use crate::secrets::is_secret;
 
 /// What applying a set would do, object by object, in the order in which it would be done. Its `Display` is for
 /// people: a line for each object, and one for each field that would change.
@@ -162,7 +163,7 @@ impl Run<'_> {
     }
 
     async fn plan_prunes(&self, targets: &[Target], plan: &mut SetPlan) {
-        let known = match self.known_kinds().await {
+        let known = match self.known_extent().await {
             Ok(known) => known,
             Err(error) => return plan.fail(self.of_owner(error)),
         };

@@ -7,6 +7,7 @@ use lariat_cache::Query;
 use lariat_core::{Gvk, LabelSelector, ObjectKey, ResourceKind, Scope};
 
 use super::error::{ObjectError, ObjectFailure};
+use super::kinds::{EVERYWHERE, Extent};
 use super::marks::{Found, Membership};
 use super::meta::{Existing, Meta};
 use super::object::bounded;
@@ -43,14 +44,33 @@ pub(super) struct Surplusses {
 struct Search<'a> {
     /// That a cache has none is not enough for a kind that would be forgotten then.
     is_leaving: bool,
-    targets: &'a [Target],
+    /// What was noted.
+    known: &'a Extent,
+    /// Where objects are wanted.
+    wanted: &'a Extent,
+}
+
+/// A namespace to be looked through, or all of them.
+struct Place {
+    namespace: Option<String>,
+    /// That a cache has none is not enough.
+    is_leaving: bool,
+}
+
+/// What came of a look at an object that is not wanted.
+enum Pruned {
+    /// It is being deleted.
+    Going,
+    /// It is gone.
+    Gone,
+    LeftAlone(Whose),
 }
 
 impl Run<'_> {
     /// Deletes what is not wanted any more, in the reverse order of what is applied; returns what failed.
     pub(super) async fn prune(
         &self,
-        known: &BTreeSet<Gvk>,
+        known: &Extent,
         targets: &[Target],
         applied: &mut Applied,
     ) -> Vec<ObjectFailure> {
@@ -60,10 +80,14 @@ impl Run<'_> {
             unserved,
             mut forbidden,
         } = self.surplus(known, targets).await;
-        let mut left: BTreeSet<Gvk> = targets.iter().map(|each| each.gvk().clone()).collect();
-        left.extend(forbidden.iter().cloned());
+        let mut left = self.extent_of(targets);
         // They may be served again, and have objects then.
-        left.extend(unserved.into_iter().filter(|gvk| known.contains(gvk)));
+        let unserved = unserved.into_iter().filter(|gvk| known.kinds.contains(gvk));
+        let unseen: BTreeSet<Gvk> = unserved.chain(forbidden.iter().cloned()).collect();
+        if !unseen.is_empty() {
+            left.namespaces.extend(known.namespaces.iter().cloned());
+            left.kinds.extend(unseen);
+        }
         let same_rank = |a: &Surplus, b: &Surplus| rank(a.resource.gvk()) == rank(b.resource.gvk());
         for group in objects.chunk_by(same_rank) {
             let calls = group.iter().map(|each| self.prune_object(each).boxed());
@@ -71,32 +95,55 @@ impl Run<'_> {
             for (each, result) in group.iter().zip(results) {
                 let gvk = each.resource.gvk();
                 match result {
-                    Ok(false) => continue,
-                    Ok(true) => applied.add(gvk, &each.key, Action::Pruned),
+                    Ok(Pruned::Gone) => continue,
+                    Ok(Pruned::Going) => applied.add(gvk, &each.key, Action::Pruned),
+                    Ok(Pruned::LeftAlone(whose)) => {
+                        self.leave_alone(each, whose, applied);
+                        if whose == Whose::Others {
+                            continue;
+                        }
+                    }
                     Err(error) if self.is_lost(gvk, &error, targets) => {
                         forbidden.insert(gvk.clone());
                     }
                     Err(error) => failures.push(ObjectFailure::new(gvk, &each.key, error)),
                 }
-                left.insert(gvk.clone());
+                left.kinds.insert(gvk.clone());
+                let namespace = each.key.namespace().map(ToOwned::to_owned);
+                left.namespaces
+                    .extend(namespace.filter(|name| known.namespaces.contains(name)));
             }
         }
         applied.forbidden = forbidden.into_iter().collect();
         if failures.is_empty() {
-            self.forget_kinds(known, &left).await;
+            self.forget_extent(known, &left).await;
         }
         failures
     }
 
+    fn leave_alone(&self, surplus: &Surplus, whose: Whose, applied: &mut Applied) {
+        let (gvk, key) = (surplus.resource.gvk(), &surplus.key);
+        if whose == Whose::Unknown {
+            let set = &self.set.marks.set;
+            tracing::warn!(
+                %gvk, %key, set,
+                "not deleted: it has the labels of the set, but nothing says who applied it; delete it, or take its \
+                 label \"lariat.dev/owner-uid\" away"
+            );
+        }
+        applied.leave_alone(gvk, key, whose == Whose::Others);
+    }
+
     /// Returns what has the labels of the set and is not wanted.
-    pub(super) async fn surplus(&self, known: &BTreeSet<Gvk>, targets: &[Target]) -> Surplusses {
+    pub(super) async fn surplus(&self, known: &Extent, targets: &[Target]) -> Surplusses {
         let wanted: BTreeSet<_> = targets.iter().map(Target::identity).collect();
         let mut surplus = Surplusses::default();
-        for gvk in self.kinds_to_prune(known, targets) {
-            let is_leaving = known.contains(&gvk) && !is_wanted(&gvk, targets);
+        let extent = self.extent_of(targets);
+        for gvk in self.kinds_to_prune(&known.kinds, targets) {
             let search = Search {
-                is_leaving,
-                targets,
+                is_leaving: known.kinds.contains(&gvk) && !is_wanted(&gvk, targets),
+                known,
+                wanted: &extent,
             };
             match self.members(&gvk, search).await {
                 Ok(members) => {
@@ -174,13 +221,15 @@ impl Run<'_> {
             Err(error) if is_unserved(&error) => error,
             members => return members,
         };
-        let kinds = self.set.shared.sets.survey(clients.mapper()).await?;
+        let survey = self.set.shared.sets.survey(clients.mapper()).await?;
         let is_it = |kind: &&ResourceKind| {
             let other = kind.gvk();
             other.group() == gvk.group() && other.kind() == gvk.kind() && other != gvk
         };
-        match kinds.iter().find(is_it) {
+        match survey.kinds.iter().find(is_it) {
             Some(resource) => self.members_of(resource.clone(), search).await,
+            // What is missing in the answer may be served all the same.
+            None if survey.is_unanswered(gvk) => Err(ObjectError::GroupUnanswered),
             None => Err(error),
         }
     }
@@ -190,49 +239,79 @@ impl Run<'_> {
         resource: ResourceKind,
         search: Search<'_>,
     ) -> Result<Vec<Surplus>, ObjectError> {
-        let mut members = Vec::new();
-        for namespace in self.places(&resource, search.targets) {
-            let there = self.members_in(&resource, namespace.as_deref(), search.is_leaving);
-            members.extend(there.await?);
+        let mut members = BTreeMap::new();
+        for place in self.places(&resource, search) {
+            for member in self.members_in(&resource, &place).await? {
+                members.insert(member.key.clone(), member);
+            }
         }
-        Ok(members)
+        Ok(members.into_values().collect())
     }
 
-    /// Returns the namespaces in which members of a kind can be; `None` stands for everywhere.
+    /// Returns where members of a kind can be: where they are wanted, and wherever any were noted.
     ///
-    /// Of a kind whose cache is restricted to some namespaces no others are looked through, as far as the set has
-    /// nothing there now: that would take a request in each call, and a right nobody asks for.
-    fn places(&self, resource: &ResourceKind, targets: &[Target]) -> Vec<Option<String>> {
+    /// Of a kind whose cache is restricted to some namespaces no others are looked through: that would take a request
+    /// in each call, and a right nobody asks for.
+    fn places(&self, resource: &ResourceKind, search: Search<'_>) -> Vec<Place> {
+        let everywhere = Place {
+            namespace: None,
+            is_leaving: search.is_leaving,
+        };
         if resource.scope() == Scope::Cluster {
-            return vec![None];
+            return vec![everywhere];
         }
+        let (known, wanted) = (&search.known.namespaces, &search.wanted.namespaces);
+        let leaving: BTreeSet<&str> = known.difference(wanted).map(|name| &**name).collect();
+        let mut places = self.usual_places(resource);
+        let is_everywhere = places.is_empty() || search.known.is_everywhere();
+        if is_everywhere {
+            // What a cache of everything does not show of these is not certain.
+            places.clone_from(&leaving.iter().map(|name| (*name).to_owned()).collect());
+            places.retain(|name| name != EVERYWHERE);
+        } else {
+            places.extend(known.union(wanted).cloned());
+        }
+        let named = places.into_iter().map(|namespace| Place {
+            is_leaving: search.is_leaving || leaving.contains(&*namespace),
+            namespace: Some(namespace),
+        });
+        let everywhere = is_everywhere.then_some(everywhere);
+        everywhere.into_iter().chain(named).collect()
+    }
+
+    /// Returns the namespaces in which members of a kind are looked for, whatever is noted; none stands for all.
+    fn usual_places(&self, resource: &ResourceKind) -> BTreeSet<String> {
+        let Apply {
+            shared, options, ..
+        } = self.set;
         let owner = self.set.owner.key().namespace();
-        if let Some(namespace) = owner.filter(|_| self.set.options.owned) {
-            return vec![Some(namespace.to_owned())];
+        let mut places = options.places.clone();
+        if let Some(namespace) = owner.filter(|_| options.owned) {
+            places.insert(namespace.to_owned());
+            return places;
         }
         // Whether it is filled or not: what may be listed is the same.
-        let informer = self.set.shared.caches.existing(resource.gvk());
+        let informer = shared.caches.existing(resource.gvk());
         let selection = informer.map(|informer| informer.selection());
-        let selected = selection.iter().flat_map(|each| each.namespaces());
-        let mut places: BTreeSet<&str> = selected.map(|name| &**name).collect();
-        if places.is_empty() {
-            return vec![None];
+        let selected: BTreeSet<String> = selection
+            .iter()
+            .flat_map(|each| each.namespaces())
+            .map(|name| (**name).to_owned())
+            .collect();
+        if selected.is_empty() {
+            return selected;
         }
-        let of_kind = targets.iter().filter(|each| each.gvk() == resource.gvk());
-        places.extend(of_kind.filter_map(|each| each.key.namespace()));
+        places.extend(selected);
         places
-            .into_iter()
-            .map(|name| Some(name.to_owned()))
-            .collect()
     }
 
     /// Returns the members in a namespace, or everywhere.
     async fn members_in(
         &self,
         resource: &ResourceKind,
-        namespace: Option<&str>,
-        is_leaving: bool,
+        place: &Place,
     ) -> Result<Vec<Surplus>, ObjectError> {
+        let namespace = place.namespace.as_deref();
         let selector = self.set.marks.selector();
         if let Some(informer) = self.cache_of(resource, namespace)
             && let Ok(labels) = selector.parse::<LabelSelector>()
@@ -244,7 +323,7 @@ impl Run<'_> {
                 key: key.clone(),
                 meta: None,
             };
-            if !members.is_empty() || !is_leaving {
+            if !members.is_empty() || !place.is_leaving {
                 return Ok(members.iter().map(|each| surplus(each.key())).collect());
             }
         }
@@ -264,41 +343,58 @@ impl Run<'_> {
         Ok(members.into_iter().map(surplus).collect())
     }
 
-    /// Deletes an object, if it is the set's; returns whether it was.
-    async fn prune_object(&self, surplus: &Surplus) -> Result<bool, ObjectError> {
+    /// Deletes an object, if it is the set's.
+    async fn prune_object(&self, surplus: &Surplus) -> Result<Pruned, ObjectError> {
         let endpoint = Endpoint::new(&self.set.client, &surplus.resource, &surplus.key);
-        let (gvk, name) = (surplus.resource.gvk(), surplus.key.name());
+        let name = surplus.key.name();
         let mut told = surplus.meta.clone();
         for _ in 0..TRIES {
             let meta = match told.take() {
                 Some(meta) => Some(meta),
                 None => endpoint.metadata(name).await?,
             };
-            let Some(meta) = meta.filter(|meta| self.may_delete(gvk, &surplus.key, meta)) else {
-                return Ok(false);
+            let Some(meta) = meta else {
+                return Ok(Pruned::Gone);
             };
-            if meta.deletion_timestamp.is_some() {
-                return Ok(true);
+            match self.whose(&meta) {
+                Whose::Ours if meta.deletion_timestamp.is_some() => return Ok(Pruned::Going),
+                Whose::Ours => {}
+                // Its labels were taken off meanwhile.
+                _ if !self.is_member(&meta) => return Ok(Pruned::Gone),
+                whose => return Ok(Pruned::LeftAlone(whose)),
             }
             if endpoint.delete(name, meta.state()).await? {
-                return Ok(true);
+                return Ok(Pruned::Going);
             }
         }
         Err(ObjectError::Changing)
     }
 
-    /// Returns whether an object is the set's: by its labels, by its controller, and because this operator applied
-    /// it. Copies of objects have the labels of the original.
-    pub(super) fn may_delete(&self, gvk: &Gvk, key: &ObjectKey, meta: &Meta) -> bool {
-        let is_member = self.set.marks.read(&Found::from(meta)) == Membership::Ours;
+    fn is_member(&self, meta: &Meta) -> bool {
+        self.set.marks.read(&Found::from(meta)) == Membership::Ours
+    }
+
+    /// Returns whose an object is that has the labels of the set: copies of objects have the labels of the original. It
+    /// is the set's by its labels, by its controller, and because this operator applied it.
+    fn whose(&self, meta: &Meta) -> Whose {
         let controller = Existing::from(meta).controller;
         let owner = self.set.owner.uid();
-        let is_of_others = controller.is_some_and(|(_, uid)| uid != *owner);
-        let is_ours = is_member && !is_of_others && meta.is_applied_by(&self.set.shared.name);
-        if !is_ours {
-            tracing::debug!(%gvk, %key, "not deleted: it has the labels of the set, but was not applied by it");
+        if !self.is_member(meta) || controller.is_some_and(|(_, uid)| uid != *owner) {
+            return Whose::Others;
         }
-        is_ours
+        let name = &self.set.shared.name;
+        if meta.is_applied_by(name) {
+            return Whose::Ours;
+        }
+        match meta.is_managed_since_creation() {
+            true => Whose::Others,
+            false => Whose::Unknown,
+        }
+    }
+
+    /// Returns whether an object is the set's for certain.
+    pub(super) fn may_delete(&self, meta: &Meta) -> bool {
+        self.whose(meta) == Whose::Ours
     }
 
     /// Returns whether an object is the set's, and not gone yet.
@@ -310,9 +406,18 @@ impl Run<'_> {
                 endpoint.metadata(surplus.key.name()).await?
             }
         };
-        let gvk = surplus.resource.gvk();
-        Ok(meta.is_some_and(|meta| self.may_delete(gvk, &surplus.key, &meta)))
+        Ok(meta.is_some_and(|meta| self.may_delete(&meta)))
     }
+}
+
+/// Whose an object is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    Ours,
+    /// For certain.
+    Others,
+    /// It has the labels of the set, and nothing says who made it: its managed fields were taken off.
+    Unknown,
 }
 
 /// Returns whether the set has objects of a kind.

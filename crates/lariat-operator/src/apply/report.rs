@@ -50,11 +50,25 @@ pub struct AppliedObject {
     pub action: Action,
 }
 
+/// An object with the labels of a set that was not deleted, because it cannot be told to be the set's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeftAlone {
+    /// The kind.
+    pub gvk: Gvk,
+    /// The key.
+    pub key: ObjectKey,
+    /// Whether others made it for certain, such as a copy of an object of the set: another owner controls it, or its
+    /// managed fields name who created it. If not, it may be the set's: its managed fields were taken off.
+    pub is_of_others: bool,
+}
+
 /// What came of applying a set: each object that was dealt with, in the order in which that was done.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Applied {
     pub(super) objects: Vec<AppliedObject>,
     pub(super) forbidden: Vec<Gvk>,
+    left_alone: Vec<LeftAlone>,
 }
 
 impl Applied {
@@ -85,16 +99,35 @@ impl Applied {
         &self.forbidden
     }
 
+    /// Returns the objects with the labels of the set that are not wanted, and were not deleted, because nothing says
+    /// that this operator applied them.
+    #[must_use]
+    pub fn left_alone(&self) -> &[LeftAlone] {
+        &self.left_alone
+    }
+
     /// Returns whether nothing is left of the set: none is wanted, and none is still being deleted. A finalizer that
     /// applied an empty set is done then.
     ///
-    /// As long as a kind [may not be read](Self::forbidden), something may be left.
+    /// It is true only if that is certain. Something may be left as long as a kind [may not be read](Self::forbidden),
+    /// or an object that may be the set's was [left alone](Self::left_alone), which is warned of. Of a set
+    /// [without annotation](super::Apply::without_annotation) it is as certain as the kinds and namespaces that are told.
     ///
     /// Of a kind the API server says it does not serve, in any version, nothing can be left: its objects went with its
     /// definition. The kind stays noted on the owner. A server of a group that does not answer is an error instead.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        self.objects.is_empty() && self.forbidden.is_empty()
+        let is_unclear = self.left_alone.iter().any(|each| !each.is_of_others);
+        self.objects.is_empty() && self.forbidden.is_empty() && !is_unclear
+    }
+
+    pub(super) fn leave_alone(&mut self, gvk: &Gvk, key: &ObjectKey, is_of_others: bool) {
+        let (gvk, key) = (gvk.clone(), key.clone());
+        self.left_alone.push(LeftAlone {
+            gvk,
+            key,
+            is_of_others,
+        });
     }
 
     pub(super) fn add(&mut self, gvk: &Gvk, key: &ObjectKey, action: Action) {
@@ -118,6 +151,10 @@ impl fmt::Display for Applied {
             .filter(|(count, _)| *count > 0)
             .map(|(count, action)| format!("{count} {action}"))
             .collect();
+        let left = self.left_alone.len();
+        if left > 0 {
+            counts.push(format!("{left} left alone"));
+        }
         for kind in &self.forbidden {
             counts.push(format!("{kind} not looked through"));
         }

@@ -7,8 +7,8 @@ use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
 use serde_json::{Map, Value, json};
 
 use super::desired::{Desired, Wanted};
+use super::drift;
 use super::error::{ObjectError, ObjectFailure};
-use super::memory;
 use super::order::rank;
 use super::owner::controller_reference;
 use super::set::{Apply, Run};
@@ -19,7 +19,7 @@ pub(super) struct Target {
     pub(super) resource: ResourceKind,
     pub(super) key: ObjectKey,
     pub(super) object: Value,
-    /// A hash of the object.
+    /// A hash of the object, without the annotation that tells of it.
     pub(super) hash: u64,
     pub(super) rank: usize,
 }
@@ -87,9 +87,13 @@ impl Run<'_> {
             (Scope::Namespaced, None) => return Err(failed(ObjectError::NoNamespace)),
         };
         let object = self.set.signed(object, &key);
-        let object = object.map_err(|error| ObjectFailure::new(&gvk, &key, error))?;
+        let mut object = object.map_err(|error| ObjectFailure::new(&gvk, &key, error))?;
+        let hash = drift::hash(&object);
+        let mark = drift::mark(&gvk, &object, hash);
+        set_annotation(&mut object, drift::APPLIED, &mark)
+            .map_err(|error| ObjectFailure::new(&gvk, &key, error))?;
         Ok(Target {
-            hash: memory::hash(object.to_string().as_bytes()),
+            hash,
             rank: rank(&gvk),
             resource,
             key,
@@ -121,6 +125,10 @@ impl Apply {
         };
         for (name, value) in self.marks.labels() {
             labels.insert(name.to_owned(), json!(value));
+        }
+        // It comes from an object that was applied; to hash it would make another hash, and so another object, each time.
+        if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+            annotations.remove(drift::APPLIED);
         }
         self.add_reference(metadata, key)?;
         Ok(Value::Object(object))
@@ -157,6 +165,18 @@ impl Apply {
         references.push(json!(own));
         Ok(())
     }
+}
+
+fn set_annotation(object: &mut Value, name: &str, value: &str) -> Result<(), ObjectError> {
+    let annotations = &mut object["metadata"]["annotations"];
+    if annotations.is_null() {
+        *annotations = json!({});
+    }
+    let Some(annotations) = annotations.as_object_mut() else {
+        return Err(malformed("`metadata.annotations` is not an object"));
+    };
+    annotations.insert(name.to_owned(), json!(value));
+    Ok(())
 }
 
 fn malformed(why: &str) -> ObjectError {

@@ -6,12 +6,13 @@ use kube::api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Precond
 use kube::client::Body;
 use kube::core::response::StatusCause;
 use kube::core::{Request, Status, request};
-use lariat_core::{Gvk, ObjectKey, ResourceKind, path_segment};
+use lariat_core::{ObjectKey, ResourceKind, path_segment};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::error::{FieldConflict, ObjectError};
 use super::meta::{Meta, Page, Partial};
+use crate::secrets::{is_secret, without_words};
 
 type Built = Result<http::Request<Vec<u8>>, request::Error>;
 
@@ -90,17 +91,17 @@ impl<'a> Endpoint<'a> {
         Err(kube::Error::Api(Box::new(status)))
     }
 
-    /// Merges a patch into an object.
+    /// Merges a patch into an object; returns its JSON since then.
     pub(super) async fn merge(
         &self,
         name: &str,
         patch: &Value,
         params: &PatchParams,
-    ) -> Result<(), ObjectError> {
+    ) -> Result<String, ObjectError> {
         let request = self
             .request()
             .patch(&path_segment(name), params, &Patch::Merge(patch));
-        self.send("patch", request).await.map(drop)
+        self.send("patch", request).await
     }
 
     /// Returns an object's JSON, or `None` if it does not exist.
@@ -194,22 +195,6 @@ fn invalid(status: &Status, is_secret: bool) -> ObjectError {
         status.message.clone()
     };
     ObjectError::Invalid { why }
-}
-
-/// Leaves out what the API server says of a Secret: its words, and those of webhooks, may quote values.
-fn without_words(status: &Status) -> Status {
-    let mut status = status.clone();
-    "what the API server says is left out, since it may quote the Secret"
-        .clone_into(&mut status.message);
-    let details = status.details.iter_mut();
-    for cause in details.flat_map(|details| &mut details.causes) {
-        cause.message.clear();
-    }
-    status
-}
-
-pub(super) fn is_secret(gvk: &Gvk) -> bool {
-    gvk.group().is_empty() && gvk.kind() == "Secret"
 }
 
 impl ObjectError {

@@ -16,6 +16,7 @@ use super::memory::Place;
 use super::plan::SetPlan;
 use super::report::Applied;
 use crate::operator::Shared;
+use crate::reconciler::Own;
 
 /// What is done if fields differ that cannot be changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,8 +38,11 @@ pub enum Immutable {
 ///
 /// What is not wanted any more is looked for in the owner's namespace. If the owner has none, or the objects
 /// [no owner](Self::without_owner), that is everywhere; of a kind whose cache is
-/// [restricted to namespaces](lariat_cache::Selection::in_namespaces), it is in those, and in those of the objects that
-/// are wanted.
+/// [restricted to namespaces](lariat_cache::Selection::in_namespaces), it is in those. In any case it is looked for
+/// wherever the set ever had objects: namespaces other than the owner's are noted beside the kinds.
+///
+/// One call of a reconciler applies a set of a name once, or with the same objects again: two sets of one name would
+/// delete each other's objects, and the second is refused with [`ObjectError::AppliedTwice`].
 #[derive(Clone)]
 #[must_use = "a set does nothing until objects are applied"]
 pub struct Apply {
@@ -46,6 +50,7 @@ pub struct Apply {
     pub(super) shared: Arc<Shared>,
     pub(super) owner: Arc<CachedObject>,
     pub(super) owner_gvk: Gvk,
+    pub(super) own: Arc<Mutex<Own>>,
     pub(super) marks: Marks,
     pub(super) options: Options,
 }
@@ -58,12 +63,14 @@ pub(super) struct Options {
     pub(super) owned: bool,
     pub(super) annotates: bool,
     pub(super) prunes: BTreeSet<Gvk>,
+    /// Namespaces to be looked through.
+    pub(super) places: BTreeSet<String>,
 }
 
 impl Apply {
     pub(super) fn new(
         (client, shared): (Client, Arc<Shared>),
-        (owner_gvk, owner): (Gvk, Arc<CachedObject>),
+        (owner_gvk, owner, own): (Gvk, Arc<CachedObject>, Arc<Mutex<Own>>),
         name: &str,
     ) -> Self {
         Self {
@@ -72,6 +79,7 @@ impl Apply {
             shared,
             owner,
             owner_gvk,
+            own,
             options: Options {
                 force: true,
                 immutable: Immutable::Report,
@@ -79,6 +87,7 @@ impl Apply {
                 owned: true,
                 annotates: true,
                 prunes: BTreeSet::new(),
+                places: BTreeSet::new(),
             },
         }
     }
@@ -117,6 +126,14 @@ impl Apply {
         self
     }
 
+    /// Looks through a namespace for what is to be pruned, in every call.
+    ///
+    /// Usually there is no need: namespaces are remembered. It is for sets [without](Self::without_annotation) that.
+    pub fn prunes_in(mut self, namespace: &str) -> Self {
+        self.options.places.insert(namespace.to_owned());
+        self
+    }
+
     /// Gives objects no reference to the owner: they are the set's by their labels alone, and can be in any namespace
     /// or in none.
     ///
@@ -131,10 +148,12 @@ impl Apply {
         self
     }
 
-    /// Does not note on the owner which kinds the set has (default: it does, in an annotation, when that changes).
+    /// Does not note on the owner which kinds the set has and in which namespaces (default: it does, in an annotation,
+    /// when that changes).
     ///
     /// For owners the operator may not or should not patch. Kinds that are neither among the objects of a call nor
-    /// told by [`prunes`](Self::prunes) are not looked through then.
+    /// given by [`prunes`](Self::prunes) are not looked through then, nor are namespaces that neither the owner, the
+    /// objects of a call nor the cache of the kind name, unless they are given by [`prunes_in`](Self::prunes_in).
     pub fn without_annotation(mut self) -> Self {
         self.options.annotates = false;
         self
@@ -224,9 +243,16 @@ impl<'a> Run<'a> {
         let (targets, mut failures) = self.resolve(desired).await;
         let mut applied = Applied::default();
         let wanted: BTreeSet<(Gvk, ObjectKey)> = targets.iter().map(|each| each.id()).collect();
-        match self.note_kinds(&targets).await {
+        if self.is_another(&wanted) {
+            failures.push(self.of_owner(ObjectError::AppliedTwice));
+            return Err(self.failed(failures, applied));
+        }
+        match self.note_extent(&targets).await {
             Ok(known) => {
                 self.apply_all(&targets, &mut applied, &mut failures).await;
+                if failures.is_empty() && !self.is_first(&wanted) {
+                    failures.push(self.of_owner(ObjectError::AppliedTwice));
+                }
                 if failures.is_empty() {
                     self.set.place().keep(|id| wanted.contains(id));
                     failures = self.prune(&known, &targets, &mut applied).await;
@@ -236,11 +262,26 @@ impl<'a> Run<'a> {
         }
         match failures.is_empty() {
             true => Ok(applied),
-            false => {
-                let set = self.set.marks.set.clone();
-                Err(ApplyError::new(set, failures, applied))
-            }
+            false => Err(self.failed(failures, applied)),
         }
+    }
+
+    fn failed(&self, failures: Vec<ObjectFailure>, applied: Applied) -> ApplyError {
+        ApplyError::new(self.set.marks.set.clone(), failures, applied)
+    }
+
+    /// Returns whether this call of the reconciler has pruned all but other objects of the same set.
+    fn is_another(&self, wanted: &BTreeSet<(Gvk, ObjectKey)>) -> bool {
+        let own = self.set.own.lock();
+        let before = own.sets.get(&self.set.marks.set);
+        before.is_some_and(|before| before != wanted)
+    }
+
+    /// Notes which objects the set has before the others are pruned; returns whether it has no others in this call.
+    fn is_first(&self, wanted: &BTreeSet<(Gvk, ObjectKey)>) -> bool {
+        let mut own = self.set.own.lock();
+        let set = self.set.marks.set.clone();
+        own.sets.entry(set).or_insert_with(|| wanted.clone()) == wanted
     }
 
     /// Returns the failure to read or note what the owner says of its sets.

@@ -54,6 +54,16 @@ impl GuardError {
         }
     }
 
+    pub(super) fn no_weight(handler: &str, write: String) -> Self {
+        Self {
+            handler: handler.to_owned(),
+            write,
+            why: "it takes along all that is in it, which no budget counts".into(),
+            then: "say as how many objects that is to count (`Guard::weight`)".to_owned(),
+            until: None,
+        }
+    }
+
     /// Finds the error of a guard among an error and its causes.
     #[must_use]
     pub fn find<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a Self> {

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use http::StatusCode;
 use k8s_openapi::api::core::v1::ObjectReference;
-use lariat_cache::{Admission, WriteEnd, WriteReceipt};
+use lariat_cache::{Admission, PendingWrite, WriteEnd, WriteReceipt, WriteVerb};
 use lariat_controller::{Gate, HandlerWrite};
+use lariat_core::ResourceVersion;
+use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::rules::Act;
@@ -78,16 +80,21 @@ fn judge(guards: &[Guard], write: &HandlerWrite<'_>, tripped: impl Fn(&Trip)) ->
     let Some(act) = Act::of(pending).filter(|_| !guards.is_empty() && !Guard::is_exempt()) else {
         return Admission::Pass;
     };
-    let request = Request {
+    let mut request = Request {
         act,
+        weight: None,
         what: pending,
         kind: (pending.api_path(), pending.plural()),
         objects: pending.objects(),
         cached: pending.store().map_or(0, |store| store.len()),
     };
     // Gives back what was counted if a guard that is asked later refuses.
-    let mut counted = Counted::default();
+    let mut counted = Counted {
+        tickets: Vec::new(),
+        before: version_before(pending),
+    };
     for guard in guards {
+        request.weight = guard.weight_of(act, pending);
         let error = match guard.admit(&request) {
             Ruling::NotCounted => continue,
             Ruling::Counted(ticket) => {
@@ -102,6 +109,7 @@ fn judge(guards: &[Guard], write: &HandlerWrite<'_>, tripped: impl Fn(&Trip)) ->
                 GuardError::tripped(write.handler(), pending.to_string(), &trip, now)
             }
             Ruling::Unknown => GuardError::unknown(write.handler(), pending.to_string()),
+            Ruling::NoWeight => GuardError::no_weight(write.handler(), pending.to_string()),
         };
         counted.give_back();
         return Admission::Refuse(error.into());
@@ -119,10 +127,17 @@ fn announce(write: &HandlerWrite<'_>, trip: &Trip) {
     tracing::error!(%kind, %key, handler, why, "a guard has tripped: writes are refused");
 }
 
+/// Returns the version an object has before a write that changes it, as far as it is cached.
+fn version_before(write: &PendingWrite<'_>) -> Option<ResourceVersion> {
+    let changes = matches!(write.verb(), WriteVerb::Update | WriteVerb::Patch);
+    let cached = write.cached().filter(|_| changes)?;
+    Some(cached.version().clone()).filter(|version| !version.is_empty())
+}
+
 /// A write that guards counted.
-#[derive(Default)]
 struct Counted {
     tickets: Vec<(Guard, Ticket)>,
+    before: Option<ResourceVersion>,
 }
 
 impl Counted {
@@ -131,6 +146,26 @@ impl Counted {
             guard.give_back(ticket);
         }
     }
+
+    /// Returns whether an answer has the version from before: each write that changes something makes a new one. One
+    /// that is older than the cache knew stays counted.
+    fn changed_nothing(&self, answer: Option<&[u8]>) -> bool {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Metadata {
+            resource_version: String,
+        }
+        #[derive(Deserialize)]
+        struct Answer {
+            metadata: Metadata,
+        }
+        let Some((before, answer)) = self.before.as_ref().zip(answer) else {
+            return false;
+        };
+        let answer = serde_json::from_slice::<Answer>(answer);
+        answer
+            .is_ok_and(|answer| ResourceVersion::new(&answer.metadata.resource_version) == *before)
+    }
 }
 
 impl WriteReceipt for Counted {
@@ -138,9 +173,10 @@ impl WriteReceipt for Counted {
         let is_done = match end {
             WriteEnd::Answered {
                 status,
+                body,
                 is_rehearsal,
                 ..
-            } => may_be_done(*status) && !is_rehearsal,
+            } => may_be_done(*status) && !is_rehearsal && !self.changed_nothing(*body),
             _ => false,
         };
         if !is_done {

@@ -15,7 +15,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::View;
+use lariat_cache::{PendingWrite, View};
 use lariat_controller::HandlerError;
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -27,7 +27,7 @@ pub use error::GuardError;
 pub(crate) use gate::ReconcilerGate;
 pub(crate) use plan::Book;
 pub use plan::{Plan, PlannedWrite};
-use rules::{Rule as BudgetRule, Verbs};
+use rules::{Act, Rule as BudgetRule, Verbs, Weights};
 pub use state::{GuardState, Trip};
 use state::{Request, Ruling, State, Ticket};
 
@@ -47,12 +47,14 @@ use state::{Request, Ruling, State, Ticket};
 /// - It sees the writes of a reconciler's calls, through whatever client of the factory; see
 ///   [`Gate`](lariat_controller::Gate) for what that leaves out.
 /// - Deletions are `delete`, `deletecollection` and evictions. A collection counts as the objects of it that are cached,
-///   and as one at least; where [the cache does not tell](lariat_cache::PendingWrite::objects), it is refused.
+///   and as one at least; where [the cache does not tell](lariat_cache::PendingWrite::objects), it is refused. So is the
+///   deletion of a Namespace or a CustomResourceDefinition, unless it has a [weight](Self::weight). What the garbage
+///   collector deletes with an owner is not counted.
 /// - Writes of `status` are not counted and never refused, so a handler can report what is wrong, nor is what is
 ///   [exempt](Self::exempt), nor rehearsals (`dryRun`).
 /// - A write is counted before it is sent, so workers cannot exceed a budget together, and given back if the API server
-///   refused it or was not reached. One whose end is not known stays counted: no answer, an answer with a 5xx, a call
-///   that was dropped.
+///   refused it or was not reached, or if it changed nothing: the answer to an update or patch has the resource version
+///   that is cached. One whose end is not known stays counted: no answer, an answer with a 5xx, a call that was dropped.
 ///
 /// What it counted is in memory: a process that starts again starts with unused budgets, and has not tripped.
 ///
@@ -83,6 +85,7 @@ pub struct Guard(Arc<Inner>);
 #[derive(Default)]
 struct Inner {
     rules: Vec<BudgetRule>,
+    weights: Weights,
     reset_after: Option<Duration>,
     state: Mutex<State>,
 }
@@ -122,21 +125,34 @@ impl Guard {
     ///
     /// A handler that is wrong then goes on at the rate its budgets allow in that time.
     pub fn reset_after(self, pause: Duration) -> Self {
-        Self(Arc::new(Inner {
-            rules: self.0.rules.clone(),
-            reset_after: Some(pause).filter(|pause| !pause.is_zero()),
-            state: Mutex::default(),
-        }))
+        self.changed(|inner| inner.reset_after = Some(pause).filter(|pause| !pause.is_zero()))
+    }
+
+    /// Sets as how many objects the deletion of one of a kind counts (default 1; zero means that it is not counted). The
+    /// kind is named as in a rule of a role: by its group, which is empty for core kinds, and its plural.
+    ///
+    /// The deletion of a Namespace or a CustomResourceDefinition takes all along that is in it, so a budget of one such
+    /// "object" protects nothing. A guard with a budget that covers deletions refuses them, unless they have a weight
+    /// here. For other kinds whose deletion has the garbage collector delete what they own, a weight is a choice: without
+    /// one, a Deployment counts as one, and its ReplicaSets and Pods, which the garbage collector deletes, do not count.
+    pub fn weight(self, group: &str, resource: &str, weight: u32) -> Self {
+        self.changed(|inner| inner.weights.set(group, resource, weight))
     }
 
     fn with(self, verbs: Verbs, budget: Budget) -> Self {
-        let mut rules = self.0.rules.clone();
-        rules.push(BudgetRule { verbs, budget });
-        Self(Arc::new(Inner {
-            rules,
+        self.changed(|inner| inner.rules.push(BudgetRule { verbs, budget }))
+    }
+
+    /// Makes a guard with other settings, which has counted nothing.
+    fn changed(self, change: impl FnOnce(&mut Inner)) -> Self {
+        let mut inner = Inner {
+            rules: self.0.rules.clone(),
+            weights: self.0.weights.clone(),
             reset_after: self.0.reset_after,
             state: Mutex::default(),
-        }))
+        };
+        change(&mut inner);
+        Self(Arc::new(inner))
     }
 
     /// Returns whether it has tripped.
@@ -174,6 +190,11 @@ impl Guard {
             rules, reset_after, ..
         } = &*self.0;
         self.locked(|state, now| state.admit(now, (rules, *reset_after), request))
+    }
+
+    /// Returns as how many objects each object of a write counts; `None` if that has to be said.
+    fn weight_of(&self, act: Act, write: &PendingWrite<'_>) -> Option<u32> {
+        self.0.weights.of(act, write)
     }
 
     /// Does something with the state, after resetting it if it is time.

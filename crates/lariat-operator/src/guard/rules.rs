@@ -13,6 +13,53 @@ pub(super) struct Rule {
     pub(super) budget: Budget,
 }
 
+/// As how many objects a deletion of one counts, by kind.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Weights(Vec<Weight>);
+
+/// A kind, as in a rule of a role, and its weight.
+#[derive(Debug, Clone)]
+struct Weight {
+    group: String,
+    resource: String,
+    weight: u32,
+}
+
+/// Kinds of which a deletion takes along what is in it: group and plural.
+const CONTAINERS: [(&str, &str); 2] = [
+    ("", "namespaces"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+];
+
+impl Weights {
+    pub(super) fn set(&mut self, group: &str, resource: &str, weight: u32) {
+        self.0
+            .retain(|each| each.group != group || each.resource != resource);
+        self.0.push(Weight {
+            group: group.to_owned(),
+            resource: resource.to_owned(),
+            weight,
+        });
+    }
+
+    /// Returns as how many objects each object of a write counts; `None` if it is a deletion that has to be weighed.
+    pub(super) fn of(&self, act: Act, write: &PendingWrite<'_>) -> Option<u32> {
+        if act != Act::Delete || write.subresource().is_some() {
+            return Some(1);
+        }
+        let path = write.api_path().strip_prefix("/apis/");
+        let group = path
+            .and_then(|path| path.split('/').next())
+            .unwrap_or_default();
+        let kind = (group, write.plural());
+        let mut weights = self.0.iter();
+        match weights.find(|each| (&*each.group, &*each.resource) == kind) {
+            Some(each) => Some(each.weight),
+            None => (!CONTAINERS.contains(&kind)).then_some(1),
+        }
+    }
+}
+
 /// Which writes are meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verbs {

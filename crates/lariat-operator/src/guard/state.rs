@@ -38,6 +38,8 @@ pub(super) struct Request<'a> {
     pub(super) kind: (&'a str, &'a str),
     /// How many objects are written, if that is known.
     pub(super) objects: Option<usize>,
+    /// As how many each counts; none if it is a deletion that has to be weighed.
+    pub(super) weight: Option<u32>,
     /// How many objects of the kind are cached; none of a kind that is not.
     pub(super) cached: usize,
 }
@@ -52,6 +54,8 @@ pub(super) enum Ruling {
     Tripped { trip: Trip, is_first: bool },
     /// It is refused for itself: how many objects it deletes cannot be told.
     Unknown,
+    /// It is refused for itself: it deletes a kind of which each object takes others along, and that has no weight.
+    NoWeight,
 }
 
 /// What was counted for a write, to be given back if nothing comes of it.
@@ -181,8 +185,11 @@ impl State {
         let Some(objects) = request.objects else {
             return Ruling::Unknown;
         };
+        let Some(weight) = request.weight else {
+            return Ruling::NoWeight;
+        };
         // A collection of which nothing is cached may have grown since.
-        let objects = (objects as u64).max(1);
+        let objects = (objects as u64).max(1).saturating_mul(weight.into());
         let kind = self.kind(request.kind);
         for (number, rule) in &covering {
             let window = self.window((*number, rule), &kind);

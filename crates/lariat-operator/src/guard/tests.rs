@@ -33,6 +33,7 @@ impl Bench {
 
     fn ask(&mut self, act: Act, plural: &str, objects: Option<usize>, cached: usize) -> Ruling {
         let request = Request {
+            weight: Some(1),
             act,
             what: &"write it",
             kind: ("/api/v1", plural),
@@ -71,7 +72,7 @@ fn check(rules: &[(Verbs, Budget)], asked: &[(Act, &str, Option<usize>, usize)],
             Ruling::NotCounted => '-',
             Ruling::Tripped { is_first: true, .. } => 'T',
             Ruling::Tripped { .. } => 'r',
-            Ruling::Unknown => '?',
+            Ruling::Unknown | Ruling::NoWeight => '?',
         });
     }
     assert_eq!(said, expected, "{rules:?}, {asked:?}");

@@ -31,8 +31,8 @@ use claims::Claims;
 pub use error::ReconcilerError;
 use policy::ErrorPolicy;
 pub use policy::Retry;
-pub(crate) use reconcile::Held;
 pub use reconcile::Reconcile;
+pub(crate) use reconcile::{Held, Own};
 pub use registration::ReconcilerRegistration;
 pub(crate) use run::{Call, Callback};
 

@@ -1,13 +1,14 @@
 //! What a reconciler is told.
 
 use std::cmp::Ordering;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
 use lariat_cache::{CachedObject, View};
 use lariat_controller::Context;
+use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -36,6 +37,8 @@ pub(crate) struct Own {
     pub(crate) reported: Option<Arc<str>>,
     /// What it says in that condition itself, until it is known how the call ends.
     pub(crate) held: Option<Held>,
+    /// The sets it applied, by name, and which objects they had.
+    pub(crate) sets: BTreeMap<String, BTreeSet<(Gvk, ObjectKey)>>,
 }
 
 /// A condition that is written when the call has ended well.
@@ -56,6 +59,7 @@ impl<K: View> Reconcile<K> {
             conditions: BTreeSet::new(),
             reported: None,
             held: None,
+            sets: BTreeMap::new(),
         };
         Self {
             cx,
@@ -102,7 +106,7 @@ impl<K: View> Reconcile<K> {
         cached.filter(is_newer).unwrap_or(own)
     }
 
-    pub(crate) fn own(&self) -> &Mutex<Own> {
+    pub(crate) fn own(&self) -> &Arc<Mutex<Own>> {
         &self.own
     }
 

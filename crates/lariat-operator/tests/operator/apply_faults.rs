@@ -65,6 +65,9 @@ async fn refusals_are_tried_again_until_all_is_there() {
     ] {
         let rig = Rig::watching().await;
         let shown = format!("{action:?}");
+        // What was done though nobody heard of it is found done.
+        let is_done = matches!(action, Action::LoseReply | Action::Garble);
+        let hits = if is_done { 2 } else { 3 };
         let rule = Rule::new(action)
             .resource("configmaps")
             .verb("patch")
@@ -73,7 +76,7 @@ async fn refusals_are_tried_again_until_all_is_there() {
         rig.want([config("one", "1"), config("two", "2"), service("web", 80)]);
         rig.bench.create("a", 1).await;
         time::sleep(20 * SECOND).await;
-        assert_eq!(rig.cluster().faults().hits(rule), 3, "{shown}");
+        assert_eq!(rig.cluster().faults().hits(rule), hits, "{shown}");
         for name in ["one", "two"] {
             assert!(rig.config_map(name).await.is_some(), "{shown}");
         }

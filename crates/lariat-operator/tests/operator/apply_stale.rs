@@ -119,7 +119,8 @@ async fn what_another_process_of_ours_creates_meanwhile_is_not_emptied_if_others
         ours["apiVersion"] = "v1".into();
         ours["kind"] = "ConfigMap".into();
         let metadata = ours["metadata"].as_object_mut().expect("metadata");
-        metadata.retain(|field, _| matches!(&**field, "name" | "labels" | "ownerReferences"));
+        let applied = ["name", "labels", "annotations", "ownerReferences"];
+        metadata.retain(|field, _| applied.contains(&&**field));
         let slow = Rule::new(Fault::Delay(5 * SECOND))
             .resource("configmaps")
             .verb("patch");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Pod};
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
 use lariat_cache::Query;
-use lariat_cluster::faults::{Action, Rule};
+use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_controller::{Ended, Outcome};
 use lariat_core::{Gvk, ObjectKey};
 use lariat_operator::CachedApi;
@@ -290,4 +290,36 @@ async fn content_that_is_not_cached_is_fetched() {
     assert_eq!(all.len(), 1);
     assert_eq!(bench.cluster.journal().count("get", "widgets"), 2);
     assert!(widgets.get_opt(&key("b")).await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn values_of_secrets_stay_out_of_errors_of_writes() {
+    use k8s_openapi::api::core::v1::Secret;
+    let bench = Bench::new().await;
+    let api = bench.operator.api::<Secret>();
+    bench.start().await;
+    let rejects = Rule::new(Action::Reject("hunter2 is no password".to_owned()));
+    bench
+        .cluster
+        .faults()
+        .add(rejects.resource("secrets").verb("create"));
+    let secret = json!({"metadata": {"name": "key", "namespace": "default"},
+        "stringData": {"password": "hunter2"}});
+    let secret: Secret = serde_json::from_value(secret).unwrap();
+    let error = api.create(&secret).await.expect_err("refused");
+    let text = format!("{error:?}");
+    assert!(
+        text.contains("cannot create v1 Secret default/key"),
+        "{text}"
+    );
+    assert!(text.contains("may quote the Secret"), "{text}");
+    assert!(!text.contains("hunter2"), "{text}");
+    // Of a read it is told which right is missing.
+    let refuses = Rule::new(Action::Refuse(Refusal::new(http::StatusCode::FORBIDDEN)));
+    bench
+        .cluster
+        .faults()
+        .add(refuses.resource("secrets").verb("get"));
+    let error = api.get_live(&key("key")).await.expect_err("refused");
+    assert!(!format!("{error:?}").contains("may quote"), "{error:?}");
 }

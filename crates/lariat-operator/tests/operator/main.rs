@@ -4,6 +4,8 @@ mod bench;
 
 mod apply_claims;
 mod apply_faults;
+mod apply_places;
+mod apply_restart;
 mod apply_rig;
 mod apply_rights;
 mod apply_sets;
@@ -20,6 +22,7 @@ mod finalizing_faults;
 mod guard;
 mod guard_collections;
 mod guard_faults;
+mod guard_nothing;
 mod logs;
 mod permissions;
 mod permissions_settings;

@@ -13,8 +13,8 @@ use crate::operator::Operator;
 
 /// What the reconcilers of an operator would have written, in the order in which each came up first.
 ///
-/// Writes that are the same in all that a plan says of them are in it once, with how [many times](PlannedWrite::times)
-/// they came up. Prints as a text of several lines.
+/// A write that would change nothing is not in it, so the plan of a cluster that is as wanted is empty. Writes that are
+/// the same in all that a plan says of them are in it once, with how [many times](PlannedWrite::times) they came up. Prints as a text of several lines.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
     writes: Vec<PlannedWrite>,
@@ -78,7 +78,8 @@ impl Operator {
     /// [`Reconcile::event`](crate::Reconcile::event) writes nothing, and logs the event. Handlers that are not
     /// reconcilers of this operator write as ever, and so does what is not in a call: writes on tasks a reconciler
     /// spawned are **not** rehearsed, the [recorder](Operator::events) writes the Events it is given, and definitions
-    /// the operator [installs](Operator::installs) are installed. A rehearsal needs the permissions of the write.
+    /// the operator [installs](Operator::installs) are installed. A rehearsal needs the permissions of the write, and
+    /// one of an update or patch `get` beside, to tell what would change.
     /// Guards are not asked.
     ///
     /// Reconcilers see the answers, but the world stays as it is: what was created is not in the cache, and no change

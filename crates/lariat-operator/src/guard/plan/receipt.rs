@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lariat_cache::{CachedObject, PendingWrite, WriteEnd, WriteReceipt, WriteVerb};
 use lariat_controller::HandlerWrite;
-use lariat_core::{Gvk, ObjectKey};
+use lariat_core::ObjectKey;
 use serde_json::{Map, Value};
 
 use super::book::Book;
@@ -17,9 +17,7 @@ pub(super) struct Receipt {
     what: What,
     namespace: Option<String>,
     /// The state before, as far as it is cached.
-    before: Option<Arc<CachedObject>>,
-    /// The kind, if it is cached.
-    gvk: Option<Gvk>,
+    cached: Option<Arc<CachedObject>>,
     is_secret: bool,
 }
 
@@ -40,14 +38,14 @@ impl Receipt {
             book: book.clone(),
             what,
             namespace: pending.namespace().map(ToOwned::to_owned),
-            before: pending.cached(),
-            gvk: pending.gvk().cloned(),
+            // Of a kind of which only metadata is cached, every field would seem to be added.
+            cached: pending.cached().filter(|object| object.has_content()),
             is_secret: pending.plural() == "secrets" && pending.api_path() == "/api/v1",
         }
     }
 
     /// Takes down what the answer to a success shows.
-    fn answered(&mut self, mut answer: Value, is_created: bool) {
+    fn answered(&mut self, mut answer: Value, before: Option<Value>, is_created: bool) {
         if self.what.key.is_none() && self.what.verb == WriteVerb::Create {
             self.name(&mut answer);
         }
@@ -56,7 +54,7 @@ impl Receipt {
             WriteVerb::Delete | WriteVerb::DeleteCollection
         );
         if !is_deletion {
-            self.compare(&answer, is_created);
+            self.compare(&answer, before, is_created);
         }
     }
 
@@ -78,29 +76,43 @@ impl Receipt {
         }
     }
 
-    /// Takes down what would change.
-    fn compare(&mut self, answer: &Value, is_created: bool) {
-        let kind = answer.get("kind").and_then(Value::as_str);
+    /// Takes down what would change, against the live state, or the cached one if that could not be read.
+    fn compare(&mut self, answer: &Value, before: Option<Value>, is_created: bool) {
         let old = match is_created {
             true => Some(Value::Object(Map::new())),
-            // Some subresources answer with another kind, which cannot be compared.
-            false if kind != self.gvk.as_ref().map(Gvk::kind) => None,
-            false => self.before.as_ref().and_then(content),
+            false => before.or_else(|| self.cached.as_ref().and_then(content)),
         };
+        // Some subresources answer with another kind, which cannot be compared.
+        let old = old.filter(|old| is_created || old.get("kind") == answer.get("kind"));
         let diff = |old| Diff::of(&old, answer, self.is_secret);
         self.what.diff = old.map(diff);
+    }
+
+    /// Returns whether it is known that nothing would be written: a write that changes nothing leaves the object as it
+    /// is.
+    fn is_nothing(&self, is_created: bool) -> bool {
+        let diff = self.what.diff.as_ref();
+        !is_created && diff.is_some_and(|diff| diff.changes.is_empty() && diff.left_out == 0)
     }
 }
 
 impl WriteReceipt for Receipt {
     fn ended(mut self: Box<Self>, end: &WriteEnd<'_>) {
         match end {
-            WriteEnd::Answered { status, body, .. } => {
-                let answer = body.and_then(|body| serde_json::from_slice::<Value>(body).ok());
-                let answer = answer.unwrap_or_default();
+            WriteEnd::Answered {
+                status,
+                body,
+                before,
+                ..
+            } => {
+                let read = |json: &[u8]| serde_json::from_slice::<Value>(json).ok();
+                let answer = body.and_then(read).unwrap_or_default();
                 if status.is_success() {
                     let is_created = status.as_u16() == 201 && self.what.subresource.is_none();
-                    self.answered(answer, is_created);
+                    self.answered(answer, before.and_then(read), is_created);
+                    if self.is_nothing(is_created) {
+                        return;
+                    }
                 } else {
                     let said = answer.get("message").and_then(Value::as_str);
                     // What is said of a Secret may be what is in it.

@@ -65,11 +65,11 @@ impl PlannedWrite {
         self.what.subresource.as_deref()
     }
 
-    /// Returns which fields would change, at most 256, against the cached state; `None` if that is not known, because
-    /// the kind is not cached with its content, and for deletions.
+    /// Returns which fields would change, at most 256, against what the API server has; `None` for deletions, and if
+    /// that is not known: the object may not be read, and its content is not cached.
     ///
-    /// What the API server keeps for itself is left out: versions, uid, managed fields. A field that a cache drops
-    /// ([`Transform`](lariat_cache::Transform)) seems to be added.
+    /// What the API server keeps for itself is left out: versions, uid, managed fields. So is, beside other changes, the
+    /// annotation in which [`apply`](crate::Reconcile::apply) notes what was applied.
     #[must_use]
     pub fn changes(&self) -> Option<&[FieldChange]> {
         self.what.diff.as_ref().map(|diff| &*diff.changes)

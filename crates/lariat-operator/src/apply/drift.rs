@@ -1,0 +1,231 @@
+//! Whether an object is as wanted, judged by what the object itself says.
+//!
+//! An applied object has an annotation with a hash of what was applied. Where it is the hash of what is wanted now,
+//! nobody applied anything else for this set since, and there is no drift if either
+//!
+//! - every field that is wanted has its value. The API server writes some values in another way (`0.1` as `100m`), and
+//!   others add to lists, so this can fail without drift; or
+//! - the field manager still owns every field that is wanted. Whoever changes the value of a field takes it from the
+//!   manager that applied it, so what is owned has the applied value, in whatever way it is written.
+
+use lariat_core::Gvk;
+use serde_json::{Map, Value, json};
+
+use super::resolve::Target;
+use crate::names::Fnv;
+use crate::secrets::is_secret;
+
+/// The annotation of an applied object with the hash of what was applied.
+pub(crate) const APPLIED: &str = "lariat.dev/applied";
+
+/// What every object has, whoever manages it.
+const OF_ALL: [&str; 2] = ["apiVersion", "kind"];
+const METADATA_OF_ALL: [&str; 2] = ["name", "namespace"];
+
+/// Returns a hash of an object that is the same in every process, and for every order of members.
+pub(super) fn hash(object: &Value) -> u64 {
+    let mut hash = Fnv::default();
+    write(&mut hash, object);
+    hash.finish()
+}
+
+/// Returns the value of the annotation. Of a Secret the values are left out: annotations are shown in places in which
+/// values are not, and a short value can be guessed from its hash.
+pub(super) fn mark(gvk: &Gvk, object: &Value, hash_of_all: u64) -> String {
+    if !is_secret(gvk) {
+        return format!("{hash_of_all:016x}");
+    }
+    let mut object = object.clone();
+    for field in ["data", "stringData"] {
+        if let Some(Value::Object(values)) = object.get_mut(field) {
+            values.values_mut().for_each(|value| *value = Value::Null);
+        }
+    }
+    format!("{:016x}", hash(&object))
+}
+
+/// Returns the annotation of an object.
+pub(super) fn mark_of(object: &Value) -> Option<&str> {
+    object
+        .pointer("/metadata/annotations")?
+        .get(APPLIED)?
+        .as_str()
+}
+
+/// Returns whether an object is as wanted for certain.
+pub(super) fn is_as_wanted(target: &Target, object: &Value, manager: &str) -> bool {
+    if mark_of(object) != mark_of(&target.object) {
+        return false;
+    }
+    if is_secret(target.gvk()) {
+        // The annotation says nothing of the values.
+        return shows(object, &with_data(target.object.clone()));
+    }
+    shows(object, &target.object) || is_owned(object, &target.object, manager)
+}
+
+/// Returns whether all that is wanted of an object is there with its value.
+fn shows(object: &Value, wanted: &Value) -> bool {
+    let mut members = wanted.as_object().into_iter().flatten();
+    members.all(|(name, value)| OF_ALL.contains(&&**name) || has(object.get(name), value))
+}
+
+fn has(there: Option<&Value>, wanted: &Value) -> bool {
+    match (there, wanted) {
+        (there, Value::Null) => there.is_none_or(Value::is_null),
+        (Some(Value::Object(there)), Value::Object(wanted)) => {
+            let mut members = wanted.iter();
+            members.all(|(name, value)| has(there.get(name), value))
+        }
+        (Some(Value::Array(there)), Value::Array(wanted)) => {
+            let mut pairs = there.iter().zip(wanted);
+            there.len() == wanted.len() && pairs.all(|(there, wanted)| has(Some(there), wanted))
+        }
+        (there, wanted) => there == Some(wanted),
+    }
+}
+
+/// Makes the texts of a Secret data, as the API server does.
+fn with_data(mut secret: Value) -> Value {
+    let texts = secret
+        .as_object_mut()
+        .and_then(|secret| secret.remove("stringData"));
+    let Some(Value::Object(texts)) = texts else {
+        return secret;
+    };
+    if !secret["data"].is_object() {
+        secret["data"] = json!({});
+    }
+    for (name, text) in texts {
+        let bytes = text.as_str().unwrap_or_default().as_bytes().to_vec();
+        secret["data"][name] = json!(k8s_openapi::ByteString(bytes));
+    }
+    secret
+}
+
+/// Returns whether a field manager owns all that is wanted of an object.
+fn is_owned(object: &Value, wanted: &Value, manager: &str) -> bool {
+    let managed = object.pointer("/metadata/managedFields");
+    let mut entries = managed.and_then(Value::as_array).into_iter().flatten();
+    let is_ours = |entry: &&Value| {
+        entry["manager"] == manager
+            && entry["operation"] == "Apply"
+            // Of another version the fields may have other names.
+            && entry["apiVersion"] == wanted["apiVersion"]
+            && entry["subresource"].as_str().is_none_or(str::is_empty)
+    };
+    let Some(fields) = entries.find(is_ours).map(|entry| &entry["fieldsV1"]) else {
+        return false;
+    };
+    let mut members = wanted.as_object().into_iter().flatten();
+    members.all(|(name, value)| match (&**name, value) {
+        (name, _) if OF_ALL.contains(&name) => true,
+        ("metadata", Value::Object(metadata)) => {
+            let fields = fields.get("f:metadata").unwrap_or(&Value::Null);
+            let mut members = metadata.iter();
+            members.all(|(name, value)| {
+                METADATA_OF_ALL.contains(&&**name) || owns_member(fields, name, value)
+            })
+        }
+        (name, value) => owns_member(fields, name, value),
+    })
+}
+
+/// Returns whether a set of fields has a member of an object, and what is wanted below.
+fn owns_member(fields: &Value, name: &str, wanted: &Value) -> bool {
+    match fields.get(format!("f:{name}")) {
+        Some(below) => owns(below, wanted),
+        None => wanted.is_null(),
+    }
+}
+
+fn owns(fields: &Value, wanted: &Value) -> bool {
+    let below = fields.as_object();
+    let is_leaf = below.is_none_or(|below| below.keys().all(|key| key == "."));
+    if is_leaf {
+        // It is owned as a whole: a plain value, an empty one, or a list or map that is atomic.
+        return true;
+    }
+    match wanted {
+        Value::Object(wanted) => {
+            let mut members = wanted.iter();
+            members.all(|(name, value)| owns_member(fields, name, value))
+        }
+        Value::Array(wanted) => below.is_some_and(|below| owns_elements(below, wanted)),
+        _ => false,
+    }
+}
+
+/// Returns whether a set of fields has elements of a list, each by itself.
+fn owns_elements(below: &Map<String, Value>, wanted: &[Value]) -> bool {
+    let mut free: Vec<(&str, &Value)> = below.iter().map(|(step, set)| (&**step, set)).collect();
+    let mut take = |at: usize, element: &Value, is_exact: bool| {
+        let found = free
+            .iter()
+            .position(|(step, _)| is_at(step, at, element, is_exact));
+        found.map(|found| free.swap_remove(found).1)
+    };
+    let mut unnamed = Vec::new();
+    for (at, element) in wanted.iter().enumerate() {
+        match take(at, element, true) {
+            Some(set) if owns(set, element) => {}
+            Some(_) => return false,
+            None => unnamed.push((at, element)),
+        }
+    }
+    // Some of their keys are defaults of the API server's, such as the protocol of a port.
+    let mut unnamed = unnamed.into_iter();
+    unnamed.all(|(at, element)| take(at, element, false).is_some_and(|set| owns(set, element)))
+}
+
+/// Returns whether a step into a list leads to an element; if not exactly, then some of its keys may be missing.
+fn is_at(step: &str, at: usize, element: &Value, is_exact: bool) -> bool {
+    let Some((kind, text)) = step.split_once(':') else {
+        return false;
+    };
+    let read = || serde_json::from_str::<Value>(text).ok();
+    match kind {
+        "v" => read().is_some_and(|value| value == *element),
+        "i" => text.parse() == Ok(at),
+        "k" => match read() {
+            Some(Value::Object(keys)) => keys.iter().all(|(name, key)| match element.get(name) {
+                Some(value) => value == key,
+                None => !is_exact,
+            }),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Hashes a value; the lengths keep apart what would read the same.
+fn write(hash: &mut Fnv, value: &Value) {
+    match value {
+        Value::Null => hash.write(b"n"),
+        Value::Bool(value) => hash.write(if *value { b"t" } else { b"f" }),
+        Value::Number(number) => text(hash, b"0", &number.to_string()),
+        Value::String(value) => text(hash, b"\"", value),
+        Value::Array(elements) => {
+            hash.write(b"[");
+            hash.write(&(elements.len() as u64).to_le_bytes());
+            elements.iter().for_each(|element| write(hash, element));
+        }
+        Value::Object(members) => {
+            hash.write(b"{");
+            hash.write(&(members.len() as u64).to_le_bytes());
+            // Whether a map keeps the order of insertion is decided by whoever builds the program.
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_unstable_by_key(|(name, _)| *name);
+            for (name, value) in members {
+                text(hash, b"\"", name);
+                write(hash, value);
+            }
+        }
+    }
+}
+
+fn text(hash: &mut Fnv, kind: &[u8], text: &str) {
+    hash.write(kind);
+    hash.write(&(text.len() as u64).to_le_bytes());
+    hash.write(text.as_bytes());
+}
