@@ -1,6 +1,5 @@
 //! A client that asks before it writes, and tells what was written through it.
 
-use std::error::Error;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 
@@ -15,6 +14,7 @@ use tower::{BoxError, Service};
 
 use super::gate::{self, WriteEnd, WriteGate, WriteVerb};
 use super::identity::ClientIdentity;
+use super::multiplex;
 use crate::store::{CachedObject, Store};
 
 /// Is told of writes that succeeded.
@@ -138,16 +138,7 @@ impl Service<Request<Body>> for Observed {
 /// Returns whether a request that failed did not get as far as the API server: no connection came about, or what
 /// signs requests failed. Any other may have been carried out.
 fn was_not_sent(error: &kube::Error) -> bool {
-    if matches!(error, kube::Error::Auth(_)) {
-        return true;
-    }
-    let error: &(dyn Error + 'static) = error;
-    let mut causes = std::iter::successors(Some(error), |each: &&(dyn Error + 'static)| {
-        (**each).source()
-    });
-    let connecting =
-        causes.find_map(|each| each.downcast_ref::<hyper_util::client::legacy::Error>());
-    connecting.is_some_and(hyper_util::client::legacy::Error::is_connect)
+    matches!(error, kube::Error::Auth(_)) || multiplex::was_not_sent(error)
 }
 
 /// Reads an answer, and makes it unread again.

@@ -9,6 +9,7 @@ use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
 use lariat_core::{Gvk, ResourceKind, Scope};
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 
 use super::gate::WriteGate;
 use super::identity::{ClientIdentity, IdentityError};
@@ -95,6 +96,12 @@ impl SharedClientFactory {
     }
 
     fn client_of(&self, identity: ClientIdentity, headers: HeaderMap) -> Client {
+        // kube spawns a task, and the panic of that would not say whose it is.
+        assert!(
+            Handle::try_current().is_ok(),
+            "a client of Lariat was asked for outside of a tokio runtime; call it inside of \
+             `#[tokio::main]`, or after `Runtime::enter`"
+        );
         let mut state = self.shared.state.lock();
         let client = state.clients.entry(identity.clone()).or_insert_with(|| {
             let base = self.shared.base.clone();

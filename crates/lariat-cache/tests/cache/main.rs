@@ -2,12 +2,14 @@
 
 mod bench;
 mod script;
+mod server;
 
 mod answers;
 mod budget;
 mod chaos;
 mod compression;
 mod content;
+mod credentials;
 mod defects;
 mod factory;
 mod faults;
@@ -23,5 +25,6 @@ mod selection;
 mod sockets;
 mod streams;
 mod subscribers;
+mod transport;
 mod usage;
 mod warm;
