@@ -1,5 +1,6 @@
 //! Clients: connecting to a cluster, and one handle per kind.
 
+mod answer;
 mod clock;
 mod connect;
 mod credentials;
@@ -15,6 +16,7 @@ mod shared;
 mod single;
 mod tls;
 
+pub use answer::retry_after;
 pub use connect::{ConnectError, connect, from_config, from_kubeconfig};
 pub use gate::{Admission, PendingWrite, WriteEnd, WriteGate, WriteReceipt, WriteVerb};
 pub use identity::{ClientIdentity, IdentityError};

@@ -1,7 +1,9 @@
 //! A client that asks before it writes, and tells what was written through it.
 
+use std::error::Error;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -12,6 +14,7 @@ use kube::client::Body;
 use lariat_core::{Gvk, ObjectKey};
 use tower::{BoxError, Service};
 
+use super::answer;
 use super::gate::{self, WriteEnd, WriteGate, WriteVerb};
 use super::identity::ClientIdentity;
 use super::multiplex;
@@ -64,6 +67,8 @@ pub(super) struct Observed {
     pub(super) headers: HeaderMap,
     pub(super) observer: Arc<dyn WriteObserver>,
     pub(super) gate: Arc<OnceLock<Arc<dyn WriteGate>>>,
+    /// How long the head of an answer may take; zero means any time.
+    pub(super) answer_timeout: Duration,
 }
 
 impl Service<Request<Body>> for Observed {
@@ -82,7 +87,7 @@ impl Service<Request<Body>> for Observed {
         self.identity.sign(&mut request);
         let mut write = Write::of(&request);
         let (client, observer) = (self.client.clone(), Arc::clone(&self.observer));
-        let gate = Arc::clone(&self.gate);
+        let (gate, limit) = (Arc::clone(&self.gate), self.answer_timeout);
         Box::pin(async move {
             let mut options = None;
             if let Some(write) = write.as_mut().filter(|write| write.is_deletion()) {
@@ -103,14 +108,14 @@ impl Service<Request<Body>> for Observed {
             let is_rehearsal = write.as_ref().is_some_and(|write| write.is_rehearsal);
             let write = write.filter(Write::shows);
             let before = write.as_ref().and_then(|write| observer.before(write));
-            let response = match client.send(request).await {
+            let response = match answer::send(&client, request, limit).await {
                 Ok(response) => response,
                 Err(error) => {
-                    let receipt = receipt.filter(|_| was_not_sent(&error));
+                    let receipt = receipt.filter(|_| was_not_sent(&*error));
                     if let Some(receipt) = receipt {
                         receipt.ended(&WriteEnd::NotSent);
                     }
-                    return Err(error.into());
+                    return Err(error);
                 }
             };
             let status = response.status();
@@ -137,8 +142,9 @@ impl Service<Request<Body>> for Observed {
 
 /// Returns whether a request that failed did not get as far as the API server: no connection came about, or what
 /// signs requests failed. Any other may have been carried out.
-fn was_not_sent(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Auth(_)) || multiplex::was_not_sent(error)
+fn was_not_sent(error: &(dyn Error + 'static)) -> bool {
+    let is_unsigned = matches!(error.downcast_ref(), Some(kube::Error::Auth(_)));
+    is_unsigned || multiplex::was_not_sent(error)
 }
 
 /// Reads an answer, and makes it unread again.

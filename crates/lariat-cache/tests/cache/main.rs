@@ -20,6 +20,7 @@ mod informer;
 mod kube_runtime;
 mod numbers;
 mod own_writes;
+mod refusals;
 mod resync;
 mod selection;
 mod sockets;
