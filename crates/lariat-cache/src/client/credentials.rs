@@ -86,7 +86,7 @@ pub(super) struct Login {
 
 /// What opens connections with one certificate.
 pub(super) struct Transport {
-    /// Tells certificates apart.
+    /// Is another one for each certificate.
     pub(super) number: u64,
     certificate: u64,
     pub(super) dialer: Dialer,
@@ -147,7 +147,8 @@ impl Credentials {
     async fn read_again(&self, why: Why) -> Result<Arc<Login>, CredentialError> {
         let reading = self.reading.join(|| {
             let source = Arc::clone(&self.source);
-            // A plugin takes as long as it likes. It ends, and is of use, even if nobody waits for it any more.
+            // A plugin takes as long as it likes. It runs to its end, and its result is kept, even if all requests
+            // that wait for it are cancelled.
             let read = task::spawn_blocking(move || source.read(why));
             let ended = |read: Result<_, task::JoinError>| {
                 read.unwrap_or_else(|error| Err(CredentialError::Unusable(error.to_string())))

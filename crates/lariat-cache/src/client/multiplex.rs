@@ -69,8 +69,8 @@ struct Shared {
     pool: Pool,
     /// What is known of the server; nothing at first.
     speaks: Mutex<Option<Speaks>>,
-    /// Whether that was told rather than found out.
-    is_told: bool,
+    /// Whether that follows from the options, and is not found out.
+    is_fixed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,7 +95,7 @@ impl Wire {
                 credentials,
                 pool: Pool::new(http2 == Http2::PriorKnowledge),
                 speaks: Mutex::new(speaks),
-                is_told: speaks.is_some(),
+                is_fixed: speaks.is_some(),
             }),
         })
     }
@@ -172,7 +172,7 @@ impl Shared {
             Err(error) => return Err(self.explain(error)),
         };
         // Another server may be there by now. This answer comes as it comes, the next request shares a connection.
-        if response.version() == Version::HTTP_2 && !self.is_told {
+        if response.version() == Version::HTTP_2 && !self.is_fixed {
             *self.speaks.lock() = Some(Speaks::Http2);
         }
         Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()))

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_attempt_nobody_waits_for_is_dropped() {
+    async fn an_attempt_without_waiters_is_dropped() {
         let single = Single::new();
         drop(single.join(|| std::future::pending::<u32>().boxed()));
         assert_eq!(single.join(|| async { 7 }.boxed()).await, 7);

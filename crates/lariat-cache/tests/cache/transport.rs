@@ -194,14 +194,14 @@ async fn timer_of(http2: Http2, speech: Speech) -> (String, u64) {
     let server = Server::with(listener, move |stream| {
         if let Some(sender) = sender.lock().take() {
             sender
-                .send(stream.peer_addr().expect("somebody waits"))
-                .expect("somebody waits");
+                .send(stream.peer_addr().expect("the test waits"))
+                .expect("the test waits");
         }
         crate::server::serve(stream, speech, std::sync::Arc::new(quiet))
     });
     let client = server.client(http2).await;
     let _watch = watch(&client, 0).await;
-    let from = receiver.await.expect("somebody connects");
+    let from = receiver.await.expect("a client connects");
     // While something is not acknowledged, which over loopback is for a moment, the timer is another one.
     loop {
         let timer = timer(from);

@@ -35,15 +35,15 @@ pub(super) struct Pool {
     lines: Mutex<Vec<Arc<Line>>>,
     opening: Single<Result<Opened, OpenError>>,
     /// Whether HTTP/2 is spoken without asking.
-    is_told: bool,
+    has_prior_knowledge: bool,
 }
 
 impl Pool {
-    pub(super) fn new(is_told: bool) -> Self {
+    pub(super) fn new(has_prior_knowledge: bool) -> Self {
         Self {
             lines: Mutex::default(),
             opening: Single::new(),
-            is_told,
+            has_prior_knowledge,
         }
     }
 
@@ -91,8 +91,8 @@ impl Pool {
                 return Err(OpenError::Ended { url, source });
             }
             let open = || {
-                let (dialer, is_told) = (dialer.clone(), self.is_told);
-                async move { open(&dialer, number, is_told).await }.boxed()
+                let (dialer, has_prior_knowledge) = (dialer.clone(), self.has_prior_knowledge);
+                async move { open(&dialer, number, has_prior_knowledge).await }.boxed()
             };
             let line = match self.opening.join(open).await? {
                 Opened::Line(line) => line,

@@ -24,7 +24,7 @@ pub(in crate::client) const PING_AFTER: Duration = Duration::from_secs(30);
 pub(in crate::client) const PING_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How much of an answer may be on its way: enough that lists are not slowed down by distance. The second
-/// is what all answers of a connection share, so that one nobody reads cannot hold up the others.
+/// is what all answers of a connection share, so that one that is not read cannot hold up the others.
 pub(in crate::client) const STREAM_WINDOW: u32 = 1024 * 1024;
 pub(in crate::client) const CONNECTION_WINDOW: u32 = 128 * 1024 * 1024;
 
@@ -59,9 +59,13 @@ pub(in crate::client) enum OpenError {
 pub(super) type Http2 = Mutex<Option<http2::Connection<Settling, Body, TokioExecutor>>>;
 
 /// Opens a connection, and waits for the server to say how many requests it takes.
-pub(super) async fn open(dialer: &Dialer, number: u64, is_told: bool) -> Result<Opened, OpenError> {
+pub(super) async fn open(
+    dialer: &Dialer,
+    number: u64,
+    has_prior_knowledge: bool,
+) -> Result<Opened, OpenError> {
     let socket = dialer.dial().await.map_err(OpenError::NotConnected)?;
-    if !is_told && !socket.is_http2 {
+    if !has_prior_knowledge && !socket.is_http2 {
         dialer.put(socket);
         return Ok(Opened::NotHttp2);
     }
@@ -130,7 +134,7 @@ pub(super) fn streams(connection: &Http2) -> usize {
         .map_or(NOT_SETTLED, |each| each.current_max_send_streams())
 }
 
-/// Tells when the server's settings may have come.
+/// Notifies when the server's settings may have come.
 #[derive(Default)]
 struct News {
     notify: Notify,
