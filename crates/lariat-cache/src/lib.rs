@@ -53,7 +53,7 @@ pub use cache::Cache;
 pub use client::{
     Admission, ClientIdentity, ConnectError, Http2, IdentityError, KindClient, PendingWrite,
     SharedClientFactory, WriteEnd, WriteGate, WriteReceipt, WriteVerb, connect, from_config,
-    from_kubeconfig,
+    from_kubeconfig, retry_after,
 };
 pub use error::{SyncError, Unsynced};
 pub use factory::{CacheFactoryBuilder, SharedCacheFactory};

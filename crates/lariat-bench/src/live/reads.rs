@@ -85,7 +85,7 @@ pub(super) async fn measure(run: &Run, url: &str) -> Result<Row> {
 }
 
 async fn lariat(row: &mut Row, run: &Run, url: &str) -> Result<()> {
-    let factory = Variant::of(&run.subject)?.caches(url)?;
+    let factory = Variant::of(&run.subject)?.caches(url).await?;
     let cache = lariat_pods(&factory).cache::<Pod>();
     factory.start();
     factory.wait_for_sync(Duration::from_secs(100)).await?;

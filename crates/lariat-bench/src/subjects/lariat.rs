@@ -52,13 +52,13 @@ impl Variant {
         Ok(variant)
     }
 
-    fn client(&self, url: &str) -> Result<kube::Client> {
-        Ok(from_config(Config::new(url.parse()?), self.http2)?)
+    async fn client(&self, url: &str) -> Result<kube::Client> {
+        Ok(from_config(Config::new(url.parse()?), self.http2).await?)
     }
 
     /// Makes a factory of caches.
-    pub(crate) fn caches(self, url: &str) -> Result<SharedCacheFactory> {
-        let client = self.client(url)?;
+    pub(crate) async fn caches(self, url: &str) -> Result<SharedCacheFactory> {
+        let client = self.client(url).await?;
         Ok(self.configure(SharedCacheFactory::builder(client)).build())
     }
 
@@ -71,7 +71,7 @@ impl Variant {
 pub(super) async fn controller(job: &Job<'_>) -> Result<Live> {
     let variant = Variant::of(job.subject)?;
     let content = variant.content;
-    let builder = SharedControllerFactory::builder(variant.client(job.url)?);
+    let builder = SharedControllerFactory::builder(variant.client(job.url).await?);
     let factory = builder.caches(|caches| variant.configure(caches)).build();
     let pods = factory.for_object::<Pod>();
     for handler in 0..job.tally.handlers() {
@@ -129,8 +129,8 @@ fn parse(metadata: &ObjectMeta) -> u64 {
 }
 
 /// Starts a cache whose only subscriber looks at the metadata of what changes.
-pub(super) fn reflector(job: &Job<'_>) -> Result<Live> {
-    let factory = Variant::of(job.subject)?.caches(job.url)?;
+pub(super) async fn reflector(job: &Job<'_>) -> Result<Live> {
+    let factory = Variant::of(job.subject)?.caches(job.url).await?;
     let informer = pods(&factory);
     match job.case {
         "metadata" => {}

@@ -67,7 +67,7 @@ pub(crate) struct Reader {
 /// Starts a subject; its tally tells how far it is.
 pub(crate) async fn start(job: &Job<'_>) -> Result<Live> {
     match job.subject {
-        "lariat-reflector" => lariat::reflector(job),
+        "lariat-reflector" => lariat::reflector(job).await,
         "kube-rs" | "kube-rs-streaming" => kube_rs::controllers(job),
         "kube-rs-shared" => kube_rs::shared(job),
         "kube-rs-reflector" => kube_rs::reflector(job),

@@ -37,12 +37,12 @@ pub enum ConnectError {
         url: String,
     },
     /// What the configuration says about TLS or authentication cannot be used.
-    #[error("no client can be made from the configuration of {url}")]
+    #[error("no client can be made from the configuration of {url}: {detail}")]
     Client {
         /// The API server.
         url: String,
-        /// What is wrong.
-        source: Box<kube::Error>,
+        /// What is wrong; it names the file or the command of an exec plugin.
+        detail: String,
     },
 }
 
@@ -68,7 +68,7 @@ pub async fn connect() -> Result<Client, ConnectError> {
     let config = Config::incluster().map_err(|source| ConnectError::NoCluster {
         source: Box::new(source),
     })?;
-    from_config(config, Http2::default())
+    from_config(config, Http2::default()).await
 }
 
 /// Returns where kubectl keeps its configuration.
@@ -106,10 +106,27 @@ pub async fn from_kubeconfig(paths: impl AsRef<OsStr>) -> Result<Client, Connect
         let next = Kubeconfig::read_from(path).map_err(|error| unusable(path, &error))?;
         merged = merged.merge(next).map_err(|error| unusable(path, &error))?;
     }
+    let root_cert_file = root_cert_file(&merged);
     let options = KubeConfigOptions::default();
     let config = Config::from_custom_kubeconfig(merged, &options).await;
-    let config = config.map_err(|error| unusable(Path::new(paths), &error))?;
-    from_config(config, Http2::default())
+    let mut config = config.map_err(|error| unusable(Path::new(paths), &error))?;
+    config.root_cert_file = root_cert_file;
+    from_config(config, Http2::default()).await
+}
+
+/// Returns the file of the authorities of the current cluster, if they are in a file. kube forgets it, but it is read
+/// again where it is known, as authorities are replaced now and then.
+fn root_cert_file(kubeconfig: &Kubeconfig) -> Option<PathBuf> {
+    let current = kubeconfig.current_context.as_ref()?;
+    let mut contexts = kubeconfig.contexts.iter();
+    let context = contexts.find(|each| each.name == *current)?;
+    let name = &context.context.as_ref()?.cluster;
+    let mut clusters = kubeconfig.clusters.iter();
+    let cluster = clusters.find(|each| each.name == *name)?;
+    let cluster = cluster.cluster.as_ref()?;
+    let is_in_file = cluster.certificate_authority_data.is_none();
+    let file = cluster.certificate_authority.as_ref();
+    file.filter(|_| is_in_file).map(PathBuf::from)
 }
 
 /// Says what is wrong with a kubeconfig. Its parser shows lines of the file; they stay out of this.
@@ -129,29 +146,42 @@ fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
 
 /// Makes a client from a configuration of kube's.
 ///
-/// Up to a hundred requests share a connection where the API server speaks HTTP/2; a connection on which
-/// nothing comes is tested every 30 seconds, and `read_timeout` and `write_timeout` of the configuration are
-/// not used. Through a proxy, and for exec, attach and port-forward, HTTP/1.1 is spoken.
+/// Where the API server speaks HTTP/2, requests share connections: up to a hundred, or as many as the server takes.
+/// Watches leave a tenth of that to others, and when a connection is full another one is opened. A connection on which
+/// nothing comes is tested after 30 seconds and given up after 45, over HTTP/2 by pings and otherwise by TCP;
+/// `read_timeout` and `write_timeout` of the configuration are not used. For exec, attach and port-forward, HTTP/1.1
+/// is spoken.
+///
+/// An exec plugin is run once, and again before its credential expires. It may take its time: it does not block the
+/// runtime. Files of tokens and client certificates are read again every minute; connections with an older certificate
+/// get no more requests. If the API server answers 401, all of that is done at once, and the request repeated once
+/// with what came of it; a plugin is run every five seconds at most for that reason.
 ///
 /// kube's own retries are turned off: they would try a refused request again for minutes without a word, and
 /// reflectors have a backoff of their own, which can be seen.
 ///
 /// # Errors
 ///
-/// The server is no URL, or what is said about TLS or authentication cannot be used.
+/// The server is no URL, or what is said about TLS or authentication cannot be used: a file is missing, an exec plugin
+/// fails.
 ///
 /// # Panics
 ///
 /// Outside a tokio runtime.
-pub fn from_config(mut config: Config, http2: Http2) -> Result<Client, ConnectError> {
+///
+/// # Cancel safety
+///
+/// Dropping the future loses nothing. An exec plugin that was started runs to its end.
+pub async fn from_config(mut config: Config, http2: Http2) -> Result<Client, ConnectError> {
     config.default_retry = false;
     let url = config.cluster_url.to_string();
     // kube would panic.
     if config.cluster_url.scheme().is_none() || config.cluster_url.host().is_none() {
         return Err(ConnectError::NoUrl { url });
     }
-    multiplex::client(config, http2).map_err(|source| ConnectError::Client {
+    let client = multiplex::client(config, http2).await;
+    client.map_err(|error| ConnectError::Client {
         url,
-        source: Box::new(source),
+        detail: describe(&error),
     })
 }

@@ -1,12 +1,22 @@
 //! Clients: connecting to a cluster, and one handle per kind.
 
+mod answer;
+mod clock;
 mod connect;
+mod credentials;
+mod dial;
+mod exec;
 mod gate;
 mod identity;
 mod multiplex;
 mod observed;
+mod pool;
+mod request;
 mod shared;
+mod single;
+mod tls;
 
+pub use answer::retry_after;
 pub use connect::{ConnectError, connect, from_config, from_kubeconfig};
 pub use gate::{Admission, PendingWrite, WriteEnd, WriteGate, WriteReceipt, WriteVerb};
 pub use identity::{ClientIdentity, IdentityError};

@@ -1,20 +1,24 @@
 //! One connection for many watches: HTTP/2 where the server offers it.
 
+use std::error::Error;
 use std::sync::Arc;
-use std::time::Duration;
+use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
-use http::{Request, Response, Version, header};
+use http::uri::Scheme;
+use http::{HeaderValue, Request, Response, StatusCode, Uri, Version, header};
 use http_body_util::BodyExt;
 use http_body_util::combinators::UnsyncBoxBody;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::{Builder, Client as HyperClient};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use hyper_util::client::legacy;
 use kube::client::{Body, ConfigExt};
 use kube::{Client, Config};
 use parking_lot::Mutex;
-use tokio::time;
-use tower::{BoxError, Service, ServiceBuilder, ServiceExt, util::BoxCloneSyncService};
+use tower::{BoxError, Service, ServiceBuilder};
+
+use super::credentials::{CredentialError, Credentials, Hyper, Login};
+use super::dial::{self, NotConnected};
+use super::pool::{OpenError, Pool, Sent};
+use super::request;
 
 /// Whether requests share connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -29,80 +33,27 @@ pub enum Http2 {
     Off,
 }
 
-/// How long nothing may come on a connection before it is tested, and how long the answer may take: what
-/// client-go does.
-const PING_AFTER: Duration = Duration::from_secs(30);
-const PING_TIMEOUT: Duration = Duration::from_secs(15);
-
-/// How many requests share a connection. Servers allow some number (Go's 250, as a rule), and what is beyond
-/// it would wait for a watch to end.
-const SHARED_BY: usize = 100;
-
-/// How much of an answer may be on its way: enough that lists are not slowed down by distance. The second
-/// is what all answers of a connection share, so that one nobody reads cannot hold up the others.
-const STREAM_WINDOW: u32 = 1024 * 1024;
-const CONNECTION_WINDOW: u32 = 128 * 1024 * 1024;
-
-/// How long requests wait for another to find out what the server speaks.
-const ASKING: Duration = Duration::from_secs(5);
-
-#[cfg(feature = "rustls-tls")]
-type Connector = hyper_rustls::HttpsConnector<HttpConnector>;
-#[cfg(not(feature = "rustls-tls"))]
-type Connector = HttpConnector;
-
-type Hyper = HyperClient<hyper_timeout::TimeoutConnector<Connector>, Body>;
 type RouterBody = UnsyncBoxBody<bytes::Bytes, BoxError>;
-type Stack = BoxCloneSyncService<Request<Body>, Response<RouterBody>, BoxError>;
 
 /// Makes a client for a configuration, in which requests share connections where that can be.
-pub(super) fn client(config: Config, http2: Http2) -> Result<Client, kube::Error> {
-    // A tunnel through a proxy is kube's own business.
-    if http2 == Http2::Off || config.proxy_url.is_some() {
-        return Client::try_from(config);
-    }
+pub(super) async fn client(config: Config, http2: Http2) -> Result<Client, CredentialError> {
     let namespace = config.default_namespace.clone();
-    let layered = ServiceBuilder::new()
-        .layer(config.base_uri_layer())
-        .option_layer(config.auth_layer()?)
-        .layer(config.extra_headers_layer()?)
-        .service(Wire::new(&config, http2)?);
-    let router = Router {
-        shared: BoxCloneSyncService::new(layered.map_err(BoxError::from)),
-        upgrades: Client::try_from(config)?,
-    };
-    Ok(Client::new(router, namespace))
+    let (base, headers) = (config.base_uri_layer(), config.extra_headers_layer()?);
+    let service = ServiceBuilder::new()
+        .layer(base)
+        .layer(headers)
+        .service(Wire::new(config, http2).await?);
+    Ok(Client::new(service, namespace))
 }
 
-/// Sends upgrades (exec, attach, port-forward), which HTTP/2 does not have, their own way.
-#[derive(Clone)]
-struct Router {
-    shared: Stack,
-    upgrades: Client,
-}
-
-impl Service<Request<Body>> for Router {
-    type Response = Response<RouterBody>;
-    type Error = BoxError;
-    type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
-
-    fn poll_ready(
-        &mut self,
-        _: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Result<(), BoxError>> {
-        std::task::Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, request: Request<Body>) -> Self::Future {
-        if request.headers().contains_key(header::UPGRADE) {
-            let upgrades = self.upgrades.clone();
-            return Box::pin(async move {
-                let response = upgrades.send(request).await?;
-                Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()))
-            });
-        }
-        Box::pin(self.shared.clone().oneshot(request))
-    }
+/// What can be said to a server that is not understood.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "what answers at {url} does not speak HTTP; if it expects TLS, its URL begins with https://"
+)]
+struct NotHttp {
+    url: Uri,
+    source: legacy::Error,
 }
 
 /// The connections to one server.
@@ -112,25 +63,14 @@ struct Wire {
 }
 
 struct Shared {
-    config: Config,
-    /// Finds out what the server speaks, and speaks HTTP/1.1 with those that know nothing else.
-    asking: Hyper,
-    /// Connections for so many requests each; another is made when all are full.
-    multiplexed: Mutex<Vec<Connection>>,
+    url: Uri,
+    credentials: Credentials,
+    /// Connections many requests share.
+    pool: Pool,
     /// What is known of the server; nothing at first.
     speaks: Mutex<Option<Speaks>>,
-    /// Whether that was told rather than found out.
-    told: bool,
-    /// Held by the request that finds out, so that not every kind opens a connection at the start.
-    first: tokio::sync::Mutex<()>,
-}
-
-/// One connection at a time, made again when it is lost.
-#[derive(Clone)]
-struct Connection {
-    hyper: Hyper,
-    /// Every request that is under way, its answer included, has a clone.
-    shares: Arc<()>,
+    /// Whether that follows from the options, and is not found out.
+    is_fixed: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,126 +80,161 @@ enum Speaks {
 }
 
 impl Wire {
-    fn new(config: &Config, http2: Http2) -> Result<Self, kube::Error> {
-        let speaks = (http2 == Http2::PriorKnowledge).then_some(Speaks::Http2);
+    async fn new(config: Config, http2: Http2) -> Result<Self, CredentialError> {
+        let url = config.cluster_url.clone();
+        let speaks = match http2 {
+            Http2::PriorKnowledge => Some(Speaks::Http2),
+            Http2::Off => Some(Speaks::Http1),
+            Http2::Negotiated if url.scheme() == Some(&Scheme::HTTP) => Some(Speaks::Http1),
+            Http2::Negotiated => None,
+        };
+        let credentials = Credentials::read(config, http2 != Http2::Off).await?;
         Ok(Self {
             shared: Arc::new(Shared {
-                asking: hyper(config, false)?,
-                multiplexed: Mutex::default(),
-                config: config.clone(),
-                told: speaks.is_some(),
+                url,
+                credentials,
+                pool: Pool::new(http2 == Http2::PriorKnowledge),
                 speaks: Mutex::new(speaks),
-                first: tokio::sync::Mutex::default(),
+                is_fixed: speaks.is_some(),
             }),
         })
     }
 }
 
 impl Shared {
+    /// Sends a request; once more with other credentials, if there are any, where the first are refused.
     async fn send(&self, request: Request<Body>) -> Result<Response<RouterBody>, BoxError> {
-        if self.known().is_none() {
-            let asking = time::timeout(ASKING, self.first.lock()).await;
-            if self.known().is_none() {
-                let response = self.asking.request(request).await?;
-                *self.speaks.lock() = Some(match response.version() {
-                    Version::HTTP_2 => Speaks::Http2,
-                    _ => Speaks::Http1,
-                });
-                drop(asking);
-                return Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()));
-            }
+        let login = self.credentials.current().await?;
+        let copy = self
+            .credentials
+            .can_change()
+            .then(|| request::copy(&request));
+        let request = login.sign(request).await?;
+        let used = request.headers().get(header::AUTHORIZATION).cloned();
+        let answer = self.send_as(&login, request).await;
+        if !login.is_refused_by(&answer) {
+            return answer;
         }
-        if self.known() == Some(Speaks::Http1) {
-            let response = self.asking.request(request).await?;
-            return Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()));
-        }
-        let Connection { hyper, shares } = self.connection()?;
-        let response = hyper.request(request).await.map_err(|error| {
-            // Another server may be there by now.
-            if error.is_connect() && !self.told {
-                *self.speaks.lock() = None;
-            }
-            BoxError::from(error)
-        })?;
-        Ok(response.map(|body| {
-            let body = body.map_err(BoxError::from);
-            // Gives its share up when it has been read, or nobody wants it any more.
-            body.map_frame(move |frame| {
-                let _ = &shares;
-                frame
-            })
-            .boxed_unsync()
-        }))
-    }
-
-    /// Returns a connection with room for another request.
-    fn connection(&self) -> Result<Connection, kube::Error> {
-        let mut connections = self.multiplexed.lock();
-        // The list has a share itself.
-        let has_room = |each: &&Connection| Arc::strong_count(&each.shares) <= SHARED_BY;
-        if let Some(connection) = connections.iter().find(has_room) {
-            return Ok(connection.clone());
-        }
-        let connection = Connection {
-            hyper: hyper(&self.config, true)?,
-            shares: Arc::default(),
+        let Some(next) = self.credentials.after_refusal(&login).await else {
+            return answer;
         };
-        connections.push(connection.clone());
-        Ok(connection)
+        // An error of TLS comes before the request was looked at only if there was no connection.
+        let is_safe = answer
+            .as_ref()
+            .map_or_else(|error| was_not_sent(&**error), |_| true);
+        let Some(again) = copy.flatten().filter(|_| is_safe) else {
+            return answer;
+        };
+        let again = next.sign(again).await?;
+        if next.is_same(
+            &login,
+            used.as_ref(),
+            again.headers().get(header::AUTHORIZATION),
+        ) {
+            return answer;
+        }
+        drop(answer);
+        self.send_as(&next, again).await
     }
 
-    fn known(&self) -> Option<Speaks> {
-        *self.speaks.lock()
+    async fn send_as(
+        &self,
+        login: &Login,
+        request: Request<Body>,
+    ) -> Result<Response<RouterBody>, BoxError> {
+        let transport = &login.transport;
+        if request.headers().contains_key(header::UPGRADE) {
+            return self.send_http1(&transport.upgrades, request).await;
+        }
+        let speaks = *self.speaks.lock();
+        if speaks == Some(Speaks::Http1) {
+            return self.send_http1(&transport.http1, request).await;
+        }
+        let (dialer, number) = (&transport.dialer, transport.number);
+        let request = match self.pool.send(dialer, number, request).await {
+            Ok(Sent::Answered(answer)) => {
+                return Ok(answer.map(|body| body.map_err(BoxError::from).boxed_unsync()));
+            }
+            Ok(Sent::NotHttp2(request)) => request,
+            Err(error) => return Err(error),
+        };
+        *self.speaks.lock() = Some(Speaks::Http1);
+        self.send_http1(&transport.http1, request).await
+    }
+
+    async fn send_http1(
+        &self,
+        hyper: &Hyper,
+        request: Request<Body>,
+    ) -> Result<Response<RouterBody>, BoxError> {
+        let response = match hyper.request(request).await {
+            Ok(response) => response,
+            Err(error) => return Err(self.explain(error)),
+        };
+        // Another server may be there by now. This answer comes as it comes, the next request shares a connection.
+        if response.version() == Version::HTTP_2 && !self.is_fixed {
+            *self.speaks.lock() = Some(Speaks::Http2);
+        }
+        Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()))
+    }
+
+    /// Says what may be wrong where TLS answers to HTTP.
+    fn explain(&self, error: legacy::Error) -> BoxError {
+        let cause = error.source().and_then(|cause| cause.downcast_ref());
+        let is_strange = cause.is_some_and(hyper::Error::is_parse);
+        if is_strange && self.url.scheme() == Some(&Scheme::HTTP) {
+            let (url, source) = (self.url.clone(), error);
+            return NotHttp { url, source }.into();
+        }
+        error.into()
     }
 }
 
-fn hyper(config: &Config, multiplexed: bool) -> Result<Hyper, kube::Error> {
-    let mut connector = hyper_timeout::TimeoutConnector::new(connector(config)?);
-    connector.set_connect_timeout(config.connect_timeout);
-    Ok(Builder::new(TokioExecutor::new())
-        .timer(TokioTimer::new())
-        .pool_timer(TokioTimer::new())
-        .http2_only(multiplexed)
-        .http2_keep_alive_interval(PING_AFTER)
-        .http2_keep_alive_timeout(PING_TIMEOUT)
-        .http2_keep_alive_while_idle(true)
-        .http2_initial_stream_window_size(STREAM_WINDOW)
-        .http2_initial_connection_window_size(CONNECTION_WINDOW)
-        .build(connector))
-}
-
-fn tcp() -> HttpConnector {
-    let mut tcp = HttpConnector::new();
-    tcp.enforce_http(false);
-    tcp.set_nodelay(true);
-    tcp
-}
-
-#[cfg(feature = "rustls-tls")]
-fn connector(config: &Config) -> Result<Connector, kube::Error> {
-    use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
-
-    let tls = config.rustls_client_config()?;
-    let mut builder = HttpsConnectorBuilder::new()
-        .with_tls_config(tls)
-        .https_or_http();
-    if let Some(name) = &config.tls_server_name {
-        let name = name.clone().try_into();
-        let name = name.map_err(|_| {
-            let text = "tls-server-name is neither a host name nor an address";
-            kube::Error::Service(text.into())
-        })?;
-        builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
+impl Login {
+    /// Returns whether the API server does not accept who is asking.
+    fn is_refused_by(&self, answer: &Result<Response<RouterBody>, BoxError>) -> bool {
+        match answer {
+            Ok(response) => response.status() == StatusCode::UNAUTHORIZED,
+            Err(error) => self.has_certificates() && is_tls(&**error),
+        }
     }
-    Ok(builder.enable_all_versions().wrap_connector(tcp()))
+
+    /// Returns whether nothing else is presented than before.
+    fn is_same(
+        &self,
+        before: &Self,
+        used: Option<&HeaderValue>,
+        header: Option<&HeaderValue>,
+    ) -> bool {
+        self.transport.number == before.transport.number && used == header
+    }
 }
 
-#[cfg(not(feature = "rustls-tls"))]
-fn connector(config: &Config) -> Result<Connector, kube::Error> {
-    match config.cluster_url.scheme() == Some(&http::uri::Scheme::HTTPS) {
-        true => Err(kube::Error::TlsRequired),
-        false => Ok(tcp()),
-    }
+/// Returns whether an error may be due to a certificate. One that a server does not accept shows when the connection
+/// is used first, as its end.
+fn is_tls(error: &(dyn Error + 'static)) -> bool {
+    let connecting = find::<NotConnected>(error);
+    let opening = find::<OpenError>(error);
+    connecting.is_some_and(|error| error.is_tls)
+        || matches!(opening, Some(OpenError::NotConnected(error)) if error.is_tls)
+        || matches!(opening, Some(OpenError::Ended { .. }))
+        || dial::is_tls(error)
+}
+
+/// Returns whether a request that failed did not get as far as the API server: no connection came about, or there was
+/// nothing to present. Any other may have been carried out.
+pub(super) fn was_not_sent(error: &(dyn Error + 'static)) -> bool {
+    let legacy = find::<legacy::Error>(error);
+    legacy.is_some_and(legacy::Error::is_connect)
+        || find::<OpenError>(error).is_some()
+        || find::<NotConnected>(error).is_some()
+        || find::<CredentialError>(error).is_some()
+}
+
+/// Finds an error among the causes of another.
+fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    let mut causes = std::iter::successors(Some(error), |each| (**each).source());
+    causes.find_map(|each| each.downcast_ref::<E>())
 }
 
 impl Service<Request<Body>> for Wire {
@@ -267,11 +242,8 @@ impl Service<Request<Body>> for Wire {
     type Error = BoxError;
     type Future = BoxFuture<'static, Result<Self::Response, BoxError>>;
 
-    fn poll_ready(
-        &mut self,
-        _: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Result<(), BoxError>> {
-        std::task::Poll::Ready(Ok(()))
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
     }
 
     fn call(&mut self, mut request: Request<Body>) -> Self::Future {

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
@@ -13,8 +14,10 @@ use kube::client::Body;
 use lariat_core::{Gvk, ObjectKey, name_of_segment};
 use tower::{BoxError, Service};
 
+use super::answer;
 use super::gate::{self, WriteEnd, WriteGate, WriteVerb};
 use super::identity::ClientIdentity;
+use super::multiplex;
 use crate::store::{CachedObject, Store};
 
 /// Is told of writes that succeeded.
@@ -74,6 +77,8 @@ pub(super) struct Observed {
     pub(super) headers: HeaderMap,
     pub(super) observer: Arc<dyn WriteObserver>,
     pub(super) gate: Arc<OnceLock<Arc<dyn WriteGate>>>,
+    /// How long the head of an answer may take; zero means any time.
+    pub(super) answer_timeout: Duration,
 }
 
 impl Service<Request<Body>> for Observed {
@@ -92,7 +97,7 @@ impl Service<Request<Body>> for Observed {
         self.identity.sign(&mut request);
         let mut write = Write::of(&request);
         let (client, observer) = (self.client.clone(), Arc::clone(&self.observer));
-        let gate = Arc::clone(&self.gate);
+        let (gate, limit) = (Arc::clone(&self.gate), self.answer_timeout);
         Box::pin(async move {
             let mut options = None;
             if let Some(write) = write.as_mut().filter(|write| write.is_deletion()) {
@@ -116,14 +121,14 @@ impl Service<Request<Body>> for Observed {
             let live = live(&client, look).await;
             let write = write.filter(Write::shows);
             let before = write.as_ref().and_then(|write| observer.before(write));
-            let response = match client.send(request).await {
+            let response = match answer::send(&client, request, limit).await {
                 Ok(response) => response,
                 Err(error) => {
-                    let receipt = receipt.filter(|_| was_not_sent(&error));
+                    let receipt = receipt.filter(|_| was_not_sent(&*error));
                     if let Some(receipt) = receipt {
                         receipt.ended(&WriteEnd::NotSent);
                     }
-                    return Err(error.into());
+                    return Err(error);
                 }
             };
             let status = response.status();
@@ -179,17 +184,9 @@ async fn live(client: &Client, read: Option<Request<Body>>) -> Option<Bytes> {
 
 /// Returns whether a request that failed did not get as far as the API server: no connection came about, or what
 /// signs requests failed. Any other may have been carried out.
-fn was_not_sent(error: &kube::Error) -> bool {
-    if matches!(error, kube::Error::Auth(_)) {
-        return true;
-    }
-    let error: &(dyn Error + 'static) = error;
-    let mut causes = std::iter::successors(Some(error), |each: &&(dyn Error + 'static)| {
-        (**each).source()
-    });
-    let connecting =
-        causes.find_map(|each| each.downcast_ref::<hyper_util::client::legacy::Error>());
-    connecting.is_some_and(hyper_util::client::legacy::Error::is_connect)
+fn was_not_sent(error: &(dyn Error + 'static)) -> bool {
+    let is_unsigned = matches!(error.downcast_ref(), Some(kube::Error::Auth(_)));
+    is_unsigned || multiplex::was_not_sent(error)
 }
 
 /// Reads an answer, and makes it unread again.

@@ -3,13 +3,16 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
 
 use http::HeaderMap;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
 use lariat_core::{Gvk, ResourceKind, Scope};
 use parking_lot::Mutex;
+use tokio::runtime::Handle;
 
+use super::answer::ANSWER_TIMEOUT;
 use super::gate::WriteGate;
 use super::identity::{ClientIdentity, IdentityError};
 use super::observed::{KindCache, Observed, Write, WriteObserver};
@@ -26,6 +29,8 @@ struct Shared {
     /// The client that was given; reflectors read through it.
     base: Client,
     mapper: RestMapper,
+    /// How long the head of an answer may take.
+    answer_timeout: Duration,
     state: Mutex<State>,
     /// Is told of every write.
     observer: Arc<OnceLock<Arc<dyn WriteObserver>>>,
@@ -45,8 +50,21 @@ impl SharedClientFactory {
     /// Makes a factory over a client.
     #[must_use]
     pub fn new(client: Client) -> Self {
+        Self::with_answer_timeout(client, ANSWER_TIMEOUT)
+    }
+
+    /// Makes a factory over a client, whose clients wait so long for the head of an answer (default 65 seconds, a
+    /// little more than an API server allows itself; zero waits for ever). Watches, logs that are followed, and calls
+    /// into pods have no limit.
+    ///
+    /// The time includes what is waited for because the API server refuses a request for the time being: a 429 with a
+    /// `Retry-After`, or for reads a 5xx with one, is obeyed up to ten times. What is not answered in time fails with
+    /// [`kube::Error::Service`]; a write may have been carried out all the same.
+    #[must_use]
+    pub fn with_answer_timeout(client: Client, answer_timeout: Duration) -> Self {
         Self {
             shared: Arc::new(Shared {
+                answer_timeout,
                 mapper: RestMapper::new(client.clone()),
                 base: client,
                 state: Mutex::default(),
@@ -98,6 +116,12 @@ impl SharedClientFactory {
     }
 
     fn client_of(&self, identity: ClientIdentity, headers: HeaderMap) -> Client {
+        // kube spawns a task, and the panic of that would not say whose it is.
+        assert!(
+            Handle::try_current().is_ok(),
+            "a client of Lariat was asked for outside of a tokio runtime; call it inside of \
+             `#[tokio::main]`, or after `Runtime::enter`"
+        );
         let mut state = self.shared.state.lock();
         let client = state.clients.entry(identity.clone()).or_insert_with(|| {
             let base = self.shared.base.clone();
@@ -108,6 +132,7 @@ impl SharedClientFactory {
                 headers,
                 observer: Arc::new(Late(Arc::clone(&self.shared.observer))),
                 gate: Arc::clone(&self.shared.gate),
+                answer_timeout: self.shared.answer_timeout,
             };
             Client::new(observed, namespace)
         });

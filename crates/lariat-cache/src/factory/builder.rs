@@ -31,6 +31,7 @@ pub(super) struct Options {
     kinds: HashMap<Gvk, KindOptions>,
     budget: Option<usize>,
     warm: Option<PathBuf>,
+    answer_timeout: Option<Duration>,
 }
 
 impl Options {
@@ -58,6 +59,7 @@ impl CacheFactoryBuilder {
                 kinds: HashMap::new(),
                 budget: None,
                 warm: None,
+                answer_timeout: None,
             },
         }
     }
@@ -95,6 +97,13 @@ impl CacheFactoryBuilder {
         self
     }
 
+    /// Sets how long a request of the program may take until its answer begins (default 65 seconds; zero waits for
+    /// ever); see [`SharedClientFactory::with_answer_timeout`]. How caches are filled has limits of its own.
+    pub fn answer_timeout(mut self, timeout: Duration) -> Self {
+        self.options.answer_timeout = Some(timeout);
+        self
+    }
+
     /// Leaves what is cached in a folder when the factory stops, and goes on from there when it starts
     /// (default: every start lists).
     ///
@@ -115,7 +124,10 @@ impl CacheFactoryBuilder {
     pub fn build(self) -> SharedCacheFactory {
         let warm = self.options.warm.as_deref();
         let warm = warm.map(|folder| WarmStore::new(folder, self.client.clone()));
-        let clients = SharedClientFactory::new(self.client);
+        let clients = match self.options.answer_timeout {
+            Some(timeout) => SharedClientFactory::with_answer_timeout(self.client, timeout),
+            None => SharedClientFactory::new(self.client),
+        };
         let shared = Arc::new(Shared {
             clients,
             budget: SharedBudget::new(self.options.budget),

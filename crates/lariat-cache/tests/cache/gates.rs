@@ -315,8 +315,11 @@ async fn the_query_of_a_deletion_with_a_body_is_no_rehearsal() {
 async fn a_write_that_met_no_server_was_not_sent() {
     let config = || kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
     let ours = [Http2::Negotiated, Http2::PriorKnowledge, Http2::Off];
-    let clients = ours.map(|http2| from_config(config(), http2).unwrap());
-    for client in clients.into_iter().chain([no_client()]) {
+    let mut clients = vec![no_client()];
+    for http2 in ours {
+        clients.push(from_config(config(), http2).await.unwrap());
+    }
+    for client in clients {
         let clients = SharedClientFactory::new(client);
         let log = Log::default();
         let gate = Strict {

@@ -2,12 +2,14 @@
 
 mod bench;
 mod script;
+mod server;
 
 mod answers;
 mod budget;
 mod chaos;
 mod compression;
 mod content;
+mod credentials;
 mod defects;
 mod factory;
 mod faults;
@@ -21,10 +23,12 @@ mod log;
 mod numbers;
 mod outages;
 mod own_writes;
+mod refusals;
 mod resync;
 mod selection;
 mod sockets;
 mod streams;
 mod subscribers;
+mod transport;
 mod usage;
 mod warm;

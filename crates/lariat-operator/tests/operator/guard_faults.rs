@@ -96,9 +96,10 @@ async fn a_set_that_waits_for_a_guard_is_not_given_up_because_of_something_else(
 }
 
 /// Makes a bench whose factory cannot connect for deletions while a switch is on.
-fn without_connections(bench: Bench, is_down: &Arc<AtomicBool>) -> Bench {
+async fn without_connections(bench: Bench, is_down: &Arc<AtomicBool>) -> Bench {
     let nowhere = kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
-    let nowhere = from_config(nowhere, Http2::PriorKnowledge).expect("it is valid");
+    let nowhere = from_config(nowhere, Http2::PriorKnowledge).await;
+    let nowhere = nowhere.expect("it is valid");
     let (service, is_down) = (bench.cluster.service(), Arc::clone(is_down));
     let send = move |request: http::Request<kube::client::Body>| {
         let (mut service, nowhere) = (service.clone(), nowhere.clone());
@@ -128,7 +129,7 @@ fn without_connections(bench: Bench, is_down: &Arc<AtomicBool>) -> Bench {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_down_uses_up_no_budget() {
     let is_down = Arc::new(AtomicBool::new(true));
-    let bench = without_connections(with_widgets(6).await, &is_down);
+    let bench = without_connections(with_widgets(6).await, &is_down).await;
     let guard = Guard::new().deletes(Budget::rate(3, 1000 * MINUTE));
     register_reaper(&bench, "reaper", &guard);
     bench.start().await;

@@ -1,0 +1,216 @@
+//! Waiting for answers: for how long, how often after a refusal, and what they say.
+
+use std::error::Error;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, Request, Response, StatusCode, header};
+use http_body_util::{BodyExt, Limited};
+use kube::Client;
+use kube::client::Body;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::time::{self, Instant};
+use tower::BoxError;
+
+use super::request::{self, Length};
+
+/// How long an answer may take: a little more than an API server allows itself (`--request-timeout`, a minute).
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(65);
+
+/// How often a request is sent again because it was refused: as client-go does.
+const RETRIES: usize = 10;
+
+/// The longest delay that is waited for here. What takes longer is up to the caller.
+const LONGEST_DELAY: Duration = Duration::from_secs(30);
+
+/// How much of an answer that is no Status is read, and how much of that is shown.
+const READ: usize = 1024 * 1024;
+const SHOWN: usize = 300;
+
+/// A request that was sent, and not answered in time.
+#[derive(Debug, thiserror::Error)]
+#[error("{method} {path}: no answer from the API server within {after:?}{more}")]
+pub(super) struct NoAnswer {
+    method: Method,
+    path: String,
+    after: Duration,
+    more: &'static str,
+}
+
+/// Sends a request and waits for the head of its answer.
+///
+/// What is refused with the wish to come later (`Retry-After`) comes later, as long as there is time: 429 says that
+/// nothing was done, and reads can be repeated after any 5xx. The delay of the last refusal is in its Status.
+pub(super) async fn send(
+    client: &Client,
+    mut request: Request<Body>,
+    limit: Duration,
+) -> Result<Response<Body>, BoxError> {
+    let is_limited = !limit.is_zero() && Length::of(&request) == Length::Brief;
+    let limit = if is_limited { limit } else { Duration::MAX };
+    let until = Instant::now().checked_add(limit);
+    let no_answer = NoAnswer::to(&request, limit);
+    let mut retries = RETRIES;
+    let answer = async {
+        loop {
+            let copy = request::copy(&request);
+            let method = request.method().clone();
+            let response = client.send(request).await?;
+            let delay = delay(&method, &response).filter(|_| retries > 0);
+            let (Some(copy), Some(delay)) = (copy, delay.filter(|delay| is_before(*delay, until)))
+            else {
+                return Ok::<_, BoxError>(response);
+            };
+            let status = response.status();
+            tracing::debug!(%status, ?delay, path = copy.uri().path(), "refused; sent again");
+            // A connection whose answer was read can be used again.
+            let _ = Limited::new(response.into_body(), READ).collect().await;
+            time::sleep(delay).await;
+            request = copy;
+            retries -= 1;
+        }
+    };
+    let response = time::timeout(limit, answer).await;
+    explained(response.map_err(|_| no_answer)??).await
+}
+
+/// Returns after which time the API server wants to be asked again, if an error or one of its causes is a refusal that
+/// says so (`retryAfterSeconds` of its Status); `None` otherwise.
+///
+/// ```
+/// # use std::time::Duration;
+/// let status = r#"{"code": 429, "reason": "TooManyRequests", "details": {"retryAfterSeconds": 7}}"#;
+/// let status: kube::core::Status = serde_json::from_str(status).unwrap();
+/// let error = kube::Error::Api(Box::new(status));
+/// assert_eq!(lariat_cache::retry_after(&error), Some(Duration::from_secs(7)));
+/// ```
+#[must_use]
+pub fn retry_after(error: &(dyn Error + 'static)) -> Option<Duration> {
+    let mut causes = std::iter::successors(Some(error), |each| (**each).source());
+    let seconds = causes.find_map(|each| {
+        // An error that boxes its cause has the box as its cause.
+        let boxed = each.downcast_ref::<Box<kube::Error>>().map(|each| &**each);
+        match each.downcast_ref().or(boxed) {
+            Some(kube::Error::Api(status)) => Some(status.details.as_ref()?.retry_after_seconds),
+            _ => None,
+        }
+    });
+    let seconds = seconds.filter(|seconds| *seconds > 0)?;
+    Some(Duration::from_secs(seconds.into()))
+}
+
+impl NoAnswer {
+    fn to(request: &Request<Body>, after: Duration) -> Self {
+        let is_read = is_read(request.method());
+        Self {
+            method: request.method().clone(),
+            path: request.uri().path().to_owned(),
+            after,
+            more: if is_read {
+                ""
+            } else {
+                "; it may have been carried out all the same"
+            },
+        }
+    }
+}
+
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+/// Returns whether there is time for a delay.
+fn is_before(delay: Duration, until: Option<Instant>) -> bool {
+    let is_in_time = until.is_none_or(|until| Instant::now() + delay < until);
+    delay <= LONGEST_DELAY && is_in_time
+}
+
+/// Returns after which time the API server wants to be asked again, if that is safe.
+fn delay<B>(method: &Method, response: &Response<B>) -> Option<Duration> {
+    let status = response.status();
+    let is_safe =
+        status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() && is_read(method);
+    is_safe.then(|| asked_for(response)).flatten()
+}
+
+fn asked_for<B>(response: &Response<B>) -> Option<Duration> {
+    let text = response.headers().get(header::RETRY_AFTER)?.to_str().ok()?;
+    Some(Duration::from_secs(text.trim().parse().ok()?))
+}
+
+/// What every Status has.
+#[derive(Deserialize)]
+struct AnyStatus {
+    kind: String,
+}
+
+/// Makes a Status of a refusal that is none: kube would say that it cannot parse it.
+async fn explained(response: Response<Body>) -> Result<Response<Body>, BoxError> {
+    let status = response.status();
+    let is_refusal = status.is_client_error() || status.is_server_error();
+    if !is_refusal || response.headers().contains_key(header::CONTENT_ENCODING) {
+        return Ok(response);
+    }
+    let (mut parts, body) = response.into_parts();
+    let body = Limited::new(body, READ).collect().await?.to_bytes();
+    let known = serde_json::from_slice::<AnyStatus>(&body);
+    if known.is_ok_and(|known| known.kind == "Status") {
+        return Ok(Response::from_parts(parts, Body::from(body)));
+    }
+    let seconds = asked_for(&Response::from_parts(parts.clone(), ())).map(|after| after.as_secs());
+    let text = message(&parts, &body);
+    let made = json!({
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": text,
+        "reason": reason(status),
+        "details": {"retryAfterSeconds": seconds.unwrap_or_default()},
+        "code": status.as_u16(),
+    });
+    let json = header::HeaderValue::from_static("application/json");
+    parts.headers.insert(header::CONTENT_TYPE, json);
+    parts.headers.remove(header::CONTENT_LENGTH);
+    Ok(Response::from_parts(
+        parts,
+        Body::from(made.to_string().into_bytes()),
+    ))
+}
+
+/// Says what was answered: the text, unless it is a page for browsers.
+fn message(parts: &http::response::Parts, body: &Bytes) -> String {
+    let kind = parts.headers.get(header::CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let status = parts.status;
+    let text = String::from_utf8_lossy(body);
+    let text = text.trim();
+    let is_page = kind.starts_with("text/html") || text.starts_with('<');
+    if text.is_empty() || is_page {
+        return format!("the server, or a proxy before it, answers {status} without a reason");
+    }
+    let shown: String = text.chars().take(SHOWN).collect();
+    shown.replace('\n', " ")
+}
+
+/// Returns the reason a Status with this code has, as apimachinery's `NewGenericServerResponse` does.
+fn reason(status: StatusCode) -> &'static str {
+    match status {
+        StatusCode::UNAUTHORIZED => "Unauthorized",
+        StatusCode::FORBIDDEN => "Forbidden",
+        StatusCode::NOT_FOUND => "NotFound",
+        StatusCode::METHOD_NOT_ALLOWED => "MethodNotAllowed",
+        StatusCode::NOT_ACCEPTABLE => "NotAcceptable",
+        StatusCode::CONFLICT => "Conflict",
+        StatusCode::GONE => "Gone",
+        StatusCode::PAYLOAD_TOO_LARGE => "RequestEntityTooLarge",
+        StatusCode::UNSUPPORTED_MEDIA_TYPE => "UnsupportedMediaType",
+        StatusCode::UNPROCESSABLE_ENTITY => "Invalid",
+        StatusCode::TOO_MANY_REQUESTS => "TooManyRequests",
+        StatusCode::INTERNAL_SERVER_ERROR => "InternalError",
+        StatusCode::SERVICE_UNAVAILABLE => "ServiceUnavailable",
+        StatusCode::GATEWAY_TIMEOUT => "Timeout",
+        _ => "Unknown",
+    }
+}

@@ -1,0 +1,271 @@
+//! Opening connections: TCP with a test of liveness, proxies, TLS.
+
+use std::error::Error;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use http::Uri;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::proxy::{SocksV5, Tunnel};
+use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
+use kube::Config;
+use parking_lot::Mutex;
+use tokio::time::{self, Instant};
+use tower::util::BoxCloneSyncService;
+use tower::{BoxError, Service, ServiceExt};
+
+use super::tls::Tls;
+
+/// When a silent connection is tested, how often, and how long it may stay silent altogether: as long as the pings
+/// of HTTP/2, which HTTP/1.1 does not have.
+const PROBE_AFTER: Duration = Duration::from_secs(30);
+const PROBE_EVERY: Duration = Duration::from_secs(5);
+const PROBES: u32 = 3;
+#[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+const SILENT_FOR: Duration = Duration::from_secs(45);
+
+/// How long a connection that was opened to ask for HTTP/2 can be used for HTTP/1.1.
+const SPARE_FOR: Duration = Duration::from_secs(5);
+
+/// A connection that could not be opened: nothing was sent.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("cannot connect to {url}")]
+pub(super) struct NotConnected {
+    pub(super) url: Uri,
+    pub(super) source: Arc<dyn Error + Send + Sync>,
+    /// Whether it failed because of TLS: by a certificate, as a rule.
+    pub(super) is_tls: bool,
+}
+
+/// A connection, whatever it goes through.
+pub(super) struct Socket {
+    io: Box<dyn Io>,
+    /// Whether HTTP/2 was negotiated.
+    pub(super) is_http2: bool,
+}
+
+trait Io: Read + Write + Send + Unpin {}
+
+impl<T: Read + Write + Send + Unpin> Io for T {}
+
+pub(super) type Connector = BoxCloneSyncService<Uri, Socket, BoxError>;
+
+/// Opens connections to one server.
+#[derive(Clone)]
+pub(super) struct Dialer {
+    connector: Connector,
+    url: Uri,
+    timeout: Option<Duration>,
+    /// A connection that was opened to ask for HTTP/2, which the server does not speak.
+    spare: Arc<Mutex<Option<(Socket, Instant)>>>,
+}
+
+/// What is offered to a server over TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Offer {
+    Http1,
+    Http2OrHttp1,
+}
+
+impl Dialer {
+    fn new(config: &Config, connector: Connector) -> Self {
+        Self {
+            connector,
+            url: config.cluster_url.clone(),
+            timeout: config.connect_timeout,
+            spare: Arc::default(),
+        }
+    }
+
+    /// Opens a connection.
+    pub(super) async fn dial(&self) -> Result<Socket, NotConnected> {
+        let connecting = self.connector.clone().oneshot(self.url.clone());
+        let limit = self.timeout.unwrap_or(Duration::MAX);
+        let failed = |source: BoxError| NotConnected {
+            url: self.url.clone(),
+            is_tls: is_tls(&*source),
+            source: Arc::from(source),
+        };
+        match time::timeout(limit, connecting).await {
+            Ok(connected) => connected.map_err(failed),
+            Err(_) => Err(failed(format!("no connection within {limit:?}").into())),
+        }
+    }
+
+    pub(super) fn url(&self) -> &Uri {
+        &self.url
+    }
+
+    /// Returns how long opening a connection may take.
+    pub(super) fn timeout(&self) -> Option<Duration> {
+        self.timeout
+    }
+
+    /// Leaves a connection to the next who wants one for HTTP/1.1.
+    pub(super) fn put(&self, socket: Socket) {
+        *self.spare.lock() = Some((socket, Instant::now()));
+    }
+}
+
+impl Service<Uri> for Dialer {
+    type Response = Socket;
+    type Error = NotConnected;
+    type Future = BoxFuture<'static, Result<Socket, NotConnected>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), NotConnected>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let dialer = self.clone();
+        Box::pin(async move {
+            let spare = dialer.spare.lock().take();
+            match spare.filter(|(_, since)| since.elapsed() < SPARE_FOR) {
+                Some((socket, _)) => Ok(socket),
+                None => dialer.dial().await,
+            }
+        })
+    }
+}
+
+/// Returns whether an error is one of TLS, which arrives as an I/O error about its data.
+pub(super) fn is_tls(error: &(dyn Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |each| (**each).source());
+    causes.any(|each| {
+        let Some(error) = each.downcast_ref::<io::Error>() else {
+            return false;
+        };
+        // What an I/O error wraps is not among its causes.
+        let is_inside = || error.get_ref().is_some_and(|inner| is_tls(inner));
+        error.kind() == io::ErrorKind::InvalidData || is_inside()
+    })
+}
+
+fn tcp() -> HttpConnector {
+    let mut tcp = HttpConnector::new();
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_keepalive(Some(PROBE_AFTER));
+    tcp.set_keepalive_interval(Some(PROBE_EVERY));
+    tcp.set_keepalive_retries(Some(PROBES));
+    // Keepalive tests connections on which everything was acknowledged; this is about what was not.
+    #[cfg(any(target_os = "android", target_os = "fuchsia", target_os = "linux"))]
+    tcp.set_tcp_user_timeout(Some(SILENT_FOR));
+    tcp
+}
+
+/// Makes a dialer for each of two offers; they share what is known of TLS. It may read files, so it blocks.
+pub(super) fn dialers(config: &Config, offers: [Offer; 2]) -> Result<[Dialer; 2], kube::Error> {
+    let tls = Tls::new(config)?;
+    let connector = |offer| through_proxy(config, &tls, offer);
+    let [first, second] = offers;
+    let (first, second) = (connector(first)?, connector(second)?);
+    Ok([first, second].map(|connector| Dialer::new(config, connector)))
+}
+
+/// Makes a connector that goes through the proxy of the configuration, if there is one.
+fn through_proxy(config: &Config, tls: &Tls, offer: Offer) -> Result<Connector, kube::Error> {
+    let Some(proxy) = config.proxy_url.clone() else {
+        return tls.wrap(config, tcp(), offer);
+    };
+    match proxy.scheme_str() {
+        Some("socks5") => tls.wrap(config, SocksV5::new(proxy, tcp()), offer),
+        Some("http") => tls.wrap(config, tunnel(proxy, tcp()), offer),
+        Some("https") => {
+            let to_proxy = tls.wrap_proxy(tcp())?;
+            tls.wrap(config, tunnel(proxy, to_proxy), offer)
+        }
+        _ => Err(kube::Error::ProxyProtocolUnsupported {
+            proxy_url: Box::new(proxy),
+        }),
+    }
+}
+
+fn tunnel<C>(proxy: Uri, connector: C) -> Tunnel<C> {
+    let user = proxy.authority().and_then(|authority| {
+        let (user, _) = authority.as_str().rsplit_once('@')?;
+        Some(user.to_owned())
+    });
+    let tunnel = Tunnel::new(proxy, connector);
+    match user.as_deref().and_then(basic) {
+        Some(header) => tunnel.with_auth(header),
+        None => tunnel,
+    }
+}
+
+/// Makes the header of a user and password as a URL has them, in which special characters are escaped.
+fn basic(user: &str) -> Option<http::HeaderValue> {
+    use base64::Engine;
+    let user: Vec<u8> = percent_encoding::percent_decode_str(user).collect();
+    let encoded = base64::engine::general_purpose::STANDARD.encode(user);
+    format!("Basic {encoded}").parse().ok()
+}
+
+/// Makes connectors of all kinds one kind.
+pub(super) fn boxed<C>(connector: C) -> Connector
+where
+    C: Service<Uri> + Clone + Send + Sync + 'static,
+    C::Response: Read + Write + Connection + Send + Unpin + 'static,
+    C::Future: Send + 'static,
+    C::Error: Into<BoxError>,
+{
+    let socket = |io: C::Response| Socket {
+        is_http2: io.connected().is_negotiated_h2(),
+        io: Box::new(io),
+    };
+    BoxCloneSyncService::new(connector.map_response(socket).map_err(Into::into))
+}
+
+impl Read for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.io).poll_read(cx, buf)
+    }
+}
+
+impl Write for Socket {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.io).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.io).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.io).poll_write_vectored(cx, bufs)
+    }
+}
+
+impl Connection for Socket {
+    fn connected(&self) -> Connected {
+        if self.is_http2 {
+            Connected::new().negotiated_h2()
+        } else {
+            Connected::new()
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Exec plugins: programs that print a credential.
+
+use std::io::{self, IsTerminal};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::config::{ExecConfig, ExecInteractiveMode};
+use lariat_core::without_values;
+use serde::Deserialize;
+use serde_json::json;
+
+use super::clock;
+
+/// An exec plugin that gives no credential. What it writes to standard error is not in it: that goes to the standard
+/// error of the program, as with client-go.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(super) enum ExecError {
+    #[error("the kubeconfig has an exec plugin without a command")]
+    NoCommand,
+    #[error("cannot start the exec plugin {command:?} of the kubeconfig{hint}")]
+    Start {
+        command: String,
+        hint: String,
+        source: Arc<io::Error>,
+    },
+    #[error(
+        "the exec plugin {command:?} of the kubeconfig failed ({status}); what it says is on standard error"
+    )]
+    Failed { command: String, status: ExitStatus },
+    #[error(
+        "the exec plugin {command:?} of the kubeconfig prints no usable ExecCredential: {detail}"
+    )]
+    Output { command: String, detail: String },
+}
+
+/// What an exec plugin gives.
+pub(super) struct Credential {
+    pub(super) token: Option<String>,
+    /// A certificate and its key, as PEM.
+    pub(super) certificate: Option<(String, String)>,
+    /// How long it is good for; `None` if the plugin does not say.
+    pub(super) lasts: Option<Duration>,
+}
+
+#[derive(Deserialize)]
+struct ExecCredential {
+    status: Option<Status>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Status {
+    expiration_timestamp: Option<String>,
+    token: Option<String>,
+    client_certificate_data: Option<String>,
+    client_key_data: Option<String>,
+}
+
+/// Runs a plugin and waits for it: this blocks its thread.
+pub(super) fn run(exec: &ExecConfig) -> Result<Credential, ExecError> {
+    let command = exec.command.clone().ok_or(ExecError::NoCommand)?;
+    let unusable = |detail: String| ExecError::Output {
+        command: command.clone(),
+        detail,
+    };
+    let output = prepare(&command, exec).map_err(unusable)?.output();
+    let output = output.map_err(|source| ExecError::Start {
+        command: command.clone(),
+        hint: hint(exec, &source),
+        source: Arc::new(source),
+    })?;
+    if !output.status.success() {
+        let status = output.status;
+        return Err(ExecError::Failed { command, status });
+    }
+    read(&output.stdout).map_err(unusable)
+}
+
+/// Says what to do about a plugin that does not start.
+fn hint(exec: &ExecConfig, error: &io::Error) -> String {
+    match &exec.install_hint {
+        Some(hint) if error.kind() == io::ErrorKind::NotFound => format!(" ({})", hint.trim()),
+        None if error.kind() == io::ErrorKind::NotFound => {
+            "; is it installed, and in the PATH of this program?".to_owned()
+        }
+        _ => String::new(),
+    }
+}
+
+fn prepare(name: &str, exec: &ExecConfig) -> Result<Command, String> {
+    let mut command = Command::new(name);
+    command.args(exec.args.iter().flatten());
+    for variable in exec.env.iter().flatten() {
+        if let Some((name, value)) = variable.get("name").zip(variable.get("value")) {
+            command.env(name, value);
+        }
+    }
+    let is_interactive = match exec.interactive_mode {
+        Some(ExecInteractiveMode::Never) => false,
+        Some(ExecInteractiveMode::Always) => true,
+        _ => io::stdin().is_terminal(),
+    };
+    command.stdin(if is_interactive {
+        Stdio::inherit()
+    } else {
+        Stdio::null()
+    });
+    command.stdout(Stdio::piped()).stderr(Stdio::inherit());
+    let mut spec = json!({"interactive": is_interactive});
+    if exec.provide_cluster_info {
+        let cluster = serde_json::to_value(&exec.cluster);
+        spec["cluster"] = cluster.map_err(|error| error.to_string())?;
+    }
+    let info = json!({"kind": "ExecCredential", "apiVersion": exec.api_version, "spec": spec});
+    command.env("KUBERNETES_EXEC_INFO", info.to_string());
+    for name in exec.drop_env.iter().flatten() {
+        command.env_remove(name);
+    }
+    Ok(command)
+}
+
+/// Reads what a plugin printed: JSON, or, as client-go takes it too, YAML.
+fn read(output: &[u8]) -> Result<Credential, String> {
+    let credential: ExecCredential = serde_saphyr::from_slice(output).map_err(|error| {
+        let text = error.to_string();
+        // The lines after the first show what was printed.
+        without_values(text.lines().next().unwrap_or_default())
+    })?;
+    let status = credential.status.ok_or("it has no status")?;
+    let lasts = status.expiration_timestamp.as_deref().map(clock::until);
+    let lasts = lasts.transpose().map_err(|error| error.to_string())?;
+    let certificate = match (status.client_certificate_data, status.client_key_data) {
+        (Some(certificate), Some(key)) => Some((certificate, key)),
+        (None, None) => None,
+        _ => return Err("a client certificate and its key belong together".to_owned()),
+    };
+    if status.token.is_none() && certificate.is_none() {
+        return Err("it has neither a token nor a client certificate".to_owned());
+    }
+    Ok(Credential {
+        token: status.token,
+        certificate,
+        lasts,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_read_from_json_and_yaml() {
+        let json = br#"{"kind": "ExecCredential", "status": {"token": "a"}}"#;
+        let credential = read(json).unwrap();
+        assert_eq!(credential.token.as_deref(), Some("a"));
+        assert_eq!(credential.lasts, None);
+        let yaml = b"status:\n  clientCertificateData: c\n  clientKeyData: k\n  expirationTimestamp: \"2020-01-01T00:00:00Z\"\n";
+        let credential = read(yaml).unwrap();
+        let expected = Some(("c".to_owned(), "k".to_owned()));
+        assert_eq!(credential.certificate, expected);
+        assert_eq!(credential.lasts, Some(Duration::ZERO), "it has passed");
+    }
+
+    #[test]
+    fn what_is_no_credential_is_refused_without_showing_it() {
+        for output in [
+            r#"{"status": {"token": {"secret": "hunter2"}}}"#,
+            r#"{"status": "hunter2"}"#,
+            "hunter2",
+            "{}",
+            r#"{"status": {}}"#,
+            r#"{"status": {"clientKeyData": "hunter2"}}"#,
+            r#"{"status": {"token": "hunter2", "expirationTimestamp": "soon"}}"#,
+        ] {
+            let Err(error) = read(output.as_bytes()) else {
+                panic!("{output} is none");
+            };
+            assert!(!error.contains("hunter2"), "{output}: {error}");
+        }
+    }
+}

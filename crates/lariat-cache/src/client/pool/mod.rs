@@ -1,0 +1,126 @@
+//! HTTP/2 connections to one server, each with as many requests as the server takes.
+
+mod line;
+mod open;
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use http::{Request, Response};
+use kube::client::Body;
+use parking_lot::Mutex;
+use tower::BoxError;
+
+use self::line::{Answer, Line, SendError, Share};
+pub(super) use self::open::{
+    CONNECTION_WINDOW, OpenError, PING_AFTER, PING_TIMEOUT, STREAM_WINDOW,
+};
+use self::open::{Opened, open};
+use super::dial::Dialer;
+use super::request::{Length, copy};
+use super::single::Single;
+
+/// How often a request is sent again that a server did not look at.
+const ATTEMPTS: usize = 3;
+
+/// What came of a request.
+pub(super) enum Sent {
+    Answered(Response<Answer>),
+    /// The server does not speak HTTP/2; nothing was sent.
+    NotHttp2(Request<Body>),
+}
+
+/// The connections to one server.
+pub(super) struct Pool {
+    lines: Mutex<Vec<Arc<Line>>>,
+    opening: Single<Result<Opened, OpenError>>,
+    /// Whether HTTP/2 is spoken without asking.
+    has_prior_knowledge: bool,
+}
+
+impl Pool {
+    pub(super) fn new(has_prior_knowledge: bool) -> Self {
+        Self {
+            lines: Mutex::default(),
+            opening: Single::new(),
+            has_prior_knowledge,
+        }
+    }
+
+    /// Sends a request on a connection that has room for it, and opens one if there is none.
+    pub(super) async fn send(
+        &self,
+        dialer: &Dialer,
+        number: u64,
+        mut request: Request<Body>,
+    ) -> Result<Sent, BoxError> {
+        let length = Length::of(&request);
+        let mut attempt = 1;
+        loop {
+            let Some(share) = self.share(dialer, number, length).await? else {
+                return Ok(Sent::NotHttp2(request));
+            };
+            let again = copy(&request).filter(|_| attempt < ATTEMPTS);
+            match (share.send(request).await, again) {
+                (Ok(response), _) => return Ok(Sent::Answered(response)),
+                (Err(SendError::NotProcessed(_)), Some(again)) => request = again,
+                (Err(SendError::NotProcessed(error) | SendError::Failed(error)), _) => {
+                    return Err(error);
+                }
+            }
+            attempt += 1;
+        }
+    }
+
+    /// Returns a place on a connection, or `None` if the server does not speak HTTP/2.
+    async fn share(
+        &self,
+        dialer: &Dialer,
+        number: u64,
+        length: Length,
+    ) -> Result<Option<Share>, OpenError> {
+        let mut opened: Option<Arc<Line>> = None;
+        loop {
+            if let Some(share) = self.room(number, length) {
+                return Ok(Some(share));
+            }
+            // If others have filled it, they are under way, and there will be a place on the next. A server that ends
+            // each connection at once would have us go on for ever.
+            if opened.is_some_and(|line| line.is_closed()) {
+                let (url, source) = (dialer.url().clone(), None);
+                return Err(OpenError::Ended { url, source });
+            }
+            let open = || {
+                let (dialer, has_prior_knowledge) = (dialer.clone(), self.has_prior_knowledge);
+                async move { open(&dialer, number, has_prior_knowledge).await }.boxed()
+            };
+            let line = match self.opening.join(open).await? {
+                Opened::Line(line) => line,
+                Opened::NotHttp2 => return Ok(None),
+            };
+            let mut lines = self.lines.lock();
+            // All who waited for it come here; one of them brings it in.
+            if !lines.iter().any(|each| Arc::ptr_eq(each, &line)) {
+                lines.push(Arc::clone(&line));
+            }
+            opened = Some(line);
+        }
+    }
+
+    /// Returns a place on a connection there is, and closes those that are not needed any more.
+    fn room(&self, number: u64, length: Length) -> Option<Share> {
+        let mut lines = self.lines.lock();
+        let usable = |line: &Arc<Line>| line.is_usable(number);
+        let share = lines
+            .iter()
+            .filter(|line| usable(line))
+            .find_map(|line| line.claim(length));
+        let mut has_another = false;
+        lines.retain(|line| {
+            let keeps = line.is_used() || usable(line) && line.waits(has_another);
+            has_another |= keeps && usable(line);
+            keeps
+        });
+        share
+    }
+}

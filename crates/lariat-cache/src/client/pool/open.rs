@@ -1,0 +1,208 @@
+//! Opening HTTP/2 connections, and driving them.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use futures::FutureExt;
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper::rt::{Executor, Read, ReadBufCursor, Write};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use kube::client::Body;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::time;
+
+use super::super::dial::{Dialer, NotConnected, Socket};
+use super::line::Line;
+
+/// How long nothing may come on a connection before it is tested, and how long the answer may take: what
+/// client-go does.
+pub(in crate::client) const PING_AFTER: Duration = Duration::from_secs(30);
+pub(in crate::client) const PING_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// How much of an answer may be on its way: enough that lists are not slowed down by distance. The second
+/// is what all answers of a connection share, so that one that is not read cannot hold up the others.
+pub(in crate::client) const STREAM_WINDOW: u32 = 1024 * 1024;
+pub(in crate::client) const CONNECTION_WINDOW: u32 = 128 * 1024 * 1024;
+
+/// What the limit of streams is until the server says it. Nothing is sent before, so it is never in force.
+const NOT_SETTLED: usize = 0;
+
+/// What an attempt to open a connection came to.
+#[derive(Clone)]
+pub(super) enum Opened {
+    Line(Arc<Line>),
+    /// The server chose HTTP/1.1.
+    NotHttp2,
+}
+
+/// A connection that could not be opened, or is of no use.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(in crate::client) enum OpenError {
+    #[error(transparent)]
+    NotConnected(NotConnected),
+    #[error("the connection to {url} ended before the server said how many requests it takes")]
+    Ended {
+        url: http::Uri,
+        source: Option<Arc<hyper::Error>>,
+    },
+    #[error(
+        "{url} did not say within {after:?} how many requests it takes on a connection, or takes none"
+    )]
+    NoStreams { url: http::Uri, after: Duration },
+}
+
+/// A connection until it has ended: as long as it is there, it takes requests.
+pub(super) type Http2 = Mutex<Option<http2::Connection<Settling, Body, TokioExecutor>>>;
+
+/// Opens a connection, and waits for the server to say how many requests it takes.
+pub(super) async fn open(
+    dialer: &Dialer,
+    number: u64,
+    has_prior_knowledge: bool,
+) -> Result<Opened, OpenError> {
+    let socket = dialer.dial().await.map_err(OpenError::NotConnected)?;
+    if !has_prior_knowledge && !socket.is_http2 {
+        dialer.put(socket);
+        return Ok(Opened::NotHttp2);
+    }
+    let url = || dialer.url().clone();
+    let ended = |source: hyper::Error| OpenError::Ended {
+        url: url(),
+        source: Some(Arc::new(source)),
+    };
+    let news = Arc::new(News::default());
+    let settling = Settling {
+        socket,
+        news: Arc::clone(&news),
+    };
+    let (send, connection) = builder().handshake(settling).await.map_err(ended)?;
+    let connection = Arc::new(Mutex::new(Some(connection)));
+    drive(Arc::clone(&connection), Arc::clone(&news));
+    let settled = news.wait(&connection, &send);
+    let limit = dialer.timeout().unwrap_or(PING_AFTER + PING_TIMEOUT);
+    let in_time = time::timeout(limit, settled).await.is_ok();
+    if streams(&connection) == NOT_SETTLED {
+        let (url, source) = (url(), news.end.lock().clone());
+        return Err(if in_time {
+            OpenError::Ended { url, source }
+        } else {
+            OpenError::NoStreams { url, after: limit }
+        });
+    }
+    Ok(Opened::Line(Line::new(send, connection, number)))
+}
+
+fn builder() -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
+        .timer(TokioTimer::new())
+        .initial_max_send_streams(NOT_SETTLED)
+        .keep_alive_interval(PING_AFTER)
+        .keep_alive_timeout(PING_TIMEOUT)
+        .keep_alive_while_idle(true)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW);
+    builder
+}
+
+/// Drives a connection until it ends, which it does when the pool and all answers have let go of it. hyper has
+/// other tasks of the connection on the same executor, which end with it.
+fn drive(connection: Arc<Http2>, news: Arc<News>) {
+    TokioExecutor::new().execute(async move {
+        let poll = |cx: &mut Context<'_>| match &mut *connection.lock() {
+            Some(connection) => connection.poll_unpin(cx),
+            None => Poll::Ready(Ok(())),
+        };
+        if let Err(error) = std::future::poll_fn(poll).await {
+            tracing::debug!(%error, "a connection to the API server ended");
+            *news.end.lock() = Some(Arc::new(error));
+        }
+        *connection.lock() = None;
+        news.notify.notify_waiters();
+    });
+}
+
+/// Returns how many streams a server takes on a connection; none if it has ended.
+pub(super) fn streams(connection: &Http2) -> usize {
+    let connection = connection.lock();
+    connection
+        .as_ref()
+        .map_or(NOT_SETTLED, |each| each.current_max_send_streams())
+}
+
+/// Notifies when the server's settings may have come.
+#[derive(Default)]
+struct News {
+    notify: Notify,
+    is_settled: AtomicBool,
+    /// How the connection ended, if not in good order.
+    end: Mutex<Option<Arc<hyper::Error>>>,
+}
+
+impl News {
+    /// Waits until the limit of the server is known, or the connection has ended.
+    async fn wait(&self, connection: &Http2, send: &SendRequest<Body>) {
+        loop {
+            let mut notified = std::pin::pin!(self.notify.notified());
+            notified.as_mut().enable();
+            if streams(connection) != NOT_SETTLED || send.is_closed() {
+                self.is_settled.store(true, Ordering::Relaxed);
+                return;
+            }
+            notified.await;
+        }
+    }
+}
+
+/// A socket that says when it is read again: what was read before has been understood by then.
+pub(in crate::client) struct Settling {
+    socket: Socket,
+    news: Arc<News>,
+}
+
+impl Read for Settling {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: ReadBufCursor<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        if !self.news.is_settled.load(Ordering::Relaxed) {
+            self.news.notify.notify_waiters();
+        }
+        Pin::new(&mut self.socket).poll_read(cx, buf)
+    }
+}
+
+impl Write for Settling {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.socket).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut self.socket).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.socket.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[std::io::IoSlice<'_>],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut self.socket).poll_write_vectored(cx, bufs)
+    }
+}

@@ -1,0 +1,70 @@
+//! One attempt at a time, shared by all who ask for it meanwhile.
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared, WeakShared};
+use parking_lot::Mutex;
+
+/// Runs one attempt at a time: whoever asks while it is under way gets its result, a failure included, so that a
+/// server that does not answer costs everybody one timeout and not one after the other.
+///
+/// An attempt goes on as long as anyone waits for it.
+pub(super) struct Single<T: Clone> {
+    running: Mutex<Option<WeakShared<BoxFuture<'static, T>>>>,
+}
+
+impl<T: Clone> Single<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            running: Mutex::new(None),
+        }
+    }
+
+    /// Returns the attempt under way, or starts one.
+    pub(super) fn join(
+        &self,
+        start: impl FnOnce() -> BoxFuture<'static, T>,
+    ) -> Shared<BoxFuture<'static, T>> {
+        let mut running = self.running.lock();
+        let known = running.as_ref().and_then(WeakShared::upgrade);
+        // What has ended says nothing about now.
+        if let Some(known) = known.filter(|known| known.peek().is_none()) {
+            return known;
+        }
+        let attempt = start().shared();
+        *running = attempt.downgrade();
+        attempt
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn those_who_ask_meanwhile_share_an_attempt_and_those_after_it_do_not() {
+        let (count, single) = (Arc::new(AtomicU32::new(0)), Single::new());
+        let join = || {
+            let count = Arc::clone(&count);
+            single.join(|| {
+                let number = count.fetch_add(1, Ordering::Relaxed);
+                async move {
+                    tokio::task::yield_now().await;
+                    number
+                }
+                .boxed()
+            })
+        };
+        assert_eq!(tokio::join!(join(), join(), join()), (0, 0, 0));
+        assert_eq!(join().await, 1);
+    }
+
+    #[tokio::test]
+    async fn an_attempt_without_waiters_is_dropped() {
+        let single = Single::new();
+        drop(single.join(|| std::future::pending::<u32>().boxed()));
+        assert_eq!(single.join(|| async { 7 }.boxed()).await, 7);
+    }
+}

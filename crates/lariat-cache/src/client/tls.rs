@@ -1,0 +1,108 @@
+//! TLS: what is offered, and what servers are checked with.
+
+use http::Uri;
+use hyper::rt::{Read, Write};
+use hyper_util::client::legacy::connect::{Connection, HttpConnector};
+use kube::Config;
+use tower::{BoxError, Service};
+
+use super::dial::{Connector, Offer, boxed};
+
+/// What is needed for TLS; read once for all connections.
+pub(super) struct Tls {
+    #[cfg(feature = "rustls-tls")]
+    config: Option<rustls::ClientConfig>,
+}
+
+impl Tls {
+    #[cfg(feature = "rustls-tls")]
+    pub(super) fn new(config: &Config) -> Result<Self, kube::Error> {
+        use kube::client::ConfigExt;
+        let is_needed = is_https(&config.cluster_url) || config.proxy_url.iter().any(is_https);
+        let config = is_needed.then(|| config.rustls_client_config());
+        Ok(Self {
+            config: config.transpose()?,
+        })
+    }
+
+    #[cfg(feature = "rustls-tls")]
+    pub(super) fn wrap<C>(
+        &self,
+        config: &Config,
+        connector: C,
+        offer: Offer,
+    ) -> Result<Connector, kube::Error>
+    where
+        C: Service<Uri> + Clone + Send + Sync + 'static,
+        C::Response: Read + Write + Connection + Send + Unpin + 'static,
+        C::Future: Send + 'static,
+        C::Error: Into<BoxError>,
+    {
+        use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
+        let Some(tls) = self
+            .config
+            .clone()
+            .filter(|_| is_https(&config.cluster_url))
+        else {
+            return Ok(boxed(connector));
+        };
+        let mut builder = HttpsConnectorBuilder::new()
+            .with_tls_config(tls)
+            .https_only();
+        if let Some(name) = &config.tls_server_name {
+            let name = name.clone().try_into();
+            let name = name.map_err(|_| {
+                let text = "tls-server-name is neither a host name nor an address";
+                kube::Error::Service(text.into())
+            })?;
+            builder = builder.with_server_name_resolver(FixedServerNameResolver::new(name));
+        }
+        Ok(match offer {
+            Offer::Http1 => boxed(builder.enable_http1().wrap_connector(connector)),
+            Offer::Http2OrHttp1 => boxed(builder.enable_all_versions().wrap_connector(connector)),
+        })
+    }
+
+    #[cfg(feature = "rustls-tls")]
+    pub(super) fn wrap_proxy(
+        &self,
+        tcp: HttpConnector,
+    ) -> Result<hyper_rustls::HttpsConnector<HttpConnector>, kube::Error> {
+        let tls = self.config.clone().ok_or(kube::Error::TlsRequired)?;
+        let builder = hyper_rustls::HttpsConnectorBuilder::new().with_tls_config(tls);
+        Ok(builder.https_only().enable_http1().wrap_connector(tcp))
+    }
+
+    #[cfg(not(feature = "rustls-tls"))]
+    pub(super) fn new(config: &Config) -> Result<Self, kube::Error> {
+        if is_https(&config.cluster_url) {
+            return Err(kube::Error::TlsRequired);
+        }
+        Ok(Self {})
+    }
+
+    #[cfg(not(feature = "rustls-tls"))]
+    pub(super) fn wrap<C>(
+        &self,
+        _: &Config,
+        connector: C,
+        _: Offer,
+    ) -> Result<Connector, kube::Error>
+    where
+        C: Service<Uri> + Clone + Send + Sync + 'static,
+        C::Response: Read + Write + Connection + Send + Unpin + 'static,
+        C::Future: Send + 'static,
+        C::Error: Into<BoxError>,
+    {
+        Ok(boxed(connector))
+    }
+
+    #[cfg(not(feature = "rustls-tls"))]
+    pub(super) fn wrap_proxy(&self, _: HttpConnector) -> Result<HttpConnector, kube::Error> {
+        Err(kube::Error::TlsRequired)
+    }
+}
+
+fn is_https(url: &Uri) -> bool {
+    url.scheme() == Some(&http::uri::Scheme::HTTPS)
+}

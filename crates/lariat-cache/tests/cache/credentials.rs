@@ -1,0 +1,466 @@
+//! Tokens, exec plugins and certificates, and when they are read again.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use http::{Request, header};
+use hyper::body::Incoming;
+use kube::Client;
+use kube::config::{ExecConfig, ExecInteractiveMode};
+use lariat_cache::{ConnectError, Http2, from_config, from_kubeconfig};
+use parking_lot::Mutex;
+
+use crate::server::{Answer, Server, Speech, whole};
+
+/// A folder of its own, which goes with it.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("lariat-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("the folder is ours");
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        // As kubelet does: readers see the old file or the new one.
+        std::fs::write(self.path("new"), text).expect("the folder is ours");
+        std::fs::rename(self.path("new"), self.path(name)).expect("the folder is ours");
+    }
+
+    /// Returns how many lines a file has.
+    fn lines(&self, name: &str) -> usize {
+        std::fs::read_to_string(self.path(name)).map_or(0, |text| text.lines().count())
+    }
+
+    /// Makes a plugin that notes each run in a file and prints another.
+    fn plugin(&self, script: &str) -> ExecConfig {
+        let folder = self.0.display();
+        let script =
+            format!("#!/bin/sh\ncd {folder}\necho run >> runs\n{script}\ncat credential\n");
+        self.write("plugin", &script);
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(self.path("plugin"), executable).expect("the folder is ours");
+        exec(&self.path("plugin"))
+    }
+
+    fn token(&self, token: &str, more: &str) {
+        let credential = format!(
+            r#"{{"kind": "ExecCredential", "apiVersion": "client.authentication.k8s.io/v1",
+                "status": {{"token": "{token}"{more}}}}}"#
+        );
+        self.write("credential", &credential);
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn exec(command: &Path) -> ExecConfig {
+    ExecConfig {
+        api_version: Some("client.authentication.k8s.io/v1".to_owned()),
+        command: Some(command.display().to_string()),
+        args: None,
+        env: None,
+        drop_env: None,
+        install_hint: None,
+        interactive_mode: Some(ExecInteractiveMode::Never),
+        provide_cluster_info: false,
+        cluster: None,
+        other: Default::default(),
+    }
+}
+
+/// A server that answers one token, and remembers what it saw.
+struct Guarded {
+    server: Server,
+    accepted: Arc<Mutex<&'static str>>,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Guarded {
+    async fn start(token: &'static str) -> Self {
+        let accepted = Arc::new(Mutex::new(token));
+        let seen = Arc::<Mutex<Vec<String>>>::default();
+        let (expected, log) = (Arc::clone(&accepted), Arc::clone(&seen));
+        let play = move |request: &Request<Incoming>| -> Answer {
+            let token = request.headers().get(header::AUTHORIZATION);
+            let token = token.map_or("", |token| token.to_str().expect("it is text"));
+            log.lock()
+                .push(token.trim_start_matches("Bearer ").to_owned());
+            let is_right = token == format!("Bearer {}", *expected.lock());
+            answer(is_right)
+        };
+        let server = Server::start(Speech::Http1, play).await;
+        Self {
+            server,
+            accepted,
+            seen,
+        }
+    }
+
+    fn seen(&self) -> Vec<String> {
+        std::mem::take(&mut *self.seen.lock())
+    }
+
+    async fn client(&self, change: impl FnOnce(&mut kube::config::AuthInfo)) -> Client {
+        let mut config = self.server.config();
+        change(&mut config.auth_info);
+        from_config(config, Http2::Negotiated)
+            .await
+            .expect("it is valid")
+    }
+}
+
+fn answer(is_right: bool) -> Answer {
+    if is_right {
+        whole(200, "{}")
+    } else {
+        whole(401, "Unauthorized")
+    }
+}
+
+/// Sends a write, and returns the code of its refusal.
+async fn write(client: &Client) -> Result<(), u16> {
+    let request = Request::post("/api/v1/namespaces/default/configmaps");
+    let request = request.body(b"{}".to_vec()).expect("it is a request");
+    match client.request_text(request).await {
+        Ok(_) => Ok(()),
+        Err(kube::Error::Api(status)) => Err(status.code),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_was_replaced_is_read_when_the_old_one_is_refused() {
+    let (folder, guarded) = (Folder::new("token-file"), Guarded::start("first").await);
+    folder.write("token", "first");
+    let file = folder.path("token").display().to_string();
+    let client = guarded.client(|user| user.token_file = Some(file)).await;
+    assert_eq!(write(&client).await, Ok(()));
+    *guarded.accepted.lock() = "second";
+    folder.write("token", "second");
+    assert_eq!(write(&client).await, Ok(()));
+    assert_eq!(guarded.seen(), ["first", "first", "second"]);
+    // What is refused for good is sent once.
+    *guarded.accepted.lock() = "third";
+    assert_eq!(write(&client).await, Err(401));
+    assert_eq!(guarded.seen(), ["second"]);
+    // A file that is missing takes nothing away.
+    *guarded.accepted.lock() = "second";
+    std::fs::remove_file(folder.path("token")).unwrap();
+    assert_eq!(write(&client).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_plugin_runs_once_for_all_requests_and_again_when_its_token_is_refused() {
+    let (folder, guarded) = (Folder::new("plugin"), Guarded::start("first").await);
+    folder.token("first", "");
+    let plugin = folder.plugin("");
+    let client = guarded.client(|user| user.exec = Some(plugin)).await;
+    assert_eq!(folder.lines("runs"), 1);
+    let writes = futures::future::join_all((0..10).map(|_| write(&client))).await;
+    assert_eq!(writes, [Ok(()); 10]);
+    assert_eq!(folder.lines("runs"), 1);
+    *guarded.accepted.lock() = "second";
+    folder.token("second", "");
+    guarded.seen();
+    assert_eq!(write(&client).await, Ok(()));
+    assert_eq!(guarded.seen(), ["first", "second"]);
+    assert_eq!(folder.lines("runs"), 2);
+    // Who may do nothing does not have the plugin run by each request.
+    *guarded.accepted.lock() = "third";
+    for _ in 0..5 {
+        assert_eq!(write(&client).await, Err(401));
+    }
+    assert_eq!(folder.lines("runs"), 2);
+}
+
+#[tokio::test]
+async fn a_plugin_runs_again_before_its_token_expires() {
+    let (folder, guarded) = (Folder::new("expiry"), Guarded::start("first").await);
+    folder.token(
+        "first",
+        r#", "expirationTimestamp": "2020-01-01T00:00:00Z""#,
+    );
+    let plugin = folder.plugin("");
+    let client = guarded.client(|user| user.exec = Some(plugin)).await;
+    *guarded.accepted.lock() = "second";
+    folder.token(
+        "second",
+        r#", "expirationTimestamp": "2999-01-01T00:00:00Z""#,
+    );
+    for _ in 0..3 {
+        assert_eq!(write(&client).await, Ok(()));
+    }
+    assert_eq!(guarded.seen(), ["second"; 3]);
+    assert_eq!(folder.lines("runs"), 2);
+}
+
+#[tokio::test]
+async fn a_plugin_does_not_block_the_runtime() {
+    let (folder, guarded) = (Folder::new("slow-plugin"), Guarded::start("first").await);
+    folder.token("first", "");
+    // It waits for what another task of the same thread does, and gives up at some time.
+    let waits = "for i in $(seq 200); do [ -e go ] && break; sleep 0.05; done; [ -e go ] || exit 1";
+    let plugin = folder.plugin(waits);
+    let goes = async {
+        while folder.lines("runs") == 0 {
+            tokio::task::yield_now().await;
+        }
+        folder.write("go", "");
+    };
+    let (client, ()) = tokio::join!(guarded.client(|user| user.exec = Some(plugin)), goes);
+    assert_eq!(write(&client).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_plugin_is_named_by_its_command_when_it_fails() {
+    let (failing, talking) = (Folder::new("failing-plugin"), Folder::new("talking-plugin"));
+    let missing = failing.path("no-such-plugin");
+    let mut hinted = exec(&missing);
+    hinted.install_hint = Some("install it by hand".to_owned());
+    for (plugin, command, expected) in [
+        (
+            exec(&missing),
+            "no-such-plugin",
+            "is it installed, and in the PATH",
+        ),
+        (hinted, "no-such-plugin", "install it by hand"),
+        (failing.plugin("exit 3"), "/plugin\"", "exit status: 3"),
+        (
+            talking.plugin("echo nothing; exit 0"),
+            "/plugin\"",
+            "no usable ExecCredential",
+        ),
+    ] {
+        let mut config = kube::Config::new(http::Uri::from_static("https://127.0.0.1:1"));
+        config.auth_info.exec = Some(plugin);
+        let error = from_config(config, Http2::Negotiated).await.err();
+        let text = error.expect("it gives nothing").to_string();
+        assert!(text.contains("https://127.0.0.1:1"), "{text}");
+        assert!(text.contains(command) && text.contains(expected), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_is_missing_is_named() {
+    let mut config = kube::Config::new(http::Uri::from_static("http://127.0.0.1:1"));
+    config.auth_info.token_file = Some("/no/such/token".to_owned());
+    let error = from_config(config, Http2::Negotiated).await.err();
+    let error = error.expect("there is no token");
+    assert!(matches!(error, ConnectError::Client { .. }));
+    assert!(error.to_string().contains("/no/such/token"), "{error}");
+}
+
+#[cfg(feature = "rustls-tls")]
+mod certificates {
+    use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
+    use tokio_rustls::TlsAcceptor;
+    use tokio_rustls::rustls::server::WebPkiClientVerifier;
+    use tokio_rustls::rustls::{RootCertStore, ServerConfig};
+
+    use super::*;
+    use crate::server::{listen, serve};
+
+    /// A certificate and its key, as PEM.
+    struct Pair(String, String);
+
+    struct Authority {
+        certificate: rcgen::Certificate,
+        issuer: Issuer<'static, KeyPair>,
+    }
+
+    impl Authority {
+        fn new() -> Self {
+            let mut params = CertificateParams::new(Vec::new()).expect("these are names");
+            params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            let key = KeyPair::generate().expect("a key can be made");
+            let certificate = params.self_signed(&key).expect("a certificate can be made");
+            Self {
+                certificate,
+                issuer: Issuer::new(params, key),
+            }
+        }
+
+        fn sign(&self, name: &str) -> (rcgen::Certificate, KeyPair) {
+            let mut params =
+                CertificateParams::new(vec!["127.0.0.1".to_owned()]).expect("these are names");
+            params.distinguished_name.push(DnType::CommonName, name);
+            let key = KeyPair::generate().expect("a key can be made");
+            (
+                params
+                    .signed_by(&key, &self.issuer)
+                    .expect("a certificate can be made"),
+                key,
+            )
+        }
+
+        fn pair(&self, name: &str) -> Pair {
+            let (certificate, key) = self.sign(name);
+            Pair(certificate.pem(), key.serialize_pem())
+        }
+
+        /// Starts a server that answers who shows a certificate with this name, and remembers who came.
+        async fn start(&self, accepted: Arc<Mutex<&'static str>>) -> (Server, kube::Config) {
+            self.start_on(0, accepted).await
+        }
+
+        async fn start_on(
+            &self,
+            port: u16,
+            accepted: Arc<Mutex<&'static str>>,
+        ) -> (Server, kube::Config) {
+            let (certificate, key) = self.sign("server");
+            let mut roots = RootCertStore::empty();
+            roots
+                .add(self.certificate.der().clone())
+                .expect("it is an authority");
+            let verifier = WebPkiClientVerifier::builder(Arc::new(roots))
+                .build()
+                .expect("it is an authority");
+            let key = key.serialize_der().try_into().expect("it is a key");
+            let tls = ServerConfig::builder().with_client_cert_verifier(verifier);
+            let mut tls = tls
+                .with_single_cert(vec![certificate.der().clone()], key)
+                .expect("they belong together");
+            tls.alpn_protocols = vec![b"h2".to_vec()];
+            let acceptor = TlsAcceptor::from(Arc::new(tls));
+            let listener = listen(port);
+            let server = Server::with(listener, move |stream| {
+                let (acceptor, accepted) = (acceptor.clone(), Arc::clone(&accepted));
+                async move {
+                    let Ok(stream) = acceptor.accept(stream).await else {
+                        return;
+                    };
+                    let shown = stream
+                        .get_ref()
+                        .1
+                        .peer_certificates()
+                        .expect("it was shown")[0]
+                        .to_vec();
+                    let play = move |_: &Request<Incoming>| {
+                        let name = accepted.lock().as_bytes().to_vec();
+                        let is_right = shown.windows(name.len()).any(|part| part == name);
+                        answer(is_right)
+                    };
+                    serve(stream, Speech::Http2(100), Arc::new(play)).await;
+                }
+            });
+            let url = format!("https://127.0.0.1:{}", server.port);
+            let mut config = kube::Config::new(url.parse().expect("it is a URL"));
+            config.root_cert = Some(vec![self.certificate.der().to_vec()]);
+            (server, config)
+        }
+    }
+
+    fn json(text: &str) -> String {
+        serde_json::to_string(text).expect("it is text")
+    }
+
+    /// Lets a plugin print a certificate.
+    fn print(folder: &Folder, pair: &Pair) {
+        let (certificate, key) = (json(&pair.0), json(&pair.1));
+        let status = format!(
+            r#"{{"status": {{"clientCertificateData": {certificate}, "clientKeyData": {key}}}}}"#
+        );
+        folder.write("credential", &status);
+    }
+
+    #[tokio::test]
+    async fn a_plugin_gives_another_certificate_when_the_old_one_is_refused() {
+        let (folder, authority) = (Folder::new("plugin-certificate"), Authority::new());
+        let accepted = Arc::new(Mutex::new("first-user"));
+        let (server, mut config) = authority.start(Arc::clone(&accepted)).await;
+        print(&folder, &authority.pair("first-user"));
+        config.auth_info.exec = Some(folder.plugin(""));
+        let client = from_config(config, Http2::Negotiated).await.unwrap();
+        assert_eq!(write(&client).await, Ok(()));
+        assert_eq!(write(&client).await, Ok(()));
+        assert_eq!((server.connections(), folder.lines("runs")), (1, 1));
+        *accepted.lock() = "second-user";
+        print(&folder, &authority.pair("second-user"));
+        assert_eq!(write(&client).await, Ok(()));
+        assert_eq!(write(&client).await, Ok(()));
+        assert_eq!((server.connections(), folder.lines("runs")), (2, 2));
+    }
+
+    #[tokio::test]
+    async fn certificates_in_files_are_read_again_when_they_are_refused() {
+        let (folder, authority) = (Folder::new("file-certificate"), Authority::new());
+        let accepted = Arc::new(Mutex::new("first-user"));
+        let (server, mut config) = authority.start(Arc::clone(&accepted)).await;
+        let put = |pair: Pair| {
+            folder.write("tls.crt", &pair.0);
+            folder.write("tls.key", &pair.1);
+        };
+        put(authority.pair("first-user"));
+        let user = &mut config.auth_info;
+        user.client_certificate = Some(folder.path("tls.crt").display().to_string());
+        user.client_key = Some(folder.path("tls.key").display().to_string());
+        let client = from_config(config, Http2::Negotiated).await.unwrap();
+        assert_eq!(write(&client).await, Ok(()));
+        *accepted.lock() = "second-user";
+        assert_eq!(write(&client).await, Err(401), "there is no other");
+        assert_eq!(server.connections(), 1);
+        put(authority.pair("second-user"));
+        assert_eq!(write(&client).await, Ok(()));
+        assert_eq!(server.connections(), 2);
+    }
+
+    #[tokio::test]
+    async fn a_certificate_that_tls_refuses_is_replaced_too() {
+        let (folder, authority) = (Folder::new("tls-refusal"), Authority::new());
+        let (server, mut config) = authority.start(Arc::new(Mutex::new("user"))).await;
+        // Of an authority the server does not know.
+        print(&folder, &Authority::new().pair("user"));
+        config.auth_info.exec = Some(folder.plugin(""));
+        let client = from_config(config, Http2::Negotiated).await.unwrap();
+        print(&folder, &authority.pair("user"));
+        assert_eq!(write(&client).await, Ok(()));
+        assert_eq!((server.connections(), folder.lines("runs")), (2, 2));
+    }
+
+    #[tokio::test]
+    async fn authorities_in_a_file_are_read_again_when_the_server_has_another() {
+        let (folder, first, second) = (
+            Folder::new("authorities"),
+            Authority::new(),
+            Authority::new(),
+        );
+        let (server, _) = first.start(Arc::new(Mutex::new("user"))).await;
+        let put = |authority: &Authority| {
+            let pair = authority.pair("user");
+            folder.write("tls.crt", &pair.0);
+            folder.write("tls.key", &pair.1);
+            folder.write("ca.crt", &authority.certificate.pem());
+        };
+        put(&first);
+        let url = format!("https://127.0.0.1:{}", server.port);
+        let kubeconfig = serde_json::json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "c",
+            "clusters": [{"name": "c", "cluster": {"server": url, "certificate-authority": "ca.crt"}}],
+            "users": [{"name": "c", "user": {"client-certificate": "tls.crt", "client-key": "tls.key"}}],
+            "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+        });
+        folder.write("config", &kubeconfig.to_string());
+        let client = from_kubeconfig(folder.path("config")).await.unwrap();
+        assert_eq!(write(&client).await, Ok(()));
+        let port = server.stop().await;
+        let accepted = Arc::new(Mutex::new("user"));
+        let (_server, _) = second.start_on(port, accepted).await;
+        put(&second);
+        // The connection may be found dead by a request.
+        let request = Request::get("/version").body(Vec::new()).unwrap();
+        let _ = client.request_text(request).await;
+        assert_eq!(write(&client).await, Ok(()));
+    }
+}

@@ -1,0 +1,206 @@
+//! Answers that do not come, and refusals that ask for patience, in virtual time.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Request, Response};
+use http_body_util::BodyExt;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::Client;
+use kube::api::{Api, DeleteParams, ListParams, PostParams};
+use kube::client::Body;
+use lariat_cache::{SharedClientFactory, retry_after};
+use lariat_core::describe;
+use parking_lot::Mutex;
+use tokio::time::{self, Instant};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// A refusal: status, seconds to wait, body.
+#[derive(Clone, Copy)]
+struct Refusal(u16, Option<u64>, &'static str);
+
+/// What was asked: method and body.
+type Asked = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
+
+/// A client of a server that refuses so many requests and then answers with what was sent.
+fn refusing(refusal: Refusal, times: usize) -> (Client, Asked) {
+    let asked = Asked::default();
+    let log = Arc::clone(&asked);
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let log = Arc::clone(&log);
+        async move {
+            let method = request.method().to_string();
+            let body = request
+                .into_body()
+                .collect()
+                .await
+                .expect("it is read")
+                .to_bytes();
+            let count = log.lock().len();
+            log.lock().push((method, body.to_vec()));
+            if count >= times {
+                let object = if body.is_empty() {
+                    r#"{"items":[],"metadata":{}}"#.into()
+                } else {
+                    body
+                };
+                return Ok::<_, Infallible>(Response::new(Body::from(object)));
+            }
+            let mut answer = Response::new(Body::from(refusal.2.as_bytes().to_vec()));
+            *answer.status_mut() = refusal.0.try_into().expect("it is a status");
+            if let Some(seconds) = refusal.1 {
+                answer.headers_mut().insert("retry-after", seconds.into());
+            }
+            Ok(answer)
+        }
+    });
+    (Client::new(service, "default"), asked)
+}
+
+/// A client of a server that answers nothing.
+fn silent() -> Client {
+    let service = tower::service_fn(|_: Request<Body>| {
+        std::future::pending::<Result<Response<Body>, Infallible>>()
+    });
+    Client::new(service, "default")
+}
+
+fn maps(client: Client) -> Api<ConfigMap> {
+    Api::default_namespaced(SharedClientFactory::new(client).client())
+}
+
+fn object() -> ConfigMap {
+    serde_json::from_value(serde_json::json!({"metadata": {"name": "a"}})).expect("it is JSON")
+}
+
+const TOO_MANY: Refusal = Refusal(429, Some(1), "Too many requests, please try again later.\n");
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_refused_for_now_is_sent_again_when_the_server_says() {
+    let (client, asked) = refusing(TOO_MANY, 3);
+    let start = Instant::now();
+    let made = maps(client).create(&PostParams::default(), &object()).await;
+    assert_eq!(made.unwrap().metadata.name.as_deref(), Some("a"));
+    assert_eq!(start.elapsed().as_secs(), 3);
+    let asked = asked.lock();
+    assert_eq!(asked.len(), 4);
+    assert!(asked.iter().all(|each| *each == asked[0]), "{asked:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_stays_is_readable_and_says_when_to_come_again() {
+    let (client, asked) = refusing(TOO_MANY, usize::MAX);
+    let made = maps(client).create(&PostParams::default(), &object()).await;
+    let error = made.unwrap_err();
+    assert_eq!(asked.lock().len(), 11, "ten times again");
+    let text = describe(&error);
+    assert_eq!(
+        text,
+        "ApiError: Too many requests, please try again later.: TooManyRequests"
+    );
+    assert!(matches!(&error, kube::Error::Api(status) if status.code == 429));
+    assert_eq!(retry_after(&error), Some(Duration::from_secs(1)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_overloaded_server_is_asked_again_for_reads_and_not_for_writes() {
+    let overloaded = Refusal(503, Some(2), "overloaded");
+    let (client, asked) = refusing(overloaded, 2);
+    maps(client).list(&ListParams::default()).await.unwrap();
+    assert_eq!(asked.lock().len(), 3);
+    let (client, asked) = refusing(overloaded, 2);
+    let made = maps(client).create(&PostParams::default(), &object()).await;
+    assert_eq!(
+        describe(&made.unwrap_err()),
+        "ApiError: overloaded: ServiceUnavailable"
+    );
+    assert_eq!(asked.lock().len(), 1, "it may have been carried out");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_would_take_too_long_is_left_to_the_caller() {
+    for seconds in [None, Some(300)] {
+        let (client, asked) = refusing(Refusal(429, seconds, "later"), usize::MAX);
+        let start = Instant::now();
+        let made = maps(client).create(&PostParams::default(), &object()).await;
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        assert_eq!(asked.lock().len(), 1);
+        let error = made.unwrap_err();
+        assert_eq!(retry_after(&error), seconds.map(Duration::from_secs));
+    }
+    // Twenty-nine seconds go into the time for an answer twice.
+    let (client, asked) = refusing(Refusal(429, Some(29), "later"), usize::MAX);
+    let start = Instant::now();
+    let made = maps(client).create(&PostParams::default(), &object()).await;
+    assert!(matches!(made, Err(kube::Error::Api(_))));
+    assert_eq!((asked.lock().len(), start.elapsed().as_secs()), (3, 58));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_status_of_the_server_is_passed_on_as_it_is() {
+    let status = r#"{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no \"a\"","reason":"NotFound","details":{"name":"a"},"code":404}"#;
+    let (client, _) = refusing(Refusal(404, None, status), usize::MAX);
+    let kube::Error::Api(status) = maps(client).get("a").await.unwrap_err() else {
+        panic!("it is one");
+    };
+    assert_eq!(
+        (&*status.message, &*status.reason),
+        ("no \"a\"", "NotFound")
+    );
+    assert_eq!(status.details.unwrap().name, "a");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_for_browsers_is_not_shown() {
+    let page = Refusal(502, None, "<html><body>Bad Gateway</body></html>");
+    let (client, _) = refusing(page, usize::MAX);
+    let error = describe(&maps(client).get("a").await.unwrap_err());
+    let expected = "ApiError: the server, or a proxy before it, answers 502 Bad Gateway without a reason: Unknown";
+    assert_eq!(error, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_not_answered_fails_and_says_that_it_may_have_happened() {
+    let start = Instant::now();
+    let deleted = maps(silent()).delete("a", &DeleteParams::default()).await;
+    assert_eq!(start.elapsed().as_secs(), 65);
+    assert_eq!(
+        describe(&deleted.unwrap_err()),
+        "DELETE /api/v1/namespaces/default/configmaps/a: no answer from the API server within 65s; it may have been carried out all the same"
+    );
+    let read = maps(silent()).get("a").await;
+    assert_eq!(
+        describe(&read.unwrap_err()),
+        "GET /api/v1/namespaces/default/configmaps/a: no answer from the API server within 65s"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_for_an_answer_can_be_chosen_and_zero_is_any() {
+    for (chosen, expected) in [(Duration::from_secs(5), 5), (Duration::ZERO, 3600)] {
+        let factory = lariat_cache::SharedCacheFactory::builder(silent());
+        let factory = factory.answer_timeout(chosen).build();
+        let maps: Api<ConfigMap> = Api::default_namespaced(factory.clients().client());
+        let start = Instant::now();
+        let _ = time::timeout(HOUR, maps.get("a")).await;
+        assert_eq!(start.elapsed().as_secs(), expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_and_calls_into_pods_may_take_any_time() {
+    let client = SharedClientFactory::new(silent()).client();
+    for path in [
+        "pods?watch=true",
+        "pods/a/log?follow=true",
+        "services/a/proxy/x",
+    ] {
+        let uri = format!("/api/v1/namespaces/default/{path}");
+        let request = Request::get(uri).body(Body::empty()).unwrap();
+        time::timeout(HOUR, client.send(request))
+            .await
+            .expect_err("it has no limit");
+    }
+}
