@@ -5,6 +5,8 @@ use std::time::Duration;
 use lariat_cache::{DecodeError, LoadError, MapperError, Phase};
 use lariat_core::{Gvk, ObjectKey, debug_as_description, not_a_name};
 
+use crate::apply::{is_secret, without_words};
+
 /// A read or a write that failed; it names the verb, the kind and the key.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
@@ -67,7 +69,7 @@ pub enum ApiError {
     /// A cached object does not fit the type.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// The API server refused, or did not answer.
+    /// The API server refused, or did not answer. What it says of a Secret that was sent is left out.
     #[error("cannot {verb} {gvk} {key}")]
     Refused {
         /// What was tried.
@@ -161,6 +163,14 @@ impl ApiError {
         key: &ObjectKey,
         source: kube::Error,
     ) -> Self {
+        // The API server's words about what was sent may quote it; nothing was sent with the others.
+        let may_quote = is_secret(gvk) && !matches!(verb, "get" | "delete");
+        let source = match source {
+            kube::Error::Api(status) if may_quote => {
+                kube::Error::Api(Box::new(without_words(&status)))
+            }
+            source => source,
+        };
         Self::Refused {
             verb,
             gvk: gvk.clone(),

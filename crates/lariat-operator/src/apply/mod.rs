@@ -42,6 +42,7 @@ pub(crate) use memory::Memory;
 pub use owner::OwnerError;
 pub use plan::{PlanStep, PlannedAction, SetPlan};
 pub use report::{Action, Applied, AppliedObject};
+pub(crate) use send::{is_secret, without_words};
 pub use set::{Apply, Immutable};
 
 impl<K: View> Reconcile<K> {

@@ -197,7 +197,7 @@ fn invalid(status: &Status, is_secret: bool) -> ObjectError {
 }
 
 /// Leaves out what the API server says of a Secret: its words, and those of webhooks, may quote values.
-fn without_words(status: &Status) -> Status {
+pub(crate) fn without_words(status: &Status) -> Status {
     let mut status = status.clone();
     "what the API server says is left out, since it may quote the Secret"
         .clone_into(&mut status.message);
@@ -208,7 +208,7 @@ fn without_words(status: &Status) -> Status {
     status
 }
 
-pub(super) fn is_secret(gvk: &Gvk) -> bool {
+pub(crate) fn is_secret(gvk: &Gvk) -> bool {
     gvk.group().is_empty() && gvk.kind() == "Secret"
 }
 
