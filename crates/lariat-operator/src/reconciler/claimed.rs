@@ -63,25 +63,17 @@ mod tests {
     fn a_claim_is_of_a_kind_in_all_its_versions() {
         let claimed = Claimed::default();
         let kind = |version: &str, kind: &str| Gvk::new("demo.dev", version, kind);
-        let ready = Claim::Condition("Ready".into());
-        let finalizer = Claim::Finalizer("demo.dev/a".into());
+        let ready = [Claim::Condition("Ready".into())];
+        let finalizer = [Claim::Finalizer("demo.dev/a".into())];
+        let both = [finalizer[0].clone(), ready[0].clone()];
         let (v1, v2) = (kind("v1", "Widget"), kind("v2", "Widget"));
-        assert_eq!(claimed.take(&v1, &[ready.clone()]), Ok(()));
-        assert_eq!(
-            claimed.take(&v2, &[finalizer.clone(), ready.clone()]),
-            Err(ready.clone())
-        );
-        assert_eq!(
-            claimed.take(&v2, &[finalizer.clone()]),
-            Ok(()),
-            "nothing was left behind"
-        );
-        assert_eq!(
-            claimed.take(&kind("v1", "Gadget"), &[ready.clone()]),
-            Ok(())
-        );
+        assert_eq!(claimed.take(&v1, &ready), Ok(()));
+        assert_eq!(claimed.take(&v2, &both), Err(ready[0].clone()));
+        let taken = claimed.take(&v2, &finalizer);
+        assert_eq!(taken, Ok(()), "nothing was left behind");
+        assert_eq!(claimed.take(&kind("v1", "Gadget"), &ready), Ok(()));
         assert_eq!(claimed.conditions(&v2), ["Ready".into()]);
-        claimed.release(&v2, &[finalizer.clone()]);
-        assert_eq!(claimed.take(&v1, &[finalizer]), Ok(()));
+        claimed.release(&v2, &finalizer);
+        assert_eq!(claimed.take(&v1, &finalizer), Ok(()));
     }
 }

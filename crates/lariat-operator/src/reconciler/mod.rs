@@ -303,16 +303,14 @@ impl<K: View> Setup<K> {
     ) -> Option<impl Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync + use<K>> {
         let period = self.requeue_after;
         let finalizer = self.finalizer.as_ref().map(finalizer::Held::name);
-        let is_needed = period.is_some() || finalizer.is_some();
-        is_needed.then(|| {
-            move |object: Option<&CachedObject>| {
-                let object = object?;
-                let finalizer = finalizer.as_deref().filter(|_| object.is_deleting());
-                let waits =
-                    finalizer.is_some_and(|name| object.finalizers().any(|each| *each == *name));
-                period.or(waits.then_some(CLEANUP_PERIOD))
-            }
-        })
+        let after = move |object: Option<&CachedObject>| {
+            let object = object?;
+            let finalizer = finalizer.as_deref().filter(|_| object.is_deleting());
+            let waits =
+                finalizer.is_some_and(|name| object.finalizers().any(|each| *each == *name));
+            period.or(waits.then_some(CLEANUP_PERIOD))
+        };
+        (period.is_some() || self.finalizer.is_some()).then_some(after)
     }
 
     /// Returns which changes are told whatever the options say.

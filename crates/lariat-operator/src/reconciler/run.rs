@@ -73,7 +73,7 @@ impl<K: View> Call<K> {
             // Before the object that may live under the same name by now.
             let successor = Successor::of(&cx);
             let told = self.tell_end(&cx).await;
-            successor.is_next();
+            successor.defuse();
             (told, self.after(&cx).await)
         };
         let told = told.unwrap_or_else(|panic| resume_unwind(panic));
@@ -219,8 +219,8 @@ impl<'a, K: View> Successor<'a, K> {
         Self(Some(cx).filter(|cx| cx.last().is_some() && cx.raw().is_some()))
     }
 
-    /// Says that it is reconciled next.
-    fn is_next(mut self) {
+    /// Enqueues nothing, because it is reconciled next.
+    fn defuse(mut self) {
         self.0 = None;
     }
 }
