@@ -85,14 +85,16 @@ async fn roles(bench: &Bench, names: &[&str]) -> Api<ClusterRole> {
     let roles: Api<ClusterRole> = Api::all(bench.cluster.client());
     for name in names {
         let role = json!({"metadata": {"name": name}, "rules": []});
-        let role: ClusterRole = serde_json::from_value(role).unwrap();
-        roles.create(&PostParams::default(), &role).await.unwrap();
+        let role: ClusterRole = serde_json::from_value(role).expect("it is one");
+        let created = roles.create(&PostParams::default(), &role).await;
+        created.expect("created");
     }
     roles
 }
 
 async fn left(roles: &Api<ClusterRole>) -> Vec<String> {
-    let roles = roles.list(&ListParams::default()).await.unwrap().items;
+    let listed = roles.list(&ListParams::default()).await;
+    let roles = listed.expect("listed").items;
     let names = roles.into_iter().filter_map(|role| role.metadata.name);
     names.filter(|name| name.starts_with("victim")).collect()
 }
@@ -210,11 +212,10 @@ fn answering(code: StatusCode, answer: &Value) -> kube::Client {
     let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
         let body = kube::client::Body::from(answer.clone().into_bytes());
         async move {
-            let response = http::Response::builder()
+            http::Response::builder()
                 .status(code.as_u16())
                 .header(http::header::CONTENT_TYPE, "application/json")
-                .body(body);
-            response
+                .body(body)
         }
     });
     kube::Client::new(service, "default")
