@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 /// Something that two reconcilers of a kind would take from each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// The type of the condition in which it tells of errors.
+    /// The type of the condition in which it reports errors.
     Condition(Arc<str>),
     /// Its finalizer: whoever is done first would remove it from under the other's cleanup.
     Finalizer(Arc<str>),
@@ -38,7 +38,7 @@ impl Claimed {
         self.0.lock().retain(|claimed| !is_of(claimed));
     }
 
-    /// Returns the types of the conditions in which reconcilers of a kind tell of errors.
+    /// Returns the types of the conditions in which reconcilers of a kind report errors.
     pub(crate) fn conditions(&self, gvk: &Gvk) -> Vec<Arc<str>> {
         let all = self.0.lock();
         let of_kind = all.iter().filter(|(of, _)| is_same_kind(of, gvk));
