@@ -203,7 +203,7 @@ async fn the_status_is_applied_and_only_when_it_differs() {
     let manager = web
         .managed_fields()
         .iter()
-        .find(|entry| entry.manager.as_deref() == Some("autoscaler"));
+        .find(|entry| entry.manager.as_deref() == Some("autoscaler/autoscaler"));
     let manager = manager.expect("it owns fields");
     assert_eq!(
         (manager.operation.as_deref(), manager.subresource.as_deref()),

@@ -79,8 +79,8 @@ impl SharedCacheFactory {
         &self.shared.clients
     }
 
-    /// Returns whether caches are [kept](CacheFactoryBuilder::warm_restart) between two runs, for which the API server is
-    /// asked for the namespace `kube-system`: its uid says which cluster it is.
+    /// Returns whether caches are [kept](CacheFactoryBuilder::warm_restart) between two runs, for which the API server
+    /// is asked for the namespace `kube-system`: its uid says which cluster it is.
     #[must_use]
     pub fn restarts_warm(&self) -> bool {
         self.shared.warm.is_some()

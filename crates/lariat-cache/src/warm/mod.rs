@@ -24,7 +24,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct WarmStore {
     folder: Arc<Path>,
     client: Client,
-    /// Which cluster this is, once it was told.
+    /// Which cluster this is, once the API server has said so.
     cluster: Arc<OnceCell<String>>,
 }
 
@@ -116,7 +116,7 @@ impl WarmStore {
         })
     }
 
-    /// Returns which cluster this is; asked until it is told.
+    /// Returns which cluster this is; the API server is asked until it answers.
     async fn cluster(&self) -> Result<String, Cold> {
         let told = self.cluster.get_or_try_init(|| self.ask_cluster()).await;
         told.cloned()

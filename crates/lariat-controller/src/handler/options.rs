@@ -95,12 +95,12 @@ impl HandlerOptions {
         }
     }
 
-    /// Sets when the handler is called again for an object for which it failed for good: by a terminal error, or because
-    /// its retries are used up (default: when something happens). Its failures are forgotten then.
+    /// Sets when the handler is called again for an object for which it failed for good: by a terminal error, or
+    /// because its retries are used up (default: when something happens). Its failures are forgotten then.
     ///
-    /// The function is asked after each such failure, with the newest state of the object, or `None` if it is gone; `None`
-    /// means when something happens. It must be quick. A change meanwhile calls the handler earlier, and takes the place of
-    /// this call.
+    /// The function is asked after each such failure, with the newest state of the object, or `None` if it is gone;
+    /// `None` means when something happens. It must be quick. A change meanwhile calls the handler earlier, and takes
+    /// the place of this call.
     ///
     /// For handlers that look at something of which no watch tells: an outage that outlasts the retries would end that.
     pub fn requeue_given_up(
@@ -189,8 +189,8 @@ impl HandlerOptions {
     /// A handler of several kinds ends in each of them, each time the kind goes; with the options of a kind or of a
     /// factory each of its handlers calls it.
     ///
-    /// It is called by whoever takes the handler away, which may be somebody who registers another one: it must be quick,
-    /// and must neither register handlers nor ask a [`KindsRegistration`](crate::KindsRegistration).
+    /// It is called by whoever takes the handler away, which may be somebody who registers another one: it must be
+    /// quick, and must neither register handlers nor ask a [`KindsRegistration`](crate::KindsRegistration).
     pub fn on_end(mut self, end: impl Fn() + Send + Sync + 'static) -> Self {
         self.ends.push(Arc::new(end));
         self

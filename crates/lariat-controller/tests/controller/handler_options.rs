@@ -385,3 +385,40 @@ async fn middleware_may_answer_itself_and_its_panic_is_the_handler_s() {
     let handlers = bench.status().handlers;
     assert_eq!((handlers[0].runs, handlers[1].panics), (1, 1));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_failed_for_good_is_called_again_when_its_options_say() {
+    let bench = Bench::new().await;
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    let options = HandlerOptions::default()
+        .max_retries(1)
+        .requeue_given_up(|object| {
+            let name = object.map(|object| object.key().name().to_owned());
+            assert_ne!(name.as_deref(), Some("b"), "a defect of whoever says when");
+            name.map(|_| 60 * SECOND)
+        });
+    let registration = bench.config_maps.register_handler_with("fails", options, {
+        move |cx: lariat_controller::Context<_>| {
+            assert!(cx.attempt() <= 2, "failures are forgotten");
+            counted.fetch_add(1, Ordering::Relaxed);
+            async { HandlerResult::Err("down".into()) }
+        }
+    });
+    let registration = registration.unwrap();
+    bench.create("a").await;
+    bench.start().await;
+    time::sleep(601 * SECOND).await;
+    assert_eq!(calls.swap(0, Ordering::Relaxed), 22, "two calls a minute");
+    let last = bench.config_maps.why(&key("a")).pop().unwrap();
+    assert_eq!(last.calls[0].again, Some(60 * SECOND));
+    // It is gone, so nothing is called for any more.
+    bench.delete("a").await;
+    time::sleep(3600 * SECOND).await;
+    assert_eq!(calls.swap(0, Ordering::Relaxed), 2);
+    // A panic of what says when is no end of the worker.
+    bench.create("b").await;
+    time::sleep(3600 * SECOND).await;
+    assert_eq!(calls.swap(0, Ordering::Relaxed), 2);
+    assert_eq!(registration.status().given_up, 13);
+}

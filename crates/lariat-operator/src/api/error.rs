@@ -69,7 +69,7 @@ pub enum ApiError {
     /// A cached object does not fit the type.
     #[error(transparent)]
     Decode(#[from] DecodeError),
-    /// The API server refused, or did not answer. What it says of a write of a Secret is left out.
+    /// The API server refused, or did not answer. What it says of a Secret that was sent is left out.
     #[error("cannot {verb} {gvk} {key}")]
     Refused {
         /// What was tried.

@@ -24,12 +24,12 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Objects of one kind, read from the cache all share and written to the API server; a clone is the same handle.
 ///
-/// The methods are named as those of kube's [`Api`](kube::Api), and name objects by their key instead of being bound to a
-/// namespace. Reads wait until the cache is filled once, for [half a minute](Self::with_patience) at most, and send
-/// nothing. They are possibly older than what the API server has by now, but not than what was written through the factory,
-/// this handle included. Exceptions are left to the watch: deletions of collections; subresources that answer with something other than the object (`scale`,
-/// `eviction`, `binding`); writes through another version of the kind; writes to a kind whose cache is restricted by a
-/// field selector.
+/// The methods are named as those of kube's [`Api`](kube::Api), and name objects by their key instead of being bound
+/// to a namespace. Reads wait until the cache is filled once, for [half a minute](Self::with_patience) at most, and
+/// send nothing. They are possibly older than what the API server has by now, but not than what was written through
+/// the factory, this handle included. Exceptions are left to the watch: deletions of collections; subresources that
+/// answer with something other than the object (`scale`, `eviction`, `binding`); writes through another version of the
+/// kind; writes to a kind whose cache is restricted by a field selector.
 ///
 /// Of kinds of which only metadata is cached ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget)
 /// each object that is read is fetched.
@@ -77,8 +77,8 @@ impl<K: View> CachedApi<K> {
     /// Sets how long a read waits until the cache is filled once (default: 30 seconds; zero: not at all).
     ///
     /// After that it fails with [`ApiError::NotFilled`], which says what the cache waits for. A handler that passes the
-    /// error on is tried again, and holds no worker meanwhile: a list that is forbidden must not stop objects that do not
-    /// need it.
+    /// error on is tried again, and holds no worker meanwhile: a list that is forbidden must not stop objects that do
+    /// not need it.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
@@ -142,8 +142,8 @@ impl<K: View> CachedApi<K> {
     ///
     /// # Errors
     ///
-    /// The kind is not served, or its cache is not filled in time; an object does not fit the type, of which there is no
-    /// list then: [`Cache::select`] gives errors one by one; or content that is not cached cannot be fetched.
+    /// The kind is not served, or its cache is not filled in time; an object does not fit the type, of which there is
+    /// no list then: [`Cache::select`] gives errors one by one; or content that is not cached cannot be fetched.
     ///
     /// # Cancel safety
     ///
@@ -184,8 +184,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
     ///
     /// # Errors
     ///
-    /// The kind is not served, its cache is not filled in time, the object does not fit the type, or, where the API server
-    /// is asked, that fails.
+    /// The kind is not served, its cache is not filled in time, the object does not fit the type, or, where the API
+    /// server is asked, that fails.
     ///
     /// # Cancel safety
     ///
@@ -328,8 +328,8 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         .await
     }
 
-    /// Deletes an object; whether it is gone when this returns, or has only begun to go, is up to its finalizers and its
-    /// grace period.
+    /// Deletes an object; whether it is gone when this returns, or has only begun to go, is up to its finalizers and
+    /// its grace period.
     ///
     /// # Errors
     ///
@@ -354,14 +354,15 @@ impl<K: View + DeserializeOwned> CachedApi<K> {
         let request = build(self.object(key).await?, &path_segment(key.name()));
         let answer = self.answer(verb, key, request).await?;
         let answered = RawObject::key_of(answer.as_bytes());
-        // What cannot be read is told with where it does not fit.
+        // An answer that is no object fails below, with where it does not fit.
         if let Some(answered) = answered.filter(|answered| !self.is_of(answered, key)) {
             return Err(ApiError::another(verb, self.gvk(), key, &answered));
         }
         self.read(verb, key, &answer)
     }
 
-    /// Returns whether an answer is about the object of a key; the namespace of a key does not matter to a kind without.
+    /// Returns whether an answer is about the object of a key; the namespace of a key does not matter to a kind
+    /// without.
     fn is_of(&self, answered: &ObjectKey, key: &ObjectKey) -> bool {
         answered.name() == key.name()
             && answered

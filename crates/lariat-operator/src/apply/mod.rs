@@ -70,12 +70,12 @@ impl<K: View> Reconcile<K> {
     /// may refuse others comes last. Pruning goes the other way, and does not happen in a call in which something
     /// could not be applied. One failure does not stop the others.
     ///
-    /// With [`set_status`](Self::set_status) behind it, and [`report_errors`](crate::Reconciler::report_errors) for what fails,
-    /// this is what wrangler calls a generating handler.
+    /// With [`set_status`](Self::set_status) behind it, and [`report_errors`](crate::Reconciler::report_errors) for
+    /// what fails, this is what wrangler calls a generating handler.
     ///
     /// The set has the name of the reconciler; reconcilers, operators and owners do not get in each other's way.
-    /// Which kinds it has is noted in an annotation of the owner; where a [`Transform`](lariat_cache::Transform) may leave
-    /// annotations out of the cache, each call asks for them. For another name and for options there is
+    /// Which kinds it has is noted in an annotation of the owner; where a [`Transform`](lariat_cache::Transform) may
+    /// leave annotations out of the cache, each call asks for them. For another name and for options there is
     /// [`apply_set`](Self::apply_set).
     ///
     /// ```no_run

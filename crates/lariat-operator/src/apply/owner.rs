@@ -14,8 +14,8 @@ impl<K: View> Reconcile<K> {
     /// For objects that are written by hand; [`apply`](Self::apply) adds it by itself. An object in a namespace can
     /// only own objects of that namespace, and one without a namespace any: the garbage collector deletes an object
     /// whose reference leads elsewhere, and the API server refuses a second controller. This does not know the object;
-    /// [`set_controller`](Self::set_controller) checks both. Who sets `blockOwnerDeletion` needs to be allowed to on clusters that enforce it:
-    /// say so with [`Rule::owner`](crate::Rule::owner).
+    /// [`set_controller`](Self::set_controller) checks both. Who sets `blockOwnerDeletion` needs to be allowed to on
+    /// clusters that enforce it: say so with [`Rule::owner`](crate::Rule::owner).
     #[must_use]
     pub fn owner_reference(&self) -> OwnerReference {
         controller_reference(self.gvk(), self.raw())
@@ -28,8 +28,8 @@ impl<K: View> Reconcile<K> {
     ///
     /// # Errors
     ///
-    /// The other object is in another namespace, or in none although the reconciled one is in one: the garbage collector
-    /// would delete it. Or another object is its controller. Nothing is changed.
+    /// The other object is in another namespace, or in none although the reconciled one is in one: the garbage
+    /// collector would delete it. Or another object is its controller. Nothing is changed.
     ///
     /// # Examples
     ///

@@ -87,8 +87,8 @@ impl<K: View> Reconciler<K> {
     /// returns [`Outcome::done`](lariat_controller::Outcome::done), the finalizer is removed; with a
     /// [delay](lariat_controller::Outcome::requeue_after) the cleanup is not finished, and is called again after it. A
     /// failure is tried again like any other; one that is terminal, or whose retries are used up, after the
-    /// [period](Self::requeue_after) of the reconciler, or ten minutes if it has none. An object that is being deleted and
-    /// does not have the finalizer is left alone.
+    /// [period](Self::requeue_after) of the reconciler, or ten minutes if it has none. An object that is being deleted
+    /// and does not have the finalizer is left alone.
     ///
     /// Cleanup happens at least once: not again for the same object in this process after it was done, but again in the
     /// next process if this one ended before the finalizer was removed. It must bear that, as it must bear being
@@ -101,8 +101,8 @@ impl<K: View> Reconciler<K> {
     /// An object that does not fit `K` cannot be cleaned up. It stays, and the error, which names it, is logged; it
     /// goes once it is mended, or once somebody removes the finalizer.
     ///
-    /// A second finalizer replaces the first; for two, register two reconcilers, each with a name of its own: two with one
-    /// name are refused, because the first to be done would let the object go.
+    /// A second finalizer replaces the first; for two, register two reconcilers, each with a name of its own: two with
+    /// one name are refused, because the first to be done would let the object go.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::ConfigMap;

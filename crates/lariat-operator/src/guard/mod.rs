@@ -161,8 +161,8 @@ impl Guard {
         self.locked(State::look)
     }
 
-    /// Lets writes through again, with unused budgets. Reconcilers that were refused find out within a minute; a key that
-    /// is enqueued is tried at once.
+    /// Lets writes through again, with unused budgets. Reconcilers that were refused find out within a minute; a key
+    /// that is enqueued is tried at once.
     pub fn reset(&self) {
         let was = self.0.state.lock().reset();
         if was {

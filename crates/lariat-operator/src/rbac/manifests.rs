@@ -24,8 +24,8 @@ const GROUP: &str = "rbac.authorization.k8s.io";
 /// Verbs that write.
 const WRITES: [&str; 4] = ["create", "patch", "update", "*"];
 
-/// What the API server asks of programs that write roles and bindings, beside leave to write them: the resources that are
-/// written, the verb, and on which resources it is asked for.
+/// What the API server asks of programs that write roles and bindings, beside leave to write them: the resources that
+/// are written, the verb, and on which resources it is asked for.
 const GIVES_AWAY: [([&str; 2], &str, &str); 2] = [
     (["clusterroles", "roles"], "escalate", "them"),
     (

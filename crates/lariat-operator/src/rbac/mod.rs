@@ -58,8 +58,8 @@ impl Operator {
     /// [`get_live`](crate::CachedApi::get_live)) or a kind may exceed its memory budget. What was forgotten shows in a
     /// test that runs under the [manifests](Operator::manifests): the embedded cluster evaluates them.
     ///
-    /// What a reconciler writes as somebody else, that user has to be allowed, and it is counted here all the same. Other
-    /// handlers with an identity, and handles [with one](SharedController::with_identity), are not looked at.
+    /// What a reconciler writes as somebody else, that user has to be allowed, and it is counted here all the same.
+    /// Other handlers with an identity, and handles [with one](SharedController::with_identity), are not looked at.
     ///
     /// If the cache of a kind is restricted to some namespaces, so is everything needed of that kind.
     ///
@@ -228,11 +228,11 @@ impl<K: View> Reconciler<K> {
         self.needs(Rule::apply(other)).needs(owner).needs(note)
     }
 
-    /// Says that the reconciler applied objects of a kind once, in an earlier release, and deletes what is left of them:
-    /// it needs to be allowed to delete, get and list the kind.
+    /// Says that the reconciler applied objects of a kind once, in an earlier release, and deletes what is left of
+    /// them: it needs to be allowed to delete, get and list the kind.
     ///
-    /// In a program that says nothing of the kind, and has no right to read it, they stay, and the kind stays noted on the
-    /// owner; a warning says so, and [`Applied::forbidden`](crate::Applied::forbidden) tells.
+    /// In a program that says nothing of the kind, and has no right to read it, they stay, and the kind stays noted on
+    /// the owner; a warning says so, and [`Applied::forbidden`](crate::Applied::forbidden) tells.
     pub fn prunes<B: View>(self, other: &SharedController<B>) -> Self {
         self.needs(Rule::of(other).verbs(["delete", "get", "list"]))
     }

@@ -58,12 +58,13 @@ impl Rule {
         Self::of(kind).subresource("status").verbs(["patch"])
     }
 
-    /// Makes the rule for objects of a kind that are applied and pruned: they are created, patched and deleted, and looked
-    /// at before that where the cache does not tell.
+    /// Makes the rule for objects of a kind that are applied and pruned: they are created, patched and deleted, and
+    /// looked at before that where the cache does not tell.
     ///
-    /// Who applies roles and bindings also needs what those allow, or the verbs `escalate` on roles and `bind` on the roles
-    /// that are bound: the API server lets a program give away only what it has. That cannot be seen from here, and giving
-    /// it to every program that applies roles would be too much; [`Manifests`](crate::Manifests) remind of it.
+    /// Who applies roles and bindings also needs what those allow, or the verbs `escalate` on roles and `bind` on the
+    /// roles that are bound: the API server lets a program give away only what it has. That cannot be seen from here,
+    /// and giving it to every program that applies roles would be too much; [`Manifests`](crate::Manifests) remind of
+    /// it.
     pub fn apply<K: View>(kind: &SharedController<K>) -> Self {
         Self::of(kind).verbs(["create", "delete", "get", "list", "patch"])
     }

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 /// Something that two reconcilers of a kind would take from each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// The type of the condition in which it tells of errors.
+    /// The type of the condition in which it reports errors.
     Condition(Arc<str>),
     /// Its finalizer: whoever is done first would remove it from under the other's cleanup.
     Finalizer(Arc<str>),
@@ -38,7 +38,7 @@ impl Claimed {
         self.0.lock().retain(|claimed| !is_of(claimed));
     }
 
-    /// Returns the types of the conditions in which reconcilers of a kind tell of errors.
+    /// Returns the types of the conditions in which reconcilers of a kind report errors.
     pub(crate) fn conditions(&self, gvk: &Gvk) -> Vec<Arc<str>> {
         let all = self.0.lock();
         let of_kind = all.iter().filter(|(of, _)| is_same_kind(of, gvk));
@@ -63,25 +63,17 @@ mod tests {
     fn a_claim_is_of_a_kind_in_all_its_versions() {
         let claimed = Claimed::default();
         let kind = |version: &str, kind: &str| Gvk::new("demo.dev", version, kind);
-        let ready = Claim::Condition("Ready".into());
-        let finalizer = Claim::Finalizer("demo.dev/a".into());
+        let ready = [Claim::Condition("Ready".into())];
+        let finalizer = [Claim::Finalizer("demo.dev/a".into())];
+        let both = [finalizer[0].clone(), ready[0].clone()];
         let (v1, v2) = (kind("v1", "Widget"), kind("v2", "Widget"));
-        assert_eq!(claimed.take(&v1, &[ready.clone()]), Ok(()));
-        assert_eq!(
-            claimed.take(&v2, &[finalizer.clone(), ready.clone()]),
-            Err(ready.clone())
-        );
-        assert_eq!(
-            claimed.take(&v2, &[finalizer.clone()]),
-            Ok(()),
-            "nothing was left behind"
-        );
-        assert_eq!(
-            claimed.take(&kind("v1", "Gadget"), &[ready.clone()]),
-            Ok(())
-        );
+        assert_eq!(claimed.take(&v1, &ready), Ok(()));
+        assert_eq!(claimed.take(&v2, &both), Err(ready[0].clone()));
+        let taken = claimed.take(&v2, &finalizer);
+        assert_eq!(taken, Ok(()), "nothing was left behind");
+        assert_eq!(claimed.take(&kind("v1", "Gadget"), &ready), Ok(()));
         assert_eq!(claimed.conditions(&v2), ["Ready".into()]);
-        claimed.release(&v2, &[finalizer.clone()]);
-        assert_eq!(claimed.take(&v1, &[finalizer]), Ok(()));
+        claimed.release(&v2, &finalizer);
+        assert_eq!(claimed.take(&v1, &finalizer), Ok(()));
     }
 }

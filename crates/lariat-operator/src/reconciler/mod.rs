@@ -138,14 +138,14 @@ impl<K: View> Reconciler<K> {
 
     /// Sets what handlers can be told: predicates, concurrency, timeout, retries, priority and so on.
     ///
-    /// A predicate judges changes of the kind itself: that an object is gone is always told, and that it is being deleted
-    /// to a reconciler with a finalizer.
+    /// A predicate judges changes of the kind itself: that an object is gone is always told, and that it is being
+    /// deleted to a reconciler with a finalizer.
     pub fn options(self, options: HandlerOptions) -> Self {
         Self { options, ..self }
     }
 
-    /// Reconciles an object again at least this often (default: when something happens; zero means so too): this long after
-    /// it went well, was ignored, or failed for good, by a terminal error or because the
+    /// Reconciles an object again at least this often (default: when something happens; zero means so too): this long
+    /// after it went well, was ignored, or failed for good, by a terminal error or because the
     /// [retries](HandlerOptions::max_retries) are used up. An outcome with a delay of its own is left as it is.
     ///
     /// It takes the place of [`HandlerOptions::requeue_given_up`].
@@ -169,15 +169,15 @@ impl<K: View> Reconciler<K> {
     /// about it, so the object may be one that was never reconciled.
     ///
     /// Gone means gone from the cache: an object that leaves the [selection](lariat_cache::Selection) of its kind, by a
-    /// change of its labels for instance, is told as well, and still exists. Where there is a selection, look at the API
+    /// change of its labels for instance, counts as well, and still exists. Where there is a selection, look at the API
     /// server ([`CachedApi::get_live`](crate::CachedApi::get_live)) before deleting what belongs to the object.
     ///
-    /// It is called again only after an error that is to be tried again, or a panic; a delay it asks for is ignored. If it
-    /// fails, the other object of the name is reconciled all the same, and before it in attempts from the second on. Of
-    /// several objects of one name that went since the last call, only the end of the last may be told. What happens
-    /// while no process watches is not told, nor is the end of an object of which the cache kept only metadata
-    /// ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget), unless that is what is read. Cleanup
-    /// that must not be missed needs a finalizer.
+    /// It is called again only after an error that is to be tried again, or a panic; a delay it asks for is ignored.
+    /// If it fails, the other object of the name is reconciled all the same, and before it in attempts from the second
+    /// on. Of several objects of one name that went since the last call, the function may be called for the last only.
+    /// What happens while no process watches is not told, nor is the end of an object of which the cache kept only
+    /// metadata ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget), unless that is what is
+    /// read. Cleanup that must not be missed needs a finalizer.
     pub fn on_gone<F, Fut>(mut self, gone: F) -> Self
     where
         F: Fn(Reconcile<K>) -> Fut + Send + Sync + 'static,
@@ -191,9 +191,9 @@ impl<K: View> Reconciler<K> {
     ///
     /// # Errors
     ///
-    /// As for [`SharedController::register_handler`], and if its operator, finalizer or condition have names the API server
-    /// would refuse, another reconciler of the kind in this operator has the finalizer or tells in the condition, or the
-    /// controller is one of another factory than the operator's; nothing is left behind.
+    /// As for [`SharedController::register_handler`], and if its operator, finalizer or condition have names the API
+    /// server would refuse, another reconciler of the kind in this operator has the finalizer or tells in the
+    /// condition, or the controller is one of another factory than the operator's; nothing is left behind.
     ///
     /// # Panics
     ///
@@ -297,23 +297,21 @@ impl<K: View> Setup<K> {
             .collect()
     }
 
-    /// Returns what says when the reconciler is called again for an object for which it failed for good: no watch may
-    /// ever tell of what it looks at, and nothing else happens to an object that waits for its cleanup.
+    /// Returns what says when the reconciler is called again for an object for which it failed for good: there may be
+    /// no watch for what it looks at, and nothing else happens to an object that waits for its cleanup.
     fn after_giving_up(
         &self,
     ) -> Option<impl Fn(Option<&CachedObject>) -> Option<Duration> + Send + Sync + use<K>> {
         let period = self.requeue_after;
         let finalizer = self.finalizer.as_ref().map(finalizer::Held::name);
-        let is_needed = period.is_some() || finalizer.is_some();
-        is_needed.then(|| {
-            move |object: Option<&CachedObject>| {
-                let object = object?;
-                let finalizer = finalizer.as_deref().filter(|_| object.is_deleting());
-                let waits =
-                    finalizer.is_some_and(|name| object.finalizers().any(|each| *each == *name));
-                period.or(waits.then_some(CLEANUP_PERIOD))
-            }
-        })
+        let after = move |object: Option<&CachedObject>| {
+            let object = object?;
+            let finalizer = finalizer.as_deref().filter(|_| object.is_deleting());
+            let waits =
+                finalizer.is_some_and(|name| object.finalizers().any(|each| *each == *name));
+            period.or(waits.then_some(CLEANUP_PERIOD))
+        };
+        (period.is_some() || self.finalizer.is_some()).then_some(after)
     }
 
     /// Returns which changes are told whatever the options say.

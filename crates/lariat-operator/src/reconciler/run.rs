@@ -41,8 +41,8 @@ pub(crate) struct Call<K> {
     ends: Ends,
 }
 
-/// What came of telling an end; a panic is kept until the successor was reconciled.
-type Told = Result<Result<(), HandlerError>, Box<dyn Any + Send>>;
+/// What came of notifying of an end; a panic is kept until the successor was reconciled.
+type Notified = Result<Result<(), HandlerError>, Box<dyn Any + Send>>;
 
 impl<K: View> Call<K> {
     pub(crate) fn new(setup: Setup<K>, reconcile: Callback<K>) -> Arc<Self> {
@@ -64,27 +64,27 @@ impl<K: View> Call<K> {
         }
         let last = cx.last().map(|last| last.uid().clone());
         let is_begun = last.as_ref().is_some_and(|uid| self.ends.is_begun(uid));
-        let (told, result) = if is_begun {
-            // An end that an earlier attempt could not tell must not keep the successor from being reconciled, not even
-            // if telling it hangs until the timeout drops this call.
+        let (notified, result) = if is_begun {
+            // An end whose notification failed must not keep the successor from being reconciled, not even if it hangs
+            // until the timeout drops this call.
             let result = self.after(&cx).await;
-            (self.tell_end(&cx).await, result)
+            (self.notify_of_end(&cx).await, result)
         } else {
             // Before the object that may live under the same name by now.
             let successor = Successor::of(&cx);
-            let told = self.tell_end(&cx).await;
-            successor.is_next();
+            let notified = self.notify_of_end(&cx).await;
+            successor.defuse();
             // The next call is for the deletion of another object of the name, before its successor is reconciled.
-            let is_next_deletion = cx.has_later_deletions() && matches!(told, Ok(Ok(())));
+            let is_next_deletion = cx.has_later_deletions() && matches!(notified, Ok(Ok(())));
             let result = if is_next_deletion {
                 Ok(Outcome::done())
             } else {
                 self.after(&cx).await
             };
-            (told, result)
+            (notified, result)
         };
-        let told = told.unwrap_or_else(|panic| resume_unwind(panic));
-        let result = match told {
+        let notified = notified.unwrap_or_else(|panic| resume_unwind(panic));
+        let result = match notified {
             Ok(()) => result,
             Err(error) => after_failure(&cx, error, result),
         };
@@ -96,7 +96,7 @@ impl<K: View> Call<K> {
         result
     }
 
-    /// Goes on with the object that exists, after the end of another was told or could not be.
+    /// Goes on with the object that exists, whatever came of the end of another.
     async fn after(&self, cx: &Arc<Context<K>>) -> HandlerResult {
         let raw = cx.raw().cloned();
         let Some(object) = cx.object()?.zip(raw) else {
@@ -147,7 +147,7 @@ impl<K: View> Call<K> {
         }
     }
 
-    async fn tell_end(&self, cx: &Arc<Context<K>>) -> Told {
+    async fn notify_of_end(&self, cx: &Arc<Context<K>>) -> Notified {
         AssertUnwindSafe(self.gone(cx)).catch_unwind().await
     }
 
@@ -157,7 +157,7 @@ impl<K: View> Call<K> {
             return Ok(());
         };
         let uid = raw.uid().clone();
-        if self.ends.is_told(&uid) {
+        if self.ends.is_notified(&uid) {
             return Ok(());
         }
         let last = match cx.deleted() {
@@ -174,7 +174,7 @@ impl<K: View> Call<K> {
         self.ends.begin(&uid);
         match gone.call(cx.clone()).await {
             Ok(_) => {
-                self.ends.told(&uid);
+                self.ends.notified(&uid);
                 Ok(())
             }
             Err(error) => Err(self.decide(error, &cx)),
@@ -189,7 +189,8 @@ impl<K: View> Call<K> {
     }
 }
 
-/// Returns what comes of a call that could not tell an end, and whose result for the object that exists is given.
+/// Returns what comes of a call whose notification of an end failed, and whose result for the object that exists is
+/// given.
 fn after_failure<K: View>(
     cx: &Context<K>,
     error: HandlerError,
@@ -199,7 +200,7 @@ fn after_failure<K: View>(
         return Err(error);
     }
     let (kind, key, handler) = (cx.gvk(), cx.key(), cx.handler());
-    tracing::warn!(%kind, %key, handler, %error, "the end of an object that was replaced could not be told");
+    tracing::warn!(%kind, %key, handler, %error, "the notification of the end of a replaced object failed");
     let delay = match result {
         // It comes again all the same, when its own error says.
         Err(own) if own.is_retryable() => return Err(own),
@@ -217,8 +218,8 @@ fn after_failure<K: View>(
     Err(error)
 }
 
-/// An object that is to be reconciled once the end of another was told. If that is dropped, by a timeout after which
-/// nothing is tried again, it is enqueued.
+/// An object that is to be reconciled after the notification of another's end. If that is dropped, by a timeout after
+/// which nothing is tried again, it is enqueued.
 struct Successor<'a, K: View>(Option<&'a Context<K>>);
 
 impl<'a, K: View> Successor<'a, K> {
@@ -226,8 +227,8 @@ impl<'a, K: View> Successor<'a, K> {
         Self(Some(cx).filter(|cx| cx.last().is_some() && cx.raw().is_some()))
     }
 
-    /// Says that it is reconciled next.
-    fn is_next(mut self) {
+    /// Enqueues nothing, because it is reconciled next.
+    fn defuse(mut self) {
         self.0 = None;
     }
 }
@@ -236,7 +237,8 @@ impl<K: View> Drop for Successor<'_, K> {
     fn drop(&mut self) {
         if let Some(cx) = self.0 {
             let request = Enqueue::now().to(cx.handler());
-            let request = request.because("the end of the object before it was not told in time");
+            let request =
+                request.because("the notification of an earlier object's end was dropped");
             let _ = cx.enqueue_with(cx.key(), &request);
         }
     }

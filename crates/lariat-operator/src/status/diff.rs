@@ -109,7 +109,7 @@ fn changed_elements(now: &[Value], before: &[Value], after: &[Value]) -> Value {
     Value::Array(made.collect())
 }
 
-/// Returns by what an element of a list is told from the others.
+/// Returns what identifies an element in its list.
 fn name_of(element: &Value) -> Option<&str> {
     let name = element.get("type").or_else(|| element.get("name"))?;
     name.as_str()

@@ -72,7 +72,7 @@ pub(super) fn decided(before: &Value, after: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The conditions in which reconcilers of a kind tell how it goes.
+/// The conditions in which reconcilers of a kind report errors.
 #[derive(Debug, Default)]
 pub(super) struct Reported {
     /// The type of the condition of the reconciler that writes.
@@ -85,14 +85,14 @@ pub(super) struct Reported {
 #[derive(Debug, PartialEq)]
 pub(super) struct Settled {
     pub(super) status: Value,
-    /// The condition in which errors are told, as it is wanted once the call has ended well.
+    /// The condition in which errors are reported, as it is wanted once the call has ended well.
     pub(super) held: Option<Value>,
 }
 
 impl Reported {
     /// Settles what is to be written of a wanted status: conditions of which it says nothing are carried along, and a
-    /// failure that is told stays. If each attempt took it back and told it again, every attempt would be a change that
-    /// brings the next at once, and no backoff would hold.
+    /// failure that is reported stays. If each attempt took it back and reported it again, every attempt would be a
+    /// change that brings the next at once, and no backoff would hold.
     pub(super) fn settle(&self, now: &Value, mut status: Value) -> Settled {
         let mut held = None;
         let standing = self.own.as_deref().and_then(|kind| find(now, kind));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_that_is_told_stays_until_the_call_has_ended() {
+    fn a_failure_that_is_reported_stays_until_the_call_has_ended() {
         let reported = Reported {
             own: Some("Ready".into()),
             others: vec!["Other".into()],

@@ -71,10 +71,10 @@ impl<K: View> Reconcile<K> {
     ///
     /// Without an [observed generation](ConditionUpdate::observed) it is the one of the object this reconcile is about.
     ///
-    /// The condition in which this reconciler [reports errors](crate::Reconciler::report_errors) is written when the call
-    /// ends, in the last form that was set, and only if the call does not fail; what is returned is whether it differs from
-    /// what is there. If it cannot be written then, the call fails. Progress within a call belongs in a condition of another
-    /// type.
+    /// The condition in which this reconciler [reports errors](crate::Reconciler::report_errors) is written when the
+    /// call ends, in the last form that was set, and only if the call does not fail; what is returned is whether it
+    /// differs from what is there. If it cannot be written then, the call fails. Progress within a call belongs in a
+    /// condition of another type.
     ///
     /// # Errors
     ///
@@ -112,18 +112,19 @@ impl<K: View> Reconciler<K> {
     /// is told too.
     ///
     /// The condition says how the last call ended. What a call itself [sets in it](Reconcile::set_condition) is written
-    /// when the call has ended well, and a failure that is told stays until then, in a status that is written whole too:
-    /// a condition that went to and fro within each attempt would make every attempt a change that brings the next at once.
+    /// when the call has ended well, and a failure that is reported stays until then, in a status that is written
+    /// whole too: a condition that went to and fro within each attempt would make every attempt a change that brings
+    /// the next at once.
     ///
     /// It is written only when it changes. Where nothing but the message does, it is written once a minute at most: a
     /// text with a time or a number in it would otherwise make every attempt a change that brings the next one. Errors
     /// that are ignored are not told, nor is a conflict before the third attempt in a row, nor a call that panics or is
-    /// dropped by its timeout, nor that an object does not decode. That the condition cannot be written is logged, of each
-    /// error the first time, the second, the fourth and so on until it can be written for a minute, and changes nothing about
-    /// the outcome.
+    /// dropped by its timeout, nor that an object does not decode. That the condition cannot be written is logged, of
+    /// each error the first time, the second, the fourth and so on until it can be written for a minute, and changes
+    /// nothing about the outcome.
     ///
-    /// Of all reconcilers of a kind in one operator only one can tell in a condition of some type. Statuses that the others
-    /// write whole keep it.
+    /// Of all reconcilers of a kind in one operator only one can report in a condition of some type. Statuses that the
+    /// others write whole keep it.
     ///
     /// The kind has a status subresource and `status.conditions` as a list of
     /// [`Condition`](k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition).

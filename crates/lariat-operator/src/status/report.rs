@@ -55,8 +55,9 @@ impl Report {
         check_type(&self.kind)
     }
 
-    /// Tells how a call ended, and returns that. An error about the telling does not hide the error told, nor a success;
-    /// what the call itself said in the condition is its own write, though, without which it has not succeeded.
+    /// Reports how a call ended, and returns that. An error of this write does not hide the error reported, nor a
+    /// success; what the call itself said in the condition is its own write, though, without which it has not
+    /// succeeded.
     pub(crate) async fn tell<K: View>(
         &self,
         cx: &Reconcile<K>,

@@ -10,11 +10,11 @@ use tokio::time::Instant;
 use super::error::StatusError;
 use crate::api::ApiError;
 
-/// How long no write must have failed before one that succeeds means that all is well again: what fails in one namespace
-/// may go on to succeed in another.
+/// How long no write must have failed before one that succeeds means that all is well again: what fails in one
+/// namespace may go on to succeed in another.
 const QUIET: Duration = Duration::from_secs(60);
 
-/// How many errors are told apart; those beyond are counted together.
+/// How many errors are counted apart; those beyond are counted together.
 const MOST: usize = 16;
 
 /// The writes of one reconciler's condition that failed since all was well.
@@ -28,7 +28,8 @@ struct Failures {
 }
 
 impl Unwritten {
-    /// Says that a condition was not written: of one error the first time, the second, the fourth and so on as a warning.
+    /// Says that a condition was not written: of one error the first time, the second, the fourth and so on as a
+    /// warning.
     pub(super) fn failed(
         &self,
         (kind, key): (&Gvk, &ObjectKey),

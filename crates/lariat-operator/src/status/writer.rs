@@ -53,18 +53,18 @@ impl<K: View> StatusWriter<K> {
         }
     }
 
-    /// Writes by server-side apply, under a field manager of the reconciler's own: fields that are given are owned by it,
-    /// fields it applied earlier and that are not given any more are removed, and those of others are left alone.
+    /// Writes by server-side apply, under a field manager of the reconciler's own: fields that are given are owned by
+    /// it, fields it applied earlier and that are not given any more are removed, and those of others are left alone.
     ///
-    /// The field manager is `operator/reconciler`, with a hash in place of what does not fit into 128 bytes. Fields that
-    /// the operator owns by its merges are taken: the defaults that a definition has for the status belong to whoever
-    /// writes it first, which may be [a condition that reports errors](crate::Reconciler::report_errors). A field that
-    /// another reconciler applies, or another program manages, is a [conflict](StatusError::is_conflict). What an earlier
-    /// release applied under the operator's name alone is given up when the reconciler first applies.
+    /// The field manager is `operator/reconciler`, with a hash in place of what does not fit into 128 bytes. Fields
+    /// that the operator owns by its merges are taken: the defaults that a definition has for the status belong to
+    /// whoever writes it first, which may be [a condition that reports errors](crate::Reconciler::report_errors). A
+    /// field that another reconciler applies, or another program manages, is a [conflict](StatusError::is_conflict).
+    /// What an earlier release applied under the operator's name alone is given up when the reconciler first applies.
     ///
     /// Nothing is sent if this process applied the same fields last and all of them are there with their values. So the
-    /// first write of a process is always sent, and so is one to a list that others add to. Write a field in one way only:
-    /// one that was merged is not removed when it is not applied any more.
+    /// first write of a process is always sent, and so is one to a list that others add to. Write a field in one way
+    /// only: one that was merged is not removed when it is not applied any more.
     pub fn by_apply(self) -> Self {
         let way = Way::Apply { force: false };
         Self { way, ..self }
@@ -89,8 +89,8 @@ impl<K: View> StatusWriter<K> {
     ///
     /// Fields that are there and are not given are removed, and lists are replaced as a whole; members that are null
     /// count as not given. The conditions in which reconcilers of the operator
-    /// [report errors](crate::Reconciler::report_errors) stay, unless one of their type is given; a failure that this one
-    /// reports stays until a call ends well. Where several write one status, [`update`](Self::update) it, or
+    /// [report errors](crate::Reconciler::report_errors) stay, unless one of their type is given; a failure that this
+    /// one reports stays until a call ends well. Where several write one status, [`update`](Self::update) it, or
     /// [apply](Self::by_apply) it.
     ///
     /// # Errors
@@ -132,10 +132,10 @@ impl<K: View> StatusWriter<K> {
 
     /// Changes the status by a function, which is called with the newest one, and returns whether anything was written.
     ///
-    /// Only what the function changes is written; fields `S` does not know stay, in elements of lists too: an element that
-    /// is changed is found again by its `type`, as in conditions, or its `name`. It is called again if the status turns
-    /// out to be another one by now. An object without a status has the default one. It is always merged. A failure that
-    /// the reconciler [reports](crate::Reconciler::report_errors) stays until a call ends well.
+    /// Only what the function changes is written; fields `S` does not know stay, in elements of lists too: an element
+    /// that is changed is found again by its `type`, as in conditions, or its `name`. It is called again if the status
+    /// turns out to be another one by now. An object without a status has the default one. It is always merged. A
+    /// failure that the reconciler [reports](crate::Reconciler::report_errors) stays until a call ends well.
     ///
     /// # Errors
     ///
@@ -189,8 +189,8 @@ impl<K: View> StatusWriter<K> {
         .await
     }
 
-    /// Keeps the condition in which errors are told until it is known how the call ends, and returns whether it differs
-    /// from what is there.
+    /// Keeps the condition in which errors are reported until it is known how the call ends, and returns whether it
+    /// differs from what is there.
     pub(super) fn hold(self, update: &ConditionUpdate) -> Result<bool, StatusError> {
         let update = self.observed(update);
         let status = status_of(&self.cx.newest());
@@ -221,7 +221,7 @@ impl<K: View> StatusWriter<K> {
         update.clone().observed(observed)
     }
 
-    /// Returns the conditions in which reconcilers of the kind tell of errors.
+    /// Returns the conditions in which reconcilers of the kind report errors.
     fn reported(&self) -> Reported {
         let own = self.cx.own().lock().reported.clone();
         let mut others = self.cx.shared().claimed.conditions(self.cx.gvk());

@@ -146,7 +146,7 @@ impl Wire {
     ) -> Result<Arc<CachedObject>, ApiError> {
         let sent = self.patch_text(key, subresource, &attempt.params, &attempt.patch);
         let answer = match sent.await {
-            // Of the same state, which the patch names: nobody else has taken a field meanwhile.
+            // Of the same state, which the patch names: no other manager has taken a field meanwhile.
             Err(error) if attempt.may_take(&error) => {
                 attempt.params.force = true;
                 let again = self.patch_text(key, subresource, &attempt.params, &attempt.patch);

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::rbac::v1::ClusterRole;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
-use lariat_controller::{HandlerError, Outcome};
+use lariat_controller::{HandlerError, Outcome, SharedControllerFactory};
 use lariat_core::ObjectKey;
 use lariat_operator::{ApiError, CachedApi, Reconcile};
 use serde_json::{Value, json};
@@ -85,14 +85,16 @@ async fn roles(bench: &Bench, names: &[&str]) -> Api<ClusterRole> {
     let roles: Api<ClusterRole> = Api::all(bench.cluster.client());
     for name in names {
         let role = json!({"metadata": {"name": name}, "rules": []});
-        let role: ClusterRole = serde_json::from_value(role).unwrap();
-        roles.create(&PostParams::default(), &role).await.unwrap();
+        let role: ClusterRole = serde_json::from_value(role).expect("it is one");
+        let created = roles.create(&PostParams::default(), &role).await;
+        created.expect("created");
     }
     roles
 }
 
 async fn left(roles: &Api<ClusterRole>) -> Vec<String> {
-    let roles = roles.list(&ListParams::default()).await.unwrap().items;
+    let listed = roles.list(&ListParams::default()).await;
+    let roles = listed.expect("listed").items;
     let names = roles.into_iter().filter_map(|role| role.metadata.name);
     names.filter(|name| name.starts_with("victim")).collect()
 }
@@ -166,8 +168,8 @@ async fn an_answer_about_another_object_is_an_error() {
     bench.create("a", 1).await;
     let other = json!({"apiVersion": "demo.dev/v1", "kind": "Widget",
         "metadata": {"name": "b", "namespace": "default"}, "spec": {"size": 1}});
-    let client = answering(&other);
-    let factory = lariat_controller::SharedControllerFactory::builder(client).build();
+    let client = answering(StatusCode::OK, &other);
+    let factory = SharedControllerFactory::builder(client).build();
     let fooled: CachedApi<Widget> = CachedApi::new(&factory.for_object());
     let error = fooled.get_live(&key("a")).await.unwrap_err().to_string();
     assert_eq!(
@@ -178,16 +180,42 @@ async fn an_answer_about_another_object_is_an_error() {
     assert!(api.get_live(&key("a")).await.unwrap().is_some());
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_the_api_server_says_of_a_secret_stays_out_of_the_error() {
+    let words = "Secret \"a\" is invalid: data: Invalid value: \"hunter2\"";
+    let refusal = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 422,
+        "reason": "Invalid", "message": words});
+    let client = answering(StatusCode::UNPROCESSABLE_ENTITY, &refusal);
+    let factory = SharedControllerFactory::builder(client).build();
+    let patch = Patch::Merge(json!({"stringData": {"password": "hunter2"}}));
+    let params = PatchParams::default();
+    let secrets: CachedApi<Secret> = CachedApi::new(&factory.for_object());
+    let refused = secrets.patch(&key("a"), &params, &patch).await.unwrap_err();
+    let text = lariat_core::describe(&refused);
+    assert!(
+        text.starts_with("cannot patch v1 Secret default/a: "),
+        "{text}"
+    );
+    assert!(
+        !text.contains("hunter2") && text.contains("left out"),
+        "{text}"
+    );
+    // Of other kinds the words are what helps.
+    let maps: CachedApi<ConfigMap> = CachedApi::new(&factory.for_object());
+    let refused = maps.patch(&key("a"), &params, &patch).await.unwrap_err();
+    assert!(lariat_core::describe(&refused).contains(words));
+}
+
 /// Returns a client that gets one answer to everything.
-fn answering(answer: &Value) -> kube::Client {
+fn answering(code: StatusCode, answer: &Value) -> kube::Client {
     let answer = answer.to_string();
     let service = tower::service_fn(move |_: http::Request<kube::client::Body>| {
         let body = kube::client::Body::from(answer.clone().into_bytes());
         async move {
-            let response = http::Response::builder()
+            http::Response::builder()
+                .status(code.as_u16())
                 .header(http::header::CONTENT_TYPE, "application/json")
-                .body(body);
-            response
+                .body(body)
         }
     });
     kube::Client::new(service, "default")

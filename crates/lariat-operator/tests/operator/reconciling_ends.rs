@@ -218,7 +218,7 @@ async fn an_end_that_fails_panics_or_hangs_does_not_keep_the_successor_waiting()
         assert!(is_reconciled, "{end} {retries:?}: {log:?}");
         let tellings = log.iter().filter(|line| *line == "was 1").count();
         match retries {
-            // A deletion that is not told is told again, for ever.
+            // Its notification is tried again without end.
             None => assert!(tellings > 5, "{end}: {log:?}"),
             Some(retries) => assert!(tellings <= retries as usize + 2, "{end}: {log:?}"),
         }

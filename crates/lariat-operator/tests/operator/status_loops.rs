@@ -1,7 +1,7 @@
 //! Statuses written by attempts that fail: no write brings the next attempt before its time.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use lariat_controller::{HandlerError, HandlerResult, Outcome};
@@ -23,6 +23,9 @@ enum Way {
     Update,
     Apply,
 }
+
+/// How many calls there are before a loop at full speed is held, in which paused time would never go on.
+const HELD: usize = 500;
 
 async fn say(cx: &Reconcile<Widget>, way: Way) -> HandlerResult {
     let progressing = ConditionUpdate::is_false("Ready", "Progressing");
@@ -55,16 +58,22 @@ async fn an_attempt_that_sets_the_reported_condition_and_fails_waits_for_its_bac
         (Way::Apply, 2),
     ] {
         let bench = Bench::new().await;
-        let (calls, fails) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicI64::new(1)));
+        let (calls, fails) = (
+            Arc::new(AtomicUsize::new(0)),
+            Arc::new(AtomicBool::new(true)),
+        );
         let (counted, failing) = (Arc::clone(&calls), Arc::clone(&fails));
         bench
             .operator
             .reconciler("tells", &bench.widgets)
             .report_errors("Ready")
             .register(move |cx: Reconcile<Widget>| {
-                counted.fetch_add(1, Ordering::Relaxed);
-                let fails = failing.load(Ordering::Relaxed) > 0;
+                let calls = counted.fetch_add(1, Ordering::Relaxed);
+                let fails = failing.load(Ordering::Relaxed);
                 async move {
+                    if calls > HELD {
+                        std::future::pending::<()>().await;
+                    }
                     let said = say(&cx, way).await?;
                     match fails {
                         true => Err(HandlerError::from("no way")),
@@ -82,7 +91,7 @@ async fn an_attempt_that_sets_the_reported_condition_and_fails_waits_for_its_bac
         assert!(writes(&bench) <= most, "{way:?}: {} writes", writes(&bench));
         let told = text(ready(&bench).await);
         assert_eq!(told, "False ReconcileError \"no way\" Some(1)", "{way:?}");
-        fails.store(0, Ordering::Relaxed);
+        fails.store(false, Ordering::Relaxed);
         let before = writes(&bench);
         time::sleep(300 * SECOND).await;
         let told = text(ready(&bench).await);
@@ -98,17 +107,24 @@ async fn an_attempt_that_sets_the_reported_condition_and_fails_waits_for_its_bac
 #[tokio::test(start_paused = true)]
 async fn a_reported_condition_that_goes_to_and_fro_within_a_call_is_written_as_it_ends() {
     let bench = Bench::new().await;
+    let calls = AtomicUsize::new(0);
     bench
         .operator
         .reconciler("tells", &bench.widgets)
         .report_errors("Ready")
-        .register(|cx: Reconcile<Widget>| async move {
-            let progressing = ConditionUpdate::is_false("Ready", "Progressing");
-            let is = ConditionUpdate::is_true("Ready", "Is");
-            assert!(cx.set_condition(&progressing).await?);
-            let differs = cx.set_condition(&is).await?;
-            assert_eq!(differs, cx.object().status.is_none());
-            Ok(Outcome::requeue_after(SECOND))
+        .register(move |cx: Reconcile<Widget>| {
+            let calls = calls.fetch_add(1, Ordering::Relaxed);
+            async move {
+                if calls > HELD {
+                    std::future::pending::<()>().await;
+                }
+                let progressing = ConditionUpdate::is_false("Ready", "Progressing");
+                let is = ConditionUpdate::is_true("Ready", "Is");
+                assert!(cx.set_condition(&progressing).await?);
+                let differs = cx.set_condition(&is).await?;
+                assert_eq!(differs, cx.object().status.is_none());
+                Ok(Outcome::requeue_after(SECOND))
+            }
         })
         .unwrap();
     bench.start().await;
