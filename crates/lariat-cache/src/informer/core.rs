@@ -171,7 +171,7 @@ impl Core {
 
     /// Notes that a run is about to begin: the cache counts as filled only when that run has filled it.
     pub(crate) fn begin(&self) {
-        self.progress.begin(0);
+        self.progress.start();
     }
 
     /// Takes in the answer to a write of this process, as far as it is certain what it means here.
