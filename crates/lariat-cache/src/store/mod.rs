@@ -168,11 +168,12 @@ impl Store {
         value: &str,
     ) -> Result<Vec<Arc<CachedObject>>, IndexError> {
         let state = self.state.read();
-        let index = state.index(gvk, name)?;
-        let keys = index.keys(value);
-        Ok(keys
-            .filter_map(|key| state.tree.get(key.as_str()).cloned())
-            .collect())
+        let keys = state.index(gvk, name)?.keys(value);
+        let candidates = state.with_keys(&keys.collect::<Vec<_>>());
+        drop(state);
+        let mut found = Vec::new();
+        candidates.visit(|object| found.push(Arc::clone(object)));
+        Ok(found)
     }
 
     /// Returns how many objects a custom index finds under a value.

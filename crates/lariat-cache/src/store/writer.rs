@@ -14,7 +14,7 @@ use super::object::CachedObject;
 use super::own::OwnWrites;
 
 /// How many objects are changed while readers of lists wait.
-const CHUNK: usize = 64;
+pub(super) const CHUNK: usize = 64;
 
 /// What only the one who writes needs.
 #[derive(Default)]

@@ -119,3 +119,17 @@ fn an_index_by_a_function_follows_what_changes_and_survives_a_panic() {
         "{unknown}"
     );
 }
+
+#[test]
+fn many_objects_are_found_by_their_keys_as_few_are() {
+    let store = pods(1000);
+    let labels = "app in (a1,a2,a3,a4,a5,a6,a7,a8)";
+    let query = Query::all().labels(labels.parse().unwrap());
+    for _ in 0..2 {
+        let found = store.select(&query);
+        assert_eq!((found.len(), store.count(&query)), (160, 160));
+        assert!(found.is_sorted_by_key(|object| object.key().clone()));
+        assert!(found.iter().all(|object| query.matches(object)));
+    }
+    assert!(label_index(&store, "app"));
+}
