@@ -1,14 +1,15 @@
 //! What all users of a kind share.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lariat_core::{Gvk, ObjectKey, ResourceKind, ResourceVersion, Scope, Uid};
+use lariat_core::{Gvk, ObjectKey, ObjectMetadata, ResourceKind, ResourceVersion, Scope, Uid};
 use tokio::sync::{Mutex, Notify, watch};
 
-use super::budget::{Budget, SharedBudget};
+use super::budget::{Budget, Share, SharedBudget};
 use super::progress::Progress;
-use super::publisher::Publisher;
+use super::publisher::{Meaning, Publisher};
 use super::status::{KindStatus, Phase};
 use super::user::Usage;
 use crate::client::KindClient;
@@ -33,6 +34,8 @@ pub(crate) struct Core {
     pub(super) usage: Arc<Usage>,
     /// Where the store is kept between two runs.
     pub(super) warm: Option<WarmStore>,
+    /// Whether something was written before the first start, so that what an earlier run left is too old.
+    pub(super) missed_answers: AtomicBool,
     /// The version at which the store was found there, and what it was read as.
     pub(super) resume: parking_lot::Mutex<Option<(ResourceVersion, Wanted, Content)>>,
     /// Held while the informer runs, so that a run that was told to stop ends before the next begins.
@@ -66,8 +69,8 @@ impl Core {
         let store = Arc::new(Store::default());
         store.set_storage(options.storage);
         let storage = watch::Sender::new(options.storage);
-        let budget = Budget::new(options.budget, surroundings.budget, storage.clone());
-        budget.enter(client.gvk(), &store);
+        let share = Share::new(client.gvk().clone(), Arc::clone(&store), storage.clone());
+        let budget = Budget::new(options.budget, surroundings.budget, share);
         let usage = Usage::new(surroundings.idle);
         let publisher = Publisher::new(client.gvk().clone(), Arc::clone(&store), budget);
         Self {
@@ -85,6 +88,7 @@ impl Core {
             storage,
             usage,
             warm: surroundings.warm,
+            missed_answers: AtomicBool::new(false),
             resume: parking_lot::Mutex::default(),
             run: Mutex::default(),
         }
@@ -178,27 +182,49 @@ impl Core {
     ///
     /// `before` is the state that was known when it was sent.
     pub(crate) fn wrote(&self, answer: &[u8], gone: bool, before: Option<Arc<CachedObject>>) {
-        // Before the cache is filled it would be an only object.
-        if !self.is_readable(&self.progress.phase()) {
+        if !self.takes_answers() {
             return;
         }
-        let wanted = self.wanted.borrow().clone();
         let content = self.wanted_content();
         let Ok(object) = self.intake(content).read(answer) else {
             return;
         };
-        // What left the selection is gone from here; what fields decide is left to the watch.
-        if gone || !wanted.selection.may_hold(&object) {
-            self.publisher.deleted(object.key(), object.uid());
-        } else if wanted.selection.surely_holds(&object) {
-            self.publisher.wrote(object, content, before);
+        if gone {
+            let (key, uid) = (object.key(), object.uid());
+            return self.publisher.deleted(key, uid, before.as_deref());
+        }
+        let meaning = |object: &ObjectMetadata| self.meaning(object);
+        self.publisher.wrote(object, content, before, meaning);
+    }
+
+    /// Takes in that this process deleted an object; `before` is as for [`wrote`](Self::wrote).
+    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, before: Option<&CachedObject>) {
+        if self.takes_answers() {
+            self.publisher.deleted(key, uid, before);
         }
     }
 
-    /// Takes in that this process deleted an object.
-    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid) {
-        if self.is_readable(&self.progress.phase()) {
-            self.publisher.deleted(key, uid);
+    /// Returns whether answers to writes are taken in, which is so from the first start on.
+    ///
+    /// A list in progress may be older than the answer, and the next begins when the API server is back: neither
+    /// would do instead. What is written before the first start is in its list.
+    fn takes_answers(&self) -> bool {
+        let takes = self.progress.phase() != Phase::Idle || self.progress.was_filled();
+        if !takes {
+            self.missed_answers.store(true, Ordering::Relaxed);
+        }
+        takes
+    }
+
+    fn meaning(&self, object: &ObjectMetadata) -> Meaning {
+        let selection = &self.wanted.borrow().selection;
+        if !selection.may_hold(object) {
+            Meaning::NotSelected
+        } else if selection.surely_holds(object) {
+            Meaning::Selected
+        } else {
+            // What fields decide is left to the watch.
+            Meaning::Unknown
         }
     }
 

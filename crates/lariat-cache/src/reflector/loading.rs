@@ -44,9 +44,9 @@ impl Reflector {
     }
 
     pub(super) fn begin_listing(&self, initial: bool) -> Listing {
-        self.publisher
-            .begin_listing(initial, self.intake.content())
-            .of_namespace(self.reading.namespace.clone())
+        let namespace = self.reading.namespace.clone();
+        let store = self.publisher.store();
+        store.begin_listing(initial, self.intake.content(), namespace)
     }
 
     /// Begins again: what was mentioned so far may be gone by now.

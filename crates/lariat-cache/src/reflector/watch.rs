@@ -77,6 +77,8 @@ impl Reflector {
     /// Where the server refuses that, or never says where the beginning ends, lists are used from then on.
     pub(super) async fn stream(&mut self) -> Result<Step, Failure> {
         let timeout = watch_timeout();
+        // Before the request: what is written meanwhile need not be in the answer.
+        let loading = self.begin_loading();
         let response = match self.open(self.queries.stream(timeout), true).await {
             Ok(response) => response,
             Err(error) => {
@@ -90,7 +92,7 @@ impl Reflector {
         self.progress.watch_opened();
         let stream = WatchStream::new(response.into_body(), timeout, self.bookmarks);
         let cursor = Cursor {
-            loading: Some(self.begin_loading()),
+            loading: Some(loading),
             news: Some(Instant::now()),
             ..Cursor::default()
         };

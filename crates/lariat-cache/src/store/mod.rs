@@ -10,6 +10,7 @@ mod index;
 mod object;
 mod own;
 mod query;
+mod reached;
 mod recent;
 mod table;
 #[cfg(test)]
@@ -54,6 +55,8 @@ pub struct Store {
     writer: Mutex<Writer>,
     /// In which form objects are kept.
     storage: Mutex<Storage>,
+    /// Held while a dictionary is made.
+    learning: Mutex<()>,
     decodes: Decodes,
 }
 
@@ -276,11 +279,6 @@ impl Store {
     #[must_use]
     pub fn storage(&self) -> Storage {
         *self.storage.lock()
-    }
-
-    /// Returns whether content is here that is not to be kept any more.
-    pub(crate) fn is_shrinking(&self) -> bool {
-        self.storage() == Storage::OnDemand && self.state.read().whole > 0
     }
 }
 

@@ -18,6 +18,7 @@ mod informer;
 mod kube_runtime;
 mod numbers;
 mod own_writes;
+mod phases;
 mod resync;
 mod selection;
 mod sockets;
