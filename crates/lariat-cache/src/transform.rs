@@ -93,6 +93,11 @@ impl Transform {
     }
 }
 
+/// Leaves everything out of an object but `apiVersion`, `kind` and `metadata`; `None` if its JSON is not understood.
+pub(crate) fn metadata_of(json: &[u8]) -> Option<Vec<u8>> {
+    prune(json, &ALWAYS.map(parse), true)
+}
+
 fn call(function: &Function, json: &[u8]) -> Option<Vec<u8>> {
     let mut value: Value = serde_json::from_slice(json).ok()?;
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| function(&mut value)));

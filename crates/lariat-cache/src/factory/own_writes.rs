@@ -78,7 +78,8 @@ impl WriteObserver for OwnWrites {
         let namespace = write.namespace.as_deref().unwrap_or_default();
         let deletes = write.method == Method::DELETE && subresource.is_none();
         if read.kind == "Status" && deletes && !read.details.uid.is_empty() {
-            return core.deleted(&write.key(), &Uid::new(&read.details.uid));
+            let uid = Uid::new(&read.details.uid);
+            return core.deleted(&write.key(), &uid, before.as_deref());
         }
         // The request asked for no more than metadata.
         let is_partial = read.kind == "PartialObjectMetadata";

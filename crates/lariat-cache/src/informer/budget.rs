@@ -1,6 +1,7 @@
 //! Keeping to an amount of memory.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use lariat_core::Gvk;
@@ -12,82 +13,70 @@ use crate::store::{Storage, Store};
 /// What a kind may hold, on its own and as one of all kinds of a factory.
 pub(crate) struct Budget {
     /// How many bytes the kind may hold; none for any number.
-    kind: Option<usize>,
+    limit: Option<usize>,
     all: SharedBudget,
-    /// Tells the informer in which form the kind has to be kept.
-    storage: watch::Sender<Storage>,
+    share: Arc<Share>,
 }
 
 /// What all kinds of a factory may hold together; a clone is the same budget.
 #[derive(Clone, Default)]
 pub(crate) struct SharedBudget {
     limit: Option<usize>,
-    kinds: Arc<Mutex<Vec<Holder>>>,
+    held: Arc<Held>,
+}
+
+/// What all kinds hold.
+#[derive(Default)]
+struct Held {
+    /// The sum of what was counted last of each.
+    total: AtomicUsize,
+    /// Whether every kind is as small as it can be.
+    is_least: AtomicBool,
+    kinds: Mutex<Vec<Weak<Share>>>,
+    /// Held by whoever makes a kind smaller.
+    shrinking: Mutex<()>,
 }
 
 /// A kind that holds memory.
-#[derive(Clone)]
-struct Holder {
+pub(crate) struct Share {
     gvk: Gvk,
-    store: Weak<Store>,
+    store: Arc<Store>,
+    /// Tells the informer in which form the kind has to be kept.
     storage: watch::Sender<Storage>,
+    /// What it held when it was counted last.
+    counted: AtomicUsize,
+    /// Held while the form changes.
+    stepping: Mutex<()>,
 }
 
 /// How much larger decoded values are than the JSON they come from: five to seven times were measured.
 const DECODED: usize = 6;
 
 impl Budget {
-    pub(crate) fn new(
-        kind: Option<usize>,
-        all: SharedBudget,
-        storage: watch::Sender<Storage>,
-    ) -> Self {
-        Self { kind, all, storage }
+    pub(crate) fn new(limit: Option<usize>, all: SharedBudget, share: Share) -> Self {
+        let share = Arc::new(share);
+        if all.limit.is_some() {
+            let mut kinds = all.held.kinds.lock();
+            kinds.retain(|kind| kind.strong_count() > 0);
+            kinds.push(Arc::downgrade(&share));
+            drop(kinds);
+            all.held.is_least.store(false, Ordering::Relaxed);
+        }
+        Self { limit, all, share }
     }
 
-    /// Makes the store count among those of the factory.
-    pub(crate) fn enter(&self, gvk: &Gvk, store: &Arc<Store>) {
-        if self.all.limit.is_none() {
+    /// Makes kinds smaller if too much is held: this one, or of all the largest.
+    ///
+    /// As long as there is room it costs a look at two counters, however many kinds there are.
+    pub(crate) fn enforce(&self) {
+        if self.limit.is_none() && self.all.limit.is_none() {
             return;
         }
-        let mut kinds = self.all.kinds.lock();
-        kinds.retain(|holder| holder.store.strong_count() > 0);
-        kinds.push(Holder {
-            gvk: gvk.clone(),
-            store: Arc::downgrade(store),
-            storage: self.storage.clone(),
-        });
-    }
-
-    /// Steps a kind down to a smaller form if too much is held: this one, or of all the largest.
-    pub(crate) fn enforce(&self, gvk: &Gvk, store: &Store) {
-        if self.kind.is_some_and(|limit| held(store) > limit) {
-            step_down(gvk, store, &self.storage);
-        }
-        let Some(limit) = self.all.limit else {
-            return;
-        };
-        let holders: Vec<(Holder, Arc<Store>)> = {
-            let kinds = self.all.kinds.lock();
-            let alive = kinds
-                .iter()
-                .filter_map(|each| Some((each.clone(), each.store.upgrade()?)));
-            alive.collect()
-        };
-        if holders.iter().map(|(_, store)| held(store)).sum::<usize>() <= limit {
-            return;
-        }
-        // One that steps down to metadata holds its content until that has been read.
-        if holders.iter().any(|(_, store)| store.is_shrinking()) {
-            return;
-        }
-        let can_shrink = |(_, store): &&(Holder, Arc<Store>)| store.storage() != Storage::OnDemand;
-        let largest = holders
-            .iter()
-            .filter(can_shrink)
-            .max_by_key(|(_, store)| held(store));
-        if let Some((holder, store)) = largest {
-            step_down(&holder.gvk, store, &holder.storage);
+        let total = &self.all.held.total;
+        let is_over = |held| self.limit.is_some_and(|limit| held > limit);
+        while is_over(self.share.count(total)) && self.share.step_down() {}
+        if self.all.is_over() {
+            self.all.shrink();
         }
     }
 }
@@ -96,41 +85,179 @@ impl SharedBudget {
     pub(crate) fn new(limit: Option<usize>) -> Self {
         Self {
             limit,
-            kinds: Arc::default(),
+            held: Arc::default(),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        let held = self.held.total.load(Ordering::Relaxed);
+        self.limit.is_some_and(|limit| held > limit) && !self.held.is_least.load(Ordering::Relaxed)
+    }
+
+    /// Makes the largest kinds smaller until there is room.
+    fn shrink(&self) {
+        // Who is at it already sees what this one has counted.
+        let Some(_alone) = self.held.shrinking.try_lock() else {
+            return;
+        };
+        while self.is_over() {
+            let kinds = self.held.kinds.lock();
+            let alive: Vec<Arc<Share>> = kinds.iter().filter_map(Weak::upgrade).collect();
+            drop(kinds);
+            let can_shrink = |kind: &&Arc<Share>| kind.store.storage() != Storage::OnDemand;
+            let all = alive.iter().filter(can_shrink);
+            let Some(largest) = all.max_by_key(|kind| kind.held()) else {
+                return self.held.is_least.store(true, Ordering::Relaxed);
+            };
+            let is_smaller = largest.step_down();
+            largest.count(&self.held.total);
+            if !is_smaller {
+                return;
+            }
         }
     }
 }
 
-fn held(store: &Store) -> usize {
-    let bytes = store.bytes();
-    match store.storage() {
-        Storage::Decoded => bytes * (1 + DECODED),
-        _ => bytes,
+impl Share {
+    pub(crate) fn new(gvk: Gvk, store: Arc<Store>, storage: watch::Sender<Storage>) -> Self {
+        Self {
+            gvk,
+            store,
+            storage,
+            counted: AtomicUsize::new(0),
+            stepping: Mutex::new(()),
+        }
+    }
+
+    fn held(&self) -> usize {
+        let bytes = self.store.bytes();
+        match self.store.storage() {
+            Storage::Decoded => bytes * (1 + DECODED),
+            _ => bytes,
+        }
+    }
+
+    /// Brings the total up to date with what the kind holds by now, and returns that.
+    fn count(&self, total: &AtomicUsize) -> usize {
+        let held = self.held();
+        let before = self.counted.swap(held, Ordering::Relaxed);
+        total.fetch_add(held.wrapping_sub(before), Ordering::Relaxed);
+        held
+    }
+
+    /// Steps down to a smaller form; `false` if there is none, or if that is under way.
+    fn step_down(&self) -> bool {
+        let Some(_alone) = self.stepping.try_lock() else {
+            return false;
+        };
+        let now = self.store.storage();
+        let next = match now {
+            Storage::Decoded => Storage::Plain,
+            Storage::Plain => Storage::Compressed,
+            // Compressed by now, if that helps.
+            Storage::Auto if !self.store.is_packed() => Storage::Compressed,
+            Storage::Auto | Storage::Compressed => Storage::OnDemand,
+            Storage::OnDemand => return false,
+        };
+        let (kind, bytes) = (&self.gvk, self.store.bytes());
+        tracing::warn!(%kind, bytes, from = ?now, to = ?next, "over its memory budget, kept smaller");
+        // The memory is free at once, whether or not the informer gets to read the kind in another way.
+        self.store.set_storage(next);
+        self.storage.send_replace(next);
+        true
     }
 }
 
-fn step_down(gvk: &Gvk, store: &Store, storage: &watch::Sender<Storage>) {
-    let now = store.storage();
-    let next = match now {
-        Storage::Decoded => Storage::Plain,
-        Storage::Plain => Storage::Compressed,
-        // Compressed by now, if that helps.
-        Storage::Auto if !store.is_packed() => Storage::Compressed,
-        Storage::Auto | Storage::Compressed => Storage::OnDemand,
-        Storage::OnDemand => return,
-    };
-    let bytes = store.bytes();
-    tracing::warn!(kind = %gvk, bytes, from = ?now, to = ?next, "over its memory budget, kept smaller");
-    // The informer takes the content away by listing again.
-    store.set_storage(next);
-    storage.send_replace(next);
+impl Drop for Budget {
+    fn drop(&mut self) {
+        let counted = self.share.counted.swap(0, Ordering::Relaxed);
+        self.all.held.total.fetch_sub(counted, Ordering::Relaxed);
+    }
 }
 
 impl fmt::Debug for Budget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Budget")
-            .field("kind", &self.kind)
+            .field("kind", &self.limit)
             .field("all", &self.all.limit)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lariat_core::RawObject;
+
+    use super::*;
+    use crate::store::{Content, Delta};
+
+    fn kind(all: &SharedBudget, objects: usize) -> Budget {
+        let store = Arc::new(Store::default());
+        store.set_storage(Storage::Plain);
+        let gvk = Gvk::new("", "v1", "ConfigMap");
+        let object = |number: usize| {
+            let filling = "filling ".repeat(40);
+            let json = format!(
+                r#"{{"metadata":{{"name":"o{number}","resourceVersion":"1"}},"data":{{"a":"{filling}"}}}}"#
+            );
+            Delta::Present(RawObject::parse(json.as_bytes(), &gvk).unwrap())
+        };
+        store.apply((0..objects).map(object).collect(), Content::Whole);
+        let storage = watch::Sender::new(Storage::Plain);
+        Budget::new(None, all.clone(), Share::new(gvk.clone(), store, storage))
+    }
+
+    fn total(all: &SharedBudget) -> usize {
+        all.held.total.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn the_total_is_the_sum_of_the_kinds_that_are_left() {
+        let all = SharedBudget::new(Some(usize::MAX));
+        let kinds: Vec<Budget> = (1..4).map(|objects| kind(&all, objects)).collect();
+        for _ in 0..2 {
+            kinds.iter().for_each(Budget::enforce);
+            let held = kinds.iter().map(|kind| kind.share.store.bytes());
+            assert_eq!(total(&all), held.sum::<usize>());
+        }
+        kinds[0].share.store.clear();
+        kinds[0].enforce();
+        let held = kinds.iter().map(|kind| kind.share.store.bytes());
+        assert_eq!(total(&all), held.sum::<usize>());
+        drop(kinds);
+        assert_eq!(total(&all), 0);
+    }
+
+    #[test]
+    fn kinds_become_smaller_until_there_is_room_and_no_further() {
+        let mut all = SharedBudget::new(Some(usize::MAX));
+        let kinds: Vec<Budget> = (1..4).map(|number| kind(&all, number * 100)).collect();
+        kinds.iter().for_each(Budget::enforce);
+        let before = total(&all);
+        all.limit = Some(before / 2);
+        all.shrink();
+        assert!(total(&all) <= before / 2, "{} of {before}", total(&all));
+        assert_eq!(kinds[0].share.store.storage(), Storage::Plain);
+        all.limit = Some(0);
+        all.shrink();
+        for kind in &kinds {
+            assert_eq!(kind.share.store.storage(), Storage::OnDemand);
+            assert_eq!(*kind.share.storage.borrow(), Storage::OnDemand);
+        }
+        assert!(!all.is_over(), "nothing is left to be done");
+    }
+
+    #[test]
+    fn two_who_step_a_kind_down_at_once_end_with_one_form() {
+        let all = SharedBudget::new(None);
+        for _ in 0..20 {
+            let kind = kind(&all, 100);
+            std::thread::scope(|scope| {
+                for _ in 0..4 {
+                    scope.spawn(|| kind.share.step_down());
+                }
+            });
+            assert_eq!(*kind.share.storage.borrow(), kind.share.store.storage());
+        }
     }
 }

@@ -1,14 +1,15 @@
 //! What all users of a kind share.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use lariat_core::{Gvk, ObjectKey, ResourceKind, ResourceVersion, Scope, Uid};
+use lariat_core::{Gvk, ObjectKey, ObjectMetadata, ResourceKind, ResourceVersion, Scope, Uid};
 use tokio::sync::{Mutex, Notify, watch};
 
-use super::budget::{Budget, SharedBudget};
+use super::budget::{Budget, Share, SharedBudget};
 use super::progress::Progress;
-use super::publisher::Publisher;
+use super::publisher::{Meaning, Publisher};
 use super::status::{KindStatus, Phase};
 use super::user::Usage;
 use crate::client::KindClient;
@@ -35,6 +36,8 @@ pub(crate) struct Core {
     pub(super) warm: Option<WarmStore>,
     /// What reflectors of other kinds find out about the API server.
     pub(super) server: SharedServer,
+    /// Whether something was written before the first start, so that what an earlier run left is too old.
+    pub(super) missed_answers: AtomicBool,
     /// The version at which the store was found there, and what it was read as.
     pub(super) resume: parking_lot::Mutex<Option<(ResourceVersion, Wanted, Content)>>,
     /// Held while the informer runs, so that a run that was told to stop ends before the next begins.
@@ -69,8 +72,8 @@ impl Core {
         let store = Arc::new(Store::default());
         store.set_storage(options.storage);
         let storage = watch::Sender::new(options.storage);
-        let budget = Budget::new(options.budget, surroundings.budget, storage.clone());
-        budget.enter(client.gvk(), &store);
+        let share = Share::new(client.gvk().clone(), Arc::clone(&store), storage.clone());
+        let budget = Budget::new(options.budget, surroundings.budget, share);
         let usage = Usage::new(surroundings.idle);
         let publisher = Publisher::new(client.gvk().clone(), Arc::clone(&store), budget);
         Self {
@@ -89,6 +92,7 @@ impl Core {
             usage,
             warm: surroundings.warm,
             server: surroundings.server,
+            missed_answers: AtomicBool::new(false),
             resume: parking_lot::Mutex::default(),
             run: Mutex::default(),
         }
@@ -175,7 +179,7 @@ impl Core {
 
     /// Notes that a run is about to begin: the cache counts as filled only when that run has filled it.
     pub(crate) fn begin(&self) {
-        self.progress.begin(0);
+        self.progress.start();
     }
 
     /// Takes in the answer to a write of this process, as far as it is certain what it means here.
@@ -189,28 +193,53 @@ impl Core {
         gone: bool,
         before: Option<Arc<CachedObject>>,
     ) {
-        // Before the cache is filled it would be an only object.
-        if !self.is_readable(&self.progress.phase()) {
+        if !self.takes_answers() {
             return;
         }
-        let wanted = self.wanted.borrow().clone();
         let content = self.wanted_content();
         let Ok(object) = self.intake(content).read(answer) else {
             return;
         };
+        if gone {
+            let (key, uid) = (object.key(), object.uid());
+            return self.publisher.deleted(key, uid, before.as_deref());
+        }
         let is_whole = of_answer == Content::Whole || content == Content::MetadataOnly;
-        // What left the selection is gone from here; what fields decide is left to the watch.
-        if gone || !wanted.selection.may_hold(&object) {
-            self.publisher.deleted(object.key(), object.uid());
-        } else if is_whole && wanted.selection.surely_holds(&object) {
-            self.publisher.wrote(object, content, before);
+        let meaning = |object: &ObjectMetadata| match self.meaning(object) {
+            Meaning::Selected if !is_whole => Meaning::Unknown,
+            meaning => meaning,
+        };
+        self.publisher.wrote(object, content, before, meaning);
+    }
+
+    /// Takes in that this process deleted an object; `before` is as for [`wrote`](Self::wrote).
+    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, before: Option<&CachedObject>) {
+        if self.takes_answers() {
+            self.publisher.deleted(key, uid, before);
         }
     }
 
-    /// Takes in that this process deleted an object.
-    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid) {
-        if self.is_readable(&self.progress.phase()) {
-            self.publisher.deleted(key, uid);
+    /// Returns whether answers to writes are taken in, which is so from the first start on.
+    ///
+    /// A list in progress may be older than the answer, and the next begins when the API server is back: neither
+    /// would do instead. What is written before the first start is in its list.
+    fn takes_answers(&self) -> bool {
+        let takes = self.progress.phase() != Phase::Idle || self.progress.was_filled();
+        if !takes {
+            self.missed_answers.store(true, Ordering::Relaxed);
+        }
+        takes
+    }
+
+    fn meaning(&self, object: &ObjectMetadata) -> Meaning {
+        let selection = &self.wanted.borrow().selection;
+        if !selection.may_hold(object) {
+            Meaning::NotSelected
+        } else if selection.surely_holds(object) {
+            Meaning::Selected
+        } else {
+            // What fields decide is left to the watch.
+            Meaning::Unknown
         }
     }
 

@@ -100,6 +100,12 @@ impl Progress {
         self.phase.subscribe()
     }
 
+    /// Begins a run: how long the kind was missing before does not matter.
+    pub(crate) fn start(self: &Arc<Self>) {
+        self.totals.lock().missing_since = None;
+        self.begin(0);
+    }
+
     /// Begins with so many reflectors, whose predecessors have ended.
     pub(crate) fn begin(self: &Arc<Self>, segments: usize) -> Vec<Segment> {
         let mut totals = self.totals.lock();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use lariat_core::{Gvk, ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Uid};
@@ -10,6 +10,7 @@ use parking_lot::{Mutex, ReentrantMutex};
 
 use super::budget::Budget;
 use super::user::User;
+use crate::selection::Selection;
 use crate::store::{CachedObject, Change, Content, Delta, Listing, Store};
 
 /// Somebody who is told of every change of a kind.
@@ -44,6 +45,17 @@ pub struct Written {
     pub version: ResourceVersion,
 }
 
+/// What the answer to a write means for a cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// The object is there in this state.
+    Selected,
+    /// The object is not selected, or not any more.
+    NotSelected,
+    /// Only the API server knows, and the watch tells it.
+    Unknown,
+}
+
 /// A subscription; dropping it ends it. A call that is under way on another thread is not waited for.
 #[must_use = "dropping a subscription ends it"]
 pub struct Subscription {
@@ -56,8 +68,6 @@ pub struct Subscription {
 pub(crate) struct Publisher {
     kind: Gvk,
     store: Arc<Store>,
-    /// How many lists were begun.
-    lists: AtomicU32,
     /// Held while the store changes and the change is told, so that a late subscriber misses nothing
     /// and sees nothing twice. Reentrant, for subscribers that subscribe another.
     order: ReentrantMutex<()>,
@@ -84,7 +94,6 @@ impl Publisher {
         Self {
             kind,
             store,
-            lists: AtomicU32::new(0),
             order: ReentrantMutex::new(()),
             subscribers: Mutex::new(Arc::new([])),
             subscriptions: AtomicU64::new(0),
@@ -121,36 +130,42 @@ impl Publisher {
         }
     }
 
-    /// Begins a list; one that is given up is simply never ended.
-    pub(crate) fn begin_listing(&self, initial: bool, content: Content) -> Listing {
-        Listing::after(self.lists.fetch_add(1, Ordering::Relaxed), initial, content)
-    }
-
     pub(crate) fn list_page(&self, listing: &Listing, page: Vec<RawObject>) {
         if !page.is_empty() {
             self.publish(|store| store.list_page(listing, page));
+            self.keep_small();
         }
     }
 
     pub(crate) fn end_listing(&self, listing: &Listing, version: &ResourceVersion) {
         self.publish(|store| store.end_listing(listing, version));
+        self.keep_small();
     }
 
     pub(crate) fn apply(&self, deltas: Vec<Delta>, content: Content) {
         if !deltas.is_empty() {
             self.publish(|store| store.apply(deltas, content));
+            self.keep_small();
         }
     }
 
     /// Takes in the answer to a write of this process.
+    ///
+    /// What it means is decided while nothing else is published, so that a change of the selection comes before or
+    /// after as a whole.
     pub(crate) fn wrote(
         &self,
         object: RawObject,
         content: Content,
         before: Option<Arc<CachedObject>>,
+        meaning: impl FnOnce(&ObjectMetadata) -> Meaning,
     ) {
         let (key, version) = (object.key().clone(), object.version().clone());
-        self.publish(|store| store.wrote(object, content));
+        self.publish(|store| match meaning(&object) {
+            Meaning::Selected => store.wrote(object, content),
+            Meaning::NotSelected => store.left(&object),
+            Meaning::Unknown => Vec::new(),
+        });
         let Some(after) = self.store.get(&key) else {
             return;
         };
@@ -165,14 +180,22 @@ impl Publisher {
         }
     }
 
-    /// Takes in that this process deleted an object.
-    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid) {
-        self.publish(|store| store.deleted(key, uid));
+    /// Takes in that this process deleted an object; `before` is what was known when the deletion was sent.
+    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, before: Option<&CachedObject>) {
+        let before = before.map(|before| before.uid());
+        self.publish(|store| store.deleted(key, uid, before));
     }
 
-    /// Removes what a restriction leaves out, and tells that it is gone.
-    pub(crate) fn retain(&self, keeps: impl Fn(&ObjectMetadata) -> bool) {
-        self.publish(|store| store.retain(keeps));
+    /// Removes what a selection leaves out, and tells that it is gone.
+    pub(crate) fn restrict(&self, selection: &Selection) {
+        self.publish(|store| store.restrict(selection));
+        self.keep_small();
+    }
+
+    /// Removes everything, and tells that it is gone.
+    pub(crate) fn clear(&self) {
+        self.publish(Store::clear);
+        self.keep_small();
     }
 
     /// Tells every object again, without a request.
@@ -186,6 +209,15 @@ impl Publisher {
         }
     }
 
+    /// Packs what has grown enough for it, and keeps to the memory budget.
+    ///
+    /// Both may take their time, so they happen after a reflector's changes, which hurries less than a handler that
+    /// waits for the answer to a write; and without the lock under which others publish.
+    fn keep_small(&self) {
+        self.store.learn();
+        self.budget.enforce();
+    }
+
     fn publish(&self, change: impl FnOnce(&Store) -> Vec<Change>) {
         let _order = self.order.lock();
         let changes = change(&self.store);
@@ -196,7 +228,6 @@ impl Publisher {
                 self.tell(&*each.subscriber, &changes);
             }
         }
-        self.budget.enforce(&self.kind, &self.store);
     }
 
     /// Returns whether one of those who were subscribed at some time still is.

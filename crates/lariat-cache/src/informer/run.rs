@@ -75,8 +75,7 @@ impl Core {
     ) -> Round {
         let now = wanted.borrow_and_update().clone();
         let content = self.content(&now, *storage.borrow_and_update());
-        self.publisher
-            .retain(|object| now.selection.may_hold(object));
+        self.publisher.restrict(&now.selection);
         let stop_reading = stop.child_token();
         let mut reflectors = self.spawn_reflectors(place, &now, content, &stop_reading);
         let mut resync = self.resync_timer();
@@ -232,7 +231,7 @@ impl Core {
         if now - since >= VANISHED_AFTER && !self.store.is_empty() {
             let objects = self.store.len();
             tracing::warn!(kind = %self.gvk(), objects, "the kind is gone, and its objects with it");
-            self.publisher.retain(|_| false);
+            self.publisher.clear();
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Going on from what an earlier run left on disk.
 
+use std::sync::atomic::Ordering;
+
 use lariat_core::RawObject;
 
 use super::Core;
@@ -16,8 +18,8 @@ impl Core {
         let Some((warm, reading)) = self.warm_reading(&wanted, content) else {
             return;
         };
-        // What is here is newer than what is there.
-        if !self.store.is_empty() {
+        // What this run was shown or wrote is newer than what is there.
+        if self.progress.was_filled() || self.missed_answers.load(Ordering::Relaxed) {
             return;
         }
         let kind = self.gvk();
@@ -42,7 +44,7 @@ impl Core {
             return;
         };
         let (count, version) = (objects.len(), found.version);
-        let listing = self.publisher.begin_listing(true, content);
+        let listing = self.store.begin_listing(true, content, None).of_the_past();
         self.publisher.list_page(&listing, objects);
         self.publisher.end_listing(&listing, &version);
         tracing::info!(%kind, objects = count, %version, "the cache goes on where an earlier run ended");

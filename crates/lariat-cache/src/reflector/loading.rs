@@ -45,11 +45,10 @@ impl Reflector {
         }
     }
 
-    fn begin_listing(&self, initial: bool) -> Listing {
-        let listing = self
-            .publisher
-            .begin_listing(initial, self.intake.content())
-            .of_namespace(self.reading.namespace.clone());
+    pub(super) fn begin_listing(&self, initial: bool) -> Listing {
+        let namespace = self.reading.namespace.clone();
+        let store = self.publisher.store();
+        let listing = store.begin_listing(initial, self.intake.content(), namespace);
         if self.is_verified {
             listing
         } else {

@@ -26,21 +26,27 @@ pub(crate) enum Content {
 /// A list in progress: what it does not mention by its end is gone.
 #[derive(Debug, Clone)]
 pub(crate) struct Listing {
-    pub(super) number: u32,
+    /// How many lists of the store have begun with it; 0 if it shows an earlier time than when it began.
+    pub(super) begun: u64,
+    /// What the objects it mentions are marked with.
+    pub(super) mark: u32,
+    /// Whether the cache is being filled, rather than brought up to date.
     pub(super) initial: bool,
     pub(super) content: Content,
     /// Whether equal versions may be of two histories, so that contents are compared.
     pub(super) compares: bool,
     /// The namespace that is listed; none for all.
-    namespace: Option<Arc<str>>,
+    pub(super) namespace: Option<Arc<str>>,
 }
 
 impl Listing {
-    /// Begins a list after `earlier` others of the same store, whoever read them.
-    pub(crate) fn after(earlier: u32, initial: bool, content: Content) -> Self {
+    /// Numbers a list, from 1.
+    pub(super) fn new(begun: u64, initial: bool, content: Content) -> Self {
+        // Never 0, which is the mark of no list, and never the mark of the list before.
+        let mark = (begun - 1) % u64::from(u32::MAX - 1) + 1;
         Self {
-            // Never 0, which is the number of no list, and never the number of the list before.
-            number: earlier % (u32::MAX - 1) + 1,
+            begun,
+            mark: u32::try_from(mark).unwrap_or(u32::MAX),
             initial,
             content,
             compares: false,
@@ -48,9 +54,10 @@ impl Listing {
         }
     }
 
-    /// Restricts the list to a namespace.
-    pub(crate) fn of_namespace(self, namespace: Option<Arc<str>>) -> Self {
-        Self { namespace, ..self }
+    /// Says that what is listed was read before the list began, as from a file: every write of this process may be
+    /// newer.
+    pub(crate) fn of_the_past(self) -> Self {
+        Self { begun: 0, ..self }
     }
 
     /// Makes the list compare contents where versions are equal: the server may have gone back to an earlier state since

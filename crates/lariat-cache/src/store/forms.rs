@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::body::SAMPLES;
-use super::writer::{Edit, Writer};
+use super::body::{Course, SAMPLES};
+use super::writer::{CHUNK, Edit};
 use super::{Storage, Store};
 
 /// How many bytes a dictionary is made from at most.
@@ -11,51 +11,86 @@ const MOST_SAMPLED: usize = 2 * 1024 * 1024;
 
 impl Store {
     /// Makes a dictionary of a kind once it has grown enough, and packs what is there.
-    pub(super) fn learn(&self, writer: &mut Writer) {
-        if !writer.codec.is_learning() || !writer.codec.wants_samples(self.bytes()) {
+    ///
+    /// No lock is held while the dictionary is made, and while objects are packed others write in between.
+    pub(crate) fn learn(&self) {
+        let Some(course) = self.course() else {
             return;
-        }
-        let snapshot = self.tree();
-        let step = snapshot.len().div_ceil(SAMPLES).max(1);
-        let mut room = MOST_SAMPLED;
-        let samples = snapshot
-            .iter()
-            .step_by(step)
-            .filter_map(|object| object.json());
-        let samples: Vec<Box<[u8]>> = samples
-            .take_while(|json| {
-                room = room.saturating_sub(json.len());
-                room > 0
-            })
-            .map(|json| json.into_owned().into())
-            .collect();
-        if writer.codec.learn(&samples) {
-            drop(snapshot);
-            self.repack(writer);
+        };
+        // One at a time: another would come to the same.
+        let Some(_alone) = self.learning.try_lock() else {
+            return;
+        };
+        let lesson = course.learn(&self.samples(course));
+        let is_packed = self.writer.lock().codec.adopt(course, lesson);
+        if is_packed {
+            self.repack();
         }
     }
 
-    /// Brings every object into the form that is chosen by now.
-    fn repack(&self, writer: &mut Writer) {
-        let retains = writer.codec.retains();
+    /// Returns what is to be learned now, if anything is.
+    fn course(&self) -> Option<Course> {
+        let writer = self.writer.lock();
+        let course = writer.codec.course()?;
+        let state = self.state.read();
+        let matching = state.matching(course);
+        let held = state.bytes / state.tree.len().max(1) * matching;
+        writer.codec.wants_samples(held).then_some(course)
+    }
+
+    fn samples(&self, course: Course) -> Vec<Box<[u8]>> {
+        let matching = self.state.read().matching(course);
+        let step = matching.div_ceil(SAMPLES).max(1);
+        let mut room = MOST_SAMPLED;
         let snapshot = self.tree();
-        for object in snapshot.iter() {
-            object.retain(retains);
-            if let Some(repacked) = object.repacked(&writer.codec) {
-                self.put(writer, Edit::Repack(Arc::new(repacked)));
+        let objects = snapshot.iter();
+        let matching = objects.filter(|object| object.has_content() != course.is_of_metadata());
+        let samples = matching
+            .step_by(step)
+            .filter_map(|object| object.json())
+            .take_while(|json| {
+                room = room.saturating_sub(json.len());
+                room > 0
+            });
+        samples.map(|json| json.into_owned().into()).collect()
+    }
+
+    /// Brings every object into the form that is chosen by now.
+    fn repack(&self) {
+        for keys in self.keys().chunks(CHUNK) {
+            let mut writer = self.writer.lock();
+            let retains = writer.codec.retains();
+            for object in keys.iter().filter_map(|key| self.table.get(key.as_str())) {
+                object.retain(retains);
+                if let Some(repacked) = object.repacked(&writer.codec) {
+                    self.put(&mut writer, Edit::Repack(Arc::new(repacked)));
+                }
             }
+            self.flush(&mut writer);
+            // Who waits for it comes first.
+            parking_lot::MutexGuard::unlock_fair(writer);
         }
-        self.flush(writer);
     }
 
     /// Keeps the kind in another form from now on.
     pub(crate) fn set_storage(&self, storage: Storage) {
         let mut writer = self.writer.lock();
-        if self.storage() != storage {
-            writer.codec.set_storage(storage);
-            *self.storage.lock() = storage;
-            self.learn(&mut writer);
-            self.repack(&mut writer);
+        if std::mem::replace(&mut *self.storage.lock(), storage) == storage {
+            return;
+        }
+        writer.codec.set_storage(storage);
+        drop(writer);
+        self.learn();
+        self.repack();
+    }
+}
+
+impl super::State {
+    /// Counts the objects that can be learned from.
+    fn matching(&self, course: Course) -> usize {
+        match course.is_of_metadata() {
+            true => self.tree.len() - self.whole,
+            false => self.whole,
         }
     }
 }

@@ -10,6 +10,7 @@ mod index;
 mod object;
 mod own;
 mod query;
+mod reached;
 mod recent;
 mod table;
 #[cfg(test)]
@@ -54,6 +55,8 @@ pub struct Store {
     writer: Mutex<Writer>,
     /// In which form objects are kept.
     storage: Mutex<Storage>,
+    /// Held while a dictionary is made.
+    learning: Mutex<()>,
     decodes: Decodes,
 }
 
@@ -168,11 +171,12 @@ impl Store {
         value: &str,
     ) -> Result<Vec<Arc<CachedObject>>, IndexError> {
         let state = self.state.read();
-        let index = state.index(gvk, name)?;
-        let keys = index.keys(value);
-        Ok(keys
-            .filter_map(|key| state.tree.get(key.as_str()).cloned())
-            .collect())
+        let keys = state.index(gvk, name)?.keys(value);
+        let candidates = state.with_keys(&keys.collect::<Vec<_>>());
+        drop(state);
+        let mut found = Vec::new();
+        candidates.visit(|object| found.push(Arc::clone(object)));
+        Ok(found)
     }
 
     /// Returns how many objects a custom index finds under a value.
@@ -275,11 +279,6 @@ impl Store {
     #[must_use]
     pub fn storage(&self) -> Storage {
         *self.storage.lock()
-    }
-
-    /// Returns whether content is here that is not to be kept any more.
-    pub(crate) fn is_shrinking(&self) -> bool {
-        self.storage() == Storage::OnDemand && self.state.read().whole > 0
     }
 }
 

@@ -14,6 +14,7 @@ use serde::de::DeserializeOwned;
 use super::body::{Body, Codec};
 use super::error::DecodeError;
 use super::recent;
+use crate::transform::metadata_of;
 
 /// A state of an object as the cache holds it: metadata, content as bytes, and links to what was decoded.
 ///
@@ -80,10 +81,16 @@ impl CachedObject {
 
     /// Returns the same state in the form that is chosen for the kind by now, unless it has it already.
     pub(super) fn repacked(&self, codec: &Codec) -> Option<Self> {
-        let body = codec.body(self.json()?.into_owned().into(), self.body.is_partial());
-        if body.is_packed() == self.body.is_packed() {
+        let body = if self.has_content() && !codec.keeps_content() {
+            codec.body(metadata_of(&self.json()?)?.into(), true)
+        } else if codec.is_current(&self.body) {
             return None;
-        }
+        } else {
+            let body = codec.body(self.json()?.into_owned().into(), self.body.is_partial());
+            // Some texts do not become smaller.
+            let is_same = !body.is_packed() && !self.body.is_packed();
+            (!is_same).then_some(body)?
+        };
         let object = Self::from_parts(self.metadata.clone(), body);
         object.retains.store(codec.retains(), Ordering::Relaxed);
         object.see(self.seen_by());

@@ -1,126 +1,180 @@
-//! What this process wrote itself, until the watch has caught up with it.
+//! What this process wrote itself, until a list or the watch shows it.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
+use hashbrown::HashMap;
 use lariat_core::{ObjectKey, ObjectMetadata, ResourceVersion, Uid};
 use tokio::time::Instant;
 
+use super::delta::Listing;
 use super::object::CachedObject;
 
-/// How long a write of ours is believed over a list that does not know it. A server that was restored from
-/// a backup never will.
-const BELIEVED: Duration = Duration::from_secs(60);
+/// How long a watch may tell earlier states of an object that this process deleted. A server that was restored
+/// from a backup has the object again, and never tells its deletion.
+const LATEST_EVENT: Duration = Duration::from_secs(60);
 
-/// How many writes may be remembered before old ones are cleared away.
+/// How many writes are remembered before old ones are cleared away.
 const CLEAR_AT: usize = 1024;
-
-/// How long the answer to a write may be under way, and how many ends are remembered for that.
-const SLOWEST_ANSWER: Duration = Duration::from_secs(60);
-const MOST_ENDED: usize = 16 * 1024;
 
 /// Fences against older states that arrive late.
 ///
-/// A write is remembered until the watch tells it, or for a minute. Where versions cannot be compared
-/// nothing is fenced: what the server tells is believed.
+/// A write is remembered until the watch shows it, or a list that began after it was answered: such a list
+/// cannot be older than the write. Where versions cannot be compared nothing is fenced: what the server says is
+/// believed.
 #[derive(Debug, Default)]
 pub(super) struct OwnWrites {
-    by_key: HashMap<ObjectKey, Own>,
-    /// Objects whose end was told, oldest first: the answer to a write may be slower than that.
-    ended: VecDeque<(Instant, Uid)>,
+    /// The last write of each object that left it in a known version.
+    by_key: HashMap<ObjectKey, (Mark, Written)>,
+    /// Objects that were deleted.
+    deleted: HashMap<Uid, (Mark, ObjectKey)>,
+    /// How many lists have begun.
+    lists: u64,
+    /// How many writes were left when old ones were cleared away last.
+    recent: usize,
 }
 
-#[derive(Debug)]
-struct Own {
+/// When a write was answered.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
     at: Instant,
-    what: Written,
+    /// How many lists had begun.
+    lists: u64,
 }
 
+/// The version of an object since a write, or the last before it was deleted.
 #[derive(Debug)]
-enum Written {
-    /// The object was created or changed; this is its version since.
-    State(Uid, ResourceVersion),
-    /// The object was deleted; this was the last version of it that was known.
-    Gone(Uid, ResourceVersion),
+struct Written {
+    version: ResourceVersion,
+    /// The object; none if it is deleted or left the selection.
+    uid: Option<Uid>,
 }
 
 impl OwnWrites {
+    /// Numbers a list that begins now, from 1.
+    pub(super) fn begin_listing(&mut self) -> u64 {
+        self.lists += 1;
+        self.lists
+    }
+
+    /// Forgets what a list that ended has shown.
+    pub(super) fn end_listing(&mut self, listing: &Listing) {
+        let stays = |mark: &Mark, key: &ObjectKey| mark.is_after(listing) || !listing.covers(key);
+        self.by_key.retain(|key, (mark, _)| stays(mark, key));
+        self.deleted.retain(|_, (mark, key)| stays(mark, key));
+    }
+
+    /// Notes that an object was created or changed.
     pub(super) fn wrote(&mut self, object: &CachedObject) {
-        let what = Written::State(object.uid().clone(), object.version().clone());
-        self.remember(object.key(), what);
+        let written = Written {
+            version: object.version().clone(),
+            uid: Some(object.uid().clone()),
+        };
+        self.remember(object.key(), written);
     }
 
-    pub(super) fn deleted(&mut self, object: &ObjectMetadata) {
-        self.remember(
-            object.key(),
-            Written::Gone(object.uid().clone(), object.version().clone()),
-        );
+    /// Notes that an object left the selection with a version, and may come back with a later one.
+    pub(super) fn left(&mut self, object: &ObjectMetadata) {
+        let version = object.version().clone();
+        self.remember(object.key(), Written { version, uid: None });
     }
 
-    fn remember(&mut self, key: &ObjectKey, what: Written) {
-        let at = Instant::now();
-        if self.by_key.len() >= CLEAR_AT {
-            self.by_key.retain(|_, own| at - own.at < BELIEVED);
+    /// Notes that an object was deleted.
+    pub(super) fn deleted(&mut self, key: &ObjectKey, uid: &Uid) {
+        let mark = self.mark();
+        self.deleted.insert(uid.clone(), (mark, key.clone()));
+    }
+
+    fn remember(&mut self, key: &ObjectKey, written: Written) {
+        let mark = self.mark();
+        self.by_key.insert(key.clone(), (mark, written));
+    }
+
+    /// Returns the mark of a write that is answered now.
+    fn mark(&mut self) -> Mark {
+        let (at, lists) = (Instant::now(), self.lists);
+        // After each doubling, so that many writes a minute do not look through all of them each time.
+        if self.by_key.len() + self.deleted.len() >= CLEAR_AT.max(2 * self.recent) {
+            let is_recent = |mark: &Mark| at - mark.at < LATEST_EVENT;
+            self.by_key.retain(|_, (mark, _)| is_recent(mark));
+            self.deleted.retain(|_, (mark, _)| is_recent(mark));
+            self.recent = self.by_key.len() + self.deleted.len();
         }
-        self.by_key.insert(key.clone(), Own { at, what });
+        Mark { at, lists }
     }
 
-    /// Returns whether a state that is told is older than what we wrote; forgets what is told by now.
+    fn is_empty(&self) -> bool {
+        self.by_key.is_empty() && self.deleted.is_empty()
+    }
+
+    /// Returns whether a state is older than what was written; forgets a write that is shown by now.
     pub(super) fn outdates(&mut self, told: &ObjectMetadata) -> bool {
-        if self.by_key.is_empty() {
+        // Nearly always.
+        if self.is_empty() {
             return false;
         }
-        let Some(own) = self.by_key.get(told.key()) else {
+        let deleted = self.deleted.get(told.uid());
+        let is_deleted = deleted.is_some_and(|(mark, _)| mark.at.elapsed() < LATEST_EVENT);
+        is_deleted || self.is_before(told)
+    }
+
+    /// Returns whether a state in a list is older than what was written.
+    pub(super) fn outdates_listed(&mut self, listing: &Listing, told: &ObjectMetadata) -> bool {
+        if self.is_empty() {
             return false;
-        };
-        let outdated = match &own.what {
-            _ if own.at.elapsed() >= BELIEVED => false,
-            Written::Gone(uid, version) => told.uid() == uid || is_before(told, version),
-            Written::State(_, version) => is_before(told, version),
-        };
-        if !outdated {
+        }
+        let deleted = self.deleted.get(told.uid());
+        if deleted.is_some_and(|(mark, _)| mark.is_after(listing)) {
+            return true;
+        }
+        // Deletions before are gone through at the list's end, but this one did not last.
+        self.deleted.remove(told.uid());
+        let written = self.by_key.get(told.key());
+        if written.is_some_and(|(mark, _)| !mark.is_after(listing)) {
             self.by_key.remove(told.key());
         }
-        outdated
+        self.is_before(told)
     }
 
-    /// Notes that the end of an object was told.
-    pub(super) fn ended(&mut self, told: &ObjectMetadata) {
-        if let Some(Own {
-            what: Written::Gone(uid, _),
-            ..
-        }) = self.by_key.get(told.key())
-            && uid == told.uid()
-        {
-            self.by_key.remove(told.key());
-        }
-        let is_over = |(at, _): &(Instant, Uid)| at.elapsed() >= SLOWEST_ANSWER;
-        while self.ended.len() >= MOST_ENDED || self.ended.front().is_some_and(is_over) {
-            self.ended.pop_front();
-        }
-        self.ended.push_back((Instant::now(), told.uid().clone()));
+    /// Returns whether an object was written after the end that is told of it: it had left the selection, and came
+    /// back.
+    ///
+    /// That an object was deleted is not forgotten yet: this may be an earlier end, of leaving the selection, and the
+    /// watch may go on to tell that it came back before it was deleted.
+    pub(super) fn outdates_end(&mut self, last: &ObjectMetadata) -> bool {
+        !self.is_empty() && self.is_before(last)
     }
 
-    /// Returns whether the answer to a write is about an object that has ended since.
-    pub(super) fn has_ended(&self, written: &ObjectMetadata) -> bool {
-        self.ended.iter().rev().any(|(_, uid)| uid == written.uid())
+    fn is_before(&mut self, told: &ObjectMetadata) -> bool {
+        let written = self.by_key.get(told.key());
+        match written.and_then(|(_, written)| told.version().compare(&written.version)) {
+            Some(Ordering::Less) => true,
+            Some(_) => {
+                self.by_key.remove(told.key());
+                false
+            }
+            None => false,
+        }
     }
 
     /// Returns whether an object that a list does not mention was written after that list.
-    pub(super) fn is_after(&self, object: &CachedObject, list: &ResourceVersion) -> bool {
-        let Some(own) = self.by_key.get(object.key()) else {
-            return false;
-        };
-        let Written::State(uid, version) = &own.what else {
-            return false;
-        };
-        own.at.elapsed() < BELIEVED
-            && uid == object.uid()
-            && version.compare(list) == Some(Ordering::Greater)
+    pub(super) fn is_after(
+        &self,
+        object: &CachedObject,
+        (listing, version): (&Listing, &ResourceVersion),
+    ) -> bool {
+        let written = self.by_key.get(object.key());
+        written.is_some_and(|(mark, written)| {
+            mark.is_after(listing)
+                && written.uid.as_ref() == Some(object.uid())
+                && written.version.compare(version) == Some(Ordering::Greater)
+        })
     }
 }
 
-fn is_before(told: &ObjectMetadata, version: &ResourceVersion) -> bool {
-    told.version().compare(version) == Some(Ordering::Less)
+impl Mark {
+    /// Returns whether the answer came after a list had begun, which may be older than the write then.
+    fn is_after(&self, listing: &Listing) -> bool {
+        self.lists >= listing.begun
+    }
 }

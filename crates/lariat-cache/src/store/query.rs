@@ -7,6 +7,7 @@ use lariat_core::{LabelSelector, ObjectKey, Uid};
 use super::State;
 use super::object::CachedObject;
 use super::tree::Tree;
+use super::writer::CHUNK;
 
 /// Says which objects are wanted; all that is said must hold.
 ///
@@ -87,6 +88,8 @@ pub(super) enum Missing<'a> {
 /// Where the objects of a query are, taken out of the store: in key order, with others among them.
 pub(super) enum Candidates<'a> {
     These(Vec<Arc<CachedObject>>),
+    /// To be looked up.
+    Keys(Vec<ObjectKey>, Tree),
     Namespace(&'a str, Tree),
     All(Tree),
 }
@@ -95,6 +98,10 @@ impl Candidates<'_> {
     pub(super) fn visit(&self, visit: impl FnMut(&Arc<CachedObject>)) {
         match self {
             Self::These(objects) => objects.iter().for_each(visit),
+            Self::Keys(keys, tree) => {
+                let objects = keys.iter().filter_map(|key| tree.get(key.as_str()));
+                objects.for_each(visit);
+            }
             Self::Namespace(namespace, tree) => in_namespace(tree, namespace).for_each(visit),
             Self::All(tree) => tree.iter().for_each(visit),
         }
@@ -136,17 +143,26 @@ impl State {
                 return Candidates::Namespace(namespace, self.tree.clone());
             }
         }
-        let by_key = |key: &ObjectKey| self.tree.get(key.as_str()).cloned();
         match (owner, labels) {
             (Some(uid), _) if by_owner == fewest => {
-                let keys = self.indexes.owned_by(uid);
-                Candidates::These(keys.filter_map(by_key).collect())
+                let keys: Vec<_> = self.indexes.owned_by(uid).collect();
+                self.with_keys(&keys)
             }
             (_, Some(path)) if path.count <= self.tree.len() / SHORT => {
-                Candidates::These(path.keys().into_iter().filter_map(by_key).collect())
+                self.with_keys(&path.keys())
             }
             _ => Candidates::All(self.tree.clone()),
         }
+    }
+
+    /// Takes out the objects with some keys. The lock of lists is held meanwhile, so many are only looked up later.
+    pub(super) fn with_keys(&self, keys: &[&ObjectKey]) -> Candidates<'static> {
+        if keys.len() > CHUNK {
+            let keys = keys.iter().map(|key| (*key).clone()).collect();
+            return Candidates::Keys(keys, self.tree.clone());
+        }
+        let objects = keys.iter().filter_map(|key| self.tree.get(key.as_str()));
+        Candidates::These(objects.cloned().collect())
     }
 }
 

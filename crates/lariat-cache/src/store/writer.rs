@@ -12,15 +12,21 @@ use super::delta::{Content, Delta, Listing};
 use super::index::{IndexFn, Values, values};
 use super::object::CachedObject;
 use super::own::OwnWrites;
+use super::reached::Reached;
+use crate::selection::Selection;
+use crate::transform::metadata_of;
 
 /// How many objects are changed while readers of lists wait.
-const CHUNK: usize = 64;
+pub(super) const CHUNK: usize = 64;
 
 /// What only the one who writes needs.
 #[derive(Default)]
 pub(super) struct Writer {
     pub(super) codec: Codec,
     own: OwnWrites,
+    reached: Reached,
+    /// What `reached` is about.
+    selection: Option<Selection>,
     /// The functions of the custom indexes, in their order.
     pub(super) functions: Vec<(Arc<str>, Arc<IndexFn>)>,
     /// Changes that readers by key see already, and readers of lists do not yet.
@@ -36,6 +42,25 @@ pub(super) enum Edit {
 }
 
 impl Store {
+    /// Begins a list, of a namespace or of all; one that is given up is simply never ended.
+    ///
+    /// It is begun before it is requested: what this process wrote before is in it then.
+    pub(crate) fn begin_listing(
+        &self,
+        initial: bool,
+        content: Content,
+        namespace: Option<Arc<str>>,
+    ) -> Listing {
+        let mut writer = self.writer.lock();
+        let listing = Listing {
+            namespace,
+            ..Listing::new(writer.own.begin_listing(), initial, content)
+        };
+        writer.reached.begin(&listing);
+        writer.codec.expect(content == Content::MetadataOnly);
+        listing
+    }
+
     /// Returns whether a list shows nothing new about an object, and notes that it was mentioned.
     pub(crate) fn is_listed(&self, listing: &Listing, scan: &Scan<'_>, key: &str) -> bool {
         if listing.compares {
@@ -45,7 +70,7 @@ impl Store {
             scan.is_state(known.uid(), known.version())
                 && known.has_content() == (listing.content == Content::Whole)
         });
-        known.inspect(|known| known.see(listing.number)).is_some()
+        known.inspect(|known| known.see(listing.mark)).is_some()
     }
 
     /// Takes in a page of a list; what has the version that is known already stays as it is, unless the list compares
@@ -57,7 +82,6 @@ impl Store {
             self.put_listed(&mut writer, listing, object, &mut changes);
         }
         self.flush(&mut writer);
-        self.learn(&mut writer);
         changes
     }
 
@@ -65,7 +89,7 @@ impl Store {
     /// stays.
     pub(crate) fn list_unreadable(&self, listing: &Listing, key: &ObjectKey) {
         if let Some(known) = self.table.get(key.as_str()) {
-            known.see(listing.number);
+            known.see(listing.mark);
         }
     }
 
@@ -73,23 +97,30 @@ impl Store {
     pub(crate) fn end_listing(&self, listing: &Listing, version: &ResourceVersion) -> Vec<Change> {
         let mut writer = self.writer.lock();
         let is_gone = |writer: &Writer, object: &CachedObject| {
-            object.seen_by() != listing.number
+            object.seen_by() != listing.mark
                 && listing.covers(object.key())
-                && !writer.own.is_after(object, version)
+                && !writer.own.is_after(object, (listing, version))
         };
         let changes = self.remove_where(&mut writer, is_gone);
-        for change in &changes {
-            if let Change::Deleted { last } = change {
-                writer.own.ended(last);
-            }
-        }
+        writer.own.end_listing(listing);
+        writer.reached.end(listing, version);
         changes
     }
 
-    /// Removes every object that a restriction leaves out.
-    pub(crate) fn retain(&self, keeps: impl Fn(&ObjectMetadata) -> bool) -> Vec<Change> {
+    /// Removes every object that a selection leaves out.
+    pub(crate) fn restrict(&self, selection: &Selection) -> Vec<Change> {
         let mut writer = self.writer.lock();
-        self.remove_where(&mut writer, |_, object| !keeps(object))
+        let before = writer.selection.replace(selection.clone());
+        if before.is_some_and(|before| before != *selection) {
+            writer.reached.forget();
+        }
+        self.remove_where(&mut writer, |_, object| !selection.may_hold(object))
+    }
+
+    /// Removes every object.
+    pub(crate) fn clear(&self) -> Vec<Change> {
+        let mut writer = self.writer.lock();
+        self.remove_where(&mut writer, |_, _| true)
     }
 
     /// Removes objects. They are looked for in a snapshot, so that readers need not wait.
@@ -124,13 +155,12 @@ impl Store {
                     self.put_watched(&mut writer, object, content, &mut changes)
                 }
                 Delta::Gone(last) => {
-                    writer.own.ended(&last);
+                    writer.reached.ended(&last);
                     self.remove(&mut writer, last, content, &mut changes);
                 }
             }
         }
         self.flush(&mut writer);
-        self.learn(&mut writer);
         changes
     }
 
@@ -141,7 +171,9 @@ impl Store {
         let known = self.table.get(object.key().as_str());
         // Where versions do not compare, the watch may be ahead of this answer.
         let unknowable = |known: &CachedObject| object.version().compare(known.version()).is_none();
-        if writer.own.has_ended(&object) || known.as_deref().is_some_and(unknowable) {
+        // It may have ended before the answer came.
+        let has_ended = known.is_none() && writer.reached.includes(&object);
+        if has_ended || known.as_deref().is_some_and(unknowable) {
             return changes;
         }
         self.put_watched(&mut writer, object, content, &mut changes);
@@ -154,16 +186,45 @@ impl Store {
         changes
     }
 
-    /// Takes in that this process deleted an object, ahead of the watch.
-    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid) -> Vec<Change> {
+    /// Takes in the answer to a write by which an object left the selection, ahead of the watch.
+    pub(crate) fn left(&self, object: &ObjectMetadata) -> Vec<Change> {
         let mut writer = self.writer.lock();
+        let known = self.table.get(object.key().as_str());
+        // The watch may be ahead, and the object back.
+        let is_behind = match &known {
+            Some(known) => !is_at_most(known.version(), object.version()),
+            None => writer.reached.includes(object),
+        };
+        if is_behind || writer.own.outdates(object) {
+            return Vec::new();
+        }
+        writer.own.left(object);
+        self.take_out_known(&mut writer, known)
+    }
+
+    /// Takes in that this process deleted an object, ahead of the watch; `before` is the object that had the name
+    /// here when the deletion was sent.
+    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, before: Option<&Uid>) -> Vec<Change> {
+        let mut writer = self.writer.lock();
+        // Also if it is not here: a list in progress or the watch may still show it.
+        writer.own.deleted(key, uid);
         let known = self.table.get(key.as_str());
-        let Some(last) = known.filter(|known| known.uid() == uid) else {
+        // One that came after the deletion was sent may be its successor; one from before is not.
+        let is_over = |known: &Arc<CachedObject>| known.uid() == uid || before == Some(known.uid());
+        let known = known.filter(is_over);
+        if let Some(known) = &known {
+            writer.own.deleted(key, known.uid());
+            writer.own.left(known);
+        }
+        self.take_out_known(&mut writer, known)
+    }
+
+    fn take_out_known(&self, writer: &mut Writer, known: Option<Arc<CachedObject>>) -> Vec<Change> {
+        let Some(last) = known else {
             return Vec::new();
         };
-        writer.own.deleted(&last);
-        self.take_out(&mut writer, key);
-        self.flush(&mut writer);
+        self.take_out(writer, last.key());
+        self.flush(writer);
         vec![Change::Deleted { last }]
     }
 
@@ -175,12 +236,10 @@ impl Store {
         changes: &mut Vec<Change>,
     ) {
         let known = self.table.get(object.key().as_str());
-        if let Some(known) = &known
-            && writer.own.outdates(&object)
-        {
-            return known.see(listing.number);
-        }
-        if known.is_none() && writer.own.outdates(&object) {
+        if writer.own.outdates_listed(listing, &object) {
+            if let Some(known) = known {
+                known.see(listing.mark);
+            }
             return;
         }
         let is_other_state = |known: &Arc<CachedObject>| {
@@ -190,7 +249,7 @@ impl Store {
         };
         let is_other_state = known.as_ref().is_some_and(is_other_state);
         let new = self.packed(writer, object, listing.content);
-        new.see(listing.number);
+        new.see(listing.mark);
         match known {
             Some(known) if is_same_state(&known, &new) && !is_other_state => {
                 match (known.has_content(), new.has_content()) {
@@ -198,7 +257,7 @@ impl Store {
                     (false, true) => self.put_new(writer, new),
                     // … and keep what they found while it was here.
                     (true, false) => self.put(writer, Edit::Repack(new)),
-                    _ => known.see(listing.number),
+                    _ => known.see(listing.mark),
                 }
             }
             known => {
@@ -217,20 +276,35 @@ impl Store {
     ) {
         let known = self.table.get(object.key().as_str());
         let stale = known.as_ref().is_some_and(|known| is_stale(known, &object));
-        if writer.own.outdates(&object) || stale {
+        // An answer may have been read as metadata at the moment when content came to be wanted.
+        let completes = |known: &Arc<CachedObject>| {
+            content == Content::Whole && !known.has_content() && is_same_state(known, &object)
+        };
+        let completes = known.as_ref().is_some_and(completes);
+        if writer.own.outdates(&object) || (stale && !completes) {
             return;
         }
         let new = self.packed(writer, object, content);
         if let Some(known) = &known {
             new.see(known.seen_by());
         }
-        tell(known, &new, false, changes);
+        if !completes {
+            tell(known, &new, false, changes);
+        }
         self.put_new(writer, new);
     }
 
     fn packed(&self, writer: &Writer, object: RawObject, content: Content) -> Arc<CachedObject> {
         let partial = content == Content::MetadataOnly;
-        Arc::new(CachedObject::packed(object, partial, &writer.codec))
+        if partial || writer.codec.keeps_content() {
+            return Arc::new(CachedObject::packed(object, partial, &writer.codec));
+        }
+        // The watch goes on telling content for a moment after it was given up.
+        let object = match metadata_of(object.json()) {
+            Some(json) => object.with_json(json),
+            None => object,
+        };
+        Arc::new(CachedObject::packed(object, true, &writer.codec))
     }
 
     fn put_new(&self, writer: &mut Writer, new: Arc<CachedObject>) {
@@ -249,8 +323,9 @@ impl Store {
         changes: &mut Vec<Change>,
     ) {
         let known = self.table.get(last.key().as_str());
+        let is_back = writer.own.outdates_end(&last);
         // A deletion that is told again must not remove the object's successor.
-        if known.is_none_or(|known| known.uid() != last.uid()) {
+        if is_back || known.is_none_or(|known| known.uid() != last.uid()) {
             return;
         }
         let last = self.packed(writer, last, content);
@@ -331,7 +406,7 @@ fn tell(
 }
 
 /// Returns whether nothing happened between two states.
-fn is_same_state(known: &CachedObject, object: &CachedObject) -> bool {
+fn is_same_state(known: &CachedObject, object: &ObjectMetadata) -> bool {
     !known.version().is_empty()
         && known.uid() == object.uid()
         && known.version() == object.version()
@@ -339,7 +414,13 @@ fn is_same_state(known: &CachedObject, object: &CachedObject) -> bool {
 
 /// Returns whether a watch tells something that is known already, as after a reconnection; also of another
 /// object that had the name before.
-fn is_stale(known: &CachedObject, object: &RawObject) -> bool {
-    let order = object.version().compare(known.version());
-    !known.version().is_empty() && matches!(order, Some(Ordering::Less | Ordering::Equal))
+fn is_stale(known: &ObjectMetadata, object: &ObjectMetadata) -> bool {
+    !known.version().is_empty() && is_at_most(object.version(), known.version())
+}
+
+fn is_at_most(version: &ResourceVersion, other: &ResourceVersion) -> bool {
+    matches!(
+        version.compare(other),
+        Some(Ordering::Less | Ordering::Equal)
+    )
 }

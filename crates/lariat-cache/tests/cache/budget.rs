@@ -8,21 +8,38 @@ use lariat_core::{Gvk, ObjectKey};
 use serde_json::json;
 
 use crate::bench::{MINUTE, config_maps, eventually, no_client};
-use crate::script::{Answer, Script, quiet};
+use crate::script::{Answer, Script, quiet, status};
 
 /// A kind with objects of about two kilobytes.
 fn large(objects: usize) -> Script {
+    let filling = |number: usize| {
+        let part = |part| format!("value {} of {part}; ", number * 31);
+        (0..40).map(part).collect()
+    };
+    kind(objects, filling, false)
+}
+
+/// A kind with objects that are hard to compress, of which metadata alone may be forbidden.
+fn noisy(objects: usize, refuses_metadata: bool) -> Script {
+    let filling = |number: usize| {
+        let mut random = fastrand::Rng::with_seed(number as u64);
+        (0..60).map(|_| format!("{:x}", random.u64(..))).collect()
+    };
+    kind(objects, filling, refuses_metadata)
+}
+
+fn kind(objects: usize, filling: fn(usize) -> String, refuses_metadata: bool) -> Script {
     Script::new(move |ask| {
         if ask.watch {
             return quiet();
         }
+        if ask.metadata_only && refuses_metadata {
+            return status(403, "Forbidden");
+        }
         let item = |number: usize| {
             let metadata = json!({"name": format!("o{number}"), "resourceVersion": "1"});
-            let filling: String = (0..40)
-                .map(|part| format!("value {} of {part}; ", number * 31))
-                .collect();
-            let data =
-                (!ask.metadata_only).then(|| json!({"key": filling, "number": number.to_string()}));
+            let data = json!({"key": filling(number), "number": number.to_string()});
+            let data = (!ask.metadata_only).then_some(data);
             json!({"metadata": metadata, "data": data})
         };
         let items: Vec<_> = (0..objects).map(item).collect();
@@ -97,4 +114,24 @@ async fn of_all_kinds_the_largest_steps_down() {
     factory.wait_for_sync(MINUTE).await.unwrap();
     assert_eq!(small.status().storage, Storage::Plain);
     assert_eq!(big.status().storage, Storage::Compressed);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_cannot_be_read_again_steps_down_and_others_do_after_it() {
+    let compressed = KindOptions::default().storage(Storage::Compressed);
+    let limit = 200_000;
+    let factory = factory(compressed, Some(limit));
+    let secrets = Gvk::new("", "v1", "Secret");
+    let stuck = factory.for_source(secrets, Arc::new(noisy(400, true)));
+    stuck.need::<ConfigMap>();
+    factory.start();
+    eventually(async || stuck.status().storage, Storage::OnDemand).await;
+    let held = stuck.status().bytes;
+    assert!(held <= limit, "{held}: the content is gone without a list");
+    let other = factory.for_source(config_maps(), Arc::new(noisy(400, false)));
+    other.need::<ConfigMap>();
+    eventually(async || other.status().storage, Storage::OnDemand).await;
+    let error = stuck.status().last_error.expect("it cannot be read");
+    assert!(error.contains("403"), "{error}");
+    assert_eq!(stuck.status().objects, 400);
 }

@@ -23,6 +23,7 @@ mod log;
 mod numbers;
 mod outages;
 mod own_writes;
+mod phases;
 mod refusals;
 mod resync;
 mod selection;

@@ -99,6 +99,37 @@ async fn the_objects_of_a_kind_that_is_gone_for_good_are_deleted_and_come_back_w
     assert_eq!(informer.status().phase, Phase::Synced);
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_absence_before_a_stop_is_no_part_of_one_after_the_next_start() {
+    let start = Instant::now();
+    let seconds = Duration::from_secs;
+    let script = Script::new(move |ask| match (ask.watch, start.elapsed()) {
+        (_, now) if now > seconds(60) && now < seconds(75) => status(404, "NotFound"),
+        // An API server that starts does not know its custom resources for a moment.
+        (_, now) if now > seconds(3600) && now < seconds(3603) => status(404, "NotFound"),
+        (false, _) => list(10, "", &["a", "b"]),
+        (true, _) => Answer::Slow(Vec::new(), seconds(1)),
+    });
+    let factory = SharedCacheFactory::builder(no_client())
+        .missing_kind(MissingKind::Wait)
+        .default_options(lariat_cache::KindOptions::default().filling(lariat_cache::Filling::Lists))
+        .build();
+    let informer = factory.for_source(config_maps(), Arc::new(Ending404(script)));
+    let recorder = Arc::new(Recorder::default());
+    let _subscription = informer.subscribe(Arc::clone(&recorder) as _);
+    factory.start();
+    time::sleep(seconds(72)).await;
+    assert_eq!(informer.status().phase, Phase::Missing);
+    factory.stop().await;
+    time::sleep_until(start + seconds(3601)).await;
+    factory.start();
+    time::sleep(seconds(1)).await;
+    assert_eq!(informer.status().phase, Phase::Missing);
+    time::sleep(seconds(10)).await;
+    assert_eq!(informer.status().phase, Phase::Synced);
+    assert_eq!(recorder.told(), ["a added at 10", "b added at 10"]);
+}
+
 /// Ends its watches when the script begins to answer 404.
 struct Ending404(Script);
 

@@ -29,12 +29,14 @@ pub(in crate::store) struct Codec {
     storage: Storage,
     /// What was learned so far.
     learned: Learned,
+    /// Whether it is learned from metadata alone.
+    partial: bool,
     /// How much the kind has to hold before it is learned from again.
     again_at: usize,
 }
 
 #[derive(Debug, Default)]
-enum Learned {
+pub(in crate::store) enum Learned {
     #[default]
     Nothing,
     /// Texts of this kind do not become smaller.
@@ -45,6 +47,16 @@ enum Learned {
 impl Codec {
     pub(in crate::store) fn set_storage(&mut self, storage: Storage) {
         self.storage = storage;
+    }
+
+    /// Says whether metadata alone comes from now on. What was learned from the other is forgotten: content has
+    /// little in common with metadata.
+    pub(in crate::store) fn expect(&mut self, partial: bool) {
+        if self.partial != partial {
+            self.partial = partial;
+            self.learned = Learned::Nothing;
+            self.again_at = 0;
+        }
     }
 
     /// Returns whether decoded values are to be kept.
@@ -86,9 +98,37 @@ impl Codec {
         Body { bytes, partial }
     }
 
-    /// Returns whether it may come to learn.
-    pub(in crate::store) fn is_learning(&self) -> bool {
-        self.compresses() && matches!(self.learned, Learned::Nothing)
+    /// Returns whether the content of objects is kept, rather than their metadata alone.
+    pub(in crate::store) fn keeps_content(&self) -> bool {
+        self.storage != Storage::OnDemand
+    }
+
+    /// Returns whether a body is in the form that is chosen by now, as far as can be said without making another.
+    pub(in crate::store) fn is_current(&self, body: &Body) -> bool {
+        match (&body.bytes, &self.learned) {
+            (Bytes::Packed { .. }, _) if !self.compresses() => false,
+            (
+                Bytes::Packed {
+                    dictionary: was, ..
+                },
+                Learned::Dictionary(is),
+            ) => Arc::ptr_eq(was, is),
+            // Better than nothing, until there is another dictionary.
+            (Bytes::Packed { .. }, _) => true,
+            (Bytes::Plain(json), Learned::Dictionary(_)) => {
+                !self.compresses() || json.len() < SHORTEST
+            }
+            (Bytes::Plain(_), _) => true,
+        }
+    }
+
+    /// Returns what there is to be learned, if anything is.
+    pub(in crate::store) fn course(&self) -> Option<Course> {
+        let course = Course {
+            storage: self.storage,
+            partial: self.partial,
+        };
+        (self.compresses() && matches!(self.learned, Learned::Nothing)).then_some(course)
     }
 
     /// Returns whether it is time to learn from a kind that holds so much.
@@ -97,24 +137,56 @@ impl Codec {
             Storage::Auto => WORTH_IT,
             _ => ENOUGH_TO_LEARN,
         };
-        self.is_learning() && held >= enough.max(self.again_at)
+        self.course().is_some() && held >= enough.max(self.again_at)
     }
 
-    /// Learns from samples; returns whether bodies are made differently from now on.
-    pub(in crate::store) fn learn(&mut self, samples: &[Box<[u8]>]) -> bool {
-        let learned = Dictionary::train(samples).filter(|dictionary| {
+    /// Makes bodies by what was learned, unless something else is to be learned by now; returns whether that makes
+    /// them different.
+    pub(in crate::store) fn adopt(&mut self, course: Course, lesson: Lesson) -> bool {
+        if self.course() != Some(course) {
+            return false;
+        }
+        match lesson {
+            Lesson::TooFew(bytes) => self.again_at = 2 * bytes,
+            Lesson::Learned(learned) => self.learned = learned,
+        }
+        matches!(self.learned, Learned::Dictionary(_))
+    }
+}
+
+/// What is to be learned. It is done without the codec, because it takes long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) struct Course {
+    storage: Storage,
+    partial: bool,
+}
+
+/// What was learned.
+#[derive(Debug)]
+pub(in crate::store) enum Lesson {
+    /// A few large objects, of so many bytes, say nothing of what many have in common.
+    TooFew(usize),
+    Learned(Learned),
+}
+
+impl Course {
+    /// Returns whether it is about objects of which metadata alone is here.
+    pub(in crate::store) fn is_of_metadata(self) -> bool {
+        self.partial
+    }
+
+    /// Learns from samples.
+    pub(in crate::store) fn learn(self, samples: &[Box<[u8]>]) -> Lesson {
+        let dictionary = Dictionary::train(samples).filter(|dictionary| {
             self.storage != Storage::Auto || share(dictionary, samples) < WORTHWHILE_SHARE
         });
-        self.learned = match learned {
-            Some(dictionary) => Learned::Dictionary(Arc::new(dictionary)),
-            // A few large objects say nothing of what many have in common.
+        match dictionary {
+            Some(dictionary) => Lesson::Learned(Learned::Dictionary(Arc::new(dictionary))),
             None if samples.len() < FEW => {
-                self.again_at = 2 * samples.iter().map(|sample| sample.len()).sum::<usize>();
-                Learned::Nothing
+                Lesson::TooFew(samples.iter().map(|sample| sample.len()).sum())
             }
-            None => Learned::Incompressible,
-        };
-        matches!(self.learned, Learned::Dictionary(_))
+            None => Lesson::Learned(Learned::Incompressible),
+        }
     }
 }
 

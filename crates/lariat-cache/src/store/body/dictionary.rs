@@ -12,7 +12,7 @@ const SIZE: usize = 32 * 1024;
 const LEVEL: i32 = 1;
 
 /// What the objects of a kind have in common, ready for use.
-pub(super) struct Dictionary {
+pub(in crate::store) struct Dictionary {
     compress: CDict<'static>,
     decompress: DDict<'static>,
     /// What it holds itself.

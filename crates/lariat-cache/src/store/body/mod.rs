@@ -8,7 +8,7 @@ mod tests;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub(super) use codec::{Codec, SAMPLES};
+pub(super) use codec::{Codec, Course, SAMPLES};
 use dictionary::Dictionary;
 
 /// In which form a kind's objects are kept.

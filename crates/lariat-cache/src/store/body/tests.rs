@@ -13,6 +13,11 @@ fn json(number: usize) -> Box<[u8]> {
     .into()
 }
 
+fn learn(codec: &mut Codec, samples: &[Box<[u8]>]) -> bool {
+    let course = codec.course().unwrap();
+    codec.adopt(course, course.learn(samples))
+}
+
 fn samples() -> Vec<Box<[u8]>> {
     (0..SAMPLES).map(json).collect()
 }
@@ -20,7 +25,7 @@ fn samples() -> Vec<Box<[u8]>> {
 #[test]
 fn what_is_packed_comes_out_again() {
     let mut codec = Codec::default();
-    assert!(codec.learn(&samples()));
+    assert!(learn(&mut codec, &samples()));
     for number in 1_000..1_100 {
         let body = codec.body(json(number), false);
         assert!(body.is_packed() && body.len() < body.json_len() / 2);
@@ -41,7 +46,7 @@ fn what_does_not_become_smaller_is_kept_as_it_is() {
     let random = |_| -> Box<[u8]> { (0..400).map(|_| fastrand::u8(..)).collect() };
     let samples: Vec<Box<[u8]>> = (0..SAMPLES).map(random).collect();
     let mut codec = Codec::default();
-    assert!(!codec.learn(&samples));
+    assert!(!learn(&mut codec, &samples));
     assert!(!codec.wants_samples(usize::MAX), "it does not try again");
     assert!(!codec.body(samples[0].clone(), false).is_packed());
 }
@@ -50,7 +55,7 @@ fn what_does_not_become_smaller_is_kept_as_it_is() {
 fn too_few_samples_are_no_dictionary() {
     let mut codec = Codec::default();
     codec.set_storage(Storage::Compressed);
-    assert!(!codec.learn(&[json(1)]));
+    assert!(!learn(&mut codec, &[json(1)]));
 }
 
 #[test]
@@ -60,4 +65,31 @@ fn plain_and_decoded_kinds_do_not_learn() {
         codec.set_storage(storage);
         assert!(!codec.wants_samples(usize::MAX));
     }
+}
+
+#[test]
+fn what_was_learned_of_metadata_is_forgotten_when_content_comes_and_the_reverse() {
+    let mut codec = Codec::default();
+    codec.expect(true);
+    assert!(learn(&mut codec, &samples()));
+    assert!(codec.course().is_none());
+    codec.expect(true);
+    assert!(codec.bytes() > 0, "the same again changes nothing");
+    codec.expect(false);
+    assert_eq!(codec.bytes(), 0);
+    // What does not become smaller as content may do so as metadata.
+    let random = |_| -> Box<[u8]> { (0..400).map(|_| fastrand::u8(..)).collect() };
+    let random: Vec<Box<[u8]>> = (0..SAMPLES).map(random).collect();
+    assert!(!learn(&mut codec, &random));
+    codec.expect(true);
+    assert!(codec.course().is_some());
+}
+
+#[test]
+fn what_was_learned_for_another_form_is_not_adopted() {
+    let mut codec = Codec::default();
+    let course = codec.course().unwrap();
+    codec.expect(true);
+    assert!(!codec.adopt(course, course.learn(&samples())));
+    assert_eq!(codec.bytes(), 0);
 }

@@ -1,12 +1,14 @@
 //! The store against a naive reference, and rule by rule.
 
 mod model;
+mod own_writes;
 mod queries;
 
 use lariat_core::{Gvk, RawObject, ResourceVersion};
 use serde_json::json;
 
 use super::*;
+use crate::selection::Selection;
 
 /// Which object and which of its states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,7 +95,7 @@ fn a_server_restored_from_a_backup_is_believed() {
             },
         ))],
     );
-    let listing = Listing::after(0, false, Content::Whole);
+    let listing = store.begin_listing(false, Content::Whole, None);
     let told = store.list_page(&listing, vec![object(0, State { uid: 1, version: 7 })]);
     assert!(matches!(&told[..], [Change::Updated { .. }]));
 }
@@ -148,84 +150,6 @@ fn a_decode_error_names_kind_key_and_field_but_no_value() {
 }
 
 #[test]
-fn a_write_of_ours_is_shown_at_once_and_its_echo_changes_nothing() {
-    let store = Store::default();
-    let state = |version| object(0, State { uid: 1, version });
-    changes(&store, vec![Delta::Present(state(1))]);
-    let told = store.wrote(state(7), Content::Whole);
-    assert!(matches!(&told[..], [Change::Updated { .. }]));
-    let late = vec![Delta::Present(state(3)), Delta::Present(state(7))];
-    assert_eq!(changes(&store, late), Vec::<String>::new());
-    assert_eq!(
-        changes(&store, vec![Delta::Present(state(8))]),
-        ["updated 7 8"]
-    );
-}
-
-#[test]
-fn what_we_deleted_does_not_come_back_by_older_events() {
-    let store = Store::default();
-    let state = |uid, version| object(0, State { uid, version });
-    changes(&store, vec![Delta::Present(state(1, 1))]);
-    let key = state(1, 1).key().clone();
-    assert_eq!(store.deleted(&key, state(1, 1).uid()).len(), 1);
-    let late = vec![Delta::Present(state(1, 2)), Delta::Gone(state(1, 3))];
-    assert_eq!(changes(&store, late), Vec::<String>::new());
-    assert_eq!(
-        changes(&store, vec![Delta::Present(state(2, 4))]),
-        ["added 4"]
-    );
-}
-
-#[test]
-fn where_versions_do_not_compare_the_server_is_believed() {
-    let store = Store::default();
-    let state = |version: &str| {
-        let json = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": version}});
-        RawObject::parse(json.to_string().as_bytes(), &gvk()).unwrap()
-    };
-    store.wrote(state("x9"), Content::Whole);
-    assert_eq!(
-        changes(&store, vec![Delta::Present(state("x8"))]),
-        ["updated x9 x8"]
-    );
-}
-
-#[test]
-fn a_list_from_before_a_write_of_ours_does_not_undo_it() {
-    let store = Store::default();
-    let state = |key, version| object(key, State { uid: key, version });
-    let listing = Listing::after(0, false, Content::Whole);
-    store.list_page(&listing, vec![state(1, 5)]);
-    store.wrote(state(1, 11), Content::Whole);
-    store.wrote(state(2, 12), Content::Whole);
-    let told = store.list_page(&listing, vec![state(1, 9)]);
-    assert!(told.is_empty());
-    assert!(
-        store
-            .end_listing(&listing, &ResourceVersion::from(10))
-            .is_empty()
-    );
-    let versions: Vec<String> = store
-        .snapshot()
-        .iter()
-        .map(|object| object.version().to_string())
-        .collect();
-    assert_eq!(versions, ["11", "12"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_server_that_never_confirms_a_write_is_believed_after_a_minute() {
-    let store = Store::default();
-    let state = |version| object(0, State { uid: 1, version });
-    store.wrote(state(1000), Content::Whole);
-    tokio::time::advance(std::time::Duration::from_secs(61)).await;
-    let listing = Listing::after(0, false, Content::Whole);
-    let told = store.list_page(&listing, vec![state(7)]);
-    assert!(matches!(&told[..], [Change::Updated { .. }]));
-}
-
-#[test]
 fn content_that_arrives_later_takes_the_place_of_metadata_without_a_change() {
     let store = Store::default();
     let state = || object(0, State { uid: 1, version: 1 });
@@ -237,7 +161,7 @@ fn content_that_arrives_later_takes_the_place_of_metadata_without_a_change() {
             .unwrap_err()
             .is_no_content()
     );
-    let listing = Listing::after(0, false, Content::Whole);
+    let listing = store.begin_listing(false, Content::Whole, None);
     assert!(store.list_page(&listing, vec![state()]).is_empty());
     assert!(store.end_listing(&listing, &1.into()).is_empty());
     let whole = store.get(state().key()).unwrap();
@@ -248,7 +172,7 @@ fn content_that_arrives_later_takes_the_place_of_metadata_without_a_change() {
 #[test]
 fn a_kind_that_grows_is_compressed_and_reads_the_same() {
     let store = Store::default();
-    let listing = Listing::after(0, true, Content::Whole);
+    let listing = store.begin_listing(true, Content::Whole, None);
     let page = |from: u16| {
         (from..from + 500).map(|number| {
             let json = json!({"metadata": {"name": format!("o{number}"), "uid": format!("u{number}"),
@@ -257,6 +181,7 @@ fn a_kind_that_grows_is_compressed_and_reads_the_same() {
         })
     };
     store.list_page(&listing, page(0).collect());
+    store.learn();
     let before_packing = 500 * 3000;
     assert!(store.bytes() < before_packing / 4, "{}", store.bytes());
     store.list_page(&listing, page(500).collect());
@@ -303,42 +228,10 @@ fn a_snapshot_stays_as_it_was() {
     store.apply((0..200).map(|key| state(key, 1)).collect(), Content::Whole);
     let before = store.snapshot();
     store.apply((0..200).map(|key| state(key, 2)).collect(), Content::Whole);
-    store.retain(|object| object.key().namespace() == Some("a"));
+    store.restrict(&Selection::all().in_namespaces(["a"]));
     assert_eq!(before.len(), 200);
     assert!(before.iter().all(|object| *object.version() == 1.into()));
     assert_eq!(store.snapshot().len(), 67);
-}
-
-#[test]
-fn the_answer_to_a_write_that_comes_after_the_end_of_the_object_does_not_bring_it_back() {
-    let store = Store::default();
-    let state = |version| object(0, State { uid: 1, version });
-    changes(
-        &store,
-        vec![Delta::Present(state(5)), Delta::Present(state(6))],
-    );
-    changes(&store, vec![Delta::Gone(state(7))]);
-    assert!(store.wrote(state(6), Content::Whole).is_empty());
-    // Nor one that a list swept away.
-    changes(
-        &store,
-        vec![Delta::Present(object(1, State { uid: 2, version: 8 }))],
-    );
-    let listing = Listing::after(0, false, Content::Whole);
-    assert_eq!(store.end_listing(&listing, &9.into()).len(), 1);
-    let late = object(1, State { uid: 2, version: 8 });
-    assert!(store.wrote(late, Content::Whole).is_empty());
-}
-
-#[test]
-fn an_answer_whose_version_does_not_compare_is_left_to_the_watch() {
-    let store = Store::default();
-    let state = |version: &str| {
-        let json = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": version}});
-        RawObject::parse(json.to_string().as_bytes(), &gvk()).unwrap()
-    };
-    changes(&store, vec![Delta::Present(state("x7"))]);
-    assert!(store.wrote(state("x6"), Content::Whole).is_empty());
 }
 
 #[test]
@@ -370,10 +263,10 @@ fn an_index_of_content_finds_objects_once_their_content_is_here() {
     let filling = format!("{:?}", "x".repeat(200));
     let count = || store.count_by_index(&gvk(), "filling", &filling).unwrap();
     assert_eq!(count(), 0);
-    let listing = Listing::after(0, false, Content::Whole);
+    let listing = store.begin_listing(false, Content::Whole, None);
     store.list_page(&listing, vec![state()]);
     assert_eq!(count(), 1);
-    let listing = Listing::after(1, false, Content::MetadataOnly);
+    let listing = store.begin_listing(false, Content::MetadataOnly, None);
     store.list_page(&listing, vec![state()]);
     assert_eq!(
         count(),
@@ -399,4 +292,73 @@ fn the_memory_of_decoded_values_is_given_up_as_others_are_decoded() {
         "the last few, and the one that somebody has"
     );
     drop(held);
+}
+
+/// An object with or without content, which has more in common with its like than with the other.
+fn pod(number: u32, whole: bool) -> RawObject {
+    let spread = |number: u32| format!("{:x}", number.wrapping_mul(2_654_435_761));
+    let mut json = json!({"metadata": {
+        "name": format!("o{number}"), "uid": format!("u{number}"), "resourceVersion": "1",
+        "annotations": {"a": spread(number), "filling": "m".repeat(300)},
+    }});
+    let container = |each: u32| {
+        json!({
+            "name": format!("container-{each}"),
+            "image": format!("registry.example.com/team/app-{each}:{}", number % 7),
+            "env": [{"name": "LOG_LEVEL", "value": "info"}, {"name": "ID", "value": spread(number + each)}],
+            "resources": {"limits": {"cpu": "500m", "memory": "128Mi"}},
+            "terminationMessagePath": "/dev/termination-log", "imagePullPolicy": "IfNotPresent",
+        })
+    };
+    if whole {
+        let containers: Vec<_> = (0..12).map(container).collect();
+        json["spec"] = json!({"containers": containers, "restartPolicy": "Always"});
+    }
+    RawObject::parse(json.to_string().as_bytes(), &gvk()).unwrap()
+}
+
+fn fill(store: &Store, content: Content) {
+    let listing = store.begin_listing(true, content, None);
+    for page in 0..8 {
+        let page = (page * 250..(page + 1) * 250).map(|n| pod(n, content == Content::Whole));
+        store.list_page(&listing, page.collect());
+        store.learn();
+    }
+    store.end_listing(&listing, &1.into());
+}
+
+#[test]
+fn content_that_takes_the_place_of_metadata_is_packed_as_well_as_if_it_had_come_first() {
+    let (first, later) = (Store::default(), Store::default());
+    for store in [&first, &later] {
+        store.set_storage(Storage::Compressed);
+    }
+    fill(&first, Content::Whole);
+    fill(&later, Content::MetadataOnly);
+    fill(&later, Content::Whole);
+    let (first, later) = (first.bytes(), later.bytes());
+    assert!(later < first * 9 / 8, "{later} instead of {first}");
+}
+
+#[test]
+fn content_that_is_given_up_goes_at_once_and_what_comes_after_it_too() {
+    let store = Store::default();
+    store.set_storage(Storage::Plain);
+    fill(&store, Content::Whole);
+    let held = store.bytes();
+    store.set_storage(Storage::OnDemand);
+    assert!(store.bytes() < held / 2, "{} of {held}", store.bytes());
+    let listing = store.begin_listing(false, Content::Whole, None);
+    store.list_page(&listing, vec![pod(5000, true)]);
+    store.apply(vec![Delta::Present(pod(5001, true))], Content::Whole);
+    assert_eq!(store.len(), 2002);
+    let snapshot = store.snapshot();
+    for object in snapshot.iter() {
+        assert!(!object.has_content());
+        let json: serde_json::Value = serde_json::from_slice(&object.json().unwrap()).unwrap();
+        assert_eq!(json["metadata"]["name"], object.key().name());
+        assert!(json.get("spec").is_none());
+    }
+    let bytes = snapshot.iter().map(|object| object.bytes()).sum::<usize>();
+    assert_eq!(store.bytes(), bytes);
 }

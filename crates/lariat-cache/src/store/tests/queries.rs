@@ -104,7 +104,7 @@ fn an_index_by_a_function_follows_what_changes_and_survives_a_panic() {
     let changed = RawObject::parse(json.to_string().as_bytes(), &gvk()).unwrap();
     store.apply(vec![Delta::Present(changed)], Content::Whole);
     assert_eq!((count("1"), count("2")), (8, 1));
-    store.retain(|_| false);
+    store.clear();
     assert_eq!((count("1"), count("2")), (0, 0));
     let again = store.add_index(&gvk(), "version", Arc::new(|_: &_| Vec::new()));
     assert!(
@@ -118,4 +118,18 @@ fn an_index_by_a_function_follows_what_changes_and_survives_a_panic() {
         unknown.to_string().contains("no index \"other\""),
         "{unknown}"
     );
+}
+
+#[test]
+fn many_objects_are_found_by_their_keys_as_few_are() {
+    let store = pods(1000);
+    let labels = "app in (a1,a2,a3,a4,a5,a6,a7,a8)";
+    let query = Query::all().labels(labels.parse().unwrap());
+    for _ in 0..2 {
+        let found = store.select(&query);
+        assert_eq!((found.len(), store.count(&query)), (160, 160));
+        assert!(found.is_sorted_by_key(|object| object.key().clone()));
+        assert!(found.iter().all(|object| query.matches(object)));
+    }
+    assert!(label_index(&store, "app"));
 }

@@ -1,0 +1,317 @@
+//! A store beside the server of the model, and what is checked after each step.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lariat_core::{LabelSelector, Uid};
+
+use super::super::*;
+use super::server::{Answer, Event, Op, Outcome, Server};
+use super::{Act, Moment, Step};
+
+pub(super) const KEYS: u8 = 4;
+
+/// The state an object was made from.
+fn state_of(object: &CachedObject) -> State {
+    let uid = object.uid().to_string()[1..].parse().unwrap();
+    let version = object.version().to_string().parse().unwrap();
+    State { uid, version }
+}
+
+fn key_of(key: u8) -> ObjectKey {
+    let any = State { uid: 0, version: 0 };
+    object(key, any).key().clone()
+}
+
+pub(super) struct Bench {
+    server: Server,
+    backup: Option<Server>,
+    store: Store,
+    /// What somebody knows who sees only changes.
+    follower: BTreeMap<ObjectKey, State>,
+    /// The version at which the server was as the store shows a key, at least.
+    shown_at: BTreeMap<u8, u64>,
+    /// Answers that are under way.
+    answers: Vec<Answer>,
+    /// How much of each object is wanted, and how much the watch reads.
+    content: Content,
+    reading: Content,
+    is_filled: bool,
+    is_watching: bool,
+    /// Whether the watch has left something out since the last list.
+    is_lossy: bool,
+    /// Whether the server was set back, and that was not listed yet.
+    is_restored: bool,
+}
+
+impl Bench {
+    pub(super) fn new() -> Self {
+        let store = Store::default();
+        let by_version = |object: &Arc<CachedObject>| vec![format!("v{}", object.version())];
+        store
+            .add_index(&gvk(), "version", Arc::new(by_version))
+            .unwrap();
+        // Indexes are made for larger stores; here they are kept up to date from the start.
+        store.index_for(&Query::owned_by(&Uid::new("owner1")));
+        store.index_for(&Query::all().labels("tier=t0".parse().unwrap()));
+        Self {
+            server: Server::default(),
+            backup: None,
+            store,
+            follower: BTreeMap::new(),
+            shown_at: BTreeMap::new(),
+            answers: Vec::new(),
+            content: Content::Whole,
+            reading: Content::Whole,
+            is_filled: false,
+            is_watching: false,
+            is_lossy: false,
+            is_restored: false,
+        }
+    }
+
+    pub(super) fn step(&mut self, step: &Step) {
+        match step {
+            Step::Act(act) => self.act(*act),
+            Step::Theirs { key, op, told } => self.told_of_theirs((*key, *op), *told),
+            Step::CatchUp => self.catch_up(),
+            Step::CutWatch => self.is_watching = false,
+            Step::List { page, acts } => self.list(*page, acts),
+            Step::Settle => self.settle(),
+            Step::Content(content) => self.content = *content,
+            Step::Backup => self.backup = Some(self.server.clone()),
+            Step::Restore => self.restore(),
+            Step::Store(storage) => self.store.set_storage(*storage),
+        }
+        self.check();
+    }
+
+    fn act(&mut self, act: Act) {
+        match act {
+            Act::Theirs { key, op } => drop(self.server.apply(key, op)),
+            Act::Ours { key, op, is_late } => {
+                let shown = self.store.get(&key_of(key));
+                let before = shown.as_deref().map(|object| state_of(object).uid);
+                let answer = self.server.apply(key, op);
+                let answer = answer.map(|answer| Answer { before, ..answer });
+                match answer.filter(|_| !is_late) {
+                    Some(answer) => self.answered(answer, self.content),
+                    None => self.answers.extend(answer),
+                }
+            }
+            Act::Answer { number, as_read } => {
+                if !self.answers.is_empty() {
+                    let number = number % self.answers.len();
+                    let answer = self.answers.remove(number);
+                    self.answered(answer, as_read.unwrap_or(self.content));
+                }
+            }
+        }
+    }
+
+    /// Somebody else does something, and the watch tells it so many times.
+    fn told_of_theirs(&mut self, (key, op): (u8, Op), told: usize) {
+        self.catch_up();
+        let before = self.server.log.len();
+        self.server.apply(key, op);
+        let Some(event) = self.server.log.get(before).copied() else {
+            return;
+        };
+        if self.is_watching {
+            self.server.log.pop();
+            self.is_lossy |= told == 0;
+            (0..told).for_each(|_| self.tell(event));
+        }
+    }
+
+    /// An answer comes. What is shown from then on is not older.
+    fn answered(&mut self, answer: Answer, content: Content) {
+        let object = object(answer.key, answer.state);
+        let changes = match answer.what {
+            Outcome::Selected => self.store.wrote(object, content),
+            Outcome::NotSelected => self.store.left(&object),
+            Outcome::Gone => {
+                let before = answer.before.map(|uid| Uid::new(&format!("u{uid}")));
+                let (key, uid) = (object.key(), object.uid());
+                self.store.deleted(key, uid, before.as_ref())
+            }
+        };
+        let shown_at = self.shown_at.entry(answer.key).or_default();
+        *shown_at = answer.state.version.max(*shown_at);
+        self.follow(&changes);
+    }
+
+    fn catch_up(&mut self) {
+        if self.is_watching {
+            let log = std::mem::take(&mut self.server.log);
+            log.into_iter().for_each(|event| self.tell(event));
+        }
+    }
+
+    fn tell(&mut self, event: Event) {
+        let object = object(event.key, event.state);
+        let delta = match event.is_gone {
+            true => Delta::Gone(object),
+            false => Delta::Present(object),
+        };
+        let changes = self.store.apply(vec![delta], self.reading);
+        self.follow(&changes);
+    }
+
+    /// Reads everything, with things that happen in between. The watch goes on from there.
+    fn list(&mut self, page: usize, acts: &[(Moment, Act)]) {
+        self.is_watching = false;
+        let unchanged: BTreeSet<_> = self.follower.clone().into_iter().collect();
+        let initial = !self.is_filled || self.reading != self.content;
+        (self.reading, self.is_filled) = (self.content, true);
+        let listing = self.store.begin_listing(initial, self.content, None);
+        self.acts_at(Moment::Requested, acts);
+        let (listed, version) = (self.server.selected(), self.server.version);
+        self.acts_at(Moment::Answered, acts);
+        let mut told = 0;
+        for (number, objects) in listed.chunks(page).enumerate() {
+            let objects = objects.iter().map(|(key, state)| object(*key, *state));
+            let changes = self.store.list_page(&listing, objects.collect());
+            told += changes.len();
+            self.follow(&changes);
+            if number == 0 {
+                self.acts_at(Moment::FirstPage, acts);
+            }
+        }
+        let changes = self.store.end_listing(&listing, &version.into());
+        self.follow(&changes);
+        self.server
+            .log
+            .retain(|event| event.state.version > version);
+        (self.is_watching, self.is_lossy) = (true, false);
+        let known = |(key, state): &&(u8, State)| unchanged.contains(&(key_of(*key), *state));
+        let changed = listed.len() - listed.iter().filter(known).count();
+        assert!(told <= 2 * changed, "what did not change is not told");
+    }
+
+    fn acts_at(&mut self, moment: Moment, acts: &[(Moment, Act)]) {
+        for (_, act) in acts.iter().filter(|(at, _)| *at == moment) {
+            self.act(*act);
+        }
+    }
+
+    /// Everything is told and answered: now the store is as the server is.
+    pub(super) fn settle(&mut self) {
+        self.catch_up();
+        for answer in std::mem::take(&mut self.answers) {
+            self.answered(answer, self.content);
+        }
+        if !self.is_watching || self.is_lossy {
+            return;
+        }
+        let listed = self.server.selected().into_iter();
+        let expected: BTreeMap<_, _> = listed.map(|(key, state)| (key_of(key), state)).collect();
+        assert_eq!(self.follower, expected, "a list and what follows is all");
+        if self.reading == Content::Whole {
+            let snapshot = self.store.snapshot();
+            assert!(snapshot.iter().all(|object| object.has_content()));
+        }
+    }
+
+    /// The server is set back, and listed: its versions count from there, and nothing else does.
+    fn restore(&mut self) {
+        let Some(backup) = &self.backup else {
+            return;
+        };
+        self.server.restore(backup);
+        self.answers.clear();
+        self.shown_at.clear();
+        self.is_restored = true;
+        self.list(2, &[]);
+        self.is_restored = false;
+        self.settle();
+    }
+
+    /// Follows the changes; they have to fit each other.
+    fn follow(&mut self, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::Added { object, .. } => {
+                    let before = self.follower.insert(object.key().clone(), state_of(object));
+                    assert_eq!(before, None);
+                }
+                Change::Updated { old, new } => {
+                    let before = self.follower.insert(new.key().clone(), state_of(new));
+                    assert_eq!(before, Some(state_of(old)));
+                    assert_eq!(old.uid(), new.uid());
+                }
+                Change::Deleted { last } => {
+                    let before = self.follower.remove(last.key());
+                    assert_eq!(before.unwrap().uid, state_of(last).uid);
+                }
+                Change::Resynced { .. } => panic!("nothing is resynced here"),
+            }
+        }
+        self.check_freshness();
+    }
+
+    /// What is shown is what was told.
+    fn check(&self) {
+        let snapshot = self.store.snapshot();
+        let shown = snapshot.iter().map(|o| (o.key().clone(), state_of(o)));
+        assert_eq!(shown.collect::<BTreeMap<_, _>>(), self.follower);
+        assert!(snapshot.iter().is_sorted_by_key(|o| o.key().clone()));
+        let bytes = snapshot.iter().map(|object| object.bytes()).sum::<usize>();
+        assert_eq!(self.store.bytes(), bytes);
+        assert_eq!(self.store.len(), self.follower.len());
+        for (key, state) in &self.follower {
+            let shown = self.store.get(key).unwrap();
+            assert_eq!(state_of(&shown), *state);
+            let decoded = shown.decode::<serde_json::Value>(&gvk());
+            assert_eq!(decoded.is_ok(), shown.has_content());
+        }
+        self.check_queries();
+    }
+
+    /// What is shown of an object is never older than what was shown before, nor than what this process wrote.
+    fn check_freshness(&mut self) {
+        if self.is_restored {
+            return;
+        }
+        for key in 0..KEYS {
+            let shown = self.store.get(&key_of(key));
+            let shown = shown.as_deref().map(state_of);
+            let at = self.shown_at.entry(key).or_default();
+            let when = self.server.when(key, *at, shown);
+            *at = when.unwrap_or_else(|| panic!("{key} shows {shown:?}, which is before {at}"));
+        }
+    }
+
+    /// Every query finds what a look at each object finds.
+    fn check_queries(&self) {
+        let selectors = [
+            "",
+            "tier=t1",
+            "tier in (t0,t2),app",
+            "!tier",
+            "tier notin (t1)",
+            "app=x,tier=t0",
+        ];
+        let snapshot = self.store.snapshot();
+        for selector in selectors {
+            let labels: LabelSelector = selector.parse().unwrap();
+            for query in [
+                Query::all().labels(labels.clone()),
+                Query::in_namespace("a").labels(labels.clone()),
+                Query::owned_by(&Uid::new("owner1")).labels(labels),
+            ] {
+                let wanted = snapshot.iter().filter(|object| query.matches(object));
+                let wanted: Vec<_> = wanted.map(|object| object.key()).collect();
+                let found = self.store.select(&query);
+                let found: Vec<_> = found.iter().map(|object| object.key()).collect();
+                assert_eq!(found, wanted, "{query:?}");
+                assert_eq!(self.store.count(&query), wanted.len());
+            }
+        }
+        for (key, state) in &self.follower {
+            let value = format!("v{}", state.version);
+            let found = self.store.by_index(&gvk(), "version", &value).unwrap();
+            assert!(found.iter().any(|object| object.key() == key));
+        }
+        assert_eq!(self.store.count_by_index(&gvk(), "version", "v0"), Ok(0));
+    }
+}

@@ -1,0 +1,135 @@
+//! The store against a naive reference: an API server whose every state is remembered, one who only sees
+//! changes, and answers to writes of this process that come at any time.
+
+mod bench;
+mod server;
+
+use proptest::prelude::*;
+
+use super::super::{Content, Storage};
+use bench::{Bench, KEYS};
+use server::Op;
+
+#[derive(Debug, Clone)]
+enum Step {
+    Act(Act),
+    /// Somebody else does something; `told` says how often the watch tells it.
+    Theirs {
+        key: u8,
+        op: Op,
+        told: usize,
+    },
+    /// The watch tells what it has not told yet.
+    CatchUp,
+    /// The watch tells nothing until the next list.
+    CutWatch,
+    /// A new list, in pages of this size, and what happens meanwhile.
+    List {
+        page: usize,
+        acts: Vec<(Moment, Act)>,
+    },
+    /// The watch tells everything, and every answer comes.
+    Settle,
+    /// So much of each object is read from now on.
+    Content(Content),
+    Backup,
+    /// The server is set back to the backup.
+    Restore,
+    Store(Storage),
+}
+
+/// What happens without the watch telling it at once.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    Theirs {
+        key: u8,
+        op: Op,
+    },
+    /// This process does something, and is answered now or later.
+    Ours {
+        key: u8,
+        op: Op,
+        is_late: bool,
+    },
+    /// A late answer comes; it may have been read before it was said how much is wanted.
+    Answer {
+        number: usize,
+        as_read: Option<Content>,
+    },
+}
+
+/// When something happens while a list is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    /// The list is requested; it shows this.
+    Requested,
+    /// The list is on its way, and older than this.
+    Answered,
+    FirstPage,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        4 => Just(Op::Put),
+        2 => Just(Op::Leave),
+        2 => Just(Op::Enter),
+        2 => Just(Op::Delete),
+    ]
+}
+
+fn content() -> impl Strategy<Value = Content> {
+    prop_oneof![3 => Just(Content::Whole), 1 => Just(Content::MetadataOnly)]
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let as_read = prop::option::weighted(0.2, content());
+    prop_oneof![
+        2 => (0..KEYS, op()).prop_map(|(key, op)| Act::Theirs { key, op }),
+        5 => (0..KEYS, op(), prop::bool::weighted(0.3))
+            .prop_map(|(key, op, is_late)| Act::Ours { key, op, is_late }),
+        2 => (0_usize..8, as_read).prop_map(|(number, as_read)| Act::Answer { number, as_read }),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let told = prop_oneof![6 => Just(1_usize), 1 => Just(0), 1 => Just(2)];
+    let moment = prop_oneof![
+        Just(Moment::Requested),
+        Just(Moment::Answered),
+        Just(Moment::FirstPage)
+    ];
+    let storage = prop_oneof![
+        Just(Storage::Plain),
+        Just(Storage::Compressed),
+        Just(Storage::Decoded),
+        Just(Storage::Auto)
+    ];
+    prop_oneof![
+        12 => act().prop_map(Step::Act),
+        6 => (0..KEYS, op(), told).prop_map(|(key, op, told)| Step::Theirs { key, op, told }),
+        3 => Just(Step::CatchUp),
+        1 => Just(Step::CutWatch),
+        3 => (1_usize..4, prop::collection::vec((moment, act()), 0..5))
+            .prop_map(|(page, acts)| Step::List { page, acts }),
+        1 => Just(Step::Settle),
+        1 => content().prop_map(Step::Content),
+        1 => Just(Step::Backup),
+        1 => Just(Step::Restore),
+        1 => storage.prop_map(Step::Store),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn the_store_shows_what_it_tells_and_never_less_than_was_written(
+        steps in prop::collection::vec(step(), 1..60),
+    ) {
+        let mut bench = Bench::new();
+        for step in &steps {
+            bench.step(step);
+        }
+        bench.step(&Step::CatchUp);
+        bench.step(&Step::List { page: 2, acts: Vec::new() });
+        bench.step(&Step::Settle);
+    }
+}
