@@ -64,8 +64,15 @@ async fn dependency(project: &Path) -> PathBuf {
     let metadata = text.lines().find(|line| line.starts_with('{'));
     let metadata: serde_json::Value = serde_json::from_str(metadata.expect("JSON")).expect("JSON");
     let dependencies = metadata["packages"][0]["dependencies"].as_array();
-    let lariat = dependencies.into_iter().flatten().find(|each| each["name"] == "lariat");
-    PathBuf::from(lariat.expect("it depends on Lariat")["path"].as_str().expect("a path"))
+    let lariat = dependencies
+        .into_iter()
+        .flatten()
+        .find(|each| each["name"] == "lariat");
+    PathBuf::from(
+        lariat.expect("it depends on Lariat")["path"]
+            .as_str()
+            .expect("a path"),
+    )
 }
 
 #[tokio::test]
@@ -73,10 +80,16 @@ async fn a_project_names_its_checkout_whatever_that_is_called() {
     let folder = Folder::new();
     let checkout = folder.0.join(r#"my "lariat" $x #1"#);
     let package = checkout.join("crates/lariat");
-    fs::create_dir_all(&package).expect("the folder is new");
-    fs::write(package.join("Cargo.toml"), "").expect("it can be written");
+    fs::create_dir_all(package.join("src")).expect("the folder is new");
+    let manifest = "[package]\nname = \"lariat\"\nedition = \"2024\"\n\n[features]\ncluster = []\n";
+    for (path, text) in [("Cargo.toml", manifest), ("src/lib.rs", "")] {
+        fs::write(package.join(path), text).expect("it can be written");
+    }
     let project = folder.0.join("work/shop");
-    let (project_path, checkout) = (project.to_str().expect("a path"), checkout.to_str().expect("a path"));
+    let (project_path, checkout) = (
+        project.to_str().expect("a path"),
+        checkout.to_str().expect("a path"),
+    );
     let (ok, text) = lariat(&["new", "shop", "--path", project_path, "--lariat", checkout]).await;
     assert!(ok, "{text}");
     let named = dependency(&project).await;
