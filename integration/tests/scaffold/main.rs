@@ -80,8 +80,11 @@ async fn a_project_names_its_checkout_whatever_that_is_called() {
     let folder = Folder::new();
     let checkout = folder.0.join(r#"my "lariat" $x #1"#);
     let package = checkout.join("crates/lariat");
-    fs::create_dir_all(&package).expect("the folder is new");
-    fs::write(package.join("Cargo.toml"), "").expect("it can be written");
+    fs::create_dir_all(package.join("src")).expect("the folder is new");
+    let manifest = "[package]\nname = \"lariat\"\nedition = \"2024\"\n\n[features]\ncluster = []\n";
+    for (path, text) in [("Cargo.toml", manifest), ("src/lib.rs", "")] {
+        fs::write(package.join(path), text).expect("it can be written");
+    }
     let project = folder.0.join("work/shop");
     let (project_path, checkout) = (
         project.to_str().expect("a path"),
