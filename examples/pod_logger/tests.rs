@@ -89,7 +89,11 @@ async fn each_kind_of_event_is_a_line() {
 #[tokio::test(start_paused = true)]
 async fn events_that_come_at_once_do_not_melt_into_one() {
     let bench = Bench::new().await;
-    // All that happens from now on is told together.
+    // A cache without objects is read again after a failure, instead of being watched on.
+    let other = pod("other").create(&bench.cluster.client()).await;
+    other.expect("created");
+    assert_eq!(bench.logged().await, ["created default/other Pending"]);
+    // All that happens from now on arrives together.
     let slow = Rule::new(Action::Delay(Duration::from_secs(10))).verb("watch");
     bench.cluster.faults().add(slow);
     bench.cluster.cut_watches();
