@@ -129,6 +129,11 @@ impl Payload {
         Some(payload)
     }
 
+    /// Returns how many calls for the deletion to be handled next have failed.
+    pub(crate) fn deletion_tries(&self, lane: LaneId) -> u32 {
+        self.next_deletion(lane).map_or(0, |each| each.tries)
+    }
+
     /// Returns whether there are several deletions a lane has not handled.
     pub(crate) fn has_later_deletions(&self, lane: LaneId) -> bool {
         self.deletions_of(lane).nth(1).is_some()

@@ -1,7 +1,7 @@
 //! Keeping to an amount of memory.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
 use lariat_core::Gvk;
@@ -28,8 +28,8 @@ pub(crate) struct SharedBudget {
 /// What all kinds hold.
 #[derive(Default)]
 struct Held {
-    /// The sum of what was counted last of each.
-    total: AtomicUsize,
+    /// The sum of what was counted last of each; less than nothing for a moment where two count one kind at once.
+    total: AtomicIsize,
     /// Whether every kind is as small as it can be.
     is_least: AtomicBool,
     kinds: Mutex<Vec<Weak<Share>>>,
@@ -59,7 +59,7 @@ impl Budget {
             let mut kinds = all.held.kinds.lock();
             kinds.retain(|kind| kind.strong_count() > 0);
             kinds.push(Arc::downgrade(&share));
-            drop(kinds);
+            // Before the lock goes, under which it is found out that no kind is left.
             all.held.is_least.store(false, Ordering::Relaxed);
         }
         Self { limit, all, share }
@@ -91,6 +91,7 @@ impl SharedBudget {
 
     fn is_over(&self) -> bool {
         let held = self.held.total.load(Ordering::Relaxed);
+        let held = usize::try_from(held).unwrap_or(0);
         self.limit.is_some_and(|limit| held > limit) && !self.held.is_least.load(Ordering::Relaxed)
     }
 
@@ -101,13 +102,8 @@ impl SharedBudget {
             return;
         };
         while self.is_over() {
-            let kinds = self.held.kinds.lock();
-            let alive: Vec<Arc<Share>> = kinds.iter().filter_map(Weak::upgrade).collect();
-            drop(kinds);
-            let can_shrink = |kind: &&Arc<Share>| kind.store.storage() != Storage::OnDemand;
-            let all = alive.iter().filter(can_shrink);
-            let Some(largest) = all.max_by_key(|kind| kind.held()) else {
-                return self.held.is_least.store(true, Ordering::Relaxed);
+            let Some(largest) = self.largest() else {
+                return;
             };
             let is_smaller = largest.step_down();
             largest.count(&self.held.total);
@@ -115,6 +111,18 @@ impl SharedBudget {
                 return;
             }
         }
+    }
+
+    /// Returns the largest kind of those that can be made smaller, and notes if there is none.
+    fn largest(&self) -> Option<Arc<Share>> {
+        let kinds = self.held.kinds.lock();
+        let alive = kinds.iter().filter_map(Weak::upgrade);
+        let can_shrink = |kind: &Arc<Share>| kind.store.storage() != Storage::OnDemand;
+        let largest = alive.filter(can_shrink).max_by_key(|kind| kind.held());
+        if largest.is_none() {
+            self.held.is_least.store(true, Ordering::Relaxed);
+        }
+        largest
     }
 }
 
@@ -138,10 +146,10 @@ impl Share {
     }
 
     /// Brings the total up to date with what the kind holds by now, and returns that.
-    fn count(&self, total: &AtomicUsize) -> usize {
+    fn count(&self, total: &AtomicIsize) -> usize {
         let held = self.held();
         let before = self.counted.swap(held, Ordering::Relaxed);
-        total.fetch_add(held.wrapping_sub(before), Ordering::Relaxed);
+        total.fetch_add(held.wrapping_sub(before).cast_signed(), Ordering::Relaxed);
         held
     }
 
@@ -171,7 +179,8 @@ impl Share {
 impl Drop for Budget {
     fn drop(&mut self) {
         let counted = self.share.counted.swap(0, Ordering::Relaxed);
-        self.all.held.total.fetch_sub(counted, Ordering::Relaxed);
+        let total = &self.all.held.total;
+        total.fetch_sub(counted.cast_signed(), Ordering::Relaxed);
     }
 }
 
@@ -208,7 +217,7 @@ mod tests {
     }
 
     fn total(all: &SharedBudget) -> usize {
-        all.held.total.load(Ordering::Relaxed)
+        usize::try_from(all.held.total.load(Ordering::Relaxed)).unwrap()
     }
 
     #[test]

@@ -113,8 +113,19 @@ impl CachedObject {
     }
 
     /// Returns whether the content is what a JSON says, in whatever order: lists and watches write members differently.
+    ///
+    /// Of an object without its content only the metadata count: the API server sends them as `PartialObjectMetadata`,
+    /// and what this process wrote or gave up has the kind of the whole object.
     pub(crate) fn has_same_content(&self, json: &[u8]) -> bool {
-        let value = |json: &[u8]| serde_json::from_slice::<serde_json::Value>(json).ok();
+        let is_partial = self.body.is_partial();
+        let value = |json: &[u8]| {
+            let mut value = serde_json::from_slice::<serde_json::Value>(json).ok()?;
+            if is_partial {
+                value.get_mut("metadata").map(serde_json::Value::take)
+            } else {
+                Some(value)
+            }
+        };
         self.json().is_some_and(|known| {
             *known == *json || value(&known).is_some_and(|known| value(json) == Some(known))
         })

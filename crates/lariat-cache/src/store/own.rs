@@ -96,7 +96,9 @@ impl OwnWrites {
         // After each doubling, so that many writes a minute do not look through all of them each time.
         if self.by_key.len() + self.deleted.len() >= CLEAR_AT.max(2 * self.recent) {
             let is_recent = |mark: &Mark| at - mark.at < LATEST_EVENT;
-            self.by_key.retain(|_, (mark, _)| is_recent(mark));
+            // A list that has begun meanwhile may be in progress, and older than the write.
+            self.by_key
+                .retain(|_, (mark, _)| is_recent(mark) || mark.lists == lists);
             self.deleted.retain(|_, (mark, _)| is_recent(mark));
             self.recent = self.by_key.len() + self.deleted.len();
         }
@@ -136,7 +138,7 @@ impl OwnWrites {
         self.is_before(told)
     }
 
-    /// Returns whether an object was written after the end that is told of it: it had left the selection, and came
+    /// Returns whether this process wrote the object after the given deletion event: it left the selection and came
     /// back.
     ///
     /// That an object was deleted is not forgotten yet: this may be an earlier end, of leaving the selection, and the

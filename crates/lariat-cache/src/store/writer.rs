@@ -66,6 +66,8 @@ impl Store {
         if listing.compares {
             return false;
         }
+        // Repacking replaces objects under this lock, and a mark on one that was replaced would be lost.
+        let _writer = self.writer.lock();
         let known = self.table.get(key).filter(|known| {
             scan.is_state(known.uid(), known.version())
                 && known.has_content() == (listing.content == Content::Whole)

@@ -350,3 +350,28 @@ async fn a_list_from_before_what_was_reached_is_compared_by_content() {
         ["b added at 12", "a updated 11 → 11", "b deleted at 12"]
     );
 }
+
+/// The API server sends metadata as `PartialObjectMetadata`, while the answer to a write is a whole object.
+#[tokio::test(start_paused = true)]
+async fn what_was_written_to_a_kind_of_metadata_is_no_other_history() {
+    let cluster = cluster().await;
+    Writer::new(cluster.client()).create("a").await;
+    let factory = factory(cluster.client());
+    let informer = factory.for_kind(config_maps());
+    let recorder = Arc::new(Recorder::default());
+    let _subscription = informer.subscribe(Arc::clone(&recorder) as _);
+    factory.start();
+    assert!(informer.synced().await);
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    let patch = Patch::Merge(json!({"metadata": {"labels": {"a": "1"}}}));
+    let patched = api.patch("a", &PatchParams::default(), &patch).await;
+    patched.expect("patched");
+    time::sleep(MINUTE).await;
+    let (loads, told) = (informer.status().loads, recorder.told());
+    assert_eq!(told.len(), 2, "{told:?}");
+
+    cluster.cut_watches();
+    time::sleep(MINUTE).await;
+    assert!(informer.status().watches > 1);
+    assert_eq!((informer.status().loads, recorder.told()), (loads, told));
+}

@@ -1,5 +1,6 @@
 //! What this process writes is shown whatever the reflector is at.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -14,7 +15,7 @@ use lariat_core::ObjectKey;
 use serde_json::json;
 use tokio::time;
 
-use crate::bench::{MINUTE, Writer, cluster, config_maps, eventually};
+use crate::bench::{MINUTE, Recorder, Writer, cluster, config_maps, eventually};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -162,6 +163,27 @@ async fn while_content_is_given_up_for_want_of_memory() {
     eventually(phase, false).await;
     assert_eq!(bench.informer.status().storage, Storage::OnDemand);
     bench.writes_are_shown().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn content_that_is_given_up_is_no_change_of_the_objects() {
+    let cluster = coloured().await;
+    let options = KindOptions::default()
+        .storage(Storage::Compressed)
+        .memory_budget(20_000);
+    let bench = Bench::started(&cluster, options).await;
+    bench.informer.need::<ConfigMap>();
+    bench.start().await;
+    let recorder = Arc::new(Recorder::default());
+    let _subscription = bench.informer.subscribe(Arc::clone(&recorder) as _);
+    let patch = Patch::Merge(json!({"data": {"key": "x".repeat(30_000)}}));
+    let patched = bench.api.patch("b", &PatchParams::default(), &patch).await;
+    patched.expect("patched");
+    eventually(async || bench.informer.status().storage, Storage::OnDemand).await;
+    let told = recorder.told();
+    tokio::time::sleep(MINUTE).await;
+    assert_eq!(bench.informer.status().phase, Phase::Synced);
+    assert_eq!(recorder.told(), told);
 }
 
 #[tokio::test(start_paused = true)]

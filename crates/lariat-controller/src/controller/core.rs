@@ -293,9 +293,14 @@ impl ControllerCore {
     /// Returns whether there is no object, and nothing to do.
     pub(crate) fn is_idle(&self) -> bool {
         let queue = self.queue.stats();
-        let waiting: usize = self.lanes.list().iter().map(|lane| lane.waiting()).sum();
-        let to_do = queue.depth() + queue.delayed + queue.held + waiting;
+        let to_do = queue.depth() + queue.delayed + queue.held + self.waiting();
         self.informer.store().is_empty() && to_do == 0
+    }
+
+    /// Returns how many keys wait in the lanes, at the limit of a handler or for caches.
+    pub(crate) fn waiting(&self) -> usize {
+        let lanes = self.lanes.list();
+        lanes.iter().map(|lane| lane.waiting()).sum()
     }
 
     /// Returns how many keys are handled at a time, if the factory is started with so many for each kind.

@@ -226,12 +226,20 @@ impl Runner<'_> {
         match payload.later_deletions(lane.id()).filter(|_| is_done) {
             // A requeue that the handler asked for is satisfied by that call, as by every earlier one.
             Some(payload) => Verdict::Again {
-                after: Duration::ZERO,
+                after: self.delay_of_deletion(lane, payload.deletion_tries(lane.id())),
                 payload,
                 priority: None,
             },
             None => verdict,
         }
+    }
+
+    /// A deletion whose calls have failed keeps its delay, however many others are handled meanwhile.
+    fn delay_of_deletion(&self, lane: &Lane, tries: u32) -> Duration {
+        if tries == 0 {
+            return Duration::ZERO;
+        }
+        self.backoff(lane, tries)
     }
 
     fn make_call(

@@ -78,7 +78,11 @@ impl<'a> StopLog<'a> {
     }
 
     pub(super) fn log_end(&self) {
-        if self.keys > 0 {
+        let waiting: usize = self.running.left().map(|(core, _)| core.waiting()).sum();
+        if waiting > 0 {
+            let waiting = keys(waiting);
+            tracing::info!("shut down: {waiting} wait for caches until the next start");
+        } else if self.keys > 0 {
             let took = self.began.elapsed();
             tracing::info!("shut down: everything that was due was handled, which took {took:.1?}");
         }
