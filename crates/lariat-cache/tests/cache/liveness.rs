@@ -326,7 +326,6 @@ async fn a_test_that_fails_ends_the_watches() {
         let end = readers.end().await;
         assert!(end.contains("not reached by a liveness test"), "{end}");
     }
-    script.tests(1, 1).await;
 }
 
 #[tokio::test]
