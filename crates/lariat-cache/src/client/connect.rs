@@ -152,6 +152,13 @@ fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
 /// `read_timeout` and `write_timeout` of the configuration are not used. For exec, attach and port-forward, HTTP/1.1
 /// is spoken.
 ///
+/// Over HTTP/1.1, a proxy or load balancer may keep connections alive on which it passes nothing on. So when an answer
+/// is being read, and nothing has come on any HTTP/1.1 connection of the client for 30 seconds, the API server is sent
+/// `GET /version`, one request for all that wait. Any answer will do, 401, 403 and 5xx too. Without one within 15
+/// seconds, bodies of answers that are being read end with an error, as watches then do, and idle connections are not
+/// used again. Bytes on one connection show that the network works, so they put the test off for all: that a
+/// particular other connection is dead is left to TCP.
+///
 /// An exec plugin is run once, and again before its credential expires. It may take its time: it does not block the
 /// runtime. Files of tokens and client certificates are read again every minute; connections with an older certificate
 /// get no more requests. If the API server answers 401, all of that is done at once, and the request repeated once

@@ -35,7 +35,7 @@ const MARGIN: Duration = Duration::from_secs(60);
 /// How often an exec plugin is run at most because the API server refuses what it gave.
 const RUN_EVERY: Duration = Duration::from_secs(5);
 
-pub(super) type Hyper = HyperClient<Dialer, Body>;
+type Hyper = HyperClient<Dialer, Body>;
 
 /// A user that cannot present itself: nothing was sent.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -91,9 +91,16 @@ pub(super) struct Transport {
     certificate: u64,
     pub(super) dialer: Dialer,
     /// Speaks HTTP/1.1, unless the server has come to choose HTTP/2.
-    pub(super) http1: Hyper,
+    pub(super) http1: Http1,
     /// Speaks HTTP/1.1 only, for exec, attach and port-forward.
-    pub(super) upgrades: Hyper,
+    pub(super) upgrades: Http1,
+}
+
+/// A client for HTTP/1.1, whose idle connections can be forgotten.
+pub(super) struct Http1 {
+    dialer: Dialer,
+    /// Its pool cannot be emptied, so it is replaced.
+    hyper: Mutex<Hyper>,
 }
 
 /// Why credentials are read.
@@ -126,6 +133,19 @@ impl Credentials {
             return Ok(login);
         }
         self.read_again(Why::Age).await
+    }
+
+    /// Returns what was read last, whether or not it is still good.
+    pub(super) fn known(&self) -> Option<Arc<Login>> {
+        self.source.state.lock().current.clone()
+    }
+
+    /// Returns what can be presented soon: an exec plugin, which may take its time, is not run for it.
+    pub(super) async fn at_hand(&self) -> Result<Arc<Login>, CredentialError> {
+        match self.known().filter(|_| self.source.plugin().is_some()) {
+            Some(login) => Ok(login),
+            None => self.current().await,
+        }
     }
 
     /// Returns what is to be presented after something was refused; `None` if there is nothing else.
@@ -288,8 +308,8 @@ impl Source {
         Ok(Transport {
             number,
             certificate,
-            http1: hyper(dialer.clone()),
-            upgrades: hyper(upgrades),
+            http1: Http1::new(dialer.clone()),
+            upgrades: Http1::new(upgrades),
             dialer,
         })
     }
@@ -344,6 +364,32 @@ fn fingerprint(config: &Config) -> u64 {
         std::fs::read(file).ok().hash(&mut hasher);
     }
     hasher.finish()
+}
+
+impl Transport {
+    /// Closes connections over HTTP/1.1 on which nothing is under way, and the others when their answer was read.
+    pub(super) fn forget_idle(&self) {
+        self.http1.forget_idle();
+        self.upgrades.forget_idle();
+    }
+}
+
+impl Http1 {
+    fn new(dialer: Dialer) -> Self {
+        let hyper = Mutex::new(hyper(dialer.clone()));
+        Self { dialer, hyper }
+    }
+
+    pub(super) fn get(&self) -> Hyper {
+        self.hyper.lock().clone()
+    }
+
+    fn forget_idle(&self) {
+        let next = hyper(self.dialer.clone());
+        // The old one closes its connections when it is dropped, after the lock.
+        let old = std::mem::replace(&mut *self.hyper.lock(), next);
+        drop(old);
+    }
 }
 
 /// Makes a client for HTTP/1.1.

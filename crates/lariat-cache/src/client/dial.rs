@@ -21,7 +21,8 @@ use tower::{BoxError, Service, ServiceExt};
 use super::tls::Tls;
 
 /// When a silent connection is tested, how often, and how long it may stay silent altogether: as long as the pings
-/// of HTTP/2, which HTTP/1.1 does not have.
+/// of HTTP/2, which HTTP/1.1 does not have. This is about the other end of the connection, which may be a proxy that
+/// passes nothing on; for what is behind it see `liveness`.
 const PROBE_AFTER: Duration = Duration::from_secs(30);
 const PROBE_EVERY: Duration = Duration::from_secs(5);
 const PROBES: u32 = 3;

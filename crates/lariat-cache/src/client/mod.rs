@@ -8,6 +8,7 @@ mod dial;
 mod exec;
 mod gate;
 mod identity;
+mod liveness;
 mod multiplex;
 mod observed;
 mod pool;

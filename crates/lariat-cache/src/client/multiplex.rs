@@ -1,6 +1,8 @@
 //! One connection for many watches: HTTP/2 where the server offers it.
 
+use std::convert::Infallible;
 use std::error::Error;
+use std::future;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -13,10 +15,11 @@ use hyper_util::client::legacy;
 use kube::client::{Body, ConfigExt};
 use kube::{Client, Config};
 use parking_lot::Mutex;
-use tower::{BoxError, Service, ServiceBuilder};
+use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
-use super::credentials::{CredentialError, Credentials, Hyper, Login};
+use super::credentials::{CredentialError, Credentials, Http1, Login};
 use super::dial::{self, NotConnected};
+use super::liveness::{Liveness, TEST_PATH, TestedBody};
 use super::pool::{OpenError, Pool, Sent};
 use super::request;
 
@@ -39,11 +42,13 @@ type RouterBody = UnsyncBoxBody<bytes::Bytes, BoxError>;
 pub(super) async fn client(config: Config, http2: Http2) -> Result<Client, CredentialError> {
     let namespace = config.default_namespace.clone();
     let (base, headers) = (config.base_uri_layer(), config.extra_headers_layer()?);
-    let service = ServiceBuilder::new()
-        .layer(base)
-        .layer(headers)
-        .service(Wire::new(config, http2).await?);
-    Ok(Client::new(service, namespace))
+    let layers = ServiceBuilder::new().layer(base).layer(headers);
+    let mut test = Request::new(());
+    *test.uri_mut() = Uri::from_static(TEST_PATH);
+    let mirror = tower::service_fn(|request| future::ready(Ok::<_, Infallible>(request)));
+    let Ok(test) = layers.clone().service(mirror).oneshot(test).await;
+    let wire = Wire::new(config, http2, test).await?;
+    Ok(Client::new(layers.service(wire), namespace))
 }
 
 /// What can be said to a server that is not understood.
@@ -64,7 +69,9 @@ struct Wire {
 
 struct Shared {
     url: Uri,
-    credentials: Credentials,
+    credentials: Arc<Credentials>,
+    /// Tests whether the server is reached, over HTTP/1.1.
+    liveness: Arc<Liveness>,
     /// Connections many requests share.
     pool: Pool,
     /// What is known of the server; nothing at first.
@@ -80,7 +87,8 @@ enum Speaks {
 }
 
 impl Wire {
-    async fn new(config: Config, http2: Http2) -> Result<Self, CredentialError> {
+    /// Connects to the server of a configuration; `test` is what it is asked when nothing comes from it.
+    async fn new(config: Config, http2: Http2, test: Request<()>) -> Result<Self, CredentialError> {
         let url = config.cluster_url.clone();
         let speaks = match http2 {
             Http2::PriorKnowledge => Some(Speaks::Http2),
@@ -89,9 +97,11 @@ impl Wire {
             Http2::Negotiated => None,
         };
         let credentials = Credentials::read(config, http2 != Http2::Off).await?;
+        let credentials = Arc::new(credentials);
         Ok(Self {
             shared: Arc::new(Shared {
                 url,
+                liveness: Liveness::new(Arc::clone(&credentials), test),
                 credentials,
                 pool: Pool::new(http2 == Http2::PriorKnowledge),
                 speaks: Mutex::new(speaks),
@@ -164,10 +174,10 @@ impl Shared {
 
     async fn send_http1(
         &self,
-        hyper: &Hyper,
+        http1: &Http1,
         request: Request<Body>,
     ) -> Result<Response<RouterBody>, BoxError> {
-        let response = match hyper.request(request).await {
+        let response = match http1.get().request(request).await {
             Ok(response) => response,
             Err(error) => return Err(self.explain(error)),
         };
@@ -175,7 +185,13 @@ impl Shared {
         if response.version() == Version::HTTP_2 && !self.is_fixed {
             *self.speaks.lock() = Some(Speaks::Http2);
         }
-        Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()))
+        if response.version() == Version::HTTP_2 {
+            // Pings test that connection.
+            return Ok(response.map(|body| body.map_err(BoxError::from).boxed_unsync()));
+        }
+        self.liveness.heard();
+        let liveness = Arc::clone(&self.liveness);
+        Ok(response.map(|body| TestedBody::new(body, liveness).boxed_unsync()))
     }
 
     /// Says what may be wrong where TLS answers to HTTP.

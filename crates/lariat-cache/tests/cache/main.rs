@@ -19,6 +19,7 @@ mod identity;
 mod informer;
 #[cfg(feature = "kube-runtime")]
 mod kube_runtime;
+mod liveness;
 mod log;
 mod numbers;
 mod outages;

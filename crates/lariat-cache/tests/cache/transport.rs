@@ -13,7 +13,7 @@ use crate::bench::MINUTE;
 use crate::server::{Server, Speech, quiet};
 
 /// Opens a watch, which takes as long as it is held.
-async fn watch(client: &Client, number: usize) -> http::Response<Body> {
+pub(crate) async fn watch(client: &Client, number: usize) -> http::Response<Body> {
     let uri = format!("/api/v1/namespaces/n{number}/pods?watch=true");
     let request = Request::get(uri)
         .body(Body::empty())
@@ -23,7 +23,7 @@ async fn watch(client: &Client, number: usize) -> http::Response<Body> {
 }
 
 /// Writes something, and reads the whole answer.
-async fn write(client: &Client) {
+pub(crate) async fn write(client: &Client) {
     let request = Request::post("/api/v1/namespaces/default/configmaps");
     let request = request.body(b"{}".to_vec()).expect("it is a request");
     let answer = time::timeout(MINUTE, client.request_text(request)).await;
