@@ -41,7 +41,6 @@ mod tests {
     use super::super::progress::Progress;
     use super::super::status::Phase;
     use super::super::user::Usage;
-    use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
 
