@@ -3,6 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
 
@@ -66,6 +67,19 @@ impl<K: View> Cache<K> {
     /// Dropping the future loses nothing.
     pub async fn readable(&self) -> bool {
         self.informer.readable().await
+    }
+
+    /// Waits as [`readable`](Self::readable), but not without end: `None` if the cache cannot be read in time.
+    ///
+    /// The patience counts from when a reader of the kind first found the cache not filled, so that later ones wait
+    /// for the rest of it, and those that come after its end do not wait. It counts again from the next start of the
+    /// kind, or once the cache was filled. Zero means not to wait.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn readable_within(&self, patience: Duration) -> Option<bool> {
+        self.informer.readable_within(patience).await
     }
 
     /// Returns the raw objects.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey, ObjectMetadata, ResourceKind, ResourceVersion, Scope, Uid};
 use tokio::sync::{Mutex, Notify, watch};
+use tokio::time;
 
 use super::budget::{Budget, Share, SharedBudget};
 use super::progress::Progress;
@@ -154,6 +155,19 @@ impl Core {
     /// Waits until the cache can be read: it is filled, or was when it was stopped.
     pub(crate) async fn readable(&self) -> bool {
         self.settled(|phase| self.is_readable(phase)).await
+    }
+
+    /// As [`readable`](Self::readable), until the patience that all readers share is over; `None` then.
+    pub(crate) async fn readable_within(&self, patience: Duration) -> Option<bool> {
+        if self.is_readable(&self.progress.phase()) {
+            return Some(true);
+        }
+        let is_readable = || self.is_readable(&self.progress.phase());
+        let since = self.progress.unreadable_since(is_readable);
+        match since.checked_add(patience) {
+            Some(deadline) => time::timeout_at(deadline, self.readable()).await.ok(),
+            None => Some(self.readable().await),
+        }
     }
 
     /// Returns whether the cache can be read: it is filled, or was when it was stopped. Handlers that finish what is

@@ -4,6 +4,7 @@ mod budget;
 mod changes;
 mod core;
 mod load;
+mod patience;
 mod progress;
 mod publisher;
 mod reconnect;
@@ -233,6 +234,11 @@ impl Informer {
     /// As [`Cache::readable`](crate::Cache::readable).
     pub(crate) async fn readable(&self) -> bool {
         self.core.readable().await
+    }
+
+    /// As [`Cache::readable_within`](crate::Cache::readable_within).
+    pub(crate) async fn readable_within(&self, patience: Duration) -> Option<bool> {
+        self.core.readable_within(patience).await
     }
 
     /// Waits until the cache has been filled, even if the kind is not served for now.

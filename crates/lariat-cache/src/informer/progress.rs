@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::patience::Patience;
 use super::reconnect::Reconnect;
 use super::status::{KindStatus, Phase};
 use super::user::Usage;
@@ -23,6 +24,8 @@ pub(crate) struct Progress {
     phase: watch::Sender<Phase>,
     /// Whether the cache has been filled once. Not among the totals: their lock comes before that of the phase.
     was_filled: AtomicBool,
+    /// How long readers have waited. Its lock comes after that of the totals, and before that of the phase.
+    patience: Patience,
     totals: Mutex<Totals>,
 }
 
@@ -81,15 +84,20 @@ impl Progress {
             usage,
             phase: watch::Sender::new(Phase::Idle),
             was_filled: AtomicBool::new(false),
+            patience: Patience::default(),
             totals: Mutex::default(),
         }
     }
 
     pub(crate) fn enter(&self, phase: Phase) {
-        if phase == Phase::Synced {
+        let is_filled = phase == Phase::Synced;
+        if is_filled {
             self.was_filled.store(true, Ordering::Relaxed);
         }
         self.phase.send_replace(phase);
+        if is_filled {
+            self.patience.renew();
+        }
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -100,9 +108,10 @@ impl Progress {
         self.phase.subscribe()
     }
 
-    /// Begins a run: how long the kind was missing before does not matter.
+    /// Begins a run: how long the kind was missing or not filled before does not matter.
     pub(crate) fn start(self: &Arc<Self>) {
         self.totals.lock().missing_since = None;
+        self.patience.renew();
         self.begin(0);
     }
 
@@ -179,6 +188,11 @@ impl Progress {
     /// Returns whether the cache has been filled once.
     pub(crate) fn was_filled(&self) -> bool {
         self.was_filled.load(Ordering::Relaxed)
+    }
+
+    /// Returns since when readers have found the cache not readable in this run; now, if it is readable.
+    pub(crate) fn unreadable_since(&self, is_readable: impl FnOnce() -> bool) -> Instant {
+        self.patience.since(is_readable)
     }
 
     /// Returns up to which version the store is.

@@ -47,7 +47,7 @@ pub enum ApiError {
     NotFilled {
         /// The kind.
         gvk: Gvk,
-        /// How long was waited; see [`CachedApi::with_patience`](crate::CachedApi::with_patience).
+        /// How long reads wait; see [`CachedApi::with_patience`](crate::CachedApi::with_patience).
         after: Duration,
         /// What the informer is at.
         phase: Phase,

@@ -13,7 +13,6 @@ use lariat_controller::SharedController;
 use lariat_core::{Gvk, ObjectKey, RawObject, ResourceKind, Scope, path_segment, without_values};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::time;
 
 pub use error::ApiError;
 
@@ -74,11 +73,12 @@ impl<K: View> CachedApi<K> {
         }
     }
 
-    /// Sets how long a read waits until the cache is filled once (default: 30 seconds; zero: not at all).
+    /// Sets how long reads wait until the cache is filled once (default: 30 seconds; zero: not at all).
     ///
-    /// After that it fails with [`ApiError::NotFilled`], which says what the cache waits for. A handler that passes the
-    /// error on is tried again, and holds no worker meanwhile: a list that is forbidden must not stop objects that do
-    /// not need it.
+    /// It counts from the first read of the kind, through whichever handle, that found the cache not filled since the
+    /// kind was started or filled last. A read after that fails at once with [`ApiError::NotFilled`], which says what
+    /// the cache waits for. A handler that passes the error on is tried again, and holds no worker meanwhile: a list
+    /// that is forbidden must not stop objects that do not need it, however many others read it.
     #[must_use]
     pub fn with_patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
@@ -110,10 +110,10 @@ impl<K: View> CachedApi<K> {
 
     /// Waits for the cache.
     async fn filled(&self) -> Result<&Cache<K>, ApiError> {
-        match time::timeout(self.patience, self.cache.readable()).await {
-            Ok(true) => Ok(&self.cache),
-            Ok(false) => Err(ApiError::not_served(self.gvk())),
-            Err(_) => Err(self.not_filled()),
+        match self.cache.readable_within(self.patience).await {
+            Some(true) => Ok(&self.cache),
+            Some(false) => Err(ApiError::not_served(self.gvk())),
+            None => Err(self.not_filled()),
         }
     }
 

@@ -5,8 +5,10 @@
 //!
 //! - every field that is wanted has its value. The API server writes some values in another way (`0.1` as `100m`), and
 //!   others add to lists, so this can fail without drift; or
-//! - the field manager still owns every field that is wanted. Whoever changes the value of a field takes it from the
-//!   manager that applied it, so what is owned has the applied value, in whatever way it is written.
+//! - the field manager still owns every field that is wanted. Whoever changes a plain value takes it from the manager
+//!   that applied it, so a plain value that is owned is the applied one, in whatever way it is written. That does not
+//!   hold for a map or list owned as a whole: the entry of a map stays with its manager when another changes all that is
+//!   in it. Its values are compared.
 
 use lariat_core::Gvk;
 use serde_json::{Map, Value, json};
@@ -124,58 +126,81 @@ fn is_owned(object: &Value, wanted: &Value, manager: &str) -> bool {
             let fields = fields.get("f:metadata").unwrap_or(&Value::Null);
             let mut members = metadata.iter();
             members.all(|(name, value)| {
-                METADATA_OF_ALL.contains(&&**name) || owns_member(fields, name, value)
+                METADATA_OF_ALL.contains(&&**name)
+                    || owns_member(fields, object.get("metadata"), (name, value))
             })
         }
-        (name, value) => owns_member(fields, name, value),
+        (name, value) => owns_member(fields, Some(object), (name, value)),
     })
 }
 
-/// Returns whether a set of fields has a member of an object, and what is wanted below.
-fn owns_member(fields: &Value, name: &str, wanted: &Value) -> bool {
+/// Returns whether a set of fields has a member of an object, and what is wanted below. `there` is the present object.
+fn owns_member(fields: &Value, there: Option<&Value>, (name, wanted): (&str, &Value)) -> bool {
     match fields.get(format!("f:{name}")) {
-        Some(below) => owns(below, wanted),
+        Some(below) => owns(below, there.and_then(|there| there.get(name)), wanted),
         None => wanted.is_null(),
     }
 }
 
-fn owns(fields: &Value, wanted: &Value) -> bool {
+fn owns(fields: &Value, there: Option<&Value>, wanted: &Value) -> bool {
     let below = fields.as_object();
     let is_leaf = below.is_none_or(|below| below.keys().all(|key| key == "."));
     if is_leaf {
-        // It is owned as a whole: a plain value, an empty one, or a list or map that is atomic.
-        return true;
+        return is_whole(there, wanted);
     }
     match wanted {
         Value::Object(wanted) => {
             let mut members = wanted.iter();
-            members.all(|(name, value)| owns_member(fields, name, value))
+            members.all(|(name, value)| owns_member(fields, there, (name, value)))
         }
-        Value::Array(wanted) => below.is_some_and(|below| owns_elements(below, wanted)),
+        Value::Array(wanted) => below.is_some_and(|below| owns_elements(below, there, wanted)),
         _ => false,
     }
 }
 
+/// Returns whether what is owned without anything below it is as wanted.
+///
+/// A plain value is, and an empty map or list, which says nothing of what is in it. One that is not empty is atomic, or
+/// an entry of a map or list all of whose members others have changed: the entry stays owned, its members do not.
+fn is_whole(there: Option<&Value>, wanted: &Value) -> bool {
+    let is_empty = match wanted {
+        Value::Object(members) => members.is_empty(),
+        Value::Array(elements) => elements.is_empty(),
+        _ => true,
+    };
+    is_empty || has(there, wanted)
+}
+
 /// Returns whether a set of fields has elements of a list, each by itself.
-fn owns_elements(below: &Map<String, Value>, wanted: &[Value]) -> bool {
+fn owns_elements(below: &Map<String, Value>, there: Option<&Value>, wanted: &[Value]) -> bool {
     let mut free: Vec<(&str, &Value)> = below.iter().map(|(step, set)| (&**step, set)).collect();
     let mut take = |at: usize, element: &Value, is_exact: bool| {
         let found = free
             .iter()
             .position(|(step, _)| is_at(step, at, element, is_exact));
-        found.map(|found| free.swap_remove(found).1)
+        found.map(|found| free.swap_remove(found))
     };
+    let owns =
+        |(step, set): (&str, &Value), element: &Value| owns(set, element_at(step, there), element);
     let mut unnamed = Vec::new();
     for (at, element) in wanted.iter().enumerate() {
         match take(at, element, true) {
-            Some(set) if owns(set, element) => {}
+            Some(found) if owns(found, element) => {}
             Some(_) => return false,
             None => unnamed.push((at, element)),
         }
     }
     // Some of their keys are defaults of the API server's, such as the protocol of a port.
     let mut unnamed = unnamed.into_iter();
-    unnamed.all(|(at, element)| take(at, element, false).is_some_and(|set| owns(set, element)))
+    unnamed.all(|(at, element)| take(at, element, false).is_some_and(|found| owns(found, element)))
+}
+
+/// Returns the element of the present list to which a step leads.
+fn element_at<'a>(step: &str, there: Option<&'a Value>) -> Option<&'a Value> {
+    let mut elements = there?.as_array()?.iter().enumerate();
+    elements
+        .find(|(at, element)| is_at(step, *at, element, true))
+        .map(|(_, element)| element)
 }
 
 /// Returns whether a step into a list leads to an element; if not exactly, then some of its keys may be missing.
@@ -228,4 +253,55 @@ fn text(hash: &mut Fnv, kind: &[u8], text: &str) {
     hash.write(kind);
     hash.write(&(text.len() as u64).to_le_bytes());
     hash.write(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn object(spec: &Value, fields: &Value) -> Value {
+        json!({"apiVersion": "demo.dev/v1", "kind": "Widget", "spec": spec, "metadata": {"name": "a", "managedFields": [
+            {"manager": "us", "operation": "Apply", "apiVersion": "demo.dev/v1", "fieldsV1": {"f:spec": fields}}]}})
+    }
+
+    /// Returns whether a Widget with a spec, of which we own fields, is as another spec wants it.
+    fn is_owned(spec: &Value, fields: &Value, wanted: &Value) -> bool {
+        let wanted = json!({"apiVersion": "demo.dev/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": wanted});
+        super::is_owned(&object(spec, fields), &wanted, "us")
+    }
+
+    #[test]
+    fn an_entry_that_is_owned_says_nothing_of_members_that_others_changed() {
+        let wanted = json!({"pools": {"x": {"size": 1}}});
+        let theirs = json!({"pools": {"x": {"size": 2}}});
+        let whole = json!({"f:pools": {"f:x": {".": {}, "f:size": {}}}});
+        assert!(is_owned(&wanted, &whole, &wanted));
+        for left in [json!({}), json!({".": {}})] {
+            let fields = json!({"f:pools": {"f:x": left}});
+            assert!(!is_owned(&theirs, &fields, &wanted), "{fields}");
+            assert!(is_owned(&wanted, &fields, &wanted), "{fields}");
+        }
+        let fields = json!({"f:pools": {}});
+        assert!(!is_owned(&theirs, &fields, &wanted));
+    }
+
+    #[test]
+    fn an_atomic_list_in_an_element_is_compared_with_that_of_the_element() {
+        let port = |name: &str, list: Value| json!({"name": name, "list": list});
+        let wanted = json!({"cpu": "0.1", "ports": [port("a", json!([1])), port("b", json!([2]))]});
+        let fields = json!({"f:cpu": {}, "f:ports": {
+            "k:{\"name\":\"a\"}": {".": {}, "f:name": {}, "f:list": {}},
+            "k:{\"name\":\"b\"}": {".": {}, "f:name": {}, "f:list": {}}}});
+        // In another order, and with a value that is written in another way.
+        let there = |last: i64| {
+            let ports = [
+                port("b", json!([last])),
+                port("more", json!([7])),
+                port("a", json!([1])),
+            ];
+            json!({"cpu": "100m", "ports": ports})
+        };
+        assert!(is_owned(&there(2), &fields, &wanted));
+        assert!(!is_owned(&there(3), &fields, &wanted));
+    }
 }

@@ -31,6 +31,8 @@ const SERVED_BELIEVED: Duration = Duration::from_secs(30);
 struct OfOwner {
     uid: Uid,
     sets: HashMap<String, HashMap<(Gvk, ObjectKey), Entry>>,
+    /// Objects that were not deleted because nothing says who applied them, of which a warning was logged.
+    unclear: HashSet<Uid>,
 }
 
 /// What was wanted of an object, and its state when it was just so.
@@ -117,18 +119,30 @@ impl Memory {
 
 impl Place<'_> {
     fn with<T>(&self, look: impl FnOnce(&mut HashMap<(Gvk, ObjectKey), Entry>) -> T) -> T {
+        let set = || self.set.to_owned();
+        self.with_owner(|of_owner| look(of_owner.sets.entry(set()).or_default()))
+    }
+
+    fn with_owner<T>(&self, look: impl FnOnce(&mut OfOwner) -> T) -> T {
         let (gvk, owner) = self.owner;
         let mut owners = self.memory.owners.lock();
         let entry = owners.entry((gvk.clone(), owner.key().clone()));
         let of_owner = entry.or_insert_with(|| OfOwner {
             uid: owner.uid().clone(),
             sets: HashMap::new(),
+            unclear: HashSet::new(),
         });
         if of_owner.uid != *owner.uid() {
             of_owner.uid = owner.uid().clone();
             of_owner.sets.clear();
+            of_owner.unclear.clear();
         }
-        look(of_owner.sets.entry(self.set.to_owned()).or_default())
+        look(of_owner)
+    }
+
+    /// Notes that nothing says who applied an object, and returns whether that is new.
+    pub(super) fn is_first_unclear(&self, uid: &Uid) -> bool {
+        self.with_owner(|of_owner| of_owner.unclear.insert(uid.clone()))
     }
 
     /// Returns whether an object is still as it was when the same was applied; its status may differ.

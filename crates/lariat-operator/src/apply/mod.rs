@@ -6,7 +6,7 @@
 //! name, so that one that is made anew would inherit, and labels on the parent that call for a tool. What is taken
 //! over from there is to note the kinds of the members on the owner, before the first object of a kind exists.
 //!
-//! The way of a call: `desired` → `resolve` (kinds, labels, references, hash) → `kinds` (the note on the owner) →
+//! A call goes through: `desired` → `resolve` (kinds, labels, references, hash) → `kinds` (the note on the owner) →
 //! `object` (look, claim, send, rank by rank as in `order`) → `prune`. What needs no request is known from `memory`, and
 //! to a process that has just started from `drift`; `plan` makes a dry run.
 //!

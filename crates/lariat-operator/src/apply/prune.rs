@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures::FutureExt;
 use lariat_cache::Query;
-use lariat_core::{Gvk, LabelSelector, ObjectKey, ResourceKind, Scope};
+use lariat_core::{Gvk, LabelSelector, ObjectKey, ResourceKind, Scope, Uid};
 
 use super::error::{ObjectError, ObjectFailure};
 use super::kinds::{EVERYWHERE, Extent};
@@ -63,7 +63,8 @@ enum Pruned {
     Going,
     /// It is gone.
     Gone,
-    LeftAlone(Whose),
+    /// With the UID of the object.
+    LeftAlone(Whose, Uid),
 }
 
 impl Run<'_> {
@@ -97,8 +98,8 @@ impl Run<'_> {
                 match result {
                     Ok(Pruned::Gone) => continue,
                     Ok(Pruned::Going) => applied.add(gvk, &each.key, Action::Pruned),
-                    Ok(Pruned::LeftAlone(whose)) => {
-                        self.leave_alone(each, whose, applied);
+                    Ok(Pruned::LeftAlone(whose, uid)) => {
+                        self.leave_alone(each, (whose, &uid), applied);
                         if whose == Whose::Others {
                             continue;
                         }
@@ -121,15 +122,17 @@ impl Run<'_> {
         failures
     }
 
-    fn leave_alone(&self, surplus: &Surplus, whose: Whose, applied: &mut Applied) {
+    fn leave_alone(&self, surplus: &Surplus, (whose, uid): (Whose, &Uid), applied: &mut Applied) {
         let (gvk, key) = (surplus.resource.gvk(), &surplus.key);
-        if whose == Whose::Unknown {
-            let set = &self.set.marks.set;
+        let set = &self.set.marks.set;
+        if whose == Whose::Unknown && self.set.place().is_first_unclear(uid) {
             tracing::warn!(
                 %gvk, %key, set,
                 "not deleted: it has the labels of the set, but nothing says who applied it; delete it, or take its \
                  label \"lariat.dev/owner-uid\" away"
             );
+        } else {
+            tracing::debug!(%gvk, %key, set, "not deleted: nothing says that the operator applied it");
         }
         applied.leave_alone(gvk, key, whose == Whose::Others);
     }
@@ -361,7 +364,7 @@ impl Run<'_> {
                 Whose::Ours => {}
                 // Its labels were taken off meanwhile.
                 _ if !self.is_member(&meta) => return Ok(Pruned::Gone),
-                whose => return Ok(Pruned::LeftAlone(whose)),
+                whose => return Ok(Pruned::LeftAlone(whose, Uid::new(&meta.uid))),
             }
             if endpoint.delete(name, meta.state()).await? {
                 return Ok(Pruned::Going);

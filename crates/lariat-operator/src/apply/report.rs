@@ -111,7 +111,7 @@ impl Applied {
     ///
     /// It is true only if that is certain. Something may be left as long as a kind [may not be read](Self::forbidden),
     /// or an object that may be the set's was [left alone](Self::left_alone), which is warned of. Of a set
-    /// [without annotation](super::Apply::without_annotation) it is as certain as the kinds and namespaces that are told.
+    /// [without annotation](super::Apply::without_annotation) it is only as complete as the kinds and namespaces given.
     ///
     /// Of a kind the API server says it does not serve, in any version, nothing can be left: its objects went with its
     /// definition. The kind stays noted on the owner. A server of a group that does not answer is an error instead.

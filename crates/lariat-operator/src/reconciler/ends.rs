@@ -1,56 +1,92 @@
 //! Objects whose end a reconciler is notified of.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use lariat_core::Uid;
 use parking_lot::Mutex;
 
-/// How many ends are remembered whose notification never succeeded: those of calls that were given up.
+/// How many ends of each kind are remembered: those of calls that were given up are never forgotten otherwise.
 const MOST: usize = 1024;
-
-/// How far the notification of an object's end has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// A call began it, and has not succeeded.
-    Begun,
-    /// It succeeded, in a call that has to come again for another reason.
-    Notified,
-}
 
 /// The ends that a reconciler is notified of, until they are forgotten.
 #[derive(Debug, Default)]
-pub(super) struct Ends(Mutex<HashMap<Uid, End>>);
+pub(super) struct Ends(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// A call began the notification, and has not succeeded.
+    begun: Latest,
+    /// The notification succeeded, in a call that has to come again for another reason. Apart from the others, which
+    /// would push these out: such an end would be notified of twice.
+    notified: Latest,
+}
 
 impl Ends {
     pub(super) fn is_notified(&self, uid: &Uid) -> bool {
-        self.0.lock().get(uid) == Some(&End::Notified)
+        self.0.lock().notified.contains(uid)
     }
 
     /// Returns whether an earlier call began a notification and failed, panicked or was dropped.
     pub(super) fn is_begun(&self, uid: &Uid) -> bool {
-        self.0.lock().get(uid) == Some(&End::Begun)
+        self.0.lock().begun.contains(uid)
     }
 
     pub(super) fn begin(&self, uid: &Uid) {
-        let mut ends = self.0.lock();
-        if ends.len() >= MOST {
-            ends.retain(|_, end| *end == End::Notified);
-        }
-        ends.insert(uid.clone(), End::Begun);
+        self.0.lock().begun.insert(uid);
     }
 
     pub(super) fn notified(&self, uid: &Uid) {
-        self.0.lock().insert(uid.clone(), End::Notified);
+        let mut state = self.0.lock();
+        state.begun.remove(uid);
+        state.notified.insert(uid);
     }
 
     pub(super) fn forget(&self, uid: &Uid) {
-        self.0.lock().remove(uid);
+        let mut state = self.0.lock();
+        state.begun.remove(uid);
+        state.notified.remove(uid);
+    }
+}
+
+/// The objects inserted last, [`MOST`] of them.
+#[derive(Debug, Default)]
+struct Latest {
+    numbers: HashMap<Uid, u64>,
+    order: BTreeMap<u64, Uid>,
+    next: u64,
+}
+
+impl Latest {
+    fn contains(&self, uid: &Uid) -> bool {
+        self.numbers.contains_key(uid)
+    }
+
+    fn insert(&mut self, uid: &Uid) {
+        self.remove(uid);
+        self.numbers.insert(uid.clone(), self.next);
+        self.order.insert(self.next, uid.clone());
+        self.next += 1;
+        if self.order.len() > MOST
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            self.numbers.remove(&oldest);
+        }
+    }
+
+    fn remove(&mut self, uid: &Uid) {
+        if let Some(number) = self.numbers.remove(uid) {
+            self.order.remove(&number);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn uid(number: usize) -> Uid {
+        Uid::new(&number.to_string())
+    }
 
     #[test]
     fn ends_are_begun_and_notified_and_forgotten() {
@@ -59,12 +95,29 @@ mod tests {
         ends.begin(&uid);
         assert!(ends.is_begun(&uid) && !ends.is_notified(&uid));
         ends.notified(&uid);
-        for number in 0..2 * MOST {
-            ends.begin(&Uid::new(&number.to_string()));
-        }
-        assert!(ends.is_notified(&uid));
-        assert!(ends.0.lock().len() <= MOST + 1);
+        assert!(!ends.is_begun(&uid) && ends.is_notified(&uid));
         ends.forget(&uid);
         assert!(!ends.is_notified(&uid));
+    }
+
+    #[test]
+    fn of_ends_that_are_never_forgotten_the_latest_are_kept() {
+        let ends = Ends::default();
+        ends.begin(&Uid::new("a"));
+        ends.notified(&Uid::new("a"));
+        for number in 0..2 * MOST {
+            ends.begin(&uid(number));
+        }
+        assert!(ends.is_notified(&Uid::new("a")), "the others are apart");
+        assert!(!ends.is_begun(&uid(MOST - 1)));
+        assert!(ends.is_begun(&uid(MOST)) && ends.is_begun(&uid(2 * MOST - 1)));
+        for number in 0..2 * MOST {
+            ends.notified(&uid(number));
+        }
+        let state = ends.0.lock();
+        assert_eq!((state.begun.numbers.len(), state.begun.order.len()), (0, 0));
+        let notified = &state.notified;
+        assert_eq!((notified.numbers.len(), notified.order.len()), (MOST, MOST));
+        assert!(notified.contains(&uid(2 * MOST - 1)) && !notified.contains(&uid(0)));
     }
 }

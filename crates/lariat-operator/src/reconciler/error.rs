@@ -27,7 +27,7 @@ pub enum ReconcilerError {
         why: &'static str,
     },
     /// Its finalizer has a name the API server would refuse.
-    #[error("reconciler {name:?} of {gvk} cannot have its finalizer")]
+    #[error("reconciler {name:?} of {gvk} cannot have its finalizer: {source}")]
     Finalizer {
         /// The kind.
         gvk: Gvk,
@@ -37,7 +37,7 @@ pub enum ReconcilerError {
         source: FinalizerNameError,
     },
     /// The condition it reports errors with has a type the API server would refuse.
-    #[error("reconciler {name:?} of {gvk} cannot report errors")]
+    #[error("reconciler {name:?} of {gvk} cannot report errors: {source}")]
     Condition {
         /// The kind.
         gvk: Gvk,

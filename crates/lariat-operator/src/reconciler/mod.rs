@@ -138,15 +138,18 @@ impl<K: View> Reconciler<K> {
 
     /// Sets what handlers can be told: predicates, concurrency, timeout, retries, priority and so on.
     ///
-    /// A predicate judges changes of the kind itself: that an object is gone is always told, and that it is being
-    /// deleted to a reconciler with a finalizer.
+    /// A predicate judges changes of the kind itself: deletions are always delivered, and to a reconciler with a
+    /// finalizer also that an object is being deleted.
     pub fn options(self, options: HandlerOptions) -> Self {
         Self { options, ..self }
     }
 
-    /// Reconciles an object again at least this often (default: when something happens; zero means so too): this long
+    /// Reconciles an object again after this period (default: when something happens; zero means so too): this long
     /// after it went well, was ignored, or failed for good, by a terminal error or because the
     /// [retries](HandlerOptions::max_retries) are used up. An outcome with a delay of its own is left as it is.
+    ///
+    /// A failure that is tried again follows its delay or the [backoff](HandlerOptions::rate_limiter) instead, which
+    /// may be longer than the period: with the default backoff it is up to two minutes.
     ///
     /// It takes the place of [`HandlerOptions::requeue_given_up`].
     pub fn requeue_after(mut self, period: Duration) -> Self {
@@ -173,8 +176,9 @@ impl<K: View> Reconciler<K> {
     /// server ([`CachedApi::get_live`](crate::CachedApi::get_live)) before deleting what belongs to the object.
     ///
     /// It is called again only after an error that is to be tried again, or a panic; a delay it asks for is ignored.
-    /// If it fails, the other object of the name is reconciled all the same, and before it in attempts from the second
-    /// on. Of several objects of one name that went since the last call, the function may be called for the last only.
+    /// If it fails, the other object of the name is reconciled all the same; from the second attempt on, it is reconciled
+    /// first.
+    ///
     /// What happens while no process watches is not told, nor is the end of an object of which the cache kept only
     /// metadata ([`Storage::OnDemand`](lariat_cache::Storage::OnDemand), a memory budget), unless that is what is
     /// read. Cleanup that must not be missed needs a finalizer.

@@ -90,11 +90,12 @@ pub(super) struct Settled {
 }
 
 impl Reported {
-    /// Settles what is to be written of a wanted status: conditions of which it says nothing are carried along, and a
-    /// failure that is reported stays. If each attempt took it back and reported it again, every attempt would be a
+    /// Settles what is to be written of a wanted status: conditions of which it says nothing are carried along, in the
+    /// present order, and a failure that is reported stays. If each attempt took it back and reported it again, every attempt would be a
     /// change that brings the next at once, and no backoff would hold.
     pub(super) fn settle(&self, now: &Value, mut status: Value) -> Settled {
         let mut held = None;
+        let mut carries = false;
         let standing = self.own.as_deref().and_then(|kind| find(now, kind));
         if let Some(standing) = standing {
             match find_mut(&mut status, &standing["type"]) {
@@ -103,15 +104,18 @@ impl Reported {
                     // A failure that is said is an older one, carried along.
                     held = Some(said).filter(|said| !is_failure(said));
                 }
-                None if is_ours(standing) => push(&mut status, standing),
+                None if is_ours(standing) => carries |= push(&mut status, standing),
                 _ => {}
             }
         }
         for kind in &self.others {
             let standing = find(now, kind);
             if let Some(standing) = standing.filter(|_| find(&status, kind).is_none()) {
-                push(&mut status, standing);
+                carries |= push(&mut status, standing);
             }
+        }
+        if carries {
+            order_as(now, &mut status);
         }
         Settled { status, held }
     }
@@ -153,11 +157,24 @@ fn find_mut<'a>(status: &'a mut Value, kind: &Value) -> Option<&'a mut Value> {
     conditions.iter_mut().find(|each| each["type"] == *kind)
 }
 
-fn push(status: &mut Value, condition: &Value) {
+/// Adds a condition, and returns whether there is a list for it.
+fn push(status: &mut Value, condition: &Value) -> bool {
     match status.get_mut("conditions") {
         None | Some(Value::Null) => status["conditions"] = json!([condition]),
         Some(Value::Array(conditions)) => conditions.push(condition.clone()),
-        Some(_) => {}
+        Some(_) => return false,
+    }
+    true
+}
+
+/// Orders conditions as they stand in the present status, with new ones last. Lists are compared whole: two reconcilers
+/// that carry along each other's conditions, each in its own order, would change the status in turns without end.
+fn order_as(now: &Value, status: &mut Value) {
+    let present = now.get("conditions").and_then(Value::as_array);
+    let wanted = status.get_mut("conditions").and_then(Value::as_array_mut);
+    if let (Some(present), Some(wanted)) = (present, wanted) {
+        let position = |each: &Value| present.iter().position(|was| was["type"] == each["type"]);
+        wanted.sort_by_key(|each| position(each).unwrap_or(usize::MAX));
     }
 }
 
@@ -265,6 +282,12 @@ mod tests {
                 status(&[&said, &other]),
                 status(&[]),
                 status(&[&other]),
+                None,
+            ),
+            (
+                status(&[&other, &said]),
+                status(&[&foreign, &said]),
+                status(&[&other, &said, &foreign]),
                 None,
             ),
             (json!({}), status(&[&said]), status(&[&said]), None),

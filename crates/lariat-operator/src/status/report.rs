@@ -145,7 +145,7 @@ pub(super) fn is_failure(condition: &Value) -> bool {
     condition["status"] == "False" && condition["reason"] == FAILED
 }
 
-/// Returns whether a condition is as it is told by us; others use our reasons too.
+/// Returns whether a condition is one that this reporter wrote; others use its reasons too.
 pub(super) fn is_ours(condition: &Value) -> bool {
     let has_message = condition["message"]
         .as_str()

@@ -17,7 +17,7 @@ const QUIET: Duration = Duration::from_secs(60);
 /// How many errors are counted apart; those beyond are counted together.
 const MOST: usize = 16;
 
-/// The writes of one reconciler's condition that failed since all was well.
+/// The writes of one reconciler's condition that failed since the last success.
 #[derive(Debug, Default)]
 pub(super) struct Unwritten(Mutex<BTreeMap<String, Failures>>);
 

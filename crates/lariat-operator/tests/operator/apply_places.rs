@@ -12,6 +12,7 @@ use tokio::time;
 
 use crate::apply_rig::{Rig, config, in_default};
 use crate::bench::{Bench, SECOND, Widget, settle};
+use crate::logs::Logs;
 
 fn outside(name: &str) -> Value {
     let mut object = config(name, "1");
@@ -116,6 +117,7 @@ async fn a_finalizer_does_not_come_off_before_objects_outside_of_the_cache_are_g
 
 #[tokio::test(start_paused = true)]
 async fn an_object_whose_managed_fields_were_taken_off_is_named_and_not_gone() {
+    let logs = Logs::begin();
     for rig in [Rig::watching().await, Rig::blind().await] {
         rig.want([config("web", "1")]);
         rig.bench.create("a", 1).await;
@@ -151,11 +153,18 @@ async fn an_object_whose_managed_fields_were_taken_off_is_named_and_not_gone() {
             "v1/ConfigMap",
             "it is looked for again"
         );
+        rig.kick().await;
+        rig.kick().await;
         api.delete("web", &Default::default()).await.unwrap();
         rig.kick().await;
         assert!(rig.last().unwrap().is_gone(), "the copy is not the set's");
         assert_eq!(rig.noted().await.len(), 0);
     }
+    let text = logs.text();
+    let said = text.lines().filter(|line| line.contains("not deleted"));
+    let (warned, noted): (Vec<_>, Vec<_>) = said.partition(|line| line.starts_with("WARN"));
+    assert_eq!(warned.len(), 2, "once for each object: {warned:?}");
+    assert!(noted.len() >= 4, "{noted:?}");
 }
 
 #[tokio::test(start_paused = true)]

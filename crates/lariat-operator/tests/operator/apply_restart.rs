@@ -2,13 +2,15 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, ApiResource, DynamicObject, Patch, PatchParams};
+use kube::core::GroupVersionKind;
 use lariat_cluster::journal::Mark;
 use lariat_controller::{Outcome, SharedControllerFactory};
 use lariat_operator::{Desired, Operator, Reconcile};
 use serde_json::{Value, json};
 
 use crate::apply_rig::{Rig, config, service};
+use crate::apply_stale::define;
 use crate::bench::{Bench, Widget, settle};
 
 /// Returns a Deployment whose quantities the API server writes in another way.
@@ -149,6 +151,49 @@ async fn what_others_changed_meanwhile_is_repaired() {
     let web = json!(api.get("web").await.unwrap());
     let limits = web.pointer("/spec/template/spec/containers/0/resources/limits");
     assert_eq!(limits, Some(&json!({"cpu": "100m", "memory": "1Gi"})));
+}
+
+/// Defines Gadgets, whose specs have a map of objects.
+async fn define_gadgets(rig: &Rig) -> Api<DynamicObject> {
+    let definition = lariat_cluster::testing::crd("gadgets.dev", "v1", "Gadget");
+    let mut definition = definition.value().clone();
+    let pool = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
+    let pools = json!({"type": "object", "additionalProperties": pool});
+    let spec = json!({"type": "object", "properties": {"pools": pools}});
+    definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"] =
+        json!({"type": "object", "properties": {"spec": spec}});
+    define(rig, &definition).await;
+    let kind = ApiResource::from_gvk(&GroupVersionKind::gvk("gadgets.dev", "v1", "Gadget"));
+    Api::namespaced_with(rig.cluster().client(), "default", &kind)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_of_a_map_whose_members_others_changed_is_repaired() {
+    let mut rig = Rig::blind().await;
+    let gadgets = define_gadgets(&rig).await;
+    let pools = |size: i64| json!({"pools": {"x": {"size": size}}});
+    rig.want([
+        json!({"apiVersion": "gadgets.dev/v1", "kind": "Gadget", "metadata": {"name": "g"},
+        "spec": pools(1)}),
+    ]);
+    rig.bench.create("a", 1).await;
+    settle().await;
+    assert_eq!(rig.calls()[0], "1 created");
+    let theirs = Patch::Merge(json!({"spec": pools(2)}));
+    let params = PatchParams::default();
+    let theirs = gadgets.patch("g", &params, &theirs).await.unwrap();
+    // The entry stays ours, and nothing in it does.
+    let managed = json!(theirs.metadata.managed_fields);
+    let entries = managed.as_array().unwrap();
+    let ours = entries.iter().find(|each| each["operation"] == "Apply");
+    let ours = ours.and_then(|ours| ours.pointer("/fieldsV1/f:spec/f:pools/f:x"));
+    assert_eq!(ours, Some(&json!({})));
+    rig.restart(false).await;
+    assert_eq!(rig.calls()[0], "1 changed");
+    let gadget = gadgets.get("g").await.unwrap();
+    assert_eq!(gadget.data["spec"], pools(1));
+    rig.restart(false).await;
+    assert_eq!(rig.calls()[0], "1 unchanged");
 }
 
 #[tokio::test(start_paused = true)]

@@ -210,7 +210,7 @@ fn gadgets(serves_old: bool) -> Value {
     definition
 }
 
-async fn define(rig: &Rig, definition: &Value) {
+pub(crate) async fn define(rig: &Rig, definition: &Value) {
     let api: Api<CustomResourceDefinition> = Api::all(rig.cluster().client());
     let (params, patch) = (
         PatchParams::apply("kubectl").force(),

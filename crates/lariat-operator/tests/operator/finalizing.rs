@@ -264,8 +264,9 @@ fn a_name_the_api_server_would_refuse_is_refused_at_once() {
         let bench = Bench::new().await;
         let finalized = reconciler(&bench).finalizer(Finalizer::new("cleanup"), done);
         let error = finalized.register(done).unwrap_err();
+        assert_eq!(format!("{error:?}"), error.to_string(), "each thing once");
         assert_eq!(
-            format!("{error:?}"),
+            error.to_string(),
             "reconciler \"finalizes\" of demo.dev/v1 Widget cannot have its finalizer: finalizer \
              \"cleanup\" needs a name like \"example.com/cleanup\": it has no domain"
         );

@@ -105,6 +105,47 @@ async fn an_attempt_that_sets_the_reported_condition_and_fails_waits_for_its_bac
 }
 
 #[tokio::test(start_paused = true)]
+async fn two_reconcilers_that_report_and_set_the_same_status_agree() {
+    let bench = Bench::new().await;
+    let calls = Arc::new(AtomicUsize::new(0));
+    for (name, condition) in [("one", "OneReady"), ("two", "TwoReady")] {
+        let counted = Arc::clone(&calls);
+        bench
+            .operator
+            .reconciler(name, &bench.widgets)
+            .report_errors(condition)
+            .register(move |cx: Reconcile<Widget>| {
+                let calls = counted.fetch_add(1, Ordering::Relaxed);
+                async move {
+                    if calls > HELD {
+                        std::future::pending::<()>().await;
+                    }
+                    let size = Some(cx.object().spec.size);
+                    let status = WidgetStatus {
+                        size,
+                        ..WidgetStatus::default()
+                    };
+                    cx.set_status(&status).await?;
+                    Ok(Outcome::done())
+                }
+            })
+            .unwrap();
+    }
+    bench.start().await;
+    bench.create("a", 1).await;
+    time::sleep(60 * SECOND).await;
+    bench.resize("a", 2).await;
+    time::sleep(60 * SECOND).await;
+    let status = bench.get("a").await.unwrap().status.unwrap();
+    assert_eq!(status.size, Some(2));
+    let mut kinds: Vec<_> = status.conditions.iter().map(|each| &*each.type_).collect();
+    kinds.sort_unstable();
+    assert_eq!(kinds, ["OneReady", "TwoReady"]);
+    // The size and two conditions, for each of the two states.
+    assert!(writes(&bench) <= 6, "{} writes", writes(&bench));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_reported_condition_that_goes_to_and_fro_within_a_call_is_written_as_it_ends() {
     let bench = Bench::new().await;
     let calls = AtomicUsize::new(0);

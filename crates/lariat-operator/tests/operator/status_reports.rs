@@ -215,11 +215,13 @@ async fn a_condition_of_no_type_is_refused_at_once() {
     let registered = reconciler
         .report_errors("not ready")
         .register(|_| std::future::ready(Ok(Outcome::done())));
-    let error = registered.unwrap_err().to_string();
+    let error = registered.unwrap_err();
     assert_eq!(
-        error,
-        "reconciler \"tells\" of demo.dev/v1 Widget cannot report errors"
+        error.to_string(),
+        "reconciler \"tells\" of demo.dev/v1 Widget cannot report errors: \"not ready\" is not the type of a \
+         condition; write it like \"Ready\" or \"example.com/Ready\""
     );
+    assert_eq!(format!("{error:?}"), error.to_string(), "each thing once");
 }
 
 #[tokio::test(start_paused = true)]
