@@ -1,5 +1,7 @@
 //! One attempt at a time, shared by all who ask for it meanwhile.
 
+use std::convert::Infallible;
+
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
@@ -24,15 +26,28 @@ impl<T: Clone> Single<T> {
         &self,
         start: impl FnOnce() -> BoxFuture<'static, T>,
     ) -> Shared<BoxFuture<'static, T>> {
+        self.join_or(|| Ok::<_, Infallible>(start()))
+            .unwrap_or_else(|never| match never {})
+    }
+
+    /// Returns the attempt under way, or starts one unless that is refused.
+    ///
+    /// # Errors
+    ///
+    /// None is under way, and `start` refuses to start one. While it decides, no other can start.
+    pub(super) fn join_or<E>(
+        &self,
+        start: impl FnOnce() -> Result<BoxFuture<'static, T>, E>,
+    ) -> Result<Shared<BoxFuture<'static, T>>, E> {
         let mut running = self.running.lock();
         let known = running.as_ref().and_then(WeakShared::upgrade);
         // What has ended says nothing about now.
         if let Some(known) = known.filter(|known| known.peek().is_none()) {
-            return known;
+            return Ok(known);
         }
-        let attempt = start().shared();
+        let attempt = start()?.shared();
         *running = attempt.downgrade();
-        attempt
+        Ok(attempt)
     }
 }
 
