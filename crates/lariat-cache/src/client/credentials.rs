@@ -5,6 +5,7 @@ use std::future;
 use std::hash::{Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -63,6 +64,8 @@ struct Source {
     config: Config,
     /// Whether HTTP/2 is offered to servers.
     offers_http2: bool,
+    /// How many transports have been made.
+    transports: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -123,6 +126,7 @@ impl Credentials {
             source: Arc::new(Source {
                 config,
                 offers_http2,
+                transports: AtomicU64::new(0),
                 state: Mutex::default(),
             }),
             reading: Single::new(),
@@ -136,7 +140,7 @@ impl Credentials {
         if let Some(login) = self.source.fresh() {
             return Ok(login);
         }
-        self.reading.join(|| self.reading_for(Why::Age)).await
+        self.reading.join((), || self.reading_for(Why::Age)).await
     }
 
     /// Returns what is to be presented after something was refused; `None` if there is nothing else.
@@ -145,7 +149,7 @@ impl Credentials {
             return Some(newer);
         }
         // A reading that is under way is waited for, whoever began it. It may have ended since we looked.
-        let reading = self.reading.join_or(|| {
+        let reading = self.reading.join_or((), || {
             let newer = self.source.newer_than(refused);
             let starts = newer.is_none() && self.source.may_read_again();
             starts.then(|| self.reading_for(Why::Refusal)).ok_or(newer)
@@ -258,7 +262,8 @@ impl Source {
         let transport = match same {
             Some(login) => Arc::clone(&login.transport),
             None => {
-                let number = before.map_or(0, |login| login.transport.number + 1);
+                // Counted, since two readings of the same state can go on at the same time.
+                let number = self.transports.fetch_add(1, Ordering::Relaxed);
                 Arc::new(self.transport(&resolved, number, certificate)?)
             }
         };
