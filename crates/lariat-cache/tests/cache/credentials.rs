@@ -289,6 +289,29 @@ async fn a_plugin_does_not_block_the_runtime() {
 }
 
 #[tokio::test]
+async fn a_plugin_that_does_not_end_is_killed() {
+    let folder = Folder::new("hanging-plugin");
+    // The second one has closed its output, as if it had printed everything.
+    for hangs in ["exec sleep 3600", "exec sleep 3600 > /dev/null"] {
+        let mut config = kube::Config::new(http::Uri::from_static("https://127.0.0.1:1"));
+        config.auth_info.exec = Some(folder.plugin(&format!("echo $$ > pid\n{hangs}")));
+        let passes = async {
+            while folder.lines("pid") == 0 {
+                tokio::task::yield_now().await;
+            }
+            pass(60).await;
+        };
+        let (client, ()) = tokio::join!(from_config(config, Http2::Negotiated), passes);
+        let text = client.err().expect("it gives nothing").to_string();
+        assert!(text.contains("did not end within 60s"), "{text}");
+        let pid = std::fs::read_to_string(folder.path("pid")).unwrap();
+        std::fs::remove_file(folder.path("pid")).unwrap();
+        let process = Path::new("/proc").join(pid.trim());
+        assert!(!process.exists(), "it was waited for");
+    }
+}
+
+#[tokio::test]
 async fn a_plugin_is_named_by_its_command_when_it_fails() {
     let (failing, talking) = (Folder::new("failing-plugin"), Folder::new("talking-plugin"));
     let missing = failing.path("no-such-plugin");
