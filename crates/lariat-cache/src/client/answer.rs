@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Limited};
+use http_body_util::{BodyExt, Collected, Limited};
 use kube::Client;
 use kube::client::Body;
 use serde::Deserialize;
@@ -24,8 +24,9 @@ const RETRIES: usize = 10;
 /// The longest delay that is waited for here. What takes longer is up to the caller.
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
-/// How much of an answer that is no Status is read, and how much of that is shown.
+/// How much of a refusal is read, for how long, and how much of one that is no Status is shown.
 const READ: usize = 1024 * 1024;
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 const SHOWN: usize = 300;
 
 /// A request that was sent, and not answered in time.
@@ -42,11 +43,17 @@ pub(super) struct NoAnswer {
 ///
 /// What is refused with the wish to come later (`Retry-After`) comes later, as long as there is time: 429 says that
 /// nothing was done, and reads can be repeated after any 5xx. The delay of the last refusal is in its Status.
+///
+/// What the API server passes on to a program is sent once, and its answer is returned as it is: a 429 or 404 may be
+/// the program's own.
 pub(super) async fn send(
     client: &Client,
     mut request: Request<Body>,
     limit: Duration,
 ) -> Result<Response<Body>, BoxError> {
+    if request::is_passed_on(request.uri().path()) {
+        return Ok(client.send(request).await?);
+    }
     let is_limited = !limit.is_zero() && Length::of(&request) == Length::Brief;
     let limit = if is_limited { limit } else { Duration::MAX };
     let until = Instant::now().checked_add(limit);
@@ -65,14 +72,14 @@ pub(super) async fn send(
             let status = response.status();
             tracing::debug!(%status, ?delay, path = copy.uri().path(), "refused; sent again");
             // A connection whose answer was read can be used again.
-            let _ = Limited::new(response.into_body(), READ).collect().await;
+            read(response.into_body()).await;
             time::sleep(delay).await;
             request = copy;
             retries -= 1;
         }
     };
     let response = time::timeout(limit, answer).await;
-    explained(response.map_err(|_| no_answer)??).await
+    Ok(explained(response.map_err(|_| no_answer)??).await)
 }
 
 /// Returns after which time the API server wants to be asked again, if an error or one of its causes is a refusal that
@@ -122,8 +129,8 @@ fn is_read(method: &Method) -> bool {
 
 /// Returns whether there is time for a delay.
 fn is_before(delay: Duration, until: Option<Instant>) -> bool {
-    let is_in_time = until.is_none_or(|until| Instant::now() + delay < until);
-    delay <= LONGEST_DELAY && is_in_time
+    // In this order: a header can hold more seconds than a time has room for, and the sum would panic.
+    delay <= LONGEST_DELAY && until.is_none_or(|until| Instant::now() + delay < until)
 }
 
 /// Returns after which time the API server wants to be asked again, if that is safe.
@@ -146,19 +153,21 @@ struct AnyStatus {
 }
 
 /// Makes a Status of a refusal that is none: kube would say that it cannot parse it.
-async fn explained(response: Response<Body>) -> Result<Response<Body>, BoxError> {
+async fn explained(response: Response<Body>) -> Response<Body> {
     let status = response.status();
     let is_refusal = status.is_client_error() || status.is_server_error();
     if !is_refusal || response.headers().contains_key(header::CONTENT_ENCODING) {
-        return Ok(response);
+        return response;
     }
     let (mut parts, body) = response.into_parts();
-    let body = Limited::new(body, READ).collect().await?.to_bytes();
+    let body = read(body).await;
     let known = serde_json::from_slice::<AnyStatus>(&body);
     if known.is_ok_and(|known| known.kind == "Status") {
-        return Ok(Response::from_parts(parts, Body::from(body)));
+        return Response::from_parts(parts, Body::from(body));
     }
     let seconds = asked_for(&Response::from_parts(parts.clone(), ())).map(|after| after.as_secs());
+    // kube reads no more than this from a Status.
+    let seconds = seconds.map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX));
     let text = message(&parts, &body);
     let made = json!({
         "kind": "Status",
@@ -173,10 +182,15 @@ async fn explained(response: Response<Body>) -> Result<Response<Body>, BoxError>
     let json = header::HeaderValue::from_static("application/json");
     parts.headers.insert(header::CONTENT_TYPE, json);
     parts.headers.remove(header::CONTENT_LENGTH);
-    Ok(Response::from_parts(
-        parts,
-        Body::from(made.to_string().into_bytes()),
-    ))
+    Response::from_parts(parts, Body::from(made.to_string().into_bytes()))
+}
+
+/// Reads the body of a refusal; nothing if it breaks off, is too long or does not end: the status is known without it.
+async fn read(body: Body) -> Bytes {
+    let read = time::timeout(READ_TIMEOUT, Limited::new(body, READ).collect()).await;
+    read.ok()
+        .and_then(Result::ok)
+        .map_or_else(Bytes::new, Collected::to_bytes)
 }
 
 /// Says what was answered: the text, unless it is a page for browsers.

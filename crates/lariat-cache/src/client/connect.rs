@@ -159,8 +159,10 @@ fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
 /// used again. Bytes on one connection show that the network works, so they put the test off for all: that a
 /// particular other connection is dead is left to TCP.
 ///
-/// An exec plugin is run once, and again before its credential expires. It may take its time: it does not block the
-/// runtime. Files of tokens and client certificates are read again every minute; connections with an older certificate
+/// An exec plugin is run once, and again before its credential expires; if it fails then, the credential is used until
+/// it expires, and the plugin run again every five seconds. It does not block the runtime. One that takes longer than a
+/// minute is killed, unless it can ask its user for something (`interactiveMode`); dropping the runtime waits for a
+/// plugin that runs. Files of tokens and client certificates are read again every minute; connections with an older certificate
 /// get no more requests. If the API server answers 401, all of that is done at once, and the request repeated once
 /// with what came of it; a plugin is run every five seconds at most for that reason.
 ///
@@ -178,7 +180,7 @@ fn unusable(path: &Path, error: &KubeconfigError) -> ConnectError {
 ///
 /// # Cancel safety
 ///
-/// Dropping the future loses nothing. An exec plugin that was started runs to its end.
+/// Dropping the future loses nothing. An exec plugin that was started runs to its end, or until it is killed.
 pub async fn from_config(mut config: Config, http2: Http2) -> Result<Client, ConnectError> {
     config.default_retry = false;
     let url = config.cluster_url.to_string();

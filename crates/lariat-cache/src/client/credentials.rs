@@ -5,6 +5,7 @@ use std::future;
 use std::hash::{Hash, Hasher};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -32,7 +33,8 @@ const READ_EVERY: Duration = Duration::from_secs(60);
 /// How long before its end a credential of an exec plugin is replaced, if it lasts long enough.
 const MARGIN: Duration = Duration::from_secs(60);
 
-/// How often an exec plugin is run at most because the API server refuses what it gave.
+/// How often an exec plugin is run at most because the API server refuses what it gave, or because it failed while what
+/// it gave before is still good.
 const RUN_EVERY: Duration = Duration::from_secs(5);
 
 type Hyper = HyperClient<Dialer, Body>;
@@ -62,6 +64,8 @@ struct Source {
     config: Config,
     /// Whether HTTP/2 is offered to servers.
     offers_http2: bool,
+    /// How many transports have been made.
+    transports: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -72,16 +76,26 @@ struct State {
     read_at: Option<Instant>,
     /// When it was read because the API server refused it.
     refused_at: Option<Instant>,
+    /// When it could not be read again, and what was read before was kept.
+    failed_at: Option<Instant>,
 }
 
 /// What is presented to the API server.
 pub(super) struct Login {
     auth: Option<AuthLayer>,
-    /// From when on it is not good any more.
-    until: Option<Instant>,
+    life: Life,
     /// The configuration without its exec plugin, but with what that gave.
     resolved: Config,
     pub(super) transport: Arc<Transport>,
+}
+
+/// How long a credential is good; without times it does not expire.
+#[derive(Debug, Clone, Copy, Default)]
+struct Life {
+    /// From when on another one is asked for.
+    renews: Option<Instant>,
+    /// From when on it is not good any more.
+    expires: Option<Instant>,
 }
 
 /// What opens connections with one certificate.
@@ -119,6 +133,7 @@ impl Credentials {
             source: Arc::new(Source {
                 config,
                 offers_http2,
+                transports: AtomicU64::new(0),
                 state: Mutex::default(),
             }),
             reading: Single::new(),
@@ -132,7 +147,7 @@ impl Credentials {
         if let Some(login) = self.source.fresh() {
             return Ok(login);
         }
-        self.read_again(Why::Age).await
+        self.reading.join((), || self.reading_for(Why::Age)).await
     }
 
     /// Returns what was read last, whether or not it is still good.
@@ -153,10 +168,16 @@ impl Credentials {
         if let Some(newer) = self.source.newer_than(refused) {
             return Some(newer);
         }
-        if !self.source.may_read_again() {
-            return None;
+        // A reading that is under way is waited for, whoever began it. It may have ended since we looked.
+        let reading = self.reading.join_or((), || {
+            let newer = self.source.newer_than(refused);
+            let starts = newer.is_none() && self.source.may_read_again();
+            starts.then(|| self.reading_for(Why::Refusal)).ok_or(newer)
+        });
+        match reading {
+            Ok(reading) => reading.await.ok(),
+            Err(newer) => newer,
         }
-        self.read_again(Why::Refusal).await.ok()
     }
 
     /// Returns whether what is presented can change.
@@ -164,18 +185,15 @@ impl Credentials {
         self.source.plugin().is_some() || self.source.has_files()
     }
 
-    async fn read_again(&self, why: Why) -> Result<Arc<Login>, CredentialError> {
-        let reading = self.reading.join(|| {
-            let source = Arc::clone(&self.source);
-            // A plugin takes as long as it likes. It runs to its end, and its result is kept, even if all requests
-            // that wait for it are cancelled.
-            let read = task::spawn_blocking(move || source.read(why));
-            let ended = |read: Result<_, task::JoinError>| {
-                read.unwrap_or_else(|error| Err(CredentialError::Unusable(error.to_string())))
-            };
-            read.map(ended).boxed()
-        });
-        reading.await
+    /// Reads everything on a thread of its own. It runs to its end, and its result is kept, even if all requests that
+    /// wait for it are cancelled.
+    fn reading_for(&self, why: Why) -> BoxFuture<'static, Result<Arc<Login>, CredentialError>> {
+        let source = Arc::clone(&self.source);
+        let read = task::spawn_blocking(move || source.read(why));
+        let ended = |read: Result<_, task::JoinError>| {
+            read.unwrap_or_else(|error| Err(CredentialError::Unusable(error.to_string())))
+        };
+        read.map(ended).boxed()
     }
 }
 
@@ -184,9 +202,14 @@ impl Source {
     fn fresh(&self) -> Option<Arc<Login>> {
         let state = self.state.lock();
         let login = state.current.as_ref()?;
-        let has_expired = login.until.is_some_and(|until| until <= Instant::now());
+        let has_failed = state.failed_at.is_some_and(|at| at.elapsed() < RUN_EVERY);
+        let is_due = if has_failed {
+            login.life.has_expired()
+        } else {
+            login.life.is_due()
+        };
         let is_recent = || state.read_at.is_some_and(|at| at.elapsed() < READ_EVERY);
-        let is_fresh = !has_expired && (!self.has_files() || is_recent());
+        let is_fresh = !is_due && (!self.has_files() || is_recent());
         is_fresh.then(|| Arc::clone(login))
     }
 
@@ -229,12 +252,14 @@ impl Source {
         let before = self.state.lock().current.clone();
         let read = self.read_after(before.as_ref(), why);
         let mut state = self.state.lock();
+        state.failed_at = None;
         let login = match (read, before) {
             (Ok(login), _) => Arc::new(login),
-            // A file that is missing or half-written for a moment, as while it is replaced, does not take away what is
-            // still good.
-            (Err(error), Some(before)) if self.plugin().is_none() => {
+            // A file that is missing or half-written for a moment, as while it is replaced, or a plugin that fails once,
+            // does not take away what is still good.
+            (Err(error), Some(before)) if self.keeps(&before, why) => {
                 tracing::warn!(%error, "the credentials cannot be read again; those read before are used");
+                state.failed_at = Some(Instant::now());
                 before
             }
             (Err(error), _) => return Err(error),
@@ -244,20 +269,27 @@ impl Source {
         Ok(login)
     }
 
+    /// Returns whether credentials are used further after a failure to read them again. Refused ones of a plugin are
+    /// not: the failure of the plugin is what the caller has to know.
+    fn keeps(&self, before: &Login, why: Why) -> bool {
+        self.plugin().is_none() || why == Why::Age && !before.life.has_expired()
+    }
+
     fn read_after(&self, before: Option<&Arc<Login>>, why: Why) -> Result<Login, CredentialError> {
-        let (resolved, until) = self.resolve(before, why)?;
+        let (resolved, life) = self.resolve(before, why)?;
         let certificate = fingerprint(&resolved);
         let same = before.filter(|login| login.transport.certificate == certificate);
         let transport = match same {
             Some(login) => Arc::clone(&login.transport),
             None => {
-                let number = before.map_or(0, |login| login.transport.number + 1);
+                // Counted, since two readings of the same state can go on at the same time.
+                let number = self.transports.fetch_add(1, Ordering::Relaxed);
                 Arc::new(self.transport(&resolved, number, certificate)?)
             }
         };
         Ok(Login {
             auth: resolved.auth_layer()?,
-            until,
+            life,
             resolved,
             transport,
         })
@@ -268,13 +300,13 @@ impl Source {
         &self,
         before: Option<&Arc<Login>>,
         why: Why,
-    ) -> Result<(Config, Option<Instant>), CredentialError> {
+    ) -> Result<(Config, Life), CredentialError> {
         let Some(plugin) = self.plugin() else {
-            return Ok((self.config.clone(), None));
+            return Ok((self.config.clone(), Life::default()));
         };
-        let is_good = |login: &&Arc<Login>| login.until.is_none_or(|until| until > Instant::now());
-        if let Some(login) = before.filter(|_| why == Why::Age).filter(is_good) {
-            return Ok((login.resolved.clone(), login.until));
+        let is_good = |login: &&Arc<Login>| why == Why::Age && !login.life.is_due();
+        if let Some(login) = before.filter(is_good) {
+            return Ok((login.resolved.clone(), login.life));
         }
         let credential = exec::run(plugin)?;
         let mut resolved = self.config.clone();
@@ -287,10 +319,7 @@ impl Source {
             user.client_certificate_data = Some(encode(certificate));
             user.client_key_data = Some(encode(key).into());
         }
-        let until = credential
-            .lasts
-            .and_then(|lasts| Instant::now().checked_add(lasts - MARGIN.min(lasts / 4)));
-        Ok((resolved, until))
+        Ok((resolved, Life::of(credential.lasts)))
     }
 
     fn transport(
@@ -312,6 +341,25 @@ impl Source {
             upgrades: Http1::new(upgrades),
             dialer,
         })
+    }
+}
+
+impl Life {
+    /// Returns how long what lasts so long from now on is good.
+    fn of(lasts: Option<Duration>) -> Self {
+        let after = |delay: Duration| Instant::now().checked_add(delay);
+        Self {
+            renews: lasts.and_then(|lasts| after(lasts - MARGIN.min(lasts / 4))),
+            expires: lasts.and_then(after),
+        }
+    }
+
+    fn is_due(&self) -> bool {
+        self.renews.is_some_and(|at| at <= Instant::now())
+    }
+
+    fn has_expired(&self) -> bool {
+        self.expires.is_some_and(|at| at <= Instant::now())
     }
 }
 

@@ -1,16 +1,24 @@
 //! Exec plugins: programs that print a credential.
 
-use std::io::{self, IsTerminal};
-use std::process::{Command, ExitStatus, Stdio};
-use std::sync::Arc;
+use std::io::{self, IsTerminal, Read};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use kube::config::{ExecConfig, ExecInteractiveMode};
 use lariat_core::without_values;
 use serde::Deserialize;
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::clock;
+
+/// How long a plugin may take that cannot ask its user anything. One that can waits for a person, as with client-go.
+const RUN_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How often a plugin whose output has not ended is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// An exec plugin that gives no credential. What it writes to standard error is not in it: that goes to the standard
 /// error of the program, as with client-go.
@@ -28,6 +36,10 @@ pub(super) enum ExecError {
         "the exec plugin {command:?} of the kubeconfig failed ({status}); what it says is on standard error"
     )]
     Failed { command: String, status: ExitStatus },
+    #[error(
+        "the exec plugin {command:?} of the kubeconfig did not end within {after:?} and was killed"
+    )]
+    TookTooLong { command: String, after: Duration },
     #[error(
         "the exec plugin {command:?} of the kubeconfig prints no usable ExecCredential: {detail}"
     )]
@@ -57,24 +69,83 @@ struct Status {
     client_key_data: Option<String>,
 }
 
-/// Runs a plugin and waits for it: this blocks its thread.
+/// Runs a plugin and waits for it: this blocks its thread. A plugin that is not interactive and takes longer than a
+/// minute is killed; without that each attempt would hold a thread, and the end of the runtime, for ever.
 pub(super) fn run(exec: &ExecConfig) -> Result<Credential, ExecError> {
     let command = exec.command.clone().ok_or(ExecError::NoCommand)?;
     let unusable = |detail: String| ExecError::Output {
         command: command.clone(),
         detail,
     };
-    let output = prepare(&command, exec).map_err(unusable)?.output();
-    let output = output.map_err(|source| ExecError::Start {
+    let until = (!is_interactive(exec)).then(|| Instant::now() + RUN_TIMEOUT);
+    let prepared = prepare(&command, exec).map_err(unusable)?;
+    let output = output_of(prepared, until).map_err(|source| ExecError::Start {
         command: command.clone(),
         hint: hint(exec, &source),
         source: Arc::new(source),
     })?;
+    let Some(output) = output else {
+        let after = RUN_TIMEOUT;
+        return Err(ExecError::TookTooLong { command, after });
+    };
     if !output.status.success() {
         let status = output.status;
         return Err(ExecError::Failed { command, status });
     }
     read(&output.stdout).map_err(unusable)
+}
+
+/// Returns what a program prints until it ends, or `None` if it is killed because it takes too long.
+fn output_of(mut command: Command, until: Option<Instant>) -> io::Result<Option<Output>> {
+    let mut child = command.spawn()?;
+    let output = wait(&mut child, until);
+    if !matches!(output, Ok(Some(_))) {
+        let _ = child.kill();
+        // So that no zombie is left.
+        let _ = child.wait();
+    }
+    output
+}
+
+fn wait(child: &mut Child, until: Option<Instant>) -> io::Result<Option<Output>> {
+    // Held here too, so that receiving waits even when the reader has ended.
+    let (sender, receiver) = mpsc::channel();
+    if let Some(mut stdout) = child.stdout.take() {
+        let sender = sender.clone();
+        // What the plugin has started may keep its output open for longer than it lives.
+        thread::Builder::new().spawn(move || {
+            let mut printed = Vec::new();
+            let read = stdout.read_to_end(&mut printed).map(|_| printed);
+            let _ = sender.send(read);
+        })?;
+    }
+    let mut printed = None;
+    loop {
+        if let Ok(read) = receiver.recv_timeout(LOOK_EVERY) {
+            printed = Some(read?);
+        }
+        let status = child.try_wait()?;
+        if let Some((status, stdout)) = status.zip(printed.take_if(|_| status.is_some())) {
+            let stderr = Vec::new();
+            return Ok(Some(Output {
+                status,
+                stdout,
+                stderr,
+            }));
+        }
+        if until.is_some_and(|until| until <= Instant::now()) {
+            return Ok(None);
+        }
+    }
+}
+
+/// Returns whether a plugin may ask its user something.
+fn is_interactive(exec: &ExecConfig) -> bool {
+    match exec.interactive_mode {
+        Some(ExecInteractiveMode::Never) => false,
+        Some(ExecInteractiveMode::Always) => true,
+        _ => io::stdin().is_terminal(),
+    }
 }
 
 /// Says what to do about a plugin that does not start.
@@ -96,11 +167,7 @@ fn prepare(name: &str, exec: &ExecConfig) -> Result<Command, String> {
             command.env(name, value);
         }
     }
-    let is_interactive = match exec.interactive_mode {
-        Some(ExecInteractiveMode::Never) => false,
-        Some(ExecInteractiveMode::Always) => true,
-        _ => io::stdin().is_terminal(),
-    };
+    let is_interactive = is_interactive(exec);
     command.stdin(if is_interactive {
         Stdio::inherit()
     } else {

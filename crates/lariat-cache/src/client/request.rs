@@ -20,7 +20,8 @@ impl Length {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             matches!(name, "watch" | "follow") && !matches!(value, "0" | "false")
         };
-        if query.split('&').any(is_set) || is_call(request.uri().path()) {
+        let path = request.uri().path();
+        if query.split('&').any(is_set) || is_old_watch(path) || is_passed_on(path) {
             Self::Lasting
         } else {
             Self::Brief
@@ -28,18 +29,27 @@ impl Length {
     }
 }
 
-/// Returns whether a path, whatever stands before `/api`, is passed on to a program or is a watch of old.
-fn is_call(path: &str) -> bool {
+/// Returns whether a path, whatever stands before `/api`, is a watch of old.
+fn is_old_watch(path: &str) -> bool {
+    after_version(path).next() == Some("watch")
+}
+
+/// Returns whether a path, whatever stands before `/api`, is passed on to a program, whose answer comes back.
+pub(super) fn is_passed_on(path: &str) -> bool {
+    let mut parts = after_version(path).peekable();
+    // Below a namespace, unless this is about the namespace itself, which has no such subresources.
+    if parts.peek() == Some(&"namespaces") {
+        parts.nth(1);
+    }
+    let subresource = parts.nth(2).unwrap_or_default();
+    !is_old_watch(path) && matches!(subresource, "proxy" | "exec" | "attach" | "portforward")
+}
+
+/// Returns the segments of a path after the version of the API.
+fn after_version(path: &str) -> impl Iterator<Item = &str> {
     let mut parts = path.split('/').skip_while(|part| !part.starts_with("api"));
     let versions = if parts.next() == Some("apis") { 2 } else { 1 };
-    let rest: Vec<&str> = parts.skip(versions).collect();
-    let rest = match &rest[..] {
-        ["watch", ..] => return true,
-        ["namespaces", _, rest @ ..] => rest,
-        rest => rest,
-    };
-    let subresource = rest.get(2).copied().unwrap_or_default();
-    matches!(subresource, "proxy" | "exec" | "attach" | "portforward")
+    parts.skip(versions)
 }
 
 /// Copies a request, unless its body is a stream.
@@ -76,9 +86,27 @@ mod tests {
                 Length::Lasting,
             ),
             ("/api/v1/namespaces/proxy", Length::Brief),
+            ("/api/v1/nodes/a/proxy/metrics", Length::Lasting),
+            ("/api/v1/watch/pods", Length::Lasting),
         ] {
             let request = Request::get(uri).body(()).expect("it is one");
             assert_eq!(Length::of(&request), expected, "{uri}");
+        }
+    }
+
+    #[test]
+    fn requests_that_are_passed_on_are_recognized() {
+        for (path, expected) in [
+            ("/api/v1/namespaces/a/services/b/proxy/x", true),
+            ("/api/v1/namespaces/a/pods/b:8080/proxy", true),
+            ("/prefix/api/v1/nodes/a/proxy/metrics", true),
+            ("/api/v1/namespaces/a/pods/b/exec", true),
+            ("/api/v1/watch/namespaces/a/pods", false),
+            ("/api/v1/watch/nodes/proxy", false),
+            ("/api/v1/namespaces/a/pods/proxy", false),
+            ("/apis/apps/v1/namespaces/a/deployments/b/scale", false),
+        ] {
+            assert_eq!(is_passed_on(path), expected, "{path}");
         }
     }
 }

@@ -1,5 +1,7 @@
 //! One attempt at a time, shared by all who ask for it meanwhile.
 
+use std::convert::Infallible;
+
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::Mutex;
@@ -7,12 +9,13 @@ use parking_lot::Mutex;
 /// Runs one attempt at a time: whoever asks while it is under way gets its result, a failure included, so that a
 /// server that does not answer costs everybody one timeout and not one after the other.
 ///
-/// An attempt goes on as long as anyone waits for it.
-pub(super) struct Single<T: Clone> {
-    running: Mutex<Option<WeakShared<BoxFuture<'static, T>>>>,
+/// An attempt goes on as long as anyone waits for it. Whoever asks with another key starts an attempt of its own, which
+/// takes the place of the one before for those who ask later.
+pub(super) struct Single<T: Clone, K = ()> {
+    running: Mutex<Option<(K, WeakShared<BoxFuture<'static, T>>)>>,
 }
 
-impl<T: Clone> Single<T> {
+impl<T: Clone, K: PartialEq> Single<T, K> {
     pub(super) fn new() -> Self {
         Self {
             running: Mutex::new(None),
@@ -22,17 +25,33 @@ impl<T: Clone> Single<T> {
     /// Returns the attempt under way, or starts one.
     pub(super) fn join(
         &self,
+        key: K,
         start: impl FnOnce() -> BoxFuture<'static, T>,
     ) -> Shared<BoxFuture<'static, T>> {
+        self.join_or(key, || Ok::<_, Infallible>(start()))
+            .unwrap_or_else(|never| match never {})
+    }
+
+    /// Returns the attempt under way, or starts one unless that is refused.
+    ///
+    /// # Errors
+    ///
+    /// None is under way, and `start` refuses to start one. While it decides, no other can start.
+    pub(super) fn join_or<E>(
+        &self,
+        key: K,
+        start: impl FnOnce() -> Result<BoxFuture<'static, T>, E>,
+    ) -> Result<Shared<BoxFuture<'static, T>>, E> {
         let mut running = self.running.lock();
-        let known = running.as_ref().and_then(WeakShared::upgrade);
+        let known = running.as_ref().filter(|(known, _)| *known == key);
+        let known = known.and_then(|(_, attempt)| attempt.upgrade());
         // What has ended says nothing about now.
         if let Some(known) = known.filter(|known| known.peek().is_none()) {
-            return known;
+            return Ok(known);
         }
-        let attempt = start().shared();
-        *running = attempt.downgrade();
-        attempt
+        let attempt = start()?.shared();
+        *running = attempt.downgrade().map(|attempt| (key, attempt));
+        Ok(attempt)
     }
 }
 
@@ -48,7 +67,7 @@ mod tests {
         let (count, single) = (Arc::new(AtomicU32::new(0)), Single::new());
         let join = || {
             let count = Arc::clone(&count);
-            single.join(|| {
+            single.join((), || {
                 let number = count.fetch_add(1, Ordering::Relaxed);
                 async move {
                     tokio::task::yield_now().await;
@@ -64,7 +83,25 @@ mod tests {
     #[tokio::test]
     async fn an_attempt_without_waiters_is_dropped() {
         let single = Single::new();
-        drop(single.join(|| std::future::pending::<u32>().boxed()));
-        assert_eq!(single.join(|| async { 7 }.boxed()).await, 7);
+        drop(single.join((), || std::future::pending::<u32>().boxed()));
+        assert_eq!(single.join((), || async { 7 }.boxed()).await, 7);
+    }
+
+    #[tokio::test]
+    async fn those_who_ask_with_different_keys_do_not_share_an_attempt() {
+        let single = Single::new();
+        let join = |key: u32| {
+            single.join(key, || {
+                async move {
+                    tokio::task::yield_now().await;
+                    key
+                }
+                .boxed()
+            })
+        };
+        assert_eq!(
+            tokio::join!(join(1), join(2), join(2), join(1)),
+            (1, 2, 2, 1)
+        );
     }
 }

@@ -3,13 +3,16 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::{Request, header};
 use hyper::body::Incoming;
 use kube::Client;
 use kube::config::{ExecConfig, ExecInteractiveMode};
 use lariat_cache::{ConnectError, Http2, from_config, from_kubeconfig};
+use lariat_core::describe;
 use parking_lot::Mutex;
+use tokio::time;
 
 use crate::server::{Answer, Server, Speech, whole};
 
@@ -205,13 +208,76 @@ async fn a_plugin_runs_again_before_its_token_expires() {
     assert_eq!(folder.lines("runs"), 2);
 }
 
+/// A plugin that fails while there is a file `fail`.
+const FAILS: &str = "[ -e fail ] && exit 1";
+
+/// Lets time pass that no task waits for.
+async fn pass(seconds: u64) {
+    time::pause();
+    time::advance(Duration::from_secs(seconds)).await;
+    time::resume();
+}
+
+#[tokio::test]
+async fn a_plugin_that_fails_before_its_token_expires_does_not_take_it_away() {
+    let (folder, guarded) = (Folder::new("renewal"), Guarded::start("first").await);
+    let expires = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(1000);
+    folder.token("first", &format!(r#", "expirationTimestamp": "{expires}""#));
+    let plugin = folder.plugin(FAILS);
+    let client = guarded.client(|user| user.exec = Some(plugin)).await;
+    folder.write("fail", "");
+    pass(950).await;
+    for _ in 0..3 {
+        assert_eq!(write(&client).await, Ok(()));
+    }
+    assert_eq!(folder.lines("runs"), 2, "not by each request");
+    // Some seconds later it is run again, and once the token has expired its failure counts.
+    pass(10).await;
+    assert_eq!(write(&client).await, Ok(()));
+    assert_eq!(folder.lines("runs"), 3);
+    pass(60).await;
+    let request = Request::get("/version").body(Vec::new()).unwrap();
+    let error = describe(&client.request_text(request).await.unwrap_err());
+    assert!(error.contains("exit status: 1"), "{error}");
+    std::fs::remove_file(folder.path("fail")).unwrap();
+    folder.token("first", "");
+    assert_eq!(write(&client).await, Ok(()));
+}
+
+#[tokio::test]
+async fn requests_refused_while_a_plugin_runs_wait_for_what_it_gives() {
+    let (folder, guarded) = (Folder::new("shared-run"), Guarded::start("first").await);
+    folder.token("first", "");
+    folder.write("go", "");
+    let plugin = folder.plugin(WAITS);
+    let client = guarded.client(|user| user.exec = Some(plugin)).await;
+    *guarded.accepted.lock() = "second";
+    folder.token("second", "");
+    std::fs::remove_file(folder.path("go")).unwrap();
+    guarded.seen();
+    let writes = futures::future::join_all((0..5).map(|_| write(&client)));
+    let goes = async {
+        // All of them are refused before the plugin ends, whichever began it.
+        while folder.lines("runs") < 2 || guarded.seen.lock().len() < 5 {
+            tokio::task::yield_now().await;
+        }
+        folder.write("go", "");
+    };
+    let (writes, ()) = tokio::join!(writes, goes);
+    assert_eq!(writes, [Ok(()); 5]);
+    assert_eq!(folder.lines("runs"), 2);
+}
+
+/// A plugin that waits for a file `go`, and gives up at some time.
+const WAITS: &str =
+    "for i in $(seq 200); do [ -e go ] && break; sleep 0.05; done; [ -e go ] || exit 1";
+
 #[tokio::test]
 async fn a_plugin_does_not_block_the_runtime() {
     let (folder, guarded) = (Folder::new("slow-plugin"), Guarded::start("first").await);
     folder.token("first", "");
-    // It waits for what another task of the same thread does, and gives up at some time.
-    let waits = "for i in $(seq 200); do [ -e go ] && break; sleep 0.05; done; [ -e go ] || exit 1";
-    let plugin = folder.plugin(waits);
+    // It waits for what another task of the same thread does.
+    let plugin = folder.plugin(WAITS);
     let goes = async {
         while folder.lines("runs") == 0 {
             tokio::task::yield_now().await;
@@ -220,6 +286,29 @@ async fn a_plugin_does_not_block_the_runtime() {
     };
     let (client, ()) = tokio::join!(guarded.client(|user| user.exec = Some(plugin)), goes);
     assert_eq!(write(&client).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_plugin_that_does_not_end_is_killed() {
+    let folder = Folder::new("hanging-plugin");
+    // The second one has closed its output, as if it had printed everything.
+    for hangs in ["exec sleep 3600", "exec sleep 3600 > /dev/null"] {
+        let mut config = kube::Config::new(http::Uri::from_static("https://127.0.0.1:1"));
+        config.auth_info.exec = Some(folder.plugin(&format!("echo $$ > pid\n{hangs}")));
+        let passes = async {
+            while folder.lines("pid") == 0 {
+                tokio::task::yield_now().await;
+            }
+            pass(60).await;
+        };
+        let (client, ()) = tokio::join!(from_config(config, Http2::Negotiated), passes);
+        let text = client.err().expect("it gives nothing").to_string();
+        assert!(text.contains("did not end within 60s"), "{text}");
+        let pid = std::fs::read_to_string(folder.path("pid")).unwrap();
+        std::fs::remove_file(folder.path("pid")).unwrap();
+        let process = Path::new("/proc").join(pid.trim());
+        assert!(!process.exists(), "it was waited for");
+    }
 }
 
 #[tokio::test]

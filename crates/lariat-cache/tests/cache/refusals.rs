@@ -4,8 +4,11 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures::{Stream, TryStreamExt, stream};
 use http::{Request, Response};
-use http_body_util::BodyExt;
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
@@ -202,5 +205,71 @@ async fn watches_and_calls_into_pods_may_take_any_time() {
         time::timeout(HOUR, client.send(request))
             .await
             .expect_err("it has no limit");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delay_without_end_is_left_to_the_caller() {
+    let (client, asked) = refusing(Refusal(429, Some(10_u64.pow(19)), "later"), usize::MAX);
+    let made = maps(client).create(&PostParams::default(), &object()).await;
+    let error = made.unwrap_err();
+    assert_eq!(asked.lock().len(), 1);
+    let longest = Duration::from_secs(u32::MAX.into());
+    assert_eq!(retry_after(&error), Some(longest));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_program_answers_is_passed_on_as_it_is() {
+    for (path, status) in [
+        ("pods/a/proxy/orders", 429),
+        ("services/a/proxy", 503),
+        ("pods/a/proxy/no-such-order", 404),
+    ] {
+        let text = "<h1>as the program says it</h1>";
+        let (client, asked) = refusing(Refusal(status, Some(1), text), usize::MAX);
+        let client = SharedClientFactory::new(client).client();
+        for method in ["GET", "POST"] {
+            let uri = format!("/api/v1/namespaces/default/{path}");
+            let request = Request::builder().method(method).uri(uri);
+            let answer = client.send(request.body(Body::empty()).unwrap()).await;
+            let answer = answer.unwrap();
+            assert_eq!(answer.status().as_u16(), status);
+            let body = answer.into_body().collect().await.unwrap().to_bytes();
+            assert_eq!(body, text);
+        }
+        assert_eq!(asked.lock().len(), 2, "each is sent once");
+    }
+}
+
+/// A client of a server that refuses with a body that is made for each answer.
+fn refusing_with<S>(body: fn() -> S) -> Client
+where
+    S: Stream<Item = Result<Bytes, std::io::Error>> + Send + 'static,
+{
+    let service = tower::service_fn(move |_: Request<Body>| {
+        let body = StreamBody::new(body().map_ok(Frame::data));
+        let mut answer = Response::new(body);
+        *answer.status_mut() = http::StatusCode::FORBIDDEN;
+        std::future::ready(Ok::<_, Infallible>(answer))
+    });
+    Client::new(service, "default")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_whose_body_cannot_be_read_keeps_its_status() {
+    let long = || stream::iter((0..3).map(|_| Ok(Bytes::from(vec![b'x'; 1 << 19]))));
+    let broken = || stream::iter([Err(std::io::ErrorKind::ConnectionReset.into())]);
+    let hanging = || stream::pending();
+    for client in [
+        refusing_with(long),
+        refusing_with(broken),
+        refusing_with(hanging),
+    ] {
+        let read = time::timeout(HOUR, maps(client).get("a")).await;
+        let error = read.expect("it is answered").unwrap_err();
+        assert_eq!(
+            describe(&error),
+            "ApiError: the server, or a proxy before it, answers 403 Forbidden without a reason: Forbidden"
+        );
     }
 }

@@ -83,6 +83,11 @@ impl Line {
         self.send.is_closed()
     }
 
+    /// Returns whether it takes no requests at all, however few are under way.
+    pub(super) fn takes_none(&self) -> bool {
+        self.is_closed() || streams(&self.connection) == 0
+    }
+
     /// Takes a place, if there is one.
     pub(super) fn claim(self: &Arc<Self>, length: Length) -> Option<Share> {
         // The server may change its mind.

@@ -33,7 +33,8 @@ pub(super) enum Sent {
 /// The connections to one server.
 pub(super) struct Pool {
     lines: Mutex<Vec<Arc<Line>>>,
-    opening: Single<Result<Opened, OpenError>>,
+    /// By the number of the certificates that are shown.
+    opening: Single<Result<Opened, OpenError>, u64>,
     /// Whether HTTP/2 is spoken without asking.
     has_prior_knowledge: bool,
 }
@@ -85,16 +86,15 @@ impl Pool {
                 return Ok(Some(share));
             }
             // If others have filled it, they are under way, and there will be a place on the next. A server that ends
-            // each connection at once would have us go on for ever.
-            if opened.is_some_and(|line| line.is_closed()) {
-                let (url, source) = (dialer.url().clone(), None);
-                return Err(OpenError::Ended { url, source });
+            // each connection at once, or takes back how many requests it takes, would have us go on for ever.
+            if let Some(line) = opened.filter(|line| line.takes_none()) {
+                return Err(OpenError::of_no_use(dialer, line.is_closed()));
             }
             let open = || {
                 let (dialer, has_prior_knowledge) = (dialer.clone(), self.has_prior_knowledge);
                 async move { open(&dialer, number, has_prior_knowledge).await }.boxed()
             };
-            let line = match self.opening.join(open).await? {
+            let line = match self.opening.join(number, open).await? {
                 Opened::Line(line) => line,
                 Opened::NotHttp2 => return Ok(None),
             };

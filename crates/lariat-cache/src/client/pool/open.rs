@@ -55,6 +55,23 @@ pub(in crate::client) enum OpenError {
     NoStreams { url: http::Uri, after: Duration },
 }
 
+impl OpenError {
+    /// Says why a connection that has just been opened takes no requests.
+    pub(super) fn of_no_use(dialer: &Dialer, is_closed: bool) -> Self {
+        let url = dialer.url().clone();
+        if is_closed {
+            return Self::Ended { url, source: None };
+        }
+        let after = settling_timeout(dialer);
+        Self::NoStreams { url, after }
+    }
+}
+
+/// Returns how long a server may take to say how many requests it takes.
+fn settling_timeout(dialer: &Dialer) -> Duration {
+    dialer.timeout().unwrap_or(PING_AFTER + PING_TIMEOUT)
+}
+
 /// A connection until it has ended: as long as it is there, it takes requests.
 pub(super) type Http2 = Mutex<Option<http2::Connection<Settling, Body, TokioExecutor>>>;
 
@@ -83,7 +100,7 @@ pub(super) async fn open(
     let connection = Arc::new(Mutex::new(Some(connection)));
     drive(Arc::clone(&connection), Arc::clone(&news));
     let settled = news.wait(&connection, &send);
-    let limit = dialer.timeout().unwrap_or(PING_AFTER + PING_TIMEOUT);
+    let limit = settling_timeout(dialer);
     let in_time = time::timeout(limit, settled).await.is_ok();
     if streams(&connection) == NOT_SETTLED {
         let (url, source) = (url(), news.end.lock().clone());
