@@ -89,7 +89,7 @@ impl Liveness {
 
     /// Returns the test under way, or starts one. It goes on as long as a body waits for it.
     fn test(self: &Arc<Self>) -> Test {
-        self.test.join(|| {
+        self.test.join((), || {
             let liveness = Arc::clone(self);
             async move { liveness.run().await }.boxed()
         })
