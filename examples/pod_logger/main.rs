@@ -71,7 +71,8 @@ async fn story(stage: &Stage) -> Result<()> {
     stage.step("they go");
     for name in names {
         delete(&pods, name).await?;
-        stage.told(&["deleted", name]).await?;
+        // An update says that a pod is being deleted.
+        stage.told(&[&format!("deleted {name}")]).await?;
     }
     Ok(())
 }
