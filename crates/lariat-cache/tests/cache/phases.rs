@@ -176,14 +176,14 @@ async fn content_that_is_given_up_is_no_change_of_the_objects() {
     bench.start().await;
     let recorder = Arc::new(Recorder::default());
     let _subscription = bench.informer.subscribe(Arc::clone(&recorder) as _);
+    let before = recorder.told().len();
     let patch = Patch::Merge(json!({"data": {"key": "x".repeat(30_000)}}));
     let patched = bench.api.patch("b", &PatchParams::default(), &patch).await;
     patched.expect("patched");
     eventually(async || bench.informer.status().storage, Storage::OnDemand).await;
-    let told = recorder.told();
     tokio::time::sleep(MINUTE).await;
     assert_eq!(bench.informer.status().phase, Phase::Synced);
-    assert_eq!(recorder.told(), told);
+    assert_eq!(recorder.told().len(), before + 1, "the patch alone");
 }
 
 #[tokio::test(start_paused = true)]
