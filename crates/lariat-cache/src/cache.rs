@@ -69,7 +69,9 @@ impl<K: View> Cache<K> {
         self.informer.readable().await
     }
 
-    /// Waits as [`readable`](Self::readable), but not without end: `None` if the cache cannot be read in time.
+    /// Waits like [`readable`](Self::readable), for a limited time.
+    ///
+    /// Returns `None` if the cache cannot be read in time.
     ///
     /// The patience counts from when a reader of the kind first found the cache not filled, so that later ones wait
     /// for the rest of it, and those that come after its end do not wait. It counts again from the next start of the

@@ -15,18 +15,24 @@ use tower::BoxError;
 
 use super::request::{self, Length};
 
-/// How long an answer may take: a little more than an API server allows itself (`--request-timeout`, a minute).
+/// How long an answer may take by default.
+///
+/// A little more than an API server allows itself (`--request-timeout`, a minute).
 pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(65);
 
 /// How often a request is sent again because it was refused: as client-go does.
 const RETRIES: usize = 10;
 
-/// The longest delay that is waited for here. What takes longer is up to the caller.
+/// The longest `Retry-After` that is waited for; a longer one is left to the caller.
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
-/// How much of a refusal is read, for how long, and how much of one that is no Status is shown.
+/// How many bytes of the body of a refusal are read at most.
 const READ: usize = 1024 * 1024;
+
+/// How long the body of a refusal is read at most.
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How many bytes of a body that is no Status are shown in the error.
 const SHOWN: usize = 300;
 
 /// A request that was sent, and not answered in time.
@@ -41,11 +47,12 @@ pub(super) struct NoAnswer {
 
 /// Sends a request and waits for the head of its answer.
 ///
-/// What is refused with the wish to come later (`Retry-After`) comes later, as long as there is time: 429 says that
-/// nothing was done, and reads can be repeated after any 5xx. The delay of the last refusal is in its Status.
+/// A request that is refused with `Retry-After` is sent again after that delay, while the time limit allows it: after
+/// 429, because the API server did nothing, and after any 5xx if it is a read. The Status of the last refusal carries
+/// its delay.
 ///
-/// What the API server passes on to a program is sent once, and its answer is returned as it is: a 429 or 404 may be
-/// the program's own.
+/// A request to a `proxy` subresource or into a pod is sent once, and its answer is returned unchanged: a 429 or 404
+/// may come from the program behind it.
 pub(super) async fn send(
     client: &Client,
     mut request: Request<Body>,
@@ -82,8 +89,9 @@ pub(super) async fn send(
     Ok(explained(response.map_err(|_| no_answer)??).await)
 }
 
-/// Returns after which time the API server wants to be asked again, if an error or one of its causes is a refusal that
-/// says so (`retryAfterSeconds` of its Status); `None` otherwise.
+/// Returns the delay that the API server asks for in an error.
+///
+/// It is `retryAfterSeconds` of the Status in the error or one of its causes; `None` if there is none.
 ///
 /// ```
 /// # use std::time::Duration;
@@ -133,7 +141,7 @@ fn is_before(delay: Duration, until: Option<Instant>) -> bool {
     delay <= LONGEST_DELAY && until.is_none_or(|until| Instant::now() + delay < until)
 }
 
-/// Returns after which time the API server wants to be asked again, if that is safe.
+/// Returns the `Retry-After` of a response if the request can be repeated.
 fn delay<B>(method: &Method, response: &Response<B>) -> Option<Duration> {
     let status = response.status();
     let is_safe =
@@ -152,7 +160,7 @@ struct AnyStatus {
     kind: String,
 }
 
-/// Makes a Status of a refusal that is none: kube would say that it cannot parse it.
+/// Replaces the body of a refusal by a Status if it is none, which kube could not parse.
 async fn explained(response: Response<Body>) -> Response<Body> {
     let status = response.status();
     let is_refusal = status.is_client_error() || status.is_server_error();
@@ -185,7 +193,7 @@ async fn explained(response: Response<Body>) -> Response<Body> {
     Response::from_parts(parts, Body::from(made.to_string().into_bytes()))
 }
 
-/// Reads the body of a refusal; nothing if it breaks off, is too long or does not end: the status is known without it.
+/// Reads the body of a refusal, or nothing if it is cut, too long or too slow.
 async fn read(body: Body) -> Bytes {
     let read = time::timeout(READ_TIMEOUT, Limited::new(body, READ).collect()).await;
     read.ok()
@@ -208,7 +216,7 @@ fn message(parts: &http::response::Parts, body: &Bytes) -> String {
     shown.replace('\n', " ")
 }
 
-/// Returns the reason a Status with this code has, as apimachinery's `NewGenericServerResponse` does.
+/// Returns the reason of a status code, as apimachinery's `NewGenericServerResponse` does.
 fn reason(status: StatusCode) -> &'static str {
     match status {
         StatusCode::UNAUTHORIZED => "Unauthorized",

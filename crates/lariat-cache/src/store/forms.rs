@@ -88,9 +88,10 @@ impl Store {
 impl super::State {
     /// Counts the objects that can be learned from.
     fn matching(&self, course: Course) -> usize {
-        match course.is_of_metadata() {
-            true => self.tree.len() - self.whole,
-            false => self.whole,
+        if course.is_of_metadata() {
+            self.tree.len() - self.whole
+        } else {
+            self.whole
         }
     }
 }
