@@ -1,0 +1,131 @@
+//! Calls of handlers: one worker per key, and the last call saw the last state.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lariat_core::{Gvk, ObjectKey};
+
+use super::wanted::wanted;
+use super::{Check, Findings, Rest};
+use crate::event::{Event, HandlerId, Moment};
+use crate::oracle::Oracle;
+
+type KeyOf = (Arc<str>, u32, Gvk, ObjectKey);
+
+/// A key of a kind is with one worker at a time.
+#[derive(Default)]
+pub(super) struct OneWorker {
+    running: BTreeMap<KeyOf, Arc<str>>,
+}
+
+impl Check for OneWorker {
+    fn name(&self) -> &'static str {
+        "one worker per key"
+    }
+
+    fn saw(&mut self, _: &Oracle, _: &Moment, event: &Event) -> Findings {
+        match event {
+            Event::Began { handler, key, .. } => {
+                let name = Arc::clone(&handler.name);
+                let other = self.running.insert(of(handler, key), name);
+                let other = other.map(|other| {
+                    let kind = handler.kind.kind();
+                    format!("{} is called for {kind} {key} while {other} runs for it", handler.name)
+                });
+                other.into_iter().collect()
+            }
+            Event::Ended { handler, key, .. } => {
+                self.running.remove(&of(handler, key));
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+fn of(handler: &HandlerId, key: &ObjectKey) -> KeyOf {
+    (Arc::clone(&handler.process), handler.life, handler.kind.clone(), key.clone())
+}
+
+/// After the last change of an object every handler was called with that state, or with its deletion.
+#[derive(Default)]
+pub(super) struct LastCall {
+    shown: BTreeMap<HandlerId, BTreeMap<ObjectKey, Option<(String, u64)>>>,
+}
+
+impl Check for LastCall {
+    fn name(&self) -> &'static str {
+        "the last call saw the last state"
+    }
+
+    fn saw(&mut self, _: &Oracle, _: &Moment, event: &Event) -> Findings {
+        match event {
+            Event::Began {
+                handler,
+                key,
+                object,
+                ..
+            } => {
+                let shown = object.as_ref().map(|shown| (shown.uid.clone(), shown.version));
+                let of_handler = self.shown.entry(handler.clone()).or_default();
+                of_handler.insert(key.clone(), shown);
+            }
+            Event::Life {
+                process,
+                life,
+                is_alive: false,
+            } => self.shown.retain(|of, _| of.process != *process || of.life != *life),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn at_rest(&mut self, oracle: &Oracle, rest: &Rest<'_>) -> Findings {
+        let mut found = Vec::new();
+        for controller in rest.controllers {
+            let kind = &controller.cache.gvk;
+            let selection = wanted(rest, kind);
+            for handler in &controller.handlers {
+                let id = HandlerId {
+                    process: Arc::clone(rest.process),
+                    life: rest.life,
+                    kind: kind.clone(),
+                    name: Arc::clone(&handler.name),
+                };
+                let shown = self.shown.get(&id);
+                for (key, object) in oracle.all(kind) {
+                    if !selection.selects(key, object) {
+                        continue;
+                    }
+                    let last = shown.and_then(|shown| shown.get(key));
+                    let is = (object.uid().to_owned(), object.revision());
+                    match last {
+                        Some(Some(last)) if *last == is => {}
+                        Some(Some((_, version))) => found.push(format!(
+                            "{}: the last call for {} {key} saw version {version}, the server has {}",
+                            handler.name, kind.kind(), is.1
+                        )),
+                        Some(None) => found.push(format!(
+                            "{}: the last call for {} {key} saw no object, the server has version {}",
+                            handler.name, kind.kind(), is.1
+                        )),
+                        None => found.push(format!(
+                            "{}: no call for {} {key} at all, the server has version {}",
+                            handler.name, kind.kind(), is.1
+                        )),
+                    }
+                }
+                for (key, last) in shown.into_iter().flatten() {
+                    let is_there = oracle.now(kind, key).is_some_and(|now| selection.selects(key, now));
+                    if let (Some((_, version)), false) = (last, is_there) {
+                        found.push(format!(
+                            "{}: the last call for {} {key} saw version {version}, the server has no such object",
+                            handler.name, kind.kind()
+                        ));
+                    }
+                }
+            }
+        }
+        found
+    }
+}

@@ -1,0 +1,66 @@
+//! Which objects of a kind a process has asked for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lariat_cache::Selection;
+use lariat_cluster::StoredObject;
+use lariat_core::{Gvk, ObjectKey};
+
+use super::Rest;
+use crate::event::Event;
+
+/// What the informer of a kind selects now.
+pub(super) struct Wanted(Option<Selection>);
+
+/// Returns what a process selects of a kind.
+pub(super) fn wanted(rest: &Rest<'_>, kind: &Gvk) -> Wanted {
+    let informers = rest.factories.iter().filter_map(|factory| factory.caches().existing(kind));
+    Wanted(informers.map(|informer| informer.selection()).next())
+}
+
+impl Wanted {
+    pub(super) fn selects(&self, key: &ObjectKey, object: &StoredObject) -> bool {
+        self.0.as_ref().is_none_or(|selection| selects(selection, key, object))
+    }
+}
+
+fn selects(selection: &Selection, key: &ObjectKey, object: &StoredObject) -> bool {
+    let namespaces = selection.namespaces();
+    let is_in = namespaces.is_empty() || namespaces.iter().any(|each| Some(&**each) == key.namespace());
+    is_in && selection.labels().matches(object.labels())
+}
+
+/// All selections each life of a process has had.
+#[derive(Default)]
+pub(super) struct Selections(BTreeMap<(Arc<str>, u32, Gvk), Vec<Selection>>);
+
+impl Selections {
+    pub(super) fn saw(&mut self, event: &Event) {
+        if let Event::Selected {
+            process,
+            life,
+            kind,
+            selection,
+        } = event
+        {
+            let of = (Arc::clone(process), *life, kind.clone());
+            self.0.entry(of).or_default().push(selection.clone());
+        }
+    }
+
+    pub(super) fn of<'a>(&'a self, process: &Arc<str>, life: u32, kind: &Gvk) -> Held<'a> {
+        let of = (Arc::clone(process), life, kind.clone());
+        Held(self.0.get(&of).map_or(&[], Vec::as_slice))
+    }
+}
+
+/// The selections of one kind.
+pub(super) struct Held<'a>(&'a [Selection]);
+
+impl Held<'_> {
+    /// Returns whether every selection there was has the object.
+    pub(super) fn always(&self, key: &ObjectKey, object: &StoredObject) -> bool {
+        self.0.iter().all(|selection| selects(selection, key, object))
+    }
+}

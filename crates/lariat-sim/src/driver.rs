@@ -1,0 +1,277 @@
+//! The driver: gives the machines their turns, lets the plan happen, and looks at what is left.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::check::{Checks, Rest};
+use crate::event::Event;
+use crate::failure::Failure;
+use crate::life::{Body, State};
+use crate::machine::Machine;
+use crate::network::Line;
+use crate::objects::Objects;
+use crate::panics;
+use crate::plan::{Fate, Fault, FaultKind, Happening, Step};
+use crate::record::Recorder;
+use crate::report::Report;
+use crate::simulation::Simulation;
+use crate::world::World;
+
+/// The longest turn while something goes on, and while nothing does.
+const BUSY: Duration = Duration::from_millis(4);
+const QUIET: Duration = Duration::from_millis(250);
+
+/// For how long a program may take to end once it is asked to.
+const ENDING: Duration = Duration::from_secs(180);
+
+pub(crate) struct Driver<'a> {
+    simulation: &'a Simulation,
+    random: fastrand::Rng,
+    recorder: Recorder,
+    world: World,
+    processes: Vec<Body>,
+    now: Duration,
+    /// How long the next turn is at most; it grows while nothing goes on.
+    turn: Duration,
+    /// The ends of what limits a process's line for a time.
+    limits: Vec<(Duration, usize, FaultKind)>,
+    steps: usize,
+}
+
+impl<'a> Driver<'a> {
+    /// # Panics
+    ///
+    /// The cluster does not start, which it always does without a socket.
+    pub(crate) fn new(simulation: &'a Simulation) -> Self {
+        panics::begin();
+        let mut random = fastrand::Rng::with_seed(simulation.seed);
+        let recorder = Recorder::new(Checks::all());
+        let kinds: Arc<[Objects]> = simulation.kinds.clone().into();
+        let machine = Machine::new(&Arc::from("world"), random.u64(..), Duration::ZERO, &recorder);
+        let world = World::start(machine, random.u64(..), (&recorder, &kinds));
+        let numbers = Arc::new(Mutex::new(0));
+        let programs = simulation.programs.iter();
+        let processes = programs.map(|(name, program)| {
+            Body::new(name, program, random.u64(..), (&recorder, &numbers))
+        });
+        let processes = processes.collect();
+        Self {
+            simulation,
+            recorder,
+            world: world.expect("a cluster without a socket starts"),
+            processes,
+            random,
+            now: Duration::ZERO,
+            turn: BUSY,
+            limits: Vec::new(),
+            steps: 0,
+        }
+    }
+
+    pub(crate) fn run(mut self, plan: &[Step]) -> Result<Report, Box<Failure>> {
+        self.world.heal();
+        self.drive(Duration::from_secs(1));
+        for process in &mut self.processes {
+            process.start(self.now, &mut self.world);
+        }
+        let began = self.now;
+        for step in plan {
+            self.drive(began + step.at);
+            if self.recorder.has_failed() {
+                break;
+            }
+            self.happen(step);
+            self.steps += 1;
+        }
+        self.drive(began + self.simulation.chaos.lasts);
+        if !self.recorder.has_failed() {
+            self.rest();
+        }
+        self.finish(plan)
+    }
+
+    /// Lets time pass: everybody has turns until then.
+    fn drive(&mut self, until: Duration) {
+        while self.now < until && !self.recorder.has_failed() {
+            let before = self.recorder.events();
+            let longest = u64::try_from(self.turn.as_millis()).unwrap_or(u64::MAX);
+            let turn = Duration::from_millis(self.random.u64(1..=longest));
+            let next = (self.now + turn).min(until);
+            self.turn(next);
+            self.turn = if self.recorder.events() > before {
+                BUSY
+            } else {
+                (self.turn * 2).min(QUIET)
+            };
+        }
+    }
+
+    /// Gives everybody one turn, in an order of its own.
+    fn turn(&mut self, until: Duration) {
+        let mut order: Vec<usize> = (0..=self.processes.len()).collect();
+        self.random.shuffle(&mut order);
+        for at in order {
+            match self.processes.get_mut(at) {
+                Some(process) => process.turn(until, &mut self.world),
+                None => self.world.turn(until),
+            }
+        }
+        self.now = until;
+        for panic in panics::take() {
+            self.recorder.note(Event::Panicked(panic.clone()));
+            self.recorder.found("no panic", panic);
+        }
+        let limits = &mut self.limits;
+        let processes = &mut self.processes;
+        limits.retain(|(end, process, what)| {
+            let is_over = *end <= until;
+            if is_over {
+                lift(&mut processes[*process].line.lock(), *what);
+            }
+            !is_over
+        });
+    }
+
+    fn happen(&mut self, step: &Step) {
+        self.turn = BUSY;
+        self.recorder.say(format!("plan: {step}"));
+        match &step.what {
+            Happening::Write(write) => self.world.write(write),
+            Happening::Fault(fault) => self.fault(fault),
+            Happening::Process { process, what } => self.fate(*process, *what),
+            Happening::Command { process, what } => {
+                if let Some(process) = self.processes.get_mut(*process) {
+                    process.command(*what);
+                }
+            }
+        }
+    }
+
+    fn fault(&mut self, fault: &Fault) {
+        let agents: Vec<String> = self.processes.iter().map(Body::agent).collect();
+        self.world.fault(fault, &agents);
+        let limits = matches!(fault.kind, FaultKind::Streams(_) | FaultKind::Latency(_));
+        if !limits {
+            return;
+        }
+        for (at, process) in self.processes.iter().enumerate() {
+            if fault.process.is_none_or(|only| only == at) {
+                let mut line = process.line.lock();
+                match fault.kind {
+                    FaultKind::Streams(streams) => line.limit(Some(streams)),
+                    FaultKind::Latency(latency) => line.latency = latency,
+                    _ => {}
+                }
+                self.limits.push((self.now + fault.lasts, at, fault.kind));
+            }
+        }
+    }
+
+    fn fate(&mut self, process: usize, what: Fate) {
+        let Some(process) = self.processes.get_mut(process) else {
+            return;
+        };
+        match what {
+            Fate::Kill(down) => process.kill(self.now, self.now + down),
+            Fate::Restart(down) => process.terminate(down),
+            Fate::Pause(length) => process.pause(self.now + length),
+            Fate::Clock(by) => process.shift_clock(by),
+        }
+    }
+
+    /// Ends all faults, waits until nothing goes on any more, and looks at everything.
+    fn rest(&mut self) {
+        self.recorder.say("all faults end");
+        self.world.heal();
+        for (_, process, what) in std::mem::take(&mut self.limits) {
+            lift(&mut self.processes[process].line.lock(), what);
+        }
+        for process in &mut self.processes {
+            process.recover(self.now, &mut self.world);
+        }
+        self.drive(self.now + self.simulation.chaos.rests);
+        if self.recorder.has_failed() {
+            return;
+        }
+        self.look();
+        for process in &mut self.processes {
+            process.terminate(Duration::MAX);
+        }
+        let end = self.now + ENDING;
+        while self.now < end && self.processes.iter().any(Body::is_alive) && !self.recorder.has_failed() {
+            self.drive(self.now + Duration::from_secs(1));
+        }
+        for process in &mut self.processes {
+            process.look_at_end(self.now);
+        }
+    }
+
+    /// Has the checkers look at every living process, and the user's at the cluster.
+    fn look(&mut self) {
+        for process in &mut self.processes {
+            let name = Arc::clone(&process.name);
+            let State::Running(life) = &mut process.state else {
+                self.recorder.found("processes live", format!("{name} does not run at rest"));
+                continue;
+            };
+            let factories = life.process.factories();
+            let (controllers, caches) = life.machine.run(async {
+                let controllers = factories.iter().flat_map(|each| each.status());
+                let caches = factories.iter().flat_map(|each| each.caches().status());
+                (controllers.collect::<Vec<_>>(), caches.collect::<Vec<_>>())
+            });
+            let rest = Rest {
+                process: &name,
+                life: life.process.life(),
+                factories: &factories,
+                controllers: &controllers,
+                caches: &caches,
+            };
+            let found = self.recorder.with(|oracle, checks| checks.at_rest(oracle, &rest));
+            for (check, what) in found {
+                self.recorder.found(check, format!("{name}: {what}"));
+            }
+        }
+        for (name, check) in &self.simulation.checks {
+            if let Err(what) = check(self.world.cluster()) {
+                self.recorder.found("the user's check", format!("{name}: {what}"));
+            }
+        }
+    }
+
+    fn finish(self, plan: &[Step]) -> Result<Report, Box<Failure>> {
+        let requests = self.processes.iter().map(Body::requests).sum();
+        // What the processes leave behind may still report.
+        drop(self.processes);
+        let (calls, commits) = self.recorder.counts();
+        let (trace, violations) = self.recorder.finish();
+        panics::end();
+        if violations.is_empty() {
+            return Ok(Report {
+                seed: self.simulation.seed,
+                steps: self.steps,
+                calls,
+                requests,
+                commits,
+                lasted: self.now,
+                trace,
+            });
+        }
+        Err(Box::new(Failure {
+            seed: self.simulation.seed,
+            violations,
+            plan: plan.to_vec(),
+            steps_before: plan.len(),
+            trace,
+        }))
+    }
+}
+
+fn lift(line: &mut Line, what: FaultKind) {
+    match what {
+        FaultKind::Streams(_) => line.limit(None),
+        _ => line.latency = Duration::from_millis(5),
+    }
+}

@@ -1,0 +1,255 @@
+//! The events of a run, as checkers see them and as the trace shows them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cache::{CachedObject, Change, Selection};
+use lariat_cluster::Commit;
+use lariat_core::{Causes, Gvk, ObjectKey};
+
+use crate::oracle::Past;
+
+/// When something happened, and on whose turn.
+#[derive(Debug, Clone)]
+pub(crate) struct Moment {
+    /// Counts all events; the order in which the thread executed them.
+    pub(crate) number: u64,
+    /// Virtual time since the start of the run.
+    pub(crate) at: Duration,
+    /// The process, `world` for the cluster and its foreign clients, or `driver`.
+    pub(crate) actor: Arc<str>,
+}
+
+/// A handler of a process, from its registration to its end.
+///
+/// A process that is killed and started again, and a handler that leaves and comes back under its name, is another
+/// one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct HandlerId {
+    pub(crate) process: Arc<str>,
+    pub(crate) life: u32,
+    pub(crate) kind: Gvk,
+    pub(crate) name: Arc<str>,
+}
+
+/// A state of an object a program was shown.
+#[derive(Debug, Clone)]
+pub(crate) struct Shown {
+    pub(crate) uid: String,
+    pub(crate) version: u64,
+    pub(crate) object: Arc<CachedObject>,
+}
+
+impl Shown {
+    pub(crate) fn new(object: &Arc<CachedObject>) -> Self {
+        Self {
+            uid: object.uid().to_string(),
+            version: version_of(object),
+            object: Arc::clone(object),
+        }
+    }
+}
+
+/// Returns a version as the number the embedded cluster made it of.
+pub(crate) fn version_of(object: &CachedObject) -> u64 {
+    object.version().to_string().parse().unwrap_or_default()
+}
+
+/// One thing that happened.
+#[derive(Debug, Clone)]
+pub(crate) enum Event {
+    /// The server committed a write, or was restored.
+    Committed(Commit),
+    /// A process sent a request.
+    Sent { request: u64, what: String },
+    /// A process got the head of an answer, or the connection broke.
+    Answered { request: u64, result: String },
+    /// A handler was called.
+    Began {
+        handler: HandlerId,
+        key: ObjectKey,
+        run: u64,
+        attempt: u32,
+        object: Option<Shown>,
+        causes: Arc<Causes>,
+    },
+    /// A call of a handler ended; the result is none if the call was dropped.
+    Ended {
+        handler: HandlerId,
+        key: ObjectKey,
+        run: u64,
+        result: Option<Result<(), String>>,
+    },
+    /// A cache published a change to a subscriber.
+    Published {
+        subscriber: Subscriber,
+        change: Change,
+    },
+    /// A process's own write was answered, and its result taken into the cache.
+    Wrote {
+        process: Arc<str>,
+        life: u32,
+        kind: Gvk,
+        key: ObjectKey,
+        written: Written,
+    },
+    /// A process restricts a kind to some of its objects, from now on.
+    Selected {
+        process: Arc<str>,
+        life: u32,
+        kind: Gvk,
+        selection: Selection,
+    },
+    /// A subscription ended.
+    Unsubscribed(Subscriber),
+    /// A process read its cache.
+    Read {
+        process: Arc<str>,
+        life: u32,
+        kind: Gvk,
+        key: ObjectKey,
+        object: Option<Shown>,
+    },
+    /// A process came to life, or its life ended.
+    Life {
+        process: Arc<str>,
+        life: u32,
+        is_alive: bool,
+    },
+    /// Something in words.
+    Note(String),
+    /// A log line of a library.
+    Log(String),
+    /// A panic that no plan asked for.
+    Panicked(String),
+}
+
+/// What the answer to a write said.
+#[derive(Debug, Clone)]
+pub(crate) enum Written {
+    /// The object has this version.
+    State(u64),
+    /// The object with this uid is gone.
+    Gone(String),
+}
+
+impl Written {
+    /// Returns whether a state is the one the write led to; for a deletion, the absence or another object.
+    pub(crate) fn is(&self, past: &Past) -> bool {
+        match self {
+            Self::State(version) => past.version == *version && past.object.is_some(),
+            Self::Gone(uid) => past.object.as_ref().is_none_or(|object| object.uid() != uid),
+        }
+    }
+}
+
+/// A subscriber of a kind's changes in a process.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Subscriber {
+    pub(crate) process: Arc<str>,
+    pub(crate) life: u32,
+    pub(crate) kind: Gvk,
+    pub(crate) number: u64,
+}
+
+impl Event {
+    /// Returns the line of the trace; none for what would only repeat another one.
+    pub(crate) fn text(&self) -> Option<String> {
+        Some(match self {
+            Self::Committed(commit) => return committed(commit),
+            Self::Sent { request, what } => format!("#{request} {what}"),
+            Self::Answered { request, result } => format!("#{request} → {result}"),
+            Self::Began {
+                handler,
+                key,
+                run,
+                attempt,
+                object,
+                causes,
+            } => {
+                let object = object
+                    .as_ref()
+                    .map_or_else(|| "gone".to_owned(), |shown| format!("at {}", shown.version));
+                format!(
+                    "{}: {} {key} {object} (run {run}, attempt {attempt}; {causes})",
+                    handler.name,
+                    handler.kind.kind()
+                )
+            }
+            Self::Ended {
+                handler,
+                key,
+                run,
+                result,
+            } => {
+                let result = match result {
+                    None => "dropped".to_owned(),
+                    Some(Ok(())) => "done".to_owned(),
+                    Some(Err(error)) => error.clone(),
+                };
+                format!("{}: {} {key} {result} (run {run})", handler.name, handler.kind.kind())
+            }
+            Self::Published { subscriber, change } => {
+                format!("published {} to {}: {}", subscriber.kind.kind(), subscriber.number, published(change))
+            }
+            Self::Wrote {
+                kind, key, written, ..
+            } => match written {
+                Written::State(version) => format!("wrote {} {key}: {version}", kind.kind()),
+                Written::Gone(_) => format!("wrote {} {key}: gone", kind.kind()),
+            },
+            Self::Selected {
+                kind, selection, ..
+            } => format!("selects {}: {selection:?}", kind.kind()),
+            Self::Unsubscribed(subscriber) => {
+                format!("unsubscribed {} from {}", subscriber.number, subscriber.kind.kind())
+            }
+            Self::Read {
+                kind, key, object, ..
+            } => {
+                let object = object
+                    .as_ref()
+                    .map_or_else(|| "nothing".to_owned(), |shown| shown.version.to_string());
+                format!("read {} {key}: {object}", kind.kind())
+            }
+            Self::Life { life, is_alive, .. } => {
+                let state = if *is_alive { "begins" } else { "is over" };
+                format!("life {life} {state}")
+            }
+            Self::Note(text) | Self::Log(text) => text.clone(),
+            Self::Panicked(text) => format!("panicked: {text}"),
+        })
+    }
+}
+
+fn committed(commit: &Commit) -> Option<String> {
+    match commit {
+        Commit::Stored(object) => Some(format!(
+            "commit {} {} {}{}",
+            object.revision(),
+            object.resource(),
+            object.key(),
+            if object.is_deleting() { " (deleting)" } else { "" }
+        )),
+        Commit::Removed { last } => {
+            Some(format!("commit {} {} {} removed", last.revision(), last.resource(), last.key()))
+        }
+        Commit::Reset { revision } => Some(format!("the cluster is as at version {revision}")),
+        _ => None,
+    }
+}
+
+fn published(change: &Change) -> String {
+    match change {
+        Change::Added { object, initial } => {
+            let initial = if *initial { ", initial" } else { "" };
+            format!("added {} at {}{initial}", object.key(), version_of(object))
+        }
+        Change::Updated { old, new } => {
+            format!("updated {} from {} to {}", new.key(), version_of(old), version_of(new))
+        }
+        Change::Deleted { last } => format!("deleted {} at {}", last.key(), version_of(last)),
+        Change::Resynced { object } => format!("resynced {}", object.key()),
+        _ => "something else".to_owned(),
+    }
+}

@@ -1,0 +1,34 @@
+//! Whole programs on Lariat in one thread, in virtual time, from one seed.
+//!
+//! A [`Simulation`] runs programs (factories, handlers, operators) against the embedded cluster while foreign clients
+//! write, the network breaks, the API server forgets, and processes are killed. Every clock, every random number and
+//! the order of all tasks come from the seed, so a run that fails fails again. On the way and at rest, checkers look
+//! at what the programs were shown and did.
+
+mod check;
+mod driver;
+mod event;
+mod failure;
+mod life;
+mod machine;
+mod network;
+mod objects;
+mod oracle;
+mod panics;
+mod plan;
+mod process;
+mod record;
+mod report;
+#[doc(hidden)]
+pub mod runner;
+mod shrink;
+mod simulation;
+mod trial;
+mod world;
+
+pub use failure::Failure;
+pub use objects::Objects;
+pub use process::Process;
+pub use record::{Trace, Violation};
+pub use report::Report;
+pub use simulation::{Chaos, Simulation};

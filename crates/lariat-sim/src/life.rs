@@ -1,0 +1,260 @@
+//! A process over its lives: started, paused, killed, and asked to end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::event::Event;
+use crate::machine::Machine;
+use crate::network::{Line, Link};
+use crate::plan::Command;
+use crate::process::Process;
+use crate::record::Recorder;
+use crate::simulation::{Ending, Program};
+use crate::world::World;
+
+/// A process, alive or not.
+pub(crate) struct Body {
+    pub(crate) name: Arc<str>,
+    program: Program,
+    random: fastrand::Rng,
+    recorder: Recorder,
+    numbers: Arc<Mutex<u64>>,
+    pub(crate) line: Arc<Mutex<Line>>,
+    pub(crate) state: State,
+    lives: u32,
+    /// Whether programs behave from now on.
+    is_calm: bool,
+    requests: u64,
+}
+
+pub(crate) enum State {
+    /// It has not been started, or has ended for good.
+    Over,
+    Running(Box<Life>),
+    /// It runs again at a time.
+    Paused(Box<Life>, Duration),
+    /// It is started at a time.
+    Down(Duration),
+}
+
+/// What there is of a process while it is alive.
+pub(crate) struct Life {
+    pub(crate) machine: Machine,
+    pub(crate) process: Process,
+    commands: mpsc::UnboundedSender<Command>,
+    main: JoinHandle<Ending>,
+    /// For how long it is down once it has ended as asked.
+    down: Option<Duration>,
+}
+
+impl Body {
+    pub(crate) fn new(
+        name: &Arc<str>,
+        program: &Program,
+        seed: u64,
+        (recorder, numbers): (&Recorder, &Arc<Mutex<u64>>),
+    ) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        Self {
+            name: Arc::clone(name),
+            program: Arc::clone(program),
+            line: Line::new(random.u64(..)),
+            random,
+            recorder: recorder.clone(),
+            numbers: Arc::clone(numbers),
+            state: State::Over,
+            lives: 0,
+            is_calm: false,
+            requests: 0,
+        }
+    }
+
+    /// How its requests name it.
+    pub(crate) fn agent(&self) -> String {
+        format!("{}/", self.name)
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        let life = match &self.state {
+            State::Running(life) | State::Paused(life, _) => life.process.requests(),
+            _ => 0,
+        };
+        self.requests + life
+    }
+
+    pub(crate) fn is_alive(&self) -> bool {
+        matches!(self.state, State::Running(_) | State::Paused(..))
+    }
+
+    /// Begins a life.
+    pub(crate) fn start(&mut self, at: Duration, world: &mut World) {
+        let life = self.lives;
+        self.lives += 1;
+        let mut machine = Machine::new(&self.name, self.random.u64(..), at, &self.recorder);
+        let (link, carrying) = Link::new(
+            &format!("{}{life}", self.agent()),
+            world.cluster().service(),
+            &self.line,
+            (&self.recorder, &self.numbers),
+        );
+        drop(world.machine.spawn(carrying));
+        let (commands, asked) = mpsc::unbounded_channel();
+        let process = Process::new(&self.name, life, (link, asked), &self.recorder);
+        if self.is_calm {
+            process.calm();
+        }
+        self.note_life(life, true);
+        let running = (self.program)(process.clone());
+        let main = machine.spawn(running);
+        machine.run(async {});
+        self.state = State::Running(Box::new(Life {
+            machine,
+            process,
+            commands,
+            main,
+            down: None,
+        }));
+    }
+
+    fn note_life(&self, life: u32, is_alive: bool) {
+        self.recorder.note(Event::Life {
+            process: Arc::clone(&self.name),
+            life,
+            is_alive,
+        });
+    }
+
+    /// Runs the process up to a time, if it runs.
+    pub(crate) fn turn(&mut self, until: Duration, world: &mut World) {
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Running(mut life) => {
+                life.machine.turn(until);
+                self.state = State::Running(life);
+                self.look_at_main(until);
+            }
+            State::Paused(mut life, resumes) if resumes <= until => {
+                self.recorder.say(format!("{} runs again", self.name));
+                life.machine.skip(until);
+                self.state = State::Running(life);
+            }
+            State::Down(starts) if starts <= until => self.start(until, world),
+            state => self.state = state,
+        }
+    }
+
+    /// Notices that the program has returned.
+    fn look_at_main(&mut self, now: Duration) {
+        let State::Running(life) = &mut self.state else {
+            return;
+        };
+        if !life.main.is_finished() {
+            return;
+        }
+        let State::Running(mut life) = std::mem::replace(&mut self.state, State::Over) else {
+            return;
+        };
+        let main = &mut life.main;
+        let ending = life.machine.run(async move { main.await });
+        let name = &self.name;
+        match ending {
+            Ok(Ok(())) if life.process.is_terminated() => {}
+            Ok(Ok(())) => self.recorder.found("programs run", format!("{name} ended unasked")),
+            Ok(Err(error)) => self.recorder.found("programs run", format!("{name}: {error}")),
+            Err(error) => self.recorder.found("programs run", format!("{name}: {error}")),
+        }
+        if let Some(down) = life.down.filter(|down| *down < Duration::MAX) {
+            self.state = State::Down(now + down);
+        }
+        self.look_at_tasks(&mut life, now);
+        self.bury(*life);
+    }
+
+    /// Looks for tasks that outlive their program.
+    fn look_at_tasks(&self, life: &mut Life, now: Duration) {
+        life.process.forget_factories();
+        // Clients have tasks that end when their last handle is gone.
+        life.machine.turn(now + Duration::from_secs(1));
+        let left = life.machine.tasks();
+        if left > 0 {
+            let what = format!("{} has ended, {left} of its tasks have not", self.name);
+            self.recorder.found("no task is left", what);
+        }
+    }
+
+    fn bury(&mut self, life: Life) {
+        let number = life.process.life();
+        self.requests += life.process.requests();
+        life.process.forget_factories();
+        life.machine.kill();
+        self.note_life(number, false);
+    }
+
+    pub(crate) fn kill(&mut self, _now: Duration, starts: Duration) {
+        match std::mem::replace(&mut self.state, State::Down(starts)) {
+            State::Running(life) | State::Paused(life, _) => self.bury(*life),
+            State::Over => self.state = State::Over,
+            State::Down(_) => {}
+        }
+    }
+
+    /// Asks the program to end; it is started again after a time.
+    pub(crate) fn terminate(&mut self, down: Duration) {
+        match &mut self.state {
+            State::Running(life) | State::Paused(life, _) => {
+                life.down = Some(down);
+                life.process.terminate();
+            }
+            State::Down(_) if down == Duration::MAX => self.state = State::Over,
+            _ => {}
+        }
+    }
+
+    pub(crate) fn pause(&mut self, until: Duration) {
+        self.state = match std::mem::replace(&mut self.state, State::Over) {
+            State::Running(life) => State::Paused(life, until),
+            state => state,
+        };
+    }
+
+    /// Lets the wall clock jump.
+    pub(crate) fn shift_clock(&mut self, seconds: i64) {
+        if let State::Running(life) | State::Paused(life, _) = &mut self.state {
+            life.machine.shift_clock(seconds);
+        }
+    }
+
+    pub(crate) fn command(&mut self, command: Command) {
+        if let State::Running(life) | State::Paused(life, _) = &self.state {
+            // A program that takes no commands has closed the channel.
+            drop(life.commands.send(command));
+        }
+    }
+
+    /// Brings the process back to life, and asks it to behave.
+    pub(crate) fn recover(&mut self, now: Duration, world: &mut World) {
+        self.is_calm = true;
+        match std::mem::replace(&mut self.state, State::Over) {
+            State::Paused(life, _) => {
+                life.process.calm();
+                self.state = State::Paused(life, now);
+            }
+            State::Running(life) => {
+                life.process.calm();
+                self.state = State::Running(life);
+            }
+            State::Over | State::Down(_) => self.start(now, world),
+        }
+    }
+
+    /// Notices a program that was asked to end and did not.
+    pub(crate) fn look_at_end(&mut self, _now: Duration) {
+        if self.is_alive() {
+            let what = format!("{} did not end when it was asked to", self.name);
+            self.recorder.found("programs end", what);
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! A runtime with a clock of its own, which runs when it has its turn.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::time;
+
+use crate::record::Recorder;
+
+/// One tokio runtime of the thread: a process, or the world.
+///
+/// Its time stands still between turns, and jumps from timer to timer within one.
+pub(crate) struct Machine {
+    name: Arc<str>,
+    runtime: Runtime,
+    /// Virtual time up to which it has run.
+    at: Duration,
+    random: fastrand::Rng,
+    recorder: Recorder,
+    /// By how many seconds the wall clock is off.
+    shift: i64,
+}
+
+impl Machine {
+    /// Starts a machine at a time of the run.
+    ///
+    /// # Panics
+    ///
+    /// The operating system gives no runtime.
+    pub(crate) fn new(name: &Arc<str>, seed: u64, at: Duration, recorder: &Recorder) -> Self {
+        let mut builder = Builder::new_current_thread();
+        builder.enable_time().start_paused(true);
+        seed_scheduler(&mut builder, seed);
+        let runtime = builder.build().expect("a runtime without I/O needs no resources");
+        Self {
+            name: Arc::clone(name),
+            runtime,
+            at,
+            random: fastrand::Rng::with_seed(seed),
+            recorder: recorder.clone(),
+            shift: 0,
+        }
+    }
+
+    /// Runs what there is to run up to a time, timers included.
+    pub(crate) fn turn(&mut self, until: Duration) {
+        let Some(length) = until.checked_sub(self.at) else {
+            return;
+        };
+        self.run(async move { time::sleep(length).await });
+        self.at = until;
+    }
+
+    /// Lets time pass in which nothing could run, as for a process that was stopped by a signal.
+    pub(crate) fn skip(&mut self, until: Duration) {
+        let Some(length) = until.checked_sub(self.at) else {
+            return;
+        };
+        self.run(async move { time::advance(length).await });
+        self.at = until;
+    }
+
+    /// Runs a future on the machine's runtime, and what becomes ready meanwhile.
+    pub(crate) fn run<T>(&mut self, future: impl Future<Output = T>) -> T {
+        // Libraries draw from the generator of the thread, which all machines share.
+        fastrand::seed(self.random.u64(..));
+        let (recorder, name, at) = (self.recorder.clone(), Arc::clone(&self.name), self.at);
+        let result = self.runtime.block_on(async move {
+            recorder.begin_turn(&name, at);
+            future.await
+        });
+        self.recorder.end_turn(self.at);
+        result
+    }
+
+    /// Starts a task.
+    pub(crate) fn spawn<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = T> + Send + 'static,
+    ) -> tokio::task::JoinHandle<T> {
+        self.runtime.spawn(future)
+    }
+
+    /// Lets the wall clock jump.
+    pub(crate) fn shift_clock(&mut self, seconds: i64) {
+        self.shift += seconds;
+    }
+
+    /// Returns how many tasks have not ended.
+    pub(crate) fn tasks(&self) -> usize {
+        self.runtime.metrics().num_alive_tasks()
+    }
+
+    /// Ends all tasks where they are, as the kill of a process does.
+    pub(crate) fn kill(self) {
+        let Self {
+            runtime,
+            recorder,
+            at,
+            name: _,
+            random: _,
+            shift: _,
+        } = self;
+        drop(runtime);
+        recorder.end_turn(at);
+    }
+}
+
+/// Takes tokio's dice from the seed: the branch that `select!` polls first, the receiver that `watch` wakes first.
+#[cfg(tokio_unstable)]
+fn seed_scheduler(builder: &mut Builder, seed: u64) {
+    builder.rng_seed(tokio::runtime::RngSeed::from_bytes(&seed.to_le_bytes()));
+}
+
+/// tokio takes a seed only with `--cfg tokio_unstable`; without it some orders differ from run to run.
+#[cfg(not(tokio_unstable))]
+fn seed_scheduler(_: &mut Builder, _: u64) {}

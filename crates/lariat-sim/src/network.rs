@@ -1,0 +1,248 @@
+//! The network between processes and the cluster: latency, breaks, and a limit on concurrent requests.
+//!
+//! A request leaves the runtime of its process as a parcel, and a task of the cluster's runtime carries it on. What
+//! crosses from one runtime to the other arrives when the other has its turn, so that no message comes before it was
+//! sent in the order in which the thread executes events.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use http::{HeaderValue, Request, Response, header};
+use http_body::Frame;
+use http_body_util::BodyExt;
+use kube::client::Body;
+use lariat_cluster::ClusterService;
+use parking_lot::Mutex;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time;
+use tokio_util::task::TaskTracker;
+use tower_service::Service;
+
+use crate::event::Event;
+use crate::record::Recorder;
+
+/// How many frames of a body are on their way at a time.
+const WINDOW: usize = 64;
+
+/// How many requests a link carries at a time unless a plan says less.
+const STREAMS: usize = 4096;
+
+/// One request on its way.
+struct Parcel {
+    number: u64,
+    request: Request<Bytes>,
+    answer: oneshot::Sender<io::Result<Response<Frames>>>,
+}
+
+/// The line of one life of a process to the cluster.
+#[derive(Clone)]
+pub(crate) struct Link {
+    parcels: mpsc::UnboundedSender<Parcel>,
+    agent: HeaderValue,
+    recorder: Recorder,
+    numbers: Arc<Mutex<u64>>,
+    sent: Arc<Mutex<u64>>,
+}
+
+/// How a link treats what it carries; changed while it is in use.
+#[derive(Debug)]
+pub(crate) struct Line {
+    random: fastrand::Rng,
+    /// The longest a message takes; the least is none.
+    pub(crate) latency: Duration,
+    streams: Arc<Semaphore>,
+    /// How many places are taken away from `streams`.
+    closed: usize,
+}
+
+impl Line {
+    pub(crate) fn new(seed: u64) -> Arc<Mutex<Self>> {
+        Arc::new(Mutex::new(Self {
+            random: fastrand::Rng::with_seed(seed),
+            latency: Duration::from_millis(5),
+            streams: Arc::new(Semaphore::new(STREAMS)),
+            closed: 0,
+        }))
+    }
+
+    /// Lets so many requests through at a time; those beyond wait. None lifts the limit.
+    pub(crate) fn limit(&mut self, streams: Option<usize>) {
+        let closed = STREAMS - streams.unwrap_or(STREAMS).min(STREAMS);
+        if closed > self.closed {
+            self.closed += self.streams.forget_permits(closed - self.closed);
+        } else {
+            self.streams.add_permits(self.closed - closed);
+            self.closed = closed;
+        }
+    }
+
+    fn delay(&mut self) -> Duration {
+        let longest = u64::try_from(self.latency.as_micros()).unwrap_or(u64::MAX);
+        Duration::from_micros(self.random.u64(..=longest))
+    }
+}
+
+impl Link {
+    /// Lays a line to the cluster; called on the cluster's runtime.
+    pub(crate) fn new(
+        agent: &str,
+        service: ClusterService,
+        line: &Arc<Mutex<Line>>,
+        (recorder, numbers): (&Recorder, &Arc<Mutex<u64>>),
+    ) -> (Self, impl Future<Output = ()> + use<>) {
+        let (parcels, arriving) = mpsc::unbounded_channel();
+        let agent = HeaderValue::from_str(agent).unwrap_or(HeaderValue::from_static("process"));
+        let link = Self {
+            parcels,
+            agent,
+            recorder: recorder.clone(),
+            numbers: Arc::clone(numbers),
+            sent: Arc::default(),
+        };
+        let carrying = carry(arriving, service, Arc::clone(line));
+        (link, carrying)
+    }
+
+    /// Returns how many requests were sent.
+    pub(crate) fn sent(&self) -> u64 {
+        *self.sent.lock()
+    }
+
+    async fn request(self, request: Request<Body>) -> io::Result<Response<Frames>> {
+        let (mut parts, body) = request.into_parts();
+        parts.headers.insert(header::USER_AGENT, self.agent.clone());
+        let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+        let number = {
+            let mut numbers = self.numbers.lock();
+            *numbers += 1;
+            *numbers
+        };
+        *self.sent.lock() += 1;
+        let what = format!("{} {}", parts.method, parts.uri);
+        self.recorder.note(Event::Sent {
+            request: number,
+            what,
+        });
+        let (answer, answered) = oneshot::channel();
+        let parcel = Parcel {
+            number,
+            request: Request::from_parts(parts, body),
+            answer,
+        };
+        let lost = || io::Error::new(io::ErrorKind::ConnectionReset, "the connection broke");
+        let result = match self.parcels.send(parcel) {
+            Ok(()) => answered.await.unwrap_or_else(|_| Err(lost())),
+            Err(_) => Err(lost()),
+        };
+        self.recorder.note(Event::Answered {
+            request: number,
+            result: match &result {
+                Ok(response) => response.status().as_u16().to_string(),
+                Err(error) => error.to_string(),
+            },
+        });
+        result
+    }
+}
+
+impl Service<Request<Body>> for Link {
+    type Response = Response<Frames>;
+    type Error = io::Error;
+    type Future = BoxFuture<'static, io::Result<Self::Response>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        Box::pin(self.clone().request(request))
+    }
+}
+
+/// Carries parcels until the process is gone.
+async fn carry(
+    mut arriving: mpsc::UnboundedReceiver<Parcel>,
+    service: ClusterService,
+    line: Arc<Mutex<Line>>,
+) {
+    let tasks = TaskTracker::new();
+    while let Some(parcel) = arriving.recv().await {
+        tasks.spawn(deliver(parcel, service.clone(), Arc::clone(&line)));
+    }
+    tasks.close();
+    tasks.wait().await;
+}
+
+/// Takes a request to the cluster and its answer back.
+///
+/// A process that no longer waits has closed the connection: whatever the cluster had not finished by then is not done,
+/// and what it had is.
+async fn deliver(parcel: Parcel, mut service: ClusterService, line: Arc<Mutex<Line>>) {
+    let Parcel {
+        request,
+        mut answer,
+        number: _,
+    } = parcel;
+    let (delay, streams) = {
+        let mut line = line.lock();
+        (line.delay(), Arc::clone(&line.streams))
+    };
+    let answered = async {
+        time::sleep(delay).await;
+        let place = streams.acquire_owned().await;
+        let request = request.map(http_body_util::Full::new);
+        let response = service.call(request).await;
+        let delay = line.lock().delay();
+        time::sleep(delay).await;
+        response.map(|response| (response, place))
+    };
+    let response = tokio::select! {
+        biased;
+        () = answer.closed() => return,
+        response = answered => response,
+    };
+    let (response, _place) = match response {
+        Ok(response) => response,
+        Err(error) => return drop(answer.send(Err(error))),
+    };
+    let (parts, mut body) = response.into_parts();
+    let (frames, receiver) = mpsc::channel(WINDOW);
+    if answer.send(Ok(Response::from_parts(parts, Frames(receiver)))).is_err() {
+        return;
+    }
+    loop {
+        let frame = tokio::select! {
+            biased;
+            () = frames.closed() => return,
+            frame = body.frame() => frame,
+        };
+        let Some(frame) = frame else { return };
+        let is_last = frame.is_err();
+        let frame = frame.map(|frame| frame.into_data().unwrap_or_default());
+        if frames.send(frame).await.is_err() || is_last {
+            return;
+        }
+    }
+}
+
+/// The body of an answer, frame by frame as the network brings them.
+#[derive(Debug)]
+pub(crate) struct Frames(mpsc::Receiver<io::Result<Bytes>>);
+
+impl http_body::Body for Frames {
+    type Data = Bytes;
+    type Error = io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
+        let received = self.0.poll_recv(context);
+        received.map(|frame| frame.map(|frame| frame.map(Frame::data)))
+    }
+}

@@ -1,0 +1,114 @@
+//! The objects that foreign clients write.
+
+use std::fmt;
+use std::sync::Arc;
+
+use kube::api::ApiResource;
+use kube::core::GroupVersionKind;
+use lariat_core::Gvk;
+use serde_json::{Value, json};
+
+/// A kind whose objects foreign clients create, change, relabel and delete during a run.
+///
+/// ```
+/// use lariat_core::Gvk;
+/// use lariat_sim::Objects;
+/// use serde_json::json;
+///
+/// let config_maps = Objects::new(Gvk::new("", "v1", "ConfigMap"), "configmaps")
+///     .content(|number| json!({"data": {"number": number.to_string()}}));
+/// # drop(config_maps);
+/// ```
+#[derive(Clone)]
+#[must_use = "objects do nothing until a simulation has them"]
+pub struct Objects {
+    gvk: Gvk,
+    plural: String,
+    content: Arc<dyn Fn(u64) -> Value + Send + Sync>,
+    schema: Option<Value>,
+}
+
+impl Objects {
+    /// Names a built-in kind and the plural of its resource.
+    pub fn new(gvk: Gvk, plural: impl Into<String>) -> Self {
+        Self {
+            gvk,
+            plural: plural.into(),
+            content: Arc::new(|number| {
+                json!({"metadata": {"annotations": {"number": number.to_string()}}})
+            }),
+            schema: None,
+        }
+    }
+
+    /// Sets what a write of an object contains, as a merge patch (default: an annotation).
+    ///
+    /// The number is random, from the seed.
+    pub fn content(self, content: impl Fn(u64) -> Value + Send + Sync + 'static) -> Self {
+        let content = Arc::new(content);
+        Self { content, ..self }
+    }
+
+    /// Makes the kind a custom one, with the schema of its objects.
+    ///
+    /// The simulation defines it before the program starts. During a run it may vanish, and come back with another
+    /// version or scope; at the end it is served as `gvk` says, in namespaces.
+    pub fn custom(self, open_api_v3_schema: Value) -> Self {
+        let schema = Some(open_api_v3_schema);
+        Self { schema, ..self }
+    }
+
+    pub(crate) fn gvk(&self) -> &Gvk {
+        &self.gvk
+    }
+
+    pub(crate) fn plural(&self) -> &str {
+        &self.plural
+    }
+
+    pub(crate) fn is_custom(&self) -> bool {
+        self.schema.is_some()
+    }
+
+    pub(crate) fn resource(&self) -> ApiResource {
+        let gvk = GroupVersionKind::gvk(self.gvk.group(), self.gvk.version(), self.gvk.kind());
+        ApiResource::from_gvk_with_plural(&gvk, &self.plural)
+    }
+
+    /// Makes what a write contains.
+    pub(crate) fn object(&self, name: &str) -> Value {
+        let mut object = (self.content)(fastrand::u64(..1_000_000));
+        object["metadata"]["name"] = name.into();
+        object
+    }
+
+    /// Makes a definition of the kind: 0 is the usual one, others differ in version, scope or both.
+    pub(crate) fn definition(&self, number: u8) -> Value {
+        let version = if number & 1 == 0 { self.gvk.version() } else { "v9" };
+        let scope = if number & 2 == 0 { "Namespaced" } else { "Cluster" };
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": format!("{}.{}", self.plural, self.gvk.group())},
+            "spec": {
+                "group": self.gvk.group(),
+                "scope": scope,
+                "names": {
+                    "kind": self.gvk.kind(), "plural": self.plural,
+                    "singular": self.gvk.kind().to_lowercase(),
+                },
+                "versions": [{
+                    "name": version, "served": true, "storage": true,
+                    "subresources": {"status": {}},
+                    "schema": {"openAPIV3Schema": self.schema},
+                }],
+            },
+        })
+    }
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Objects").field("gvk", &self.gvk).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,213 @@
+//! Plans from seeds.
+
+use std::time::Duration;
+
+use super::{Change, Command, Fate, Fault, FaultKind, Happening, Step, Verb, Write};
+use crate::simulation::Chaos;
+
+const VERBS: [Option<&str>; 8] = [
+    None,
+    Some("list"),
+    Some("watch"),
+    Some("get"),
+    Some("create"),
+    Some("update"),
+    Some("patch"),
+    Some("delete"),
+];
+
+/// What a plan may speak of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cast {
+    pub(crate) processes: usize,
+    pub(crate) kinds: usize,
+    /// The kinds from this place on are custom: they can vanish.
+    pub(crate) custom_from: usize,
+    pub(crate) names: u16,
+    pub(crate) commands: bool,
+}
+
+/// Makes the plan of a seed.
+///
+/// Each seed has tendencies of its own, such as many faults and few writes, so that runs differ more than the average
+/// over all happenings would let them.
+pub(crate) fn generate(seed: u64, chaos: &Chaos, cast: Cast) -> Vec<Step> {
+    let mut random = fastrand::Rng::with_seed(seed ^ 0x706c_616e);
+    let generator = Generator {
+        weights: Weights::new(&mut random, chaos, cast),
+        cast,
+        names: random.u16(1..=cast.names.max(1)),
+    };
+    let pace = Duration::from_millis([50, 200, 500, 1500][random.usize(..4)]);
+    let mut at = Duration::ZERO;
+    let mut steps = Vec::new();
+    loop {
+        at += pace.mul_f64(2.0 * random.f64());
+        // Now and then everything is left alone for a while, and then much happens at once.
+        if random.u8(..40) == 0 {
+            at += Duration::from_secs(random.u64(..20));
+        }
+        if at >= chaos.lasts {
+            return steps;
+        }
+        let crowd = if random.u8(..20) == 0 { random.u8(2..8) } else { 1 };
+        for _ in 0..crowd {
+            let what = generator.happening(&mut random);
+            steps.push(Step { at, what });
+        }
+    }
+}
+
+struct Generator {
+    weights: Weights,
+    cast: Cast,
+    names: u16,
+}
+
+/// How likely each class of happenings is.
+struct Weights {
+    write: u32,
+    fault: u32,
+    fate: u32,
+    command: u32,
+}
+
+impl Weights {
+    fn new(random: &mut fastrand::Rng, chaos: &Chaos, cast: Cast) -> Self {
+        let mut tendency = |usual: u32| usual * [0, 1, 1, 2, 4][random.usize(..5)];
+        Self {
+            write: 40,
+            fault: if chaos.faults { tendency(6) } else { 0 },
+            fate: if chaos.kills { tendency(1) } else { 0 },
+            command: if cast.commands { tendency(10) } else { 0 },
+        }
+    }
+}
+
+impl Generator {
+    fn happening(&self, random: &mut fastrand::Rng) -> Happening {
+        let Weights {
+            write,
+            fault,
+            fate,
+            command,
+        } = self.weights;
+        let mut at = random.u32(..write + fault + fate + command);
+        if at < write {
+            return Happening::Write(self.write(random));
+        }
+        at -= write;
+        if at < fault {
+            return Happening::Fault(self.fault(random));
+        }
+        at -= fault;
+        let process = random.usize(..self.cast.processes.max(1));
+        if at < fate {
+            let what = self.fate(random);
+            return Happening::Process { process, what };
+        }
+        let what = self.command(random);
+        Happening::Command { process, what }
+    }
+
+    fn write(&self, random: &mut fastrand::Rng) -> Write {
+        let kind = random.usize(..self.cast.kinds.max(1));
+        let is_custom = kind >= self.cast.custom_from;
+        let what = match random.u8(..100) {
+            0..50 => Change::Put,
+            50..65 => Change::Relabel(random.u8(..3)),
+            65..80 => Change::Delete,
+            80..88 => Change::Recreate,
+            88..93 => Change::Burst(random.u8(2..12)),
+            93..94 => Change::DeleteAll,
+            94..96 if is_custom => Change::Undefine,
+            96..100 if is_custom => Change::Define(random.u8(..4)),
+            _ => Change::Put,
+        };
+        Write {
+            kind,
+            name: random.u16(..self.names),
+            what,
+        }
+    }
+
+    fn fault(&self, random: &mut fastrand::Rng) -> Fault {
+        let seconds = |random: &mut fastrand::Rng, most: u64| {
+            Duration::from_millis(random.u64(1..=most * 1000))
+        };
+        let kind = match random.u8(..34) {
+            0..3 => FaultKind::CutWatches,
+            3 => FaultKind::EndWatches,
+            4 => FaultKind::CutWatchAfter(random.usize(..6)),
+            5 => FaultKind::HangWatch(random.usize(..6)),
+            6 => FaultKind::CutBody(random.usize(..2000)),
+            7 => FaultKind::Expire,
+            8 => FaultKind::Gone,
+            9..11 => FaultKind::Compact,
+            11 => FaultKind::TooManyRequests,
+            12 => FaultKind::ServerError([500, 502, 503, 504][random.usize(..4)]),
+            13..15 => FaultKind::Delay(seconds(random, 40)),
+            15..18 => FaultKind::DelayReply(seconds(random, 40)),
+            18 => FaultKind::Bandwidth(random.u64(50..5000)),
+            19 => FaultKind::NoAnswer,
+            20 => FaultKind::NoReply,
+            21 => FaultKind::Disconnect,
+            22 => FaultKind::LoseReply,
+            23 => FaultKind::StaleRead,
+            24 => FaultKind::Conflict,
+            25 => FaultKind::SkipVersions(random.u64(1..5000)),
+            26 => FaultKind::SkipStates,
+            27 => FaultKind::RefuseWatchList,
+            28 => FaultKind::Away,
+            29 => FaultKind::Blackhole,
+            30 => FaultKind::Backup,
+            31 => FaultKind::Restore,
+            32 => FaultKind::Streams(random.usize(2..12)),
+            _ => FaultKind::Latency(seconds(random, 2)),
+        };
+        Fault {
+            kind,
+            process: random.bool().then(|| random.usize(..self.cast.processes.max(1))),
+            resource: random.bool().then(|| random.usize(..self.cast.kinds.max(1))),
+            verb: VERBS[random.usize(..VERBS.len())],
+            times: [1, 1, 2, 5, 1000][random.usize(..5)],
+            lasts: {
+                let most = [2, 10, 60][random.usize(..3)];
+                seconds(random, most)
+            },
+        }
+    }
+
+    #[expect(clippy::unused_self, reason = "all happenings are made the same way")]
+    fn fate(&self, random: &mut fastrand::Rng) -> Fate {
+        let most = [100, 5_000, 120_000][random.usize(..3)];
+        let length = Duration::from_millis(random.u64(1..=most));
+        match random.u8(..4) {
+            0 => Fate::Kill(length),
+            1 => Fate::Restart(length),
+            2 => Fate::Pause(length),
+            _ => Fate::Clock(random.i64(-100_000..100_000)),
+        }
+    }
+
+    fn command(&self, random: &mut fastrand::Rng) -> Command {
+        let verb = match random.u8(..40) {
+            0..7 => Verb::Register,
+            7..10 => Verb::Leave,
+            10..14 => Verb::Enqueue,
+            14..18 => Verb::EnqueueLater,
+            18..22 => Verb::Select,
+            22..25 => Verb::Need,
+            25..30 => Verb::Subscribe,
+            30 => Verb::Unsubscribe,
+            31..34 => Verb::Stop,
+            34..38 => Verb::Start,
+            _ => Verb::Misbehave,
+        };
+        Command {
+            verb,
+            kind: random.usize(..self.cast.kinds.max(1)),
+            number: random.u32(..),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! What happens in a run, and when: a list of steps that comes from the seed and that shrinking takes steps out of.
+
+mod generate;
+
+use std::fmt;
+use std::time::Duration;
+
+pub(crate) use generate::{Cast, generate};
+
+use crate::record::Stamp;
+
+/// One thing that happens at a time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Step {
+    pub(crate) at: Duration,
+    pub(crate) what: Happening,
+}
+
+/// What happens.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Happening {
+    /// A foreign client writes.
+    Write(Write),
+    /// Something goes wrong between the processes and the cluster, or in it.
+    Fault(Fault),
+    /// Something happens to a process.
+    Process { process: usize, what: Fate },
+    /// A process is asked to do something.
+    Command { process: usize, what: Command },
+}
+
+/// A write of a foreign client to one object of a kind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Write {
+    /// The place of the kind in the list of kinds.
+    pub(crate) kind: usize,
+    pub(crate) name: u16,
+    pub(crate) what: Change,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Creates it, or changes its content if it is there.
+    Put,
+    /// Sets the label that selections look at.
+    Relabel(u8),
+    Delete,
+    /// Deletes it and creates it again at once.
+    Recreate,
+    /// Changes it so many times in a row.
+    Burst(u8),
+    /// Deletes all objects of the kind.
+    DeleteAll,
+    /// Removes the kind's definition.
+    Undefine,
+    /// Defines the kind; the number says with which version and scope.
+    Define(u8),
+}
+
+/// What goes wrong for some time.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Fault {
+    pub(crate) kind: FaultKind,
+    /// The process it is for; none for all.
+    pub(crate) process: Option<usize>,
+    /// The resource it is for, as the place of a kind; none for all requests.
+    pub(crate) resource: Option<usize>,
+    pub(crate) verb: Option<&'static str>,
+    pub(crate) times: u64,
+    pub(crate) lasts: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum FaultKind {
+    CutWatches,
+    EndWatches,
+    CutWatchAfter(usize),
+    HangWatch(usize),
+    CutBody(usize),
+    /// 410 in the stream of a watch, or for a page that continues.
+    Expire,
+    /// 410 as the status of the answer.
+    Gone,
+    Compact,
+    TooManyRequests,
+    ServerError(u16),
+    Delay(Duration),
+    DelayReply(Duration),
+    Bandwidth(u64),
+    NoAnswer,
+    NoReply,
+    Disconnect,
+    LoseReply,
+    StaleRead,
+    Conflict,
+    SkipVersions(u64),
+    SkipStates,
+    RefuseWatchList,
+    /// The server is away for `lasts`.
+    Away,
+    /// Packets are dropped for `lasts`.
+    Blackhole,
+    /// Keeps a backup for a later `Restore`.
+    Backup,
+    /// The server is set back to the last backup, and away for `lasts` meanwhile.
+    Restore,
+    /// So many requests of a process at a time for `lasts`.
+    Streams(usize),
+    /// Messages take up to so long for `lasts`.
+    Latency(Duration),
+}
+
+/// What happens to a process.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Fate {
+    /// It is killed, and started again after a time.
+    Kill(Duration),
+    /// It ends as asked, and is started again after a time.
+    Restart(Duration),
+    /// It does not run for a time.
+    Pause(Duration),
+    /// Its wall clock jumps by so many seconds.
+    Clock(i64),
+}
+
+/// What a program is asked to do; the numbers are its own business.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Command {
+    pub(crate) verb: Verb,
+    pub(crate) kind: usize,
+    pub(crate) number: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Register,
+    Leave,
+    Enqueue,
+    EnqueueLater,
+    Select,
+    Need,
+    Subscribe,
+    Unsubscribe,
+    Stop,
+    Start,
+    Misbehave,
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ", Stamp(self.at))?;
+        match &self.what {
+            Happening::Write(write) => {
+                write!(f, "write kind {} object {}: {:?}", write.kind, write.name, write.what)
+            }
+            Happening::Fault(fault) => write!(f, "fault {fault}"),
+            Happening::Process { process, what } => write!(f, "process {process}: {what:?}"),
+            Happening::Command { process, what } => write!(
+                f,
+                "process {process} is asked to {:?} (kind {}, {})",
+                what.verb, what.kind, what.number
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.kind)?;
+        if let Some(process) = self.process {
+            write!(f, " for process {process}")?;
+        }
+        if let Some(verb) = self.verb {
+            write!(f, ", verb {verb}")?;
+        }
+        if let Some(resource) = self.resource {
+            write!(f, ", kind {resource}")?;
+        }
+        write!(f, ", {} times within {:?}", self.times, self.lasts)
+    }
+}

@@ -1,0 +1,307 @@
+//! What a program gets from the simulation: a client, a factory whose handlers are watched, and the end of its life.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use kube::Client;
+use lariat_cache::{CachedObject, Change, Informer, Selection, Subscription};
+use lariat_controller::{
+    Call, ControllerOptions, FactoryBuilder, HandlerOptions, HandlerResult, Middleware, Next,
+    SharedControllerFactory,
+};
+use lariat_core::{Gvk, ObjectKey};
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::event::{Event, HandlerId, Shown, Subscriber, Written};
+use crate::network::Link;
+use crate::plan::Command;
+use crate::record::Recorder;
+
+/// One life of a program: from a start to its end, its kill or the end of the run.
+///
+/// A clone is a handle on the same life.
+#[derive(Clone)]
+pub struct Process {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    name: Arc<str>,
+    life: u32,
+    link: Link,
+    recorder: Recorder,
+    shutdown: CancellationToken,
+    factories: Mutex<Vec<SharedControllerFactory>>,
+    subscribers: AtomicU32,
+    commands: tokio::sync::Mutex<mpsc::UnboundedReceiver<Command>>,
+    is_calm: AtomicBool,
+}
+
+impl Process {
+    pub(crate) fn new(
+        name: &Arc<str>,
+        life: u32,
+        (link, commands): (Link, mpsc::UnboundedReceiver<Command>),
+        recorder: &Recorder,
+    ) -> Self {
+        Self {
+            inner: Arc::new(Inner {
+                name: Arc::clone(name),
+                life,
+                link,
+                recorder: recorder.clone(),
+                shutdown: CancellationToken::new(),
+                factories: Mutex::default(),
+                subscribers: AtomicU32::new(0),
+                commands: tokio::sync::Mutex::new(commands),
+                is_calm: AtomicBool::new(false),
+            }),
+        }
+    }
+
+    /// Returns the name of the process, such as `operator-0`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Returns how many lives of the process there were before this one.
+    #[must_use]
+    pub fn life(&self) -> u32 {
+        self.inner.life
+    }
+
+    /// Returns a client whose requests go through the simulated network.
+    ///
+    /// # Panics
+    ///
+    /// It is called outside of the program: the client has a task of its own.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::new(self.inner.link.clone(), "default")
+    }
+
+    /// Returns the builder of a factory whose handlers, reads and caches are checked.
+    ///
+    /// Handlers get a middleware outside of all others. Options set on the builder afterwards with
+    /// [`FactoryBuilder::default_options`] replace it: give them [`watched`](Self::watched) instead.
+    #[must_use]
+    pub fn factory(&self) -> FactoryBuilder {
+        let options = ControllerOptions::default().handlers(self.watched(HandlerOptions::default()));
+        SharedControllerFactory::builder(self.client()).default_options(options)
+    }
+
+    /// Returns options of handlers with the middleware that reports calls to the checkers.
+    #[must_use]
+    pub fn watched(&self, options: HandlerOptions) -> HandlerOptions {
+        options.wrap(Probe {
+            process: self.clone(),
+        })
+    }
+
+    /// Has the caches and queues of a factory compared with the cluster whenever everything is at rest.
+    pub fn inspect(&self, factory: &SharedControllerFactory) {
+        self.inner.factories.lock().push(factory.clone());
+    }
+
+    /// Resolves when the simulation asks the program to end, as SIGTERM does.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost: it resolves at once from then on.
+    pub async fn terminated(&self) {
+        self.inner.shutdown.cancelled().await;
+    }
+
+    /// Puts a line into the trace.
+    pub fn note(&self, text: impl fmt::Display) {
+        self.inner.recorder.say(text.to_string());
+    }
+
+    /// Reports a read of a cache: it must not be older than what the process itself wrote.
+    pub fn has_read(&self, kind: &Gvk, key: &ObjectKey, object: Option<&Arc<CachedObject>>) {
+        self.inner.recorder.note(Event::Read {
+            process: Arc::clone(&self.inner.name),
+            life: self.inner.life,
+            kind: kind.clone(),
+            key: key.clone(),
+            object: object.map(Shown::new),
+        });
+    }
+
+    /// Reports a write of the process that was answered, with the version of the answer.
+    pub fn has_written(&self, kind: &Gvk, key: &ObjectKey, version: &str) {
+        self.inner.recorder.note(Event::Wrote {
+            process: Arc::clone(&self.inner.name),
+            life: self.inner.life,
+            kind: kind.clone(),
+            key: key.clone(),
+            written: Written::State(version.parse().unwrap_or_default()),
+        });
+    }
+
+    /// Reports that a deletion was answered, and the object with the uid is gone.
+    pub fn has_deleted(&self, kind: &Gvk, key: &ObjectKey, uid: &str) {
+        self.inner.recorder.note(Event::Wrote {
+            process: Arc::clone(&self.inner.name),
+            life: self.inner.life,
+            kind: kind.clone(),
+            key: key.clone(),
+            written: Written::Gone(uid.to_owned()),
+        });
+    }
+
+    /// Restricts a kind to some of its objects, and lets the checkers know.
+    pub fn select(&self, informer: &Informer, selection: Selection) {
+        self.inner.recorder.note(Event::Selected {
+            process: Arc::clone(&self.inner.name),
+            life: self.inner.life,
+            kind: informer.gvk().clone(),
+            selection: selection.clone(),
+        });
+        informer.select(selection);
+    }
+
+    /// Checks what a cache publishes from now on; the kind stays in use until the subscription is dropped.
+    pub fn subscribe(&self, informer: &Informer) -> Subscription {
+        let number = self.inner.subscribers.fetch_add(1, Ordering::Relaxed);
+        let listener = Listener {
+            recorder: self.inner.recorder.clone(),
+            subscriber: Subscriber {
+                process: Arc::clone(&self.inner.name),
+                life: self.inner.life,
+                kind: informer.gvk().clone(),
+                number: number.into(),
+            },
+        };
+        informer.subscribe(Arc::new(listener))
+    }
+
+    /// Returns whether all faults have ended: a program that misbehaves on purpose behaves from now on.
+    #[must_use]
+    pub fn is_calm(&self) -> bool {
+        self.inner.is_calm.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn calm(&self) {
+        self.inner.is_calm.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits for the next thing the plan asks of the program.
+    pub(crate) async fn command(&self) -> Option<Command> {
+        self.inner.commands.lock().await.recv().await
+    }
+
+    pub(crate) fn terminate(&self) {
+        self.inner.shutdown.cancel();
+    }
+
+    pub(crate) fn is_terminated(&self) -> bool {
+        self.inner.shutdown.is_cancelled()
+    }
+
+    pub(crate) fn factories(&self) -> Vec<SharedControllerFactory> {
+        self.inner.factories.lock().clone()
+    }
+
+    /// Lets go of what would keep the program's factories alive.
+    pub(crate) fn forget_factories(&self) {
+        self.inner.factories.lock().clear();
+    }
+
+    pub(crate) fn requests(&self) -> u64 {
+        self.inner.link.sent()
+    }
+}
+
+impl fmt::Debug for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Process")
+            .field("name", &self.inner.name)
+            .field("life", &self.inner.life)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reports calls of handlers.
+#[derive(Debug)]
+struct Probe {
+    process: Process,
+}
+
+impl Middleware for Probe {
+    async fn handle(&self, call: Call, next: Next) -> HandlerResult {
+        let inner = &self.process.inner;
+        let mut running = Running {
+            recorder: inner.recorder.clone(),
+            handler: HandlerId {
+                process: Arc::clone(&inner.name),
+                life: inner.life,
+                kind: call.gvk().clone(),
+                name: Arc::from(call.handler()),
+            },
+            key: call.key().clone(),
+            run: call.run(),
+            result: None,
+        };
+        inner.recorder.note(Event::Began {
+            handler: running.handler.clone(),
+            key: running.key.clone(),
+            run: running.run,
+            attempt: call.attempt(),
+            object: call.object().map(Shown::new),
+            causes: Arc::new(call.causes().clone()),
+        });
+        let result = next.run(call).await;
+        running.result = Some(match &result {
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        });
+        result
+    }
+}
+
+/// A call under way; what is dropped before it has a result was cancelled, or panicked.
+struct Running {
+    recorder: Recorder,
+    handler: HandlerId,
+    key: ObjectKey,
+    run: u64,
+    result: Option<Result<(), String>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.recorder.note(Event::Ended {
+            handler: self.handler.clone(),
+            key: self.key.clone(),
+            run: self.run,
+            result: self.result.take(),
+        });
+    }
+}
+
+struct Listener {
+    recorder: Recorder,
+    subscriber: Subscriber,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.recorder.note(Event::Unsubscribed(self.subscriber.clone()));
+    }
+}
+
+impl lariat_cache::Subscriber for Listener {
+    fn changed(&self, changes: &[Change]) {
+        for change in changes {
+            self.recorder.note(Event::Published {
+                subscriber: self.subscriber.clone(),
+                change: change.clone(),
+            });
+        }
+    }
+}

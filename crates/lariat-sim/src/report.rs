@@ -1,0 +1,61 @@
+//! A run in which everything held.
+
+use std::time::Duration;
+
+use crate::record::Trace;
+
+/// What happened in a run in which everything held.
+#[derive(Debug, Clone)]
+pub struct Report {
+    pub(crate) seed: u64,
+    pub(crate) steps: usize,
+    pub(crate) calls: u64,
+    pub(crate) requests: u64,
+    pub(crate) commits: u64,
+    pub(crate) lasted: Duration,
+    pub(crate) trace: Trace,
+}
+
+impl Report {
+    /// Returns the seed.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Returns how many steps the plan had: writes of foreign clients, faults, commands.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.steps
+    }
+
+    /// Returns how many times handlers were called.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// Returns how many requests the processes sent.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// Returns how many writes the server committed.
+    #[must_use]
+    pub fn commits(&self) -> u64 {
+        self.commits
+    }
+
+    /// Returns how much virtual time passed.
+    #[must_use]
+    pub fn lasted(&self) -> Duration {
+        self.lasted
+    }
+
+    /// Returns what happened, event by event.
+    #[must_use]
+    pub fn trace(&self) -> &Trace {
+        &self.trace
+    }
+}

@@ -1,0 +1,156 @@
+//! Handlers of one life of the trial's program, and what the plan asks of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::DynamicObject;
+use lariat_cache::{Metadata, Selection, Subscription};
+use lariat_controller::{
+    Context, HandlerOptions, Registration, Resync, SharedController, SharedControllerFactory,
+};
+use lariat_core::{Gvk, LabelSelector, ObjectKey};
+use parking_lot::Mutex;
+
+use super::behaviour::Behaviour;
+use super::{Setup, kinds};
+use crate::plan::{Command, Verb};
+use crate::process::Process;
+
+/// Names of objects that commands speak of.
+const NAMES: u32 = 12;
+
+pub(super) struct Crew {
+    process: Process,
+    factory: SharedControllerFactory,
+    registrations: Vec<Registration>,
+    subscriptions: Vec<Subscription>,
+    behaviour: Arc<Behaviour>,
+    hired: u32,
+}
+
+impl Crew {
+    pub(super) fn new(process: &Process, factory: &SharedControllerFactory, setup: Setup) -> Self {
+        let random = fastrand::Rng::with_seed(setup.seed ^ u64::from(process.life()));
+        let mut crew = Self {
+            process: process.clone(),
+            factory: factory.clone(),
+            registrations: Vec::new(),
+            subscriptions: Vec::new(),
+            behaviour: Arc::new(Behaviour::new(process, random)),
+            hired: 0,
+        };
+        let mut random = fastrand::Rng::with_seed(setup.seed);
+        for _ in 0..setup.handlers {
+            let kind = random.usize(..kinds().len());
+            crew.register(kind, random.u32(..));
+        }
+        crew
+    }
+
+    fn controller(&self, kind: usize) -> SharedController<DynamicObject> {
+        self.factory.for_kind(gvk(kind))
+    }
+
+    pub(super) async fn command(&mut self, command: Command) {
+        let Command { verb, kind, number } = command;
+        let key = ObjectKey::namespaced("default", &format!("o{}", number % NAMES));
+        match verb {
+            Verb::Register if self.registrations.len() < 8 => self.register(kind, number),
+            Verb::Leave if self.registrations.len() > 1 => {
+                let at = number as usize % self.registrations.len();
+                self.registrations.swap_remove(at).deregister().await;
+            }
+            Verb::Enqueue => self.controller(kind).enqueue(&key),
+            Verb::EnqueueLater => {
+                let delay = Duration::from_millis(u64::from(number % 30_000));
+                self.controller(kind).enqueue_after(&key, delay);
+            }
+            Verb::Select => self.select(kind, number),
+            Verb::Need => {
+                if let Some(informer) = self.factory.caches().existing(&gvk(kind)) {
+                    informer.need::<DynamicObject>();
+                }
+            }
+            Verb::Subscribe if self.subscriptions.len() < 4 => {
+                if let Some(informer) = self.factory.caches().existing(&gvk(kind)) {
+                    self.subscriptions.push(self.process.subscribe(&informer));
+                }
+            }
+            Verb::Unsubscribe if !self.subscriptions.is_empty() => {
+                let at = number as usize % self.subscriptions.len();
+                drop(self.subscriptions.swap_remove(at));
+            }
+            Verb::Misbehave => self.behaviour.misbehave(number),
+            _ => {}
+        }
+    }
+
+    fn select(&self, kind: usize, number: u32) {
+        let Some(informer) = self.factory.caches().existing(&gvk(kind)) else {
+            return;
+        };
+        let text = ["", "app=x", "app!=x", "app in (x,y)"][number as usize % 4];
+        let labels: LabelSelector = text.parse().unwrap_or_default();
+        let mut selection = Selection::all().with_labels(labels);
+        if number & 0x100 != 0 {
+            selection = selection.in_namespaces(["default"]);
+        }
+        self.process.select(&informer, selection);
+    }
+
+    fn register(&mut self, kind: usize, number: u32) {
+        self.hired += 1;
+        let name = format!("h{}", self.hired);
+        let mut options = HandlerOptions::default();
+        if number & 3 == 0 {
+            options = options.concurrency(1);
+        }
+        if number & 0x30 == 0 {
+            options = options.resync(Resync::Every(Duration::from_secs(70)));
+        }
+        let controller = self.controller(kind);
+        let behaviour = Arc::clone(&self.behaviour);
+        let registered = if number & 4 == 0 {
+            let controller = controller.view::<Metadata>();
+            controller.register_handler_with(&name, options, move |cx: Context<Metadata>| {
+                let behaviour = Arc::clone(&behaviour);
+                async move { behaviour.handle(&cx, kind).await }
+            })
+        } else {
+            controller.register_handler_with(&name, options, move |cx: Context<DynamicObject>| {
+                let behaviour = Arc::clone(&behaviour);
+                async move { behaviour.handle(&cx, kind).await }
+            })
+        };
+        match registered {
+            Ok(registration) => self.registrations.push(registration),
+            Err(error) => self.process.note(format!("{name} is not registered: {error}")),
+        }
+    }
+
+    /// Takes everything away.
+    pub(super) fn leave(&mut self) {
+        self.registrations.clear();
+        self.subscriptions.clear();
+    }
+}
+
+pub(super) fn gvk(kind: usize) -> Gvk {
+    let kinds = kinds();
+    kinds[kind % kinds.len()].clone()
+}
+
+/// Dice that handlers share; their order of use comes from the seed like everything else.
+#[derive(Debug)]
+pub(super) struct Dice(Mutex<fastrand::Rng>);
+
+impl Dice {
+    pub(super) fn new(random: fastrand::Rng) -> Self {
+        Self(Mutex::new(random))
+    }
+
+    pub(super) fn below(&self, number: u32) -> u32 {
+        self.0.lock().u32(..number.max(1))
+    }
+}
+

@@ -1,0 +1,132 @@
+//! The program that Lariat itself is tried with: handlers that come and go, misbehave, write and read.
+
+mod behaviour;
+mod crew;
+
+use std::time::Duration;
+
+use lariat_cache::MissingKind;
+use lariat_controller::{ControllerOptions, HandlerOptions, SharedControllerFactory};
+use lariat_core::Gvk;
+use serde_json::json;
+use tokio::time;
+
+use crate::objects::Objects;
+use crate::plan::Verb;
+use crate::process::Process;
+use crate::simulation::{Chaos, Simulation};
+use crew::Crew;
+
+type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+/// The kinds of the trial, in the order of the simulation's list.
+pub(crate) fn kinds() -> [Gvk; 3] {
+    [
+        Gvk::new("", "v1", "ConfigMap"),
+        Gvk::new("", "v1", "Secret"),
+        Gvk::new("sim.dev", "v1", "Widget"),
+    ]
+}
+
+/// The plurals of the kinds.
+const PLURALS: [&str; 3] = ["configmaps", "secrets", "widgets"];
+
+/// Makes the simulation that Lariat is tried with.
+pub(crate) fn simulation(seed: u64) -> Simulation {
+    let [config_maps, secrets, widgets] = kinds();
+    let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let data = |number: u64| json!({"data": {"number": number.to_string()}});
+    let spec = |number: u64| json!({"spec": {"number": number}});
+    let secret = |number: u64| json!({"stringData": {"number": number.to_string()}});
+    let mut random = fastrand::Rng::with_seed(seed ^ 0x7472_6961);
+    let setup = Setup::new(&mut random);
+    let mut simulation = Simulation::new(seed)
+        .objects(Objects::new(config_maps, PLURALS[0]).content(data))
+        .objects(Objects::new(secrets, PLURALS[1]).content(secret))
+        .objects(Objects::new(widgets, PLURALS[2]).content(spec).custom(schema))
+        .chaos(Chaos::default().lasts(Duration::from_secs(random.u64(10..60))));
+    simulation.commands = true;
+    let replicas = if random.u8(..4) == 0 { 2 } else { 1 };
+    for replica in 0..replicas {
+        simulation = simulation.program(&format!("operator-{replica}"), move |process| run(process, setup));
+    }
+    simulation
+}
+
+/// What all lives of the program have in common.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Setup {
+    seed: u64,
+    workers: usize,
+    handlers: usize,
+    budget: Option<usize>,
+    grace: u64,
+    resync: bool,
+}
+
+impl Setup {
+    fn new(random: &mut fastrand::Rng) -> Self {
+        Self {
+            seed: random.u64(..),
+            workers: random.usize(1..5),
+            handlers: random.usize(1..5),
+            budget: (random.u8(..4) == 0).then(|| random.usize(2_000..40_000)),
+            grace: [1, 30, 60][random.usize(..3)],
+            resync: random.u8(..4) == 0,
+        }
+    }
+}
+
+async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
+    let handlers = process.watched(HandlerOptions::default().timeout(Duration::from_secs(20)));
+    let mut options = ControllerOptions::default().handlers(handlers);
+    if setup.resync {
+        let cache = lariat_cache::KindOptions::default().resync(Duration::from_secs(40));
+        options = options.cache(cache);
+    }
+    let factory = process
+        .factory()
+        .default_options(options)
+        .missing_kind(MissingKind::Wait)
+        .sync_timeout(Duration::from_secs(100))
+        .grace_period(Duration::from_secs(30))
+        .caches(|caches| {
+            let caches = caches.idle_grace(Duration::from_secs(setup.grace));
+            match setup.budget {
+                Some(bytes) => caches.memory_budget(bytes),
+                None => caches,
+            }
+        })
+        .build();
+    process.inspect(&factory);
+    let mut crew = Crew::new(&process, &factory, setup);
+    let mut runs = start(&factory, setup).await;
+    loop {
+        let command = tokio::select! {
+            biased;
+            () = process.terminated() => break,
+            command = process.command() => command,
+            // One that was stopped, or could not be started, starts once everything is in order.
+            () = time::sleep(Duration::from_secs(5)), if !runs && process.is_calm() => {
+                runs = start(&factory, setup).await;
+                continue;
+            }
+        };
+        let Some(command) = command else { break };
+        match command.verb {
+            Verb::Stop if runs => {
+                drop(factory.stop().await);
+                runs = false;
+            }
+            Verb::Start if !runs => runs = start(&factory, setup).await,
+            _ => crew.command(command).await,
+        }
+    }
+    crew.leave();
+    factory.stop().await?;
+    Ok(())
+}
+
+async fn start(factory: &SharedControllerFactory, setup: Setup) -> bool {
+    factory.start(setup.workers).await.is_ok()
+}

@@ -1,0 +1,391 @@
+//! The world beside the processes: the cluster, its foreign clients, and what goes wrong with both.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::core::GroupVersionKind;
+use kube::{Client, Error};
+use lariat_cluster::faults::{Action, After, Refusal, Rule, StatusCode};
+use lariat_cluster::{Cluster, Commits, Snapshot};
+use serde_json::{Value, json};
+use tokio::time;
+
+use crate::event::Event;
+use crate::machine::Machine;
+use crate::objects::Objects;
+use crate::plan::{Change, Fault, FaultKind, Write};
+use crate::record::Recorder;
+
+/// The label that changes of objects move, and that selections may look at.
+pub(crate) const LABEL: &str = "app";
+
+/// The cluster and its foreign clients, on one machine.
+pub(crate) struct World {
+    pub(crate) machine: Machine,
+    cluster: Arc<Cluster>,
+    client: Client,
+    commits: Commits,
+    recorder: Recorder,
+    kinds: Arc<[Objects]>,
+    backup: Option<Snapshot>,
+    /// How many foreign writes have not ended.
+    writes: tokio_util::task::TaskTracker,
+}
+
+impl World {
+    /// Starts a cluster on a machine.
+    ///
+    /// # Errors
+    ///
+    /// The cluster does not start.
+    pub(crate) fn start(
+        mut machine: Machine,
+        seed: u64,
+        (recorder, kinds): (&Recorder, &Arc<[Objects]>),
+    ) -> io::Result<Self> {
+        // A short history makes versions expire, as they do on a busy server.
+        let builder = Cluster::builder().seed(seed).history(200);
+        let (cluster, client) = machine.run(async {
+            let cluster = builder.start().await?;
+            let client = cluster.client();
+            io::Result::Ok((cluster, client))
+        })?;
+        let commits = cluster.commits();
+        Ok(Self {
+            machine,
+            cluster: Arc::new(cluster),
+            client,
+            commits,
+            recorder: recorder.clone(),
+            kinds: Arc::clone(kinds),
+            backup: None,
+            writes: tokio_util::task::TaskTracker::new(),
+        })
+    }
+
+    pub(crate) fn cluster(&self) -> &Arc<Cluster> {
+        &self.cluster
+    }
+
+    /// Runs the world up to a time, and notes what was committed.
+    pub(crate) fn turn(&mut self, until: Duration) {
+        self.machine.turn(until);
+        self.note_commits();
+    }
+
+    fn note_commits(&mut self) {
+        let commits = self.commits.take();
+        if commits.is_empty() {
+            return;
+        }
+        let recorder = self.recorder.clone();
+        self.machine.run(async move {
+            for commit in commits {
+                recorder.note(Event::Committed(commit));
+            }
+        });
+    }
+
+    /// Has a foreign client write; it ends some time later.
+    pub(crate) fn write(&mut self, write: &Write) {
+        let Some(kind) = self.kinds.get(write.kind).cloned() else {
+            return;
+        };
+        let foreign = Foreign {
+            cluster: Arc::clone(&self.cluster),
+            client: self.client.clone(),
+            kind,
+            name: format!("o{}", write.name),
+        };
+        let (what, writes) = (write.what, self.writes.clone());
+        self.machine.run(async {
+            writes.spawn(async move { foreign.change(what).await });
+        });
+    }
+
+    /// Makes something go wrong; `agents` are how the clients of processes begin.
+    pub(crate) fn fault(&mut self, fault: &Fault, agents: &[String]) {
+        match fault.kind {
+            FaultKind::CutWatches => self.cluster.cut_watches(),
+            FaultKind::EndWatches => self.cluster.end_watches(),
+            FaultKind::Compact => self.cluster.compact(),
+            FaultKind::Backup => self.backup = Some(self.cluster.snapshot()),
+            FaultKind::Restore => self.restore(fault.lasts, agents),
+            FaultKind::Away => self.isolate(fault, agents, false),
+            FaultKind::Blackhole => self.isolate(fault, agents, true),
+            FaultKind::Streams(_) | FaultKind::Latency(_) => {}
+            kind => {
+                if let Some(action) = action(kind) {
+                    self.rule(fault, &action, agents);
+                }
+            }
+        }
+    }
+
+    fn agents<'a>(fault: &Fault, agents: &'a [String]) -> &'a [String] {
+        match fault.process {
+            Some(process) => agents.get(process..=process).unwrap_or_default(),
+            None => agents,
+        }
+    }
+
+    fn rule(&self, fault: &Fault, action: &Action, agents: &[String]) {
+        for agent in Self::agents(fault, agents) {
+            let mut rule = Rule::new(action.clone())
+                .client(agent.as_str())
+                .times(fault.times)
+                .for_time(fault.lasts);
+            if let Some(verb) = fault.verb.filter(|_| !is_about_watches(fault.kind)) {
+                rule = rule.verb(verb);
+            }
+            if let Some(kind) = fault.resource.and_then(|at| self.kinds.get(at)) {
+                rule = rule.resource(kind.plural());
+            }
+            self.cluster.faults().add(rule);
+        }
+    }
+
+    /// Cuts processes off for a time, with their connections breaking or falling silent.
+    fn isolate(&mut self, fault: &Fault, agents: &[String], silently: bool) {
+        let (cluster, lasts) = (Arc::clone(&self.cluster), fault.lasts);
+        let agents = Self::agents(fault, agents).to_vec();
+        let writes = self.writes.clone();
+        self.machine.run(async {
+            writes.spawn(async move {
+                let faults = cluster.faults();
+                let rules: Vec<_> = agents
+                    .iter()
+                    .map(|agent| {
+                        if silently {
+                            faults.blackhole(agent)
+                        } else {
+                            faults.partition(agent)
+                        }
+                    })
+                    .collect();
+                time::sleep(lasts).await;
+                for rule in rules {
+                    faults.remove(rule);
+                }
+            });
+        });
+    }
+
+    /// Sets the cluster back to the backup while nobody can reach it.
+    fn restore(&mut self, away: Duration, agents: &[String]) {
+        let Some(backup) = self.backup.clone() else {
+            return;
+        };
+        let fault = Fault {
+            kind: FaultKind::Away,
+            process: None,
+            resource: None,
+            verb: None,
+            times: u64::MAX,
+            lasts: away,
+        };
+        self.isolate(&fault, agents, false);
+        let (cluster, recorder) = (Arc::clone(&self.cluster), self.recorder.clone());
+        self.machine.run(async move {
+            if let Err(error) = cluster.rewind_to(&backup).await {
+                recorder.say(format!("the backup is not restored: {error}"));
+            }
+        });
+        self.note_commits();
+    }
+
+    /// Ends all faults, and defines the kinds that are not there.
+    pub(crate) fn heal(&mut self) {
+        self.cluster.faults().clear();
+        for at in 0..self.kinds.len() {
+            if self.kinds[at].is_custom() {
+                let what = Change::Define(0);
+                self.write(&Write {
+                    kind: at,
+                    name: 0,
+                    what,
+                });
+            }
+        }
+    }
+
+    /// Returns how many foreign writes are under way.
+    pub(crate) fn writing(&self) -> usize {
+        self.writes.len()
+    }
+}
+
+fn is_about_watches(kind: FaultKind) -> bool {
+    matches!(
+        kind,
+        FaultKind::CutWatchAfter(_)
+            | FaultKind::HangWatch(_)
+            | FaultKind::Expire
+            | FaultKind::StaleRead
+            | FaultKind::SkipStates
+            | FaultKind::RefuseWatchList
+            | FaultKind::Conflict
+    )
+}
+
+fn action(kind: FaultKind) -> Option<Action> {
+    let refuse = |code: u16| {
+        let code = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        Action::Refuse(Refusal::new(code))
+    };
+    Some(match kind {
+        FaultKind::CutWatchAfter(events) => Action::CutWatch(After::Events(events)),
+        FaultKind::HangWatch(events) => Action::HangWatch(After::Events(events)),
+        FaultKind::Expire => Action::Expire,
+        FaultKind::Gone => refuse(410),
+        FaultKind::TooManyRequests => Action::Refuse(Refusal::too_many_requests()),
+        FaultKind::ServerError(code) => refuse(code),
+        FaultKind::Delay(delay) => Action::Delay(delay),
+        FaultKind::Bandwidth(bytes) => Action::Bandwidth(bytes),
+        FaultKind::NoAnswer => Action::NoAnswer,
+        FaultKind::Disconnect => Action::Disconnect,
+        FaultKind::LoseReply => Action::LoseReply,
+        FaultKind::StaleRead => Action::StaleRead,
+        FaultKind::Conflict => Action::Conflict,
+        FaultKind::SkipVersions(versions) => Action::SkipVersions(versions),
+        FaultKind::SkipStates => Action::SkipStates,
+        FaultKind::RefuseWatchList => Action::RefuseWatchList,
+        _ => return None,
+    })
+}
+
+/// A client that nothing goes wrong with.
+struct Foreign {
+    cluster: Arc<Cluster>,
+    client: Client,
+    kind: Objects,
+    name: String,
+}
+
+const DEFINITIONS: &str = "customresourcedefinitions.apiextensions.k8s.io";
+
+impl Foreign {
+    async fn change(&self, change: Change) {
+        // What a foreign client does not get done, because another was faster, is not done.
+        let done = match change {
+            Change::Define(number) => self.define(number).await,
+            Change::Undefine => self.undefine().await,
+            _ => self.change_object(change).await,
+        };
+        drop(done);
+    }
+
+    async fn change_object(&self, change: Change) -> Result<(), Error> {
+        let Some(api) = self.api() else { return Ok(()) };
+        match change {
+            Change::Put => self.put(&api).await,
+            Change::Relabel(label) => {
+                let label = [Value::Null, "x".into(), "y".into()][usize::from(label % 3)].clone();
+                let patch = json!({"metadata": {"labels": {LABEL: label}}});
+                self.patch(&api, &patch).await
+            }
+            Change::Delete => self.delete(&api).await,
+            Change::Recreate => {
+                drop(self.delete(&api).await);
+                self.put(&api).await
+            }
+            Change::Burst(times) => {
+                for _ in 0..times {
+                    self.put(&api).await?;
+                }
+                Ok(())
+            }
+            Change::DeleteAll => {
+                let (delete, all) = (DeleteParams::default(), ListParams::default());
+                api.delete_collection(&delete, &all).await.map(drop)
+            }
+            Change::Define(_) | Change::Undefine => Ok(()),
+        }
+    }
+
+    /// The resource as it is served now; none if it is not.
+    fn api(&self) -> Option<Api<DynamicObject>> {
+        let resource = self.kind.resource();
+        if !self.kind.is_custom() {
+            return Some(Api::namespaced_with(self.client.clone(), "default", &resource));
+        }
+        let definition = self.definition()?;
+        let version = definition["spec"]["versions"][0]["name"].as_str()?;
+        let gvk = GroupVersionKind::gvk(&resource.group, version, &resource.kind);
+        let resource = ApiResource::from_gvk_with_plural(&gvk, &resource.plural);
+        let client = self.client.clone();
+        Some(if definition["spec"]["scope"] == "Cluster" {
+            Api::all_with(client, &resource)
+        } else {
+            Api::namespaced_with(client, "default", &resource)
+        })
+    }
+
+    fn definition_name(&self) -> String {
+        let resource = self.kind.resource();
+        format!("{}.{}", resource.plural, resource.group)
+    }
+
+    fn definition(&self) -> Option<Value> {
+        let definitions = self.cluster.objects(DEFINITIONS);
+        let name = self.definition_name();
+        let mut of_kind = definitions.iter().filter(|each| each.key().name() == name);
+        serde_json::from_slice(&of_kind.next()?.json()).ok()
+    }
+
+    async fn put(&self, api: &Api<DynamicObject>) -> Result<(), Error> {
+        let mut object = self.kind.object(&self.name);
+        let patched = self.patch(api, &object).await;
+        let Err(Error::Api(status)) = &patched else {
+            return patched;
+        };
+        if status.code != 404 {
+            return patched;
+        }
+        object["apiVersion"] = self.kind.resource().api_version.into();
+        object["kind"] = self.kind.resource().kind.into();
+        let object: DynamicObject = serde_json::from_value(object).map_err(Error::SerdeError)?;
+        api.create(&PostParams::default(), &object).await.map(drop)
+    }
+
+    async fn patch(&self, api: &Api<DynamicObject>, patch: &Value) -> Result<(), Error> {
+        let params = PatchParams::default();
+        api.patch(&self.name, &params, &Patch::Merge(patch)).await.map(drop)
+    }
+
+    async fn delete(&self, api: &Api<DynamicObject>) -> Result<(), Error> {
+        api.delete(&self.name, &DeleteParams::default()).await.map(drop)
+    }
+
+    async fn undefine(&self) -> Result<(), Error> {
+        let api = self.definitions();
+        api.delete(&self.definition_name(), &DeleteParams::default()).await.map(drop)
+    }
+
+    fn definitions(&self) -> Api<DynamicObject> {
+        let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+        Api::all_with(self.client.clone(), &ApiResource::from_gvk(&gvk))
+    }
+
+    /// Defines the kind; one that is defined differently is removed before.
+    async fn define(&self, number: u8) -> Result<(), Error> {
+        let wanted = self.kind.definition(number);
+        if let Some(is) = self.definition() {
+            let same = is["spec"]["scope"] == wanted["spec"]["scope"]
+                && is["spec"]["versions"][0]["name"] == wanted["spec"]["versions"][0]["name"]
+                && is["metadata"]["deletionTimestamp"].is_null();
+            if same {
+                return Ok(());
+            }
+            drop(self.undefine().await);
+        }
+        // The name is free once the objects of the old definition are gone.
+        while self.definition().is_some() {
+            time::sleep(Duration::from_millis(100)).await;
+        }
+        let definition = serde_json::from_value(wanted).map_err(Error::SerdeError)?;
+        self.definitions().create(&PostParams::default(), &definition).await.map(drop)
+    }
+}
