@@ -196,6 +196,9 @@ impl<'a> Driver<'a> {
             return;
         }
         self.look();
+        if self.recorder.has_failed() {
+            return;
+        }
         for process in &mut self.processes {
             process.terminate(Duration::MAX);
         }

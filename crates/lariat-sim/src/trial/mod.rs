@@ -106,9 +106,11 @@ async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
             biased;
             () = process.terminated() => break,
             command = process.command() => command,
-            // One that was stopped, or could not be started, starts once everything is in order.
-            () = time::sleep(Duration::from_secs(5)), if !runs && process.is_calm() => {
-                runs = start(&factory, setup).await;
+            () = time::sleep(Duration::from_secs(5)) => {
+                // One that was stopped, or could not be started, starts once everything is in order.
+                if !runs && process.is_calm() {
+                    runs = start(&factory, setup).await;
+                }
                 continue;
             }
         };
