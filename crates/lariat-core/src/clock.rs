@@ -55,6 +55,15 @@ pub fn simulate(now: impl Fn() -> SystemTime + 'static) -> Simulated {
     Simulated { before }
 }
 
+/// Returns whether the wall clock of this thread is simulated.
+///
+/// A simulation runs several programs in one process, one after the other and at once. The libraries ask this before
+/// they use what belongs to a process, such as which factories it has started, and do without it.
+#[must_use]
+pub fn is_simulated() -> bool {
+    SIMULATED.with_borrow(Option::is_some)
+}
+
 /// A simulated wall clock of one thread, from [`simulate`]. Dropping it restores the clock that was there before.
 #[must_use = "the clock is restored when this is dropped"]
 pub struct Simulated {
@@ -113,12 +122,15 @@ mod tests {
 
     #[test]
     fn the_clock_before_a_simulation_is_restored() {
+        assert!(!is_simulated());
         let outer = simulate(|| at(1));
         let inner = simulate(|| at(2));
         assert_eq!(now(), at(2));
         drop(inner);
+        assert!(is_simulated());
         assert_eq!(now(), at(1));
         drop(outer);
+        assert!(!is_simulated());
         assert!(now() > at(2), "the system's, which is past 1970");
     }
 
