@@ -11,6 +11,7 @@ use std::sync::{Once, OnceLock};
 use std::task::Context;
 use std::time::Duration;
 
+use lariat_core::clock;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -123,6 +124,10 @@ fn look_at(info: &PanicHookInfo<'_>, is_shown: bool) -> Panicked {
 
 /// Returns whether the last backtrace was taken long enough ago, and counts this as the last.
 fn is_time() -> bool {
+    // What others in the process did is not to be seen in the log of a simulation.
+    if clock::is_simulated() {
+        return true;
+    }
     static LAST: Mutex<Option<Instant>> = Mutex::new(None);
     let mut last = LAST.lock();
     let now = Instant::now();
@@ -204,6 +209,8 @@ fn trimmed(backtrace: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     #[test]
@@ -228,6 +235,12 @@ mod tests {
             "   4: app::work\n             at ./src/main.rs:7:9\n   5: app::main::{{closure}}"
         );
         assert_eq!(trimmed("no frames"), "no frames");
+    }
+
+    #[test]
+    fn in_a_simulation_it_is_always_time_for_a_backtrace() {
+        let _simulated = clock::simulate(|| SystemTime::UNIX_EPOCH);
+        assert!(is_time() && is_time());
     }
 
     #[tokio::test]

@@ -204,7 +204,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         self.len() == 0
     }
 
-    /// Returns the keys that are ready, in no order.
+    /// Returns the keys that are ready. Their order says nothing, and is the same after the same calls.
     #[must_use]
     pub fn ready_keys(&self) -> Vec<K> {
         self.shared.state.lock().core.ready_keys()

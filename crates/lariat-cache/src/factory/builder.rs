@@ -1,6 +1,6 @@
 //! The options of a factory.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) struct Options {
     pub(super) missing: MissingKind,
     pub(super) idle_grace: Duration,
     default: KindOptions,
-    kinds: HashMap<Gvk, KindOptions>,
+    kinds: BTreeMap<Gvk, KindOptions>,
     budget: Option<usize>,
     warm: Option<PathBuf>,
     answer_timeout: Option<Duration>,
@@ -56,7 +56,7 @@ impl CacheFactoryBuilder {
                 missing: MissingKind::default(),
                 idle_grace: IDLE_GRACE,
                 default: KindOptions::default(),
-                kinds: HashMap::new(),
+                kinds: BTreeMap::new(),
                 budget: None,
                 warm: None,
                 answer_timeout: None,

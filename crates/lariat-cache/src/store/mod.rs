@@ -244,6 +244,9 @@ impl Store {
     }
 
     /// Estimates the bytes of what finds the objects: order, tables, indexes, dictionary.
+    ///
+    /// Hash tables grow by how their entries fall, so this differs a little between two runs of a program. Nothing is
+    /// decided by it; [`bytes`](Self::bytes), which budgets count, is the same in each run.
     #[must_use]
     pub fn overhead(&self) -> usize {
         let dictionary = self.writer.lock().codec.bytes();

@@ -38,6 +38,8 @@ pub(crate) struct ControllerCore {
     /// Those of the one before.
     predecessor: Mutex<Option<TaskTracker>>,
     clients: SharedClientFactory,
+    /// The number of the factory's next run.
+    runs: Arc<AtomicU64>,
     pub(super) queue: Queue,
     pub(super) lanes: Arc<Lanes>,
     history: History,
@@ -62,6 +64,7 @@ impl ControllerCore {
         informer: Informer,
         clients: SharedClientFactory,
         options: ControllerOptions,
+        runs: Arc<AtomicU64>,
     ) -> Self {
         let queue = options.queue();
         let lanes = Arc::new(Lanes::default());
@@ -81,6 +84,7 @@ impl ControllerCore {
             tasks: TaskTracker::new(),
             predecessor: Mutex::default(),
             clients,
+            runs,
             queue,
             lanes,
             history: History::new(options.runs_remembered()),
@@ -106,6 +110,11 @@ impl ControllerCore {
 
     pub(crate) fn clients(&self) -> &SharedClientFactory {
         &self.clients
+    }
+
+    /// Numbers a run.
+    pub(super) fn next_run(&self) -> u64 {
+        self.runs.fetch_add(1, Ordering::Relaxed)
     }
 
     pub(crate) fn queue(&self) -> &Queue {

@@ -3,7 +3,6 @@
 use std::cmp::Ordering;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 use std::time::Duration;
 
 use lariat_cache::{CachedObject, LoadError};
@@ -28,9 +27,6 @@ use crate::sentinel::Step;
 const BROKEN_LIMITER: Duration = Duration::from_secs(30);
 
 pub(super) type Taken = Work<lariat_core::ObjectKey, Payload>;
-
-/// Counts runs.
-static RUNS: AtomicU64 = AtomicU64::new(1);
 
 /// Calls the handlers that are due and gives the key back with what became of them.
 pub(super) async fn run(
@@ -57,7 +53,7 @@ pub(super) async fn run(
     };
     let mut runner = Runner {
         core,
-        number: RUNS.fetch_add(1, Atomic::Relaxed),
+        number: core.next_run(),
         causes: Arc::new(work.payload().causes_by_now()),
         work,
         chain: judgement.chain,

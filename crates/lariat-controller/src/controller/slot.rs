@@ -1,5 +1,6 @@
 //! A kind somebody asked for, in use or not.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use lariat_cache::{Informer, SharedCacheFactory, View};
@@ -25,6 +26,8 @@ pub(crate) struct Slot {
     /// Locked for moments only: nothing of a user's is called, and no other lock is taken, meanwhile.
     state: Mutex<State>,
     factory: Weak<Shared>,
+    /// The number of the factory's next run.
+    runs: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
@@ -53,6 +56,7 @@ impl Slot {
         caches: SharedCacheFactory,
         options: ControllerOptions,
         factory: Weak<Shared>,
+        runs: Arc<AtomicU64>,
     ) -> Self {
         Self {
             gvk,
@@ -60,6 +64,7 @@ impl Slot {
             options,
             state: Mutex::default(),
             factory,
+            runs,
         }
     }
 
@@ -109,7 +114,8 @@ impl Slot {
         // Made before anything is locked, because subscribing waits for whoever changes the cache, and that
         // may be somebody who is told of a change and enqueues a key. Of two that are made one is dropped.
         let clients = self.caches.clients().clone();
-        let made = ControllerCore::new(self.informer(), clients, self.options.clone());
+        let (options, runs) = (self.options.clone(), Arc::clone(&self.runs));
+        let made = ControllerCore::new(self.informer(), clients, options, runs);
         let made = Arc::new(made);
         let (core, is_new) = {
             let mut state = self.state.lock();

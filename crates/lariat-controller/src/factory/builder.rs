@@ -1,6 +1,6 @@
 //! The options of a factory.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(super) struct Options {
     pub(super) sync_timeout: Duration,
     pub(super) grace_period: Duration,
     default: ControllerOptions,
-    kinds: HashMap<Gvk, ControllerOptions>,
+    kinds: BTreeMap<Gvk, ControllerOptions>,
 }
 
 impl Options {
@@ -70,7 +70,7 @@ impl FactoryBuilder {
                 sync_timeout: SYNC_TIMEOUT,
                 grace_period: GRACE_PERIOD,
                 default: ControllerOptions::default(),
-                kinds: HashMap::new(),
+                kinds: BTreeMap::new(),
             },
         }
     }

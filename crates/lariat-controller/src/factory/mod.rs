@@ -12,6 +12,7 @@ use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use kube::Client;
 use kube::api::DynamicObject;
@@ -85,6 +86,7 @@ impl SharedControllerFactory {
                 state: Mutex::default(),
                 lifecycle: tokio::sync::Mutex::default(),
                 registering: Mutex::default(),
+                runs: Arc::new(AtomicU64::new(1)),
             }),
         }
     }

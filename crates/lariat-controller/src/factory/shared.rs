@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 use lariat_cache::SharedCacheFactory;
 use lariat_core::Gvk;
@@ -21,6 +22,9 @@ pub(crate) struct Shared {
     pub(super) lifecycle: tokio::sync::Mutex<()>,
     /// Held while handlers are registered, so that a transaction registers all or none.
     pub(super) registering: Mutex<()>,
+    /// The number of the next run, of whatever kind. Counted by factory, because a simulation has many in one process
+    /// and repeats their numbers.
+    pub(super) runs: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
@@ -37,8 +41,8 @@ impl Shared {
         let slot = state.slots.entry(gvk).or_insert_with_key(|gvk| {
             let caches = self.caches.clone();
             let options = self.options.of(gvk);
-            let factory = Arc::downgrade(self);
-            Arc::new(Slot::new(gvk.clone(), caches, options, factory))
+            let (factory, runs) = (Arc::downgrade(self), Arc::clone(&self.runs));
+            Arc::new(Slot::new(gvk.clone(), caches, options, factory, runs))
         });
         Arc::clone(slot)
     }

@@ -94,8 +94,8 @@ impl Call {
         self.failures.saturating_add(1)
     }
 
-    /// Returns the number of the run, which is unique in this process: all handlers that are called for one
-    /// key at one time share it. controller-runtime has a `reconcileID` for that.
+    /// Returns the number of the run, counted from 1 and unique in its factory: all handlers that are called for
+    /// one key at one time share it. controller-runtime has a `reconcileID` for that.
     #[must_use]
     pub fn run(&self) -> u64 {
         self.run

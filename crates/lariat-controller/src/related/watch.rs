@@ -1,7 +1,7 @@
 //! Watching another kind for the sake of one.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -120,7 +120,7 @@ impl<V: View> AnyRelation for Relating<V> {
             relation: Arc::clone(&self.relation),
             has_unread: AtomicBool::new(false),
             is_hopeless: AtomicBool::new(false),
-            aside: Mutex::new(Some(HashMap::new())),
+            aside: Mutex::new(Some(BTreeMap::new())),
         });
         let subscription = informer.subscribe(Arc::clone(&feed) as Arc<dyn Subscriber>);
         Joined {
@@ -180,8 +180,8 @@ struct Feed<V> {
     /// The kind is kept without content.
     is_hopeless: AtomicBool,
     /// Owners in the namespace of what they own, of which it is not known whether they have one; none any more once the
-    /// cache of their kind is filled.
-    aside: Mutex<Option<HashMap<ObjectKey, Aside>>>,
+    /// cache of their kind is filled. Sorted, because they are queued in this order.
+    aside: Mutex<Option<BTreeMap<ObjectKey, Aside>>>,
 }
 
 /// What an owner is going to be enqueued with.

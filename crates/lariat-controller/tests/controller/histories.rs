@@ -1,6 +1,7 @@
 //! What is remembered of runs, and why they happened.
 
-use lariat_controller::{Enqueue, Outcome};
+use k8s_openapi::api::core::v1::Secret;
+use lariat_controller::{Context, Enqueue, Outcome, RunRecord};
 use tokio::time;
 
 use crate::bench::{Bench, SECOND, key, settle};
@@ -38,6 +39,27 @@ async fn the_last_runs_of_a_key_are_known_after_thousands_of_others() {
         busy.len() > 4,
         "those among the last of the kind, and four more"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_factory_numbers_the_runs_of_all_its_kinds_from_one() {
+    for _ in 0..2 {
+        let bench = Bench::new().await;
+        let secrets = bench.factory.for_object::<Secret>();
+        let handler = |_: Context<Secret>| async { Ok(Outcome::done()) };
+        secrets.register_handler("log", handler).unwrap();
+        bench.record("log");
+        bench.start().await;
+        for name in ["a", "b"] {
+            bench.config_maps.enqueue(&key(name));
+            settle().await;
+            secrets.enqueue(&key(name));
+            settle().await;
+        }
+        let runs = |history: Vec<RunRecord>| history.iter().map(|each| each.run).collect();
+        let runs: [Vec<u64>; 2] = [runs(bench.config_maps.history()), runs(secrets.history())];
+        assert_eq!(runs, [[1, 3], [2, 4]]);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use lariat_cache::{KindOptions, MissingKind, Selection};
 use lariat_controller::{
-    Context, ControllerOptions, HandlerOptions, HandlerResult, Outcome, RegisterError, Resync,
-    StartError,
+    Context, ControllerOptions, FactoryBuilder, HandlerOptions, HandlerResult, Outcome,
+    RegisterError, Resync, StartError,
 };
 use lariat_core::Gvk;
 use tokio::time::{self, Instant};
@@ -86,6 +86,14 @@ async fn no_workers_are_an_error_wherever_they_are_asked_for() {
         "v1 ConfigMap has 0 workers and would never call a handler; give the number of keys it shall \
          handle at a time"
     );
+    let many = |builder: FactoryBuilder| {
+        let gvks = ('a'..='z').map(|kind| Gvk::new("", "v1", &kind.to_string()));
+        gvks.fold(builder, |builder, gvk| builder.kind_options(gvk, none()))
+    };
+    let bench = Bench::with(many).await;
+    let gvk = Some(Gvk::new("", "v1", "a"));
+    let error = bench.factory.start(5).await.unwrap_err();
+    assert_eq!(error, StartError::NoWorkers { gvk }, "the first is named");
     let bench = Bench::with(|builder| builder.default_options(none())).await;
     let error = bench.factory.start(None).await.unwrap_err();
     assert_eq!(error, StartError::NoWorkers { gvk: None });

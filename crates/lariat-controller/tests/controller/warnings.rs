@@ -1,10 +1,11 @@
 //! What is warned of, because programs that do it rarely mean to.
 
 use std::process::Command;
+use std::time::SystemTime;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_controller::{Context, Outcome, SharedControllerFactory};
-
+use lariat_core::clock;
 use tokio::runtime;
 use tokio::time;
 
@@ -107,6 +108,25 @@ async fn two_factories_of_one_cluster_are_warned_of_and_two_of_two_clusters_are_
     );
     second.stop().await.unwrap();
     elsewhere.factory.stop().await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn replicas_in_a_simulation_are_not_warned_of() {
+    let logs = Logs::begin();
+    let bench = Bench::new().await;
+    bench.record("log");
+    bench.create("a").await;
+    bench.start().await;
+    let _simulated = clock::simulate(|| SystemTime::UNIX_EPOCH);
+    let second = SharedControllerFactory::builder(bench.cluster.client()).build();
+    let handler = |_: Context<ConfigMap>| async { Ok(Outcome::done()) };
+    let config_maps = second.for_object::<ConfigMap>();
+    config_maps.register_handler("log", handler).unwrap();
+    second.start(1).await.unwrap();
+    settle().await;
+    assert!(warnings(&logs).is_empty(), "{:?}", warnings(&logs));
+    second.stop().await.unwrap();
+    bench.factory.stop().await.unwrap();
 }
 
 /// Set in the process that is looked at from outside.

@@ -127,9 +127,9 @@ impl<K: Eq + Hash, V> Index<K, V> {
         self.table.len()
     }
 
-    /// Iterates over the slots in use.
+    /// Iterates over the slots in use, in ascending order: that of the table differs between two runs of a program.
     pub(super) fn slots(&self) -> impl Iterator<Item = u32> {
-        self.table.iter().map(|place| place.slot)
+        self.slots.numbers()
     }
 }
 

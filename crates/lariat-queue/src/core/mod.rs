@@ -317,7 +317,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.ready.is_empty()
     }
 
-    /// Returns the keys that are ready, in no order.
+    /// Returns the keys that are ready. Their order says nothing, and is the same after the same calls.
     #[must_use]
     pub fn ready_keys(&self) -> Vec<K> {
         let slotted = self.entries.slots().map(|slot| &self.entries[slot]);

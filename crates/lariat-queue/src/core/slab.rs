@@ -97,6 +97,17 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    /// Returns the numbers of all values, in ascending order.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
+        let chunks = (0..).step_by(CHUNK).zip(&self.chunks);
+        let chunks = chunks.filter_map(|(first, chunk)| Some((first, chunk.as_ref()?)));
+        chunks.flat_map(|(first, chunk): (u32, &Chunk<T>)| {
+            let places = (first..).zip(&chunk.places);
+            let used = places.filter(|(_, place)| matches!(place, Place::Used(_)));
+            used.map(|(number, _)| number)
+        })
+    }
+
     pub(super) fn get(&self, at: u32) -> Option<&T> {
         let (number, place) = split(at);
         match self
@@ -222,6 +233,7 @@ mod tests {
                     prop_assert_eq!(slab.remove(at), None);
                 }
             }
+            prop_assert!(slab.numbers().eq(model.keys().copied()));
             for (at, value) in &model {
                 prop_assert_eq!(slab.get_mut(*at), Some(&mut value.clone()));
             }

@@ -18,7 +18,7 @@ use older::Older;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RunRecord {
-    /// The number of the run, unique in this process.
+    /// The number of the run, unique in its factory.
     pub run: u64,
     /// The key.
     pub key: ObjectKey,

@@ -1,7 +1,7 @@
 //! Events that are counted, and combined when they are many: the rules of client-go for `v1`.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use jiff::Timestamp;
 use tokio::time::Instant;
@@ -20,7 +20,8 @@ pub(in crate::events) struct Counting {
     spam: SpamFilter,
     notes: Recent<Notes>,
     seen: Recent<Seen>,
-    hasher: RandomState,
+    /// Makes the hashes of notes differ between processes.
+    seed: u64,
 }
 
 /// The notes of similar events: by their hashes, since they may be long and many.
@@ -48,7 +49,7 @@ impl Counting {
             names: Names::default(),
             notes: Recent::new(CAPACITY),
             seen: Recent::new(CAPACITY),
-            hasher: RandomState::new(),
+            seed: fastrand::u64(..),
         }
     }
 
@@ -87,7 +88,7 @@ impl Counting {
             let key = format!("{}combined", subject::similar(&pending));
             (pending.event.combined(), key)
         } else {
-            let note = self.hasher.hash_one(pending.event.note());
+            let note = self.hash(pending.event.note());
             let key = format!("{}{note:x}", subject::same_but_note(&pending));
             (pending.event, key)
         };
@@ -111,6 +112,12 @@ impl Counting {
         }
     }
 
+    fn hash(&self, note: &str) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.seed, note).hash(&mut hasher);
+        hasher.finish()
+    }
+
     /// Returns whether there were too many notes of late for this one to get an Event of its own.
     fn is_one_of_many(&mut self, pending: &Pending) -> bool {
         let (most, within) = (self.options.aggregate_after, self.options.aggregate_within);
@@ -118,7 +125,7 @@ impl Counting {
             return false;
         }
         let now = pending.at;
-        let note = self.hasher.hash_one(pending.event.note());
+        let note = self.hash(pending.event.note());
         let notes = self.notes.entry(&subject::similar(pending), || Notes {
             known: HashSet::new(),
             last: now,

@@ -55,9 +55,15 @@ impl<V> Recent<V> {
         }
     }
 
-    /// Returns all keys and values, in no order.
+    /// Returns all keys and values, those first that were not used for longest.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Arc<str>, &V)> {
-        self.values.iter().map(|(key, (_, value))| (key, value))
+        let keys = self.order.values();
+        keys.filter_map(|key| Some((key, &self.values.get(key)?.1)))
+    }
+
+    /// Returns all values without looking up their order, which differs between two runs of a program.
+    pub(super) fn unordered(&self) -> impl Iterator<Item = &V> {
+        self.values.values().map(|(_, value)| value)
     }
 }
 

@@ -93,7 +93,7 @@ impl SeriesKeeper {
     }
 
     pub(super) fn next_due(&self) -> Option<Instant> {
-        self.series.iter().map(|(_, series)| series.due()).min()
+        self.series.unordered().map(Series::due).min()
     }
 
     pub(super) fn take_due(&mut self, now: Option<Instant>) -> Option<Record> {

@@ -241,6 +241,38 @@ fn a_series_that_is_cut_short_is_written_as_far_as_it_came() {
 }
 
 #[test]
+fn what_is_due_together_is_written_in_the_order_in_which_it_was_last_published() {
+    let mut bench = Bench::new(EventOptions::default().api(EventApi::Events));
+    let objects: Vec<String> = (0..40).map(|number| format!("web-{number}")).collect();
+    for _ in 0..3 {
+        for object in &objects {
+            bench.say_about(object, Event::normal("Created", "a"));
+        }
+    }
+    bench.say_about(&objects[0], Event::normal("Created", "a"));
+    let due = std::iter::from_fn(|| bench.correlator.take_due(None));
+    let due: Vec<String> = due.filter_map(|record| record.about.name).collect();
+    let (first, others) = objects.split_first().expect("there are some");
+    assert!(due.iter().eq(others.iter().chain([first])), "{due:?}");
+}
+
+#[test]
+fn a_seed_repeats_the_keys_of_events() {
+    let decision = |seed, note: &str| {
+        fastrand::seed(seed);
+        let mut correlator = Correlator::new(EventOptions::default());
+        correlator.observe(Pending {
+            about: ObjectReference::default(),
+            event: Event::normal("Created", note),
+            at: Instant::now(),
+            time: Timestamp::UNIX_EPOCH,
+        })
+    };
+    assert_eq!(decision(7, "a"), decision(7, "a"));
+    assert_ne!(decision(7, "a"), decision(8, "a"));
+}
+
+#[test]
 fn a_name_that_is_taken_is_replaced_for_good() {
     for api in [EventApi::Core, EventApi::Events] {
         let mut bench = Bench::new(EventOptions::default().api(api));

@@ -5,7 +5,6 @@ mod answer;
 #[cfg(test)]
 mod tests;
 
-use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -198,6 +197,5 @@ fn pause(tries: u32) -> Duration {
     if tries > 1 {
         return PAUSE;
     }
-    let millis = u64::try_from(PAUSE.as_millis()).unwrap_or(u64::MAX);
-    Duration::from_millis(RandomState::new().hash_one(tries) % millis)
+    PAUSE.mul_f64(fastrand::f64())
 }

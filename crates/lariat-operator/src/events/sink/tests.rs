@@ -57,6 +57,16 @@ fn the_first_pause_is_by_chance_and_the_others_are_not() {
 }
 
 #[test]
+fn a_seed_repeats_the_first_pause() {
+    let pauses = |seed| {
+        fastrand::seed(seed);
+        [pause(1), pause(1)]
+    };
+    assert_eq!(pauses(7), pauses(7));
+    assert_ne!(pauses(7), pauses(8));
+}
+
+#[test]
 fn a_missing_permission_is_named() {
     assert!(rule(EventApi::Core).contains("apiGroups [\"\"]"));
     assert!(rule(EventApi::Events).contains("apiGroups [\"events.k8s.io\"]"));

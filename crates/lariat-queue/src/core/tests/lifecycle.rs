@@ -157,6 +157,25 @@ fn deadlines_of_lanes_that_ran_early_leave_no_memory_behind() {
 }
 
 /// Panics in a merge, as a user's payload may.
+/// Letters of no alphabet in particular; enough that no two hash tables have them in one order by chance.
+fn letters(range: std::ops::Range<u32>) -> String {
+    range.filter_map(char::from_u32).collect()
+}
+
+#[test]
+fn the_order_of_ready_keys_comes_from_the_calls() {
+    let (first, second) = (letters(0x4e00..0x4e40), letters(0x5e00..0x5e40));
+    let ready = |bench: &Bench| bench.queue.ready_keys().into_iter().collect::<String>();
+    let mut bench = Bench::new();
+    bench.add(&first);
+    assert_eq!(ready(&bench), first);
+    // The slots are used again from the last that was given up, in an order that a shutdown decides.
+    bench.queue.shut_down_now();
+    bench.queue.reopen();
+    bench.add(&second);
+    assert_eq!(ready(&bench), second.chars().rev().collect::<String>());
+}
+
 #[derive(Debug, Clone, Default)]
 struct Mine(bool);
 
