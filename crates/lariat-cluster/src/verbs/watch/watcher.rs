@@ -337,6 +337,8 @@ impl Watcher {
             }
         };
         tokio::select! {
+            // What comes at the same moment is sent in this order, whatever the runtime's dice say.
+            biased;
             changed = self.signals.changed() => match changed {
                 Ok(()) => Woken::Signal,
                 Err(_) => Woken::Stopped,
