@@ -21,7 +21,7 @@ use crate::faults::Faults;
 use crate::journal::Journal;
 use crate::persist::Keeper;
 use crate::server::Server;
-use crate::store::{Ending, Snapshot};
+use crate::store::{Commit, Ending, Snapshot, StoredObject};
 
 /// A Kubernetes cluster in this process: an API server, its store, and the controllers it needs.
 ///
@@ -190,6 +190,27 @@ impl Cluster {
         self.server.connections.load(Ordering::Relaxed)
     }
 
+    /// Begins to record every commit, for a test that checks what clients are shown.
+    ///
+    /// Faults, compactions and cut watches do not touch the record. It grows until it is
+    /// [taken](Commits::take); a later call begins it afresh.
+    #[must_use]
+    pub fn commits(&self) -> Commits {
+        self.server.store.record_commits();
+        Commits {
+            server: Arc::clone(&self.server),
+        }
+    }
+
+    /// Returns the stored objects of a resource in the order of their keys, without a request.
+    ///
+    /// The resource is named by its plural, and its group behind a dot unless that is the core group:
+    /// `configmaps`, `deployments.apps`. One that does not exist has no objects.
+    #[must_use]
+    pub fn objects(&self, resource: &str) -> Vec<StoredObject> {
+        self.server.store.objects(resource)
+    }
+
     /// Breaks every open watch off in the middle of a line, as a lost connection does.
     pub fn cut_watches(&self) {
         self.server.store.end_watches(None, Ending::Cut);
@@ -279,5 +300,31 @@ impl fmt::Debug for Cluster {
         f.debug_struct("Cluster")
             .field("url", &self.url())
             .finish_non_exhaustive()
+    }
+}
+
+/// The commits of a cluster in their order, recorded beside all requests.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// use lariat_cluster::{Cluster, Commit};
+///
+/// let cluster = Cluster::builder().start().await?;
+/// let commits = cluster.commits();
+/// let first = commits.take();
+/// assert!(matches!(first[0], Commit::Reset { .. }), "what there was comes first");
+/// assert!(commits.take().is_empty());
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Commits {
+    server: Arc<Server>,
+}
+
+impl Commits {
+    /// Takes what was committed since the last call, in the order of the commits.
+    #[must_use]
+    pub fn take(&self) -> Vec<Commit> {
+        self.server.store.take_commits()
     }
 }

@@ -4,6 +4,7 @@
 //! revision and appends one event. It wakes one task, the [dispatcher](Store::dispatch), whatever the
 //! number of watchers; these are cursors into the history and read at their own pace.
 
+mod commits;
 mod encode;
 mod history;
 mod object;
@@ -23,6 +24,7 @@ use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 
+pub use commits::{Commit, StoredObject};
 pub(crate) use history::Event;
 pub(crate) use object::{Draft, EventType, METADATA_HEAD, Object, Stored};
 pub use snapshot::Snapshot;

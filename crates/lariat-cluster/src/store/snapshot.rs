@@ -121,6 +121,7 @@ impl Store {
             });
         }
         state.replay_changes();
+        state.record_reset();
         state.note_reset(snapshot);
         drop(state);
         self.wake();

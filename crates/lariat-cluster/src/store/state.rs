@@ -6,6 +6,7 @@ use std::sync::Arc;
 use lariat_core::ObjectKey;
 use tokio::sync::watch;
 
+use super::commits::Recorder;
 use super::history::History;
 use super::unwritten::Unwritten;
 use super::{
@@ -27,6 +28,8 @@ pub(super) struct State {
     pub(super) changes: Changes,
     /// What is not on disk yet, and so is neither announced nor answered.
     pub(super) unwritten: Unwritten,
+    /// What is recorded for who checks the cluster.
+    pub(super) recorder: Recorder,
 }
 
 /// The objects of one resource, whatever the versions it is served in.
@@ -49,6 +52,7 @@ impl State {
             unannounced: Vec::new(),
             changes: Changes::default(),
             unwritten: Unwritten::default(),
+            recorder: Recorder::default(),
         }
     }
 
@@ -123,6 +127,7 @@ impl State {
         let table = &mut self.tables[id.0];
         table.set(&event);
         table.history.push(Arc::clone(&event));
+        self.recorder.note(&table.name, &event);
         self.note_change(id, &event);
         self.changes.list.push(Change { table: id, event });
         object
