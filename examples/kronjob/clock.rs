@@ -22,7 +22,7 @@ impl Clock {
     /// The clock on the wall.
     #[must_use]
     pub fn wall() -> Self {
-        Self::new(Timestamp::now)
+        Self::new(present)
     }
 
     /// A clock that reads what a function says.
@@ -35,7 +35,7 @@ impl Clock {
     /// A clock that is right now, and goes so many times as fast from then on; by tokio's time, which tests can pause.
     #[must_use]
     pub fn fast(pace: u32) -> Self {
-        let (started, started_at) = (Instant::now(), Timestamp::now());
+        let (started, started_at) = (Instant::now(), present());
         let now = move || started_at + started.elapsed() * pace;
         Self {
             pace,
@@ -55,6 +55,11 @@ impl Clock {
         let left = Duration::try_from(self.now().duration_until(time)).unwrap_or_default();
         (left / self.pace).min(NAP)
     }
+}
+
+/// Returns what time it is; of Lariat's wall clock, which a simulation sets.
+fn present() -> Timestamp {
+    lariat::clock::now().try_into().unwrap_or(Timestamp::MAX)
 }
 
 impl fmt::Debug for Clock {

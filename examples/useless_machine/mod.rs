@@ -39,7 +39,7 @@ impl Pace {
     /// Waits by the clock of the machine it runs on.
     #[must_use]
     pub fn new(delay: Duration) -> Self {
-        let clock = Arc::new(Timestamp::now);
+        let clock = Arc::new(|| lariat::clock::now().try_into().unwrap_or(Timestamp::MAX));
         Self { delay, clock }
     }
 

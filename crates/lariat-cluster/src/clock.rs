@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
+use lariat_core::clock;
 use tokio::time::Instant;
 
 /// Wall-clock time that stands still when tokio's time is paused and jumps when it is advanced.
@@ -16,7 +17,7 @@ impl Clock {
     pub(crate) fn new() -> Self {
         Self {
             started: Instant::now(),
-            started_at: Timestamp::now(),
+            started_at: clock::now().try_into().unwrap_or(Timestamp::MAX),
         }
     }
 
@@ -57,4 +58,20 @@ fn text(time: Timestamp) -> String {
     // Go drops what is less than a second when it writes a time.
     let whole = Timestamp::from_second(time.as_second()).unwrap_or(time);
     whole.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_begins_at_the_simulated_time_and_moves_with_tokio() {
+        let simulated = clock::simulate(|| SystemTime::UNIX_EPOCH + Duration::from_secs(60));
+        let clock = Clock::new();
+        drop(simulated);
+        tokio::time::advance(Duration::from_secs(30)).await;
+        assert_eq!(clock.now(), "1970-01-01T00:01:30Z");
+    }
 }

@@ -3,6 +3,7 @@
 //! [`ObjectKey`] names an object, [`Gvk`] and [`ResourceKind`] name its kind, [`ResourceVersion`]
 //! orders its states, and [`RawObject`] is one such state as the API server sent it: the metadata
 //! a controller needs in compact form, the rest as bytes. [`Cause`] says why a key has work to do.
+//! [`clock`] is the wall clock, for times that outlive a process.
 //!
 //! ```
 //! use lariat_core::{Gvk, ObjectKey, RawObject};
@@ -30,6 +31,8 @@ mod selector;
 
 mod cause;
 mod text;
+
+pub mod clock;
 
 pub use cause::{Cause, Causes};
 pub use intern::Interner;

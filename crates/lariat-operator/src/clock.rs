@@ -1,8 +1,22 @@
 //! The wall clock, for the times that are written into objects. What is waited for is measured by tokio's clock.
 
 use jiff::Timestamp;
+use lariat_core::clock;
 
-/// Returns what time it is. Everything else takes the time as a parameter.
+/// Returns what time it is, or the last there is. Everything else takes the time as a parameter.
 pub(crate) fn now() -> Timestamp {
-    Timestamp::now()
+    clock::now().try_into().unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    #[test]
+    fn a_simulated_clock_is_read() {
+        let _simulated = clock::simulate(|| SystemTime::UNIX_EPOCH + Duration::from_millis(90_500));
+        assert_eq!(now().to_string(), "1970-01-01T00:01:30.5Z");
+    }
 }

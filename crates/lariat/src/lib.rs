@@ -84,6 +84,8 @@ pub use lariat_core::{
 
 pub use lariat_cache::{Change, KindClient};
 pub use lariat_core::SelectorError;
+#[doc(inline)]
+pub use lariat_core::clock;
 pub use lariat_queue::{Ageing, Priority, RateLimiter};
 /// Ends scopes of handlers, and tells them that a stop has begun.
 pub use tokio_util::sync::CancellationToken;

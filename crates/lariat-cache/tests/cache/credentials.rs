@@ -221,7 +221,8 @@ async fn pass(seconds: u64) {
 #[tokio::test]
 async fn a_plugin_that_fails_before_its_token_expires_does_not_take_it_away() {
     let (folder, guarded) = (Folder::new("renewal"), Guarded::start("first").await);
-    let expires = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(1000);
+    let now = jiff::Timestamp::try_from(lariat_core::clock::now()).unwrap();
+    let expires = now + jiff::SignedDuration::from_secs(1000);
     folder.token("first", &format!(r#", "expirationTimestamp": "{expires}""#));
     let plugin = folder.plugin(FAILS);
     let client = guarded.client(|user| user.exec = Some(plugin)).await;
