@@ -14,6 +14,7 @@ use crate::access::{self, Access, Mode, Tokens, User};
 use crate::api::secure::Security;
 use crate::cluster::Cluster;
 use crate::control::Settings;
+use crate::journal::Journal;
 use crate::names::Names;
 use crate::persist::Data;
 use crate::server::Server;
@@ -34,6 +35,7 @@ pub struct ClusterBuilder {
     address: Option<SocketAddr>,
     security: Security,
     history: usize,
+    journal: usize,
     seed: Option<u64>,
     snapshot: Option<Snapshot>,
     data: Data,
@@ -62,6 +64,7 @@ impl ClusterBuilder {
             address: None,
             security: Security::none(),
             history: DEFAULT_HISTORY,
+            journal: Journal::CAPACITY,
             seed: None,
             snapshot: None,
             data: Data::none(),
@@ -160,7 +163,8 @@ impl ClusterBuilder {
 
     /// Sets how many changes of each resource are remembered (default 100,000, at least 1).
     ///
-    /// A watch from a version before them is told that it has expired.
+    /// A watch from a version before them is told that it has expired. Each change keeps the states before
+    /// and after it in memory, so this bounds what a long run with many writes needs.
     pub fn history(self, changes: usize) -> Self {
         Self {
             history: changes.max(1),
@@ -168,7 +172,23 @@ impl ClusterBuilder {
         }
     }
 
+    /// Sets how many requests the [journal](Cluster::journal) keeps (default [`Journal::CAPACITY`]).
+    ///
+    /// The oldest are forgotten first. 0 keeps none, so that everything which counts requests finds none.
+    pub fn journal(self, requests: usize) -> Self {
+        Self {
+            journal: requests,
+            ..self
+        }
+    }
+
     /// Makes uids, generated names and the chance of [faults](crate::faults) repeatable.
+    ///
+    /// Two clusters that were started with the same seed at the same time, and get the same requests in
+    /// the same order, answer the same bytes. That holds in process, on a current-thread runtime with
+    /// paused time, and without a data file. In what order watches wake that wait for the same change is
+    /// up to tokio, whose `rng_seed` repeats it. One thing is left to chance, as on a real server: the
+    /// order in which a CEL rule of a custom kind goes through the keys of a map.
     pub fn seed(self, seed: u64) -> Self {
         Self {
             seed: Some(seed),
@@ -317,7 +337,11 @@ impl ClusterBuilder {
                 .is_some_and(|address| address.ip().is_loopback()),
             tokens: Tokens::new(tokens.into_iter().collect()),
         };
-        let server = Arc::new(Server::new(store, seed, self.admin, self.control, access));
+        let server = Server {
+            journal: Journal::new(self.journal),
+            ..Server::new(store, seed, self.admin, self.control, access)
+        };
+        let server = Arc::new(server);
         create_namespaces(&server);
         if self.mode == Mode::Rbac {
             access::create_roles(&server);

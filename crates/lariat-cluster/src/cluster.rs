@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD as BASE64;
+use lariat_core::ObjectKey;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
@@ -206,9 +207,34 @@ impl Cluster {
     ///
     /// The resource is named by its plural, and its group behind a dot unless that is the core group:
     /// `configmaps`, `deployments.apps`. One that does not exist has no objects.
+    ///
+    /// It is not in the journal, no fault meets it, nothing waits, and nothing is encoded or decoded. A
+    /// test compares with it what clients believe.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+    /// let cluster = lariat_cluster::Cluster::builder().start().await?;
+    /// let namespaces = cluster.objects("namespaces");
+    /// assert_eq!(namespaces[0].key().name(), "default");
+    /// assert!(namespaces[0].revision() <= cluster.revision());
+    /// assert_eq!(namespaces[0].value()["status"]["phase"], "Active");
+    /// # Ok(()) }
+    /// ```
     #[must_use]
     pub fn objects(&self, resource: &str) -> Vec<StoredObject> {
         self.server.store.objects(resource)
+    }
+
+    /// Returns one stored object of a resource without a request, as [`objects`](Self::objects) does.
+    #[must_use]
+    pub fn object(&self, resource: &str, key: &ObjectKey) -> Option<StoredObject> {
+        self.server.store.object(resource, key)
+    }
+
+    /// Returns the resource version of the last change there was, of whatever kind.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.server.store.revision()
     }
 
     /// Breaks every open watch off in the middle of a line, as a lost connection does.

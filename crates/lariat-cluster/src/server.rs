@@ -68,7 +68,7 @@ impl Server {
             time: control.time,
             workloads: control.workloads,
             names: Names::new(seed),
-            journal: Journal::new(),
+            journal: Journal::new(Journal::CAPACITY),
             faults: Rules::new(seed),
             looked: watch::Sender::new(0),
             admin,

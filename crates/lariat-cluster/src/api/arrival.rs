@@ -60,6 +60,9 @@ impl Arrival {
                 kinds: &server.kinds,
             });
             request.faults.clone_from(&met.actions);
+            if !met.actions.is_empty() {
+                met.client.clone_from(&request.user_agent);
+            }
             arrival.legacy = met.actions.contains(&Action::LegacyDiscovery);
         }
         arrival.mark = Some(server.journal.record(request));

@@ -64,6 +64,17 @@ impl ResponseBody {
         }
     }
 
+    /// Keeps something until a body that is streamed was sent; otherwise it is dropped at once.
+    pub(crate) fn keep(self, kept: impl Send + 'static) -> Self {
+        match self.0 {
+            Kind::Stream(pieces) => Self::stream(pieces.map(move |piece| {
+                let _kept = &kept;
+                piece
+            })),
+            ready => Self(ready),
+        }
+    }
+
     /// Compresses the body if it is large, and tells whether it did. A stream never is.
     pub(crate) fn gzip(self) -> (Self, bool) {
         let mut pieces = match self.0 {

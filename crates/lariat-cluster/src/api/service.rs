@@ -68,7 +68,7 @@ where
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let (parts, body) = request.into_parts();
-    let (arrival, met) = Arrival::new(&server, parts, in_process);
+    let (arrival, mut met) = Arrival::new(&server, parts, in_process);
     let compresses = arrival.accepts_gzip();
     let encoding = arrival.form().unwrap_or_default().encoding;
     let (path, mark) = (arrival.path().to_owned(), arrival.mark);
@@ -89,9 +89,13 @@ where
         };
         reply.encoded(encoding)
     };
-    let reply = faults::interpose(&server, &met, answer).await?;
+    let mut reply = faults::interpose(&server, &met, answer).await?;
     if let Some(mark) = mark {
         server.journal.answered(mark, reply.code());
+    }
+    let places = std::mem::take(&mut met.places);
+    if !places.is_empty() {
+        reply = reply.map(|body| body.keep(places));
     }
     Ok(if compresses { reply.gzip() } else { reply })
 }

@@ -2,7 +2,7 @@
 //!
 //! Source of the conditions: `k8s.io/apiextensions-apiserver/pkg/controller`.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ const UNSERVABLE: &str = "CannotBeServed";
 /// What the controller has done about each definition, by the definition's name.
 #[derive(Debug, Default)]
 pub(super) struct Definitions {
-    served: HashMap<String, Served>,
+    served: BTreeMap<String, Served>,
     /// When each definition that waits for it is established, by its uid.
     establishing: HashMap<Arc<str>, Instant>,
 }

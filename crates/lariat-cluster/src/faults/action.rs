@@ -22,12 +22,25 @@ pub enum Action {
     Disconnect,
     /// Does what was asked, and closes the connection without an answer. Legal.
     LoseReply,
+    /// Handles the request at once, and holds its answer back on tokio's clock. Legal.
+    ///
+    /// The answer shows what there was when the request was handled. A watch begins with the state of
+    /// that moment, and its events wait too. A connection that breaks breaks after the time. If the
+    /// cluster stops meanwhile, the answer is sent.
+    DelayReply(Duration),
+    /// Does what was asked, and never answers. The connection stays open. Legal.
+    NoReply,
     /// Declares the version of a read expired. Legal.
     ///
     /// For watches from a version (an `ERROR` event inside the stream), and for lists that continue or ask
     /// for the state at a version (HTTP 410). A correct server has no reason to do so to others; for
     /// these there is [`Refuse`](Self::Refuse).
     Expire,
+    /// Declares the version of a read expired with HTTP 410, for watches too. Legal.
+    ///
+    /// It meets the same requests as [`Expire`](Self::Expire). A client has to get along with both forms
+    /// ("Efficient detection of changes" in the concepts of the Kubernetes API).
+    Gone,
     /// Answers reads at version `0` with the state there was when the rule was added. Legal.
     ///
     /// Later changes reach such a watch as events. If the history no longer reaches back that far, the
@@ -87,6 +100,20 @@ pub enum Action {
     ///
     /// As many objects as there are in the namespace are said to be its limit.
     ExceedQuota(String),
+    /// Refuses requests with 429 while so many others are being handled. Legal.
+    ///
+    /// The rule lets in as many of its requests at a time, and only those it refuses count as its
+    /// matches. A request is being handled until its answer is sent, so it takes a
+    /// [`Delay`](Self::Delay) behind this rule, a [`DelayReply`](Self::DelayReply) or a
+    /// [`Bandwidth`](Self::Bandwidth) for two to meet. Watches are let in and take no place, as with
+    /// `--max-requests-inflight`. 0 refuses all.
+    LimitRequests(usize),
+    /// Does what was asked, and breaks the connection off after so many bytes of the body. Legal.
+    ///
+    /// A watch breaks off wherever the bytes are used up, which may be in the middle of a line. A body
+    /// that has fewer bytes is sent whole. Over HTTP/2 the connection stays, and the stream is reset.
+    /// The answer is not compressed.
+    CutBody(usize),
     /// Does what was asked, and ends the body after so many bytes as if it were complete. **Illegal.**
     Truncate(usize),
     /// Does what was asked, and answers a body that is not JSON though it says so. **Illegal.**
@@ -127,7 +154,12 @@ impl Action {
             | Self::NoAnswer
             | Self::Disconnect
             | Self::LoseReply
+            | Self::DelayReply(_)
+            | Self::NoReply
+            | Self::CutBody(_)
+            | Self::LimitRequests(_)
             | Self::Expire
+            | Self::Gone
             | Self::StaleRead
             | Self::Conflict
             | Self::SkipVersions(_)

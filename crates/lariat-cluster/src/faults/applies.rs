@@ -66,12 +66,16 @@ impl Action {
             | Self::NoAnswer
             | Self::Disconnect
             | Self::LoseReply
+            | Self::DelayReply(_)
+            | Self::NoReply
+            | Self::CutBody(_)
             | Self::SkipVersions(_)
             | Self::Bandwidth(_)
             | Self::Truncate(_)
             | Self::Garble
             | Self::Html => true,
-            Self::Expire => asked.watches_from_version() || asked.lists_old_state(),
+            Self::LimitRequests(_) => &*asked.request.verb != "watch",
+            Self::Expire | Self::Gone => asked.watches_from_version() || asked.lists_old_state(),
             Self::StaleRead => asked.is(&["get", "list", "watch"]) && asked.version() == "0",
             Self::Conflict => asked.is(&["update", "patch"]),
             Self::EndWatch(_) | Self::CutWatch(_) | Self::HangWatch(_) => asked.is(&["watch"]),

@@ -45,7 +45,10 @@ enum ActionForm {
     NoAnswer,
     Disconnect,
     LoseReply,
+    DelayReply(Span),
+    NoReply,
     Expire,
+    Gone,
     StaleRead,
     Conflict,
     SkipVersions(Versions),
@@ -62,6 +65,8 @@ enum ActionForm {
     Recreate(Named),
     Reject(Message),
     ExceedQuota(Quota),
+    LimitRequests(Limit),
+    CutBody(Length),
     Truncate(Length),
     Garble,
     Html,
@@ -181,6 +186,12 @@ struct Quota {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Limit {
+    requests: usize,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Length {
     bytes: usize,
 }
@@ -232,7 +243,10 @@ impl From<ActionForm> for Action {
             ActionForm::NoAnswer => Self::NoAnswer,
             ActionForm::Disconnect => Self::Disconnect,
             ActionForm::LoseReply => Self::LoseReply,
+            ActionForm::DelayReply(span) => Self::DelayReply(span.seconds.0),
+            ActionForm::NoReply => Self::NoReply,
             ActionForm::Expire => Self::Expire,
+            ActionForm::Gone => Self::Gone,
             ActionForm::StaleRead => Self::StaleRead,
             ActionForm::Conflict => Self::Conflict,
             ActionForm::SkipVersions(skipped) => Self::SkipVersions(skipped.versions),
@@ -249,6 +263,8 @@ impl From<ActionForm> for Action {
             ActionForm::Recreate(named) => Self::Recreate(named.name),
             ActionForm::Reject(reason) => Self::Reject(reason.message),
             ActionForm::ExceedQuota(exceeded) => Self::ExceedQuota(exceeded.quota),
+            ActionForm::LimitRequests(limit) => Self::LimitRequests(limit.requests),
+            ActionForm::CutBody(length) => Self::CutBody(length.bytes),
             ActionForm::Truncate(length) => Self::Truncate(length.bytes),
             ActionForm::Garble => Self::Garble,
             ActionForm::Html => Self::Html,
@@ -267,7 +283,12 @@ impl From<&Action> for ActionForm {
             Action::NoAnswer => Self::NoAnswer,
             Action::Disconnect => Self::Disconnect,
             Action::LoseReply => Self::LoseReply,
+            Action::DelayReply(time) => Self::DelayReply(Span {
+                seconds: Seconds(time),
+            }),
+            Action::NoReply => Self::NoReply,
             Action::Expire => Self::Expire,
+            Action::Gone => Self::Gone,
             Action::StaleRead => Self::StaleRead,
             Action::Conflict => Self::Conflict,
             Action::SkipVersions(versions) => Self::SkipVersions(Versions { versions }),
@@ -284,6 +305,8 @@ impl From<&Action> for ActionForm {
             Action::Recreate(name) => Self::Recreate(Named { name }),
             Action::Reject(message) => Self::Reject(Message { message }),
             Action::ExceedQuota(quota) => Self::ExceedQuota(Quota { quota }),
+            Action::LimitRequests(requests) => Self::LimitRequests(Limit { requests }),
+            Action::CutBody(bytes) => Self::CutBody(Length { bytes }),
             Action::Truncate(bytes) => Self::Truncate(Length { bytes }),
             Action::Garble => Self::Garble,
             Action::Html => Self::Html,

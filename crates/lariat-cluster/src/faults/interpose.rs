@@ -1,10 +1,12 @@
 //! Where faults stand between a request and its answer.
 
 use std::io;
+use std::time::Duration;
 
+use tokio::sync::watch::Receiver;
 use tokio::time;
 
-use super::{Action, Met, spoil};
+use super::{Action, Isolated, Met, Refusal, spoil};
 use crate::api::reply::Reply;
 use crate::api::status::ApiError;
 use crate::server::Server;
@@ -17,17 +19,36 @@ pub(crate) async fn interpose(
     met: &Met,
     handled: impl Future<Output = Reply>,
 ) -> io::Result<Reply> {
+    if met.actions.is_empty() {
+        return Ok(handled.await);
+    }
+    let mut line = Line::new(server, &met.client);
     if !met.delay.is_zero() {
-        tokio::select! {
-            () = time::sleep(met.delay) => {}
-            () = server.stopped.cancelled() => return Ok(ApiError::shut_down().into()),
+        line.hold(met.delay).await?;
+        if server.stopped.is_cancelled() {
+            return Ok(ApiError::shut_down().into());
         }
     }
+    let reply = decide(&mut line, met, handled).await;
+    if !met.late.is_zero() {
+        line.hold(met.late).await?;
+    }
+    reply
+}
+
+/// Lets the one fault that decides about a request have its way.
+async fn decide(
+    line: &mut Line<'_>,
+    met: &Met,
+    handled: impl Future<Output = Reply>,
+) -> io::Result<Reply> {
     match met.fault.as_ref().map(|fault| &fault.action) {
         Some(Action::Refuse(refusal)) => Ok(refusal.reply()),
-        Some(Action::NoAnswer) => {
-            server.stopped.cancelled().await;
-            Err(lost("the request is not answered"))
+        Some(Action::LimitRequests(_)) => Ok(Refusal::too_many_requests().reply()),
+        Some(Action::NoAnswer) => Err(line.never().await),
+        Some(Action::NoReply) => {
+            handled.await;
+            Err(line.never().await)
         }
         Some(Action::Disconnect) => Err(lost("the connection is closed")),
         Some(Action::LoseReply) => {
@@ -40,16 +61,82 @@ pub(crate) async fn interpose(
             let reply = handled.await;
             Ok(reply.map(|body| spoil::truncate(body, *bytes)))
         }
+        Some(Action::CutBody(bytes)) => {
+            let reply = handled.await;
+            Ok(reply.map(|body| spoil::cut(body, *bytes)))
+        }
         Some(Action::Bandwidth(rate)) => {
             let reply = handled.await;
             Ok(reply.map(|body| spoil::throttle(body, *rate)))
         }
         Some(Action::SkipVersions(versions)) => {
-            server.store.skip_revisions(*versions);
+            line.server.store.skip_revisions(*versions);
             Ok(handled.await)
         }
         _ => Ok(handled.await),
     }
+}
+
+/// The connection of a request, as long as something is held.
+struct Line<'a> {
+    server: &'a Server,
+    client: &'a str,
+    isolated: Receiver<Vec<Isolated>>,
+}
+
+impl<'a> Line<'a> {
+    fn new(server: &'a Server, client: &'a str) -> Self {
+        let mut isolated = server.faults.isolated();
+        // A request that came in spite of what is isolated was let through.
+        isolated.mark_unchanged();
+        Self {
+            server,
+            client,
+            isolated,
+        }
+    }
+
+    /// Waits for some time, or until the cluster stops; an error is a client that was cut off meanwhile.
+    async fn hold(&mut self, time: Duration) -> io::Result<()> {
+        let stopped = &self.server.stopped;
+        let is_silent = tokio::select! {
+            biased;
+            is_silent = cut_off(&mut self.isolated, self.client) => is_silent,
+            () = stopped.cancelled() => return Ok(()),
+            () = time::sleep(time) => return Ok(()),
+        };
+        Err(self.end(is_silent).await)
+    }
+
+    /// Waits until the client is cut off, or the cluster stops.
+    async fn never(&mut self) -> io::Error {
+        let stopped = &self.server.stopped;
+        let is_silent = tokio::select! {
+            biased;
+            is_silent = cut_off(&mut self.isolated, self.client) => is_silent,
+            () = stopped.cancelled() => return lost("the request is not answered"),
+        };
+        self.end(is_silent).await
+    }
+
+    /// Ends a connection that was cut off, a silent one with the cluster.
+    async fn end(&self, is_silent: bool) -> io::Error {
+        if is_silent {
+            self.server.stopped.cancelled().await;
+        }
+        lost("the client is cut off")
+    }
+}
+
+/// Waits until a client is cut off, and returns whether its connections stay open.
+async fn cut_off(isolated: &mut Receiver<Vec<Isolated>>, client: &str) -> bool {
+    while isolated.changed().await.is_ok() {
+        let isolated = isolated.borrow_and_update();
+        if let Some(by) = isolated.iter().find(|each| each.is(client)) {
+            return by.silent;
+        }
+    }
+    std::future::pending().await
 }
 
 fn lost(why: &str) -> io::Error {

@@ -62,8 +62,10 @@ pub(crate) use rules::{Fault, Isolated, Met, Rules};
 /// The faults of a cluster; a clone is a handle on the same.
 ///
 /// Rules are asked in the order in which they were added. The first that fires decides what happens to a
-/// request, and those behind it do not count the request; only [delays](Action::Delay) add up with what
-/// follows. A cluster that stops asks no rule any more.
+/// request, and those behind it do not count the request; only delays, of the [request](Action::Delay) and
+/// of its [answer](Action::DelayReply), add up with what follows. A cluster that stops asks no rule any
+/// more. A rule that is over, by its time or its number, stays until it is [removed](Faults::remove), so
+/// that its [hits](Faults::hits) can be read; in long runs rules are to be removed.
 #[derive(Clone)]
 pub struct Faults {
     pub(crate) server: Arc<Server>,
@@ -81,7 +83,9 @@ impl Faults {
 
     /// Cuts a client off from the cluster: its connections break, and so do its open watches.
     ///
-    /// It is known by how its `User-Agent` begins. [Removing](Self::remove) the rule heals the partition.
+    /// So do requests that wait, or whose answers wait, because of another rule. The client
+    /// is known by how its `User-Agent` begins; an empty text stands for every client, as if
+    /// the server were away. [Removing](Self::remove) the rule heals the partition.
     /// To end it by itself, or to narrow it, add a [`Rule`] with [`Action::Disconnect`]; this one also
     /// breaks the watches that are open.
     #[expect(clippy::must_use_candidate, reason = "as for add")]
@@ -93,7 +97,8 @@ impl Faults {
 
     /// Cuts a client off without a word: its requests are not answered, its watches fall silent.
     ///
-    /// So does a network that drops packets. What hangs goes on hanging when the rule is
+    /// So does a network that drops packets. As for a [partition](Self::partition), an empty text stands
+    /// for every client. What hangs goes on hanging when the rule is
     /// [removed](Self::remove), as connections do whose other end forgot them.
     #[expect(clippy::must_use_candidate, reason = "as for add")]
     pub fn blackhole(&self, client: &str) -> RuleId {

@@ -1,9 +1,10 @@
 //! The rules of a cluster.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
 use super::{Action, Asked, Rule, RuleId};
@@ -53,6 +54,8 @@ struct Entry {
     end: Option<Instant>,
     matches: u64,
     fired: u64,
+    /// The places of a limit.
+    places: Option<Arc<Semaphore>>,
 }
 
 /// What decides about a request.
@@ -67,9 +70,15 @@ pub(crate) struct Fault {
 #[derive(Debug, Default)]
 pub(crate) struct Met {
     pub(crate) delay: Duration,
+    /// How long the answer is held.
+    pub(crate) late: Duration,
     pub(crate) fault: Option<Fault>,
     /// Everything that fired.
     pub(crate) actions: Vec<Action>,
+    /// The `User-Agent` of the request, if anything fired.
+    pub(crate) client: String,
+    /// The places it takes under limits, until it was answered.
+    pub(crate) places: Vec<OwnedSemaphorePermit>,
 }
 
 impl Rules {
@@ -120,6 +129,7 @@ impl Rules {
         known.entries.push(Entry {
             id,
             end: rule.end(Instant::now()),
+            places: places_of(rule.action()),
             rule,
             revision,
             matches: 0,
@@ -156,13 +166,18 @@ impl Rules {
             entries, random, ..
         } = &mut *known;
         for entry in entries {
-            if !entry.meets(asked, random) {
+            if !entry.is_for(asked) || entry.lets_in(&mut met) || !entry.fires(random) {
                 continue;
             }
             let action = &entry.rule.action;
             met.actions.push(action.clone());
-            if let Action::Delay(delay) = action {
-                met.delay = met.delay.saturating_add(*delay);
+            let held = match action {
+                Action::Delay(time) => Some((&mut met.delay, time)),
+                Action::DelayReply(time) => Some((&mut met.late, time)),
+                _ => None,
+            };
+            if let Some((held, time)) = held {
+                *held = held.saturating_add(*time);
                 continue;
             }
             met.fault = Some(Fault {
@@ -176,15 +191,33 @@ impl Rules {
 }
 
 impl Entry {
-    /// Counts a request if the rule is for it, and tells whether the rule fires.
-    fn meets(&mut self, asked: &Asked<'_>, random: &mut fastrand::Rng) -> bool {
+    fn is_for(&self, asked: &Asked<'_>) -> bool {
         let is_over = self.end.is_some_and(|end| Instant::now() >= end);
-        if is_over || !self.rule.matches(asked) {
-            return false;
-        }
+        !is_over && self.rule.matches(asked)
+    }
+
+    /// Gives a request a place under the limit, if this is one and has a place.
+    fn lets_in(&self, met: &mut Met) -> bool {
+        let places = self.places.as_ref().map(Arc::clone);
+        let place = places.and_then(|places| places.try_acquire_owned().ok());
+        let is_in = place.is_some();
+        met.places.extend(place);
+        is_in
+    }
+
+    /// Counts a request the rule is for, and returns whether the rule fires.
+    fn fires(&mut self, random: &mut fastrand::Rng) -> bool {
         let fires = self.rule.fires(self.matches, self.fired, random.f64());
         self.matches += 1;
         self.fired += u64::from(fires);
         fires
     }
+}
+
+fn places_of(action: &Action) -> Option<Arc<Semaphore>> {
+    let Action::LimitRequests(requests) = action else {
+        return None;
+    };
+    let places = (*requests).min(Semaphore::MAX_PERMITS);
+    Some(Arc::new(Semaphore::new(places)))
 }

@@ -46,6 +46,23 @@ pub(super) fn truncate(body: ResponseBody, bytes: usize) -> ResponseBody {
     ResponseBody::stream(cut)
 }
 
+/// Breaks the connection off after some bytes of a body; what is shorter comes whole.
+pub(super) fn cut(body: ResponseBody, bytes: usize) -> ResponseBody {
+    let cut = stream::unfold(Some((pieces(body), bytes)), |rest| async move {
+        // Behind the break there is nothing, and what made the rest is let go.
+        let (mut pieces, left) = rest?;
+        if left == 0 {
+            let broken = io::Error::new(io::ErrorKind::ConnectionReset, "the body is cut");
+            return Some((Err(broken), None));
+        }
+        let piece = pieces.next().await?;
+        let piece = piece.map(|mut piece| piece.split_to(piece.len().min(left)));
+        let sent = piece.as_ref().map_or(0, Bytes::len);
+        Some((piece, Some((pieces, left - sent))))
+    });
+    ResponseBody::stream(cut)
+}
+
 /// Sends a body with so many bytes a second.
 pub(super) fn throttle(body: ResponseBody, rate: u64) -> ResponseBody {
     let rate = rate.max(1);

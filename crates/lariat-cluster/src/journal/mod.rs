@@ -65,12 +65,14 @@ pub struct Request {
 
 /// The requests a cluster received, oldest first; a clone is the same journal.
 ///
-/// It keeps the last [`CAPACITY`](Self::CAPACITY) requests. What is asked of the
+/// It keeps the last [`CAPACITY`](Self::CAPACITY) requests, or as many as the
+/// [builder](crate::ClusterBuilder::journal) says. What is asked of the
 /// [admin endpoint](crate::ClusterBuilder::admin) is not in it.
 #[derive(Debug, Clone)]
 pub struct Journal {
     entries: Arc<Mutex<Entries>>,
     started: Instant,
+    capacity: usize,
 }
 
 #[derive(Debug, Default)]
@@ -85,13 +87,14 @@ struct Entries {
 pub struct Mark(u64);
 
 impl Journal {
-    /// How many requests are kept.
+    /// How many requests are kept by default.
     pub const CAPACITY: usize = 100_000;
 
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(capacity: usize) -> Self {
         Self {
             entries: Arc::default(),
             started: Instant::now(),
+            capacity,
         }
     }
 
@@ -99,11 +102,11 @@ impl Journal {
     pub(crate) fn record(&self, mut request: Request) -> Mark {
         request.at = self.started.elapsed();
         let mut entries = self.entries.lock();
-        if entries.requests.len() == Self::CAPACITY {
+        entries.requests.push_back(request);
+        if entries.requests.len() > self.capacity {
             entries.requests.pop_front();
             entries.first += 1;
         }
-        entries.requests.push_back(request);
         Mark(entries.end() - 1)
     }
 
@@ -140,11 +143,11 @@ impl Journal {
         Mark(self.entries.lock().end())
     }
 
-    /// Forgets all requests. Marks keep their meaning.
+    /// Forgets all requests, and frees their memory. Marks keep their meaning.
     pub fn clear(&self) {
         let mut entries = self.entries.lock();
         entries.first = entries.end();
-        entries.requests.clear();
+        entries.requests = VecDeque::new();
     }
 }
 

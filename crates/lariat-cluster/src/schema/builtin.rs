@@ -1,7 +1,7 @@
 //! The built-in types, read from the table when they are first asked for.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
 use super::{
@@ -16,9 +16,10 @@ static BUILTIN: LazyLock<Builtin> = LazyLock::new(|| Builtin::read(TABLE));
 #[derive(Debug)]
 pub(super) struct Builtin {
     pub(super) types: Arc<Types>,
-    pub(super) by_name: HashMap<&'static str, TypeId>,
-    /// By group with version, and kind.
-    pub(super) kinds: HashMap<(&'static str, &'static str), TypeId>,
+    /// In the order of the names, which OpenAPI documents are written in.
+    pub(super) by_name: BTreeMap<&'static str, TypeId>,
+    /// By group with version, and kind; in this order, as above.
+    pub(super) kinds: BTreeMap<(&'static str, &'static str), TypeId>,
 }
 
 /// Returns the type of a built-in kind, if the table has it.
@@ -93,7 +94,7 @@ pub(super) fn kinds() -> impl Iterator<Item = (&'static str, &'static str)> {
 #[derive(Default)]
 struct Reader {
     types: Types,
-    by_name: HashMap<&'static str, TypeId>,
+    by_name: BTreeMap<&'static str, TypeId>,
     /// Types without a name, by how they are written, so that each is there once.
     written: HashMap<(&'static str, &'static str), TypeId>,
 }

@@ -1,12 +1,14 @@
 //! What was committed, for who checks a cluster from beside it.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use lariat_core::ObjectKey;
+use serde_json::Value;
 
 use super::state::State;
-use super::{Event, EventType, Store, Stored, TableId};
+use super::{Event, EventType, Snapshot, Store, Stored, TableId};
 
 /// One entry of [`Commits`].
 #[derive(Debug, Clone)]
@@ -29,7 +31,10 @@ pub enum Commit {
 }
 
 /// One state of one object, as the server stores it.
-#[derive(Debug, Clone)]
+///
+/// It shares the bytes that the cluster answers reads with, so a clone is free. It stays as it is whatever
+/// happens to the object.
+#[derive(Clone)]
 pub struct StoredObject {
     table: Arc<str>,
     stored: Arc<Stored>,
@@ -73,9 +78,30 @@ impl StoredObject {
     }
 
     /// Returns the JSON the server stores, in the version of the API it is stored in.
+    ///
+    /// That is the version in which the object was written last, which for a kind with several versions
+    /// need not be the one a client reads. `managedFields` are included. Nothing is copied.
     #[must_use]
     pub fn json(&self) -> Bytes {
         self.stored.json()
+    }
+
+    /// Decodes the [JSON](Self::json).
+    #[must_use]
+    pub fn value(&self) -> Value {
+        Value::Object(self.stored.object())
+    }
+}
+
+impl fmt::Debug for StoredObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What an object says may be secret.
+        f.debug_struct("StoredObject")
+            .field("resource", &self.resource())
+            .field("key", self.key())
+            .field("uid", &self.uid())
+            .field("revision", &self.revision())
+            .finish_non_exhaustive()
     }
 }
 
@@ -127,20 +153,57 @@ impl Store {
     /// Takes what was recorded since the last call.
     pub(crate) fn take_commits(&self) -> Vec<Commit> {
         let mut state = self.state.lock();
-        state.recorder.0.as_mut().map(std::mem::take).unwrap_or_default()
+        state
+            .recorder
+            .0
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
     }
 
-    /// Returns the objects of a table in the order of their keys.
-    pub(crate) fn objects(&self, name: &str) -> Vec<StoredObject> {
+    /// Returns the objects of a resource in the order of their keys.
+    pub(crate) fn objects(&self, resource: &str) -> Vec<StoredObject> {
         let state = self.state.lock();
-        let Some(TableId(at)) = state.table_ids.get(name) else {
-            return Vec::new();
-        };
-        let table = &state.tables[*at];
-        let objects = table.objects.values().map(|stored| StoredObject {
-            table: Arc::clone(&table.name),
-            stored: Arc::clone(stored),
+        let table = state.table_ids.get(table_name(resource));
+        let table = table.map(|TableId(at)| &state.tables[*at]);
+        let objects = table.into_iter().flat_map(|table| {
+            let objects = table.objects.values();
+            objects.map(|stored| stored_object(&table.name, stored))
         });
         objects.collect()
+    }
+
+    /// Returns one object of a resource.
+    pub(crate) fn object(&self, resource: &str, key: &ObjectKey) -> Option<StoredObject> {
+        let state = self.state.lock();
+        let TableId(at) = state.table_ids.get(table_name(resource))?;
+        let table = &state.tables[*at];
+        let stored = table.objects.get(key)?;
+        Some(stored_object(&table.name, stored))
+    }
+}
+
+impl Snapshot {
+    /// Iterates over the objects of a resource in the order of their keys.
+    ///
+    /// The resource is named as for [`Cluster::objects`](crate::Cluster::objects).
+    pub fn objects_of(&self, resource: &str) -> impl Iterator<Item = StoredObject> + use<'_> {
+        let objects = self.objects_in(table_name(resource));
+        objects.map(|(table, stored)| stored_object(table, stored))
+    }
+}
+
+fn stored_object(table: &Arc<str>, stored: &Arc<Stored>) -> StoredObject {
+    StoredObject {
+        table: Arc::clone(table),
+        stored: Arc::clone(stored),
+    }
+}
+
+/// Returns the name of the table that has the objects of a resource: Events have one for both groups.
+fn table_name(resource: &str) -> &str {
+    match resource {
+        "events.events.k8s.io" => "events",
+        other => other,
     }
 }

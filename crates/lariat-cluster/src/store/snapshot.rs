@@ -57,6 +57,15 @@ impl Snapshot {
         objects
     }
 
+    /// Iterates over the objects of a table, each with the name of the table.
+    pub(super) fn objects_in(
+        &self,
+        table: &str,
+    ) -> impl Iterator<Item = (&Arc<str>, &Arc<Stored>)> + use<'_> {
+        let table = self.content.tables.get_key_value(table).into_iter();
+        table.flat_map(|(name, objects)| objects.values().map(move |stored| (name, stored)))
+    }
+
     fn table(&self, name: &str) -> Objects {
         self.content.tables.get(name).cloned().unwrap_or_default()
     }

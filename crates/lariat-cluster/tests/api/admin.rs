@@ -48,6 +48,11 @@ async fn rules_are_added_listed_and_taken_away() {
         json!({"action": {"cutWatch": {"events": 3}}, "kind": "Pod", "skip": 1}),
         json!({"action": {"delay": {"seconds": 0.25}}, "name": "nobody"}),
         json!({"action": "garble", "namespace": "nowhere", "subresource": "status"}),
+        json!({"action": {"delayReply": {"seconds": 2.5}}, "name": "nobody"}),
+        json!({"action": "noReply", "name": "nobody"}),
+        json!({"action": {"cutBody": {"bytes": 7}}, "name": "nobody"}),
+        json!({"action": "gone", "name": "nobody"}),
+        json!({"action": {"limitRequests": {"requests": 400}}, "name": "nobody"}),
     ];
     for rule in &rules {
         post(&bench, "/lariat/faults", rule).await;

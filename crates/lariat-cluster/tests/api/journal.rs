@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::bench::{Bench, CONFIG_MAPS};
 use http::{Method, StatusCode};
-use lariat_cluster::Journal;
+use lariat_cluster::{Cluster, Journal};
 use lariat_cluster::faults::{Action, Rule};
 use serde_json::json;
 use tokio::time::sleep;
@@ -117,4 +117,32 @@ async fn one_watch_means_exactly_one() {
         "{two}"
     );
     assert!(two.contains("200  watch  /api/v1/configmaps "), "{two}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_journal_keeps_as_many_requests_as_it_is_asked_to() {
+    for (kept, expected) in [(0, 0), (3, 3), (10, 5)] {
+        let cluster = Cluster::builder().journal(kept).start().await;
+        let cluster = cluster.expect("a cluster without a socket starts");
+        let bench = Bench { cluster };
+        let journal = bench.cluster.journal();
+        for number in 0..4 {
+            bench.get(&format!("{CONFIG_MAPS}/{number}")).await;
+        }
+        let mark = journal.mark();
+        bench.get(&format!("{CONFIG_MAPS}/last")).await;
+        assert_eq!(journal.requests().len(), expected);
+        let last = journal.select().since(mark).requests();
+        assert_eq!(last.len(), expected.min(1));
+        let codes: Vec<_> = last.iter().map(|request| request.code).collect();
+        assert!(
+            codes
+                .iter()
+                .all(|code| *code == Some(StatusCode::NOT_FOUND))
+        );
+        // A mark is a moment among all requests, forgotten ones too.
+        journal.clear();
+        bench.get(CONFIG_MAPS).await;
+        assert_eq!(journal.select().since(mark).count(), expected.min(1));
+    }
 }

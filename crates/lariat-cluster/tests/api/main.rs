@@ -19,6 +19,7 @@ mod establishing;
 mod fault_bodies;
 mod fault_clients;
 mod fault_reads;
+mod fault_replies;
 mod fault_rules;
 mod fault_watches;
 mod fault_writes;

@@ -7,7 +7,7 @@ mod collect;
 mod invalid;
 mod owner;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -32,8 +32,8 @@ pub(super) struct Collector {
     queue: VecDeque<(Instant, Node)>,
     /// Exactly the objects in `queue`.
     queued: HashSet<Node>,
-    /// Objects whose owners are of a kind that is not served.
-    unresolved: HashSet<Node>,
+    /// Objects whose owners are of a kind that is not served, in the order in which they are enqueued later.
+    unresolved: BTreeSet<Node>,
     /// The kinds that were served when `unresolved` was last looked at.
     catalog: Arc<Catalog>,
     /// Tables whose objects are never collected: Events.
@@ -57,7 +57,7 @@ impl Collector {
         Self {
             queue: VecDeque::new(),
             queued: HashSet::new(),
-            unresolved: HashSet::new(),
+            unresolved: BTreeSet::new(),
             ignored: events.into_iter().flatten().map(|r| r.table).collect(),
             catalog,
         }

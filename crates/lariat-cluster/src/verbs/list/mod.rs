@@ -24,7 +24,7 @@ pub(super) async fn list(call: &Call) -> Result<Reply, ApiError> {
     let query = call.query.list()?;
     let filter = Filter::new(&call.resource, call.namespace(), &query)?;
     let plan = Plan::new(call, &query)?;
-    if call.fault() == Some(&Action::Expire) {
+    if matches!(call.fault(), Some(Action::Expire | Action::Gone)) {
         return Err(plan.expired());
     }
     wait_for(call, plan.not_older_than).await?;

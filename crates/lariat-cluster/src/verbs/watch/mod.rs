@@ -39,6 +39,7 @@ pub(super) async fn watch(call: Call) -> Result<Reply, ApiError> {
         let version = version.unwrap_or_else(|| call.server.store.revision());
         match call.fault() {
             Some(Action::Expire) => watcher.expire(version),
+            Some(Action::Gone) => return Err(watcher.expired(version)),
             Some(Action::SkipStates) => watcher.begin_condensed(version),
             Some(Action::ReplayEvents(events)) => watcher.begin_before(version, *events),
             _ => watcher.begin_at(version),

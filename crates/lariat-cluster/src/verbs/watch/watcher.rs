@@ -146,9 +146,13 @@ impl Watcher {
 
     /// Ends the watch because what happened after a revision is no longer known.
     pub(super) fn expire(&mut self, revision: u64) {
+        self.fail(&self.expired(revision));
+    }
+
+    /// Returns the error for a revision after which not everything is known.
+    pub(super) fn expired(&self, revision: u64) -> ApiError {
         let oldest = self.server.store.oldest(self.table);
-        let oldest = oldest.max(revision.saturating_add(1));
-        self.fail(&ApiError::watch_expired(revision, oldest));
+        ApiError::watch_expired(revision, oldest.max(revision.saturating_add(1)))
     }
 
     /// Ends the watch with an error event.
@@ -337,6 +341,8 @@ impl Watcher {
             }
         };
         tokio::select! {
+            // What comes at the same moment is sent in this order, whatever the runtime's dice say.
+            biased;
             changed = self.signals.changed() => match changed {
                 Ok(()) => Woken::Signal,
                 Err(_) => Woken::Stopped,
