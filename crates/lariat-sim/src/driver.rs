@@ -49,13 +49,17 @@ impl<'a> Driver<'a> {
         let mut random = fastrand::Rng::with_seed(simulation.seed);
         let recorder = Recorder::new(Checks::all());
         let kinds: Arc<[Objects]> = simulation.kinds.clone().into();
-        let machine = Machine::new(&Arc::from("world"), random.u64(..), Duration::ZERO, &recorder);
+        let machine = Machine::new(
+            &Arc::from("world"),
+            random.u64(..),
+            Duration::ZERO,
+            &recorder,
+        );
         let world = World::start(machine, random.u64(..), (&recorder, &kinds));
         let numbers = Arc::new(Mutex::new(0));
         let programs = simulation.programs.iter();
-        let processes = programs.map(|(name, program)| {
-            Body::new(name, program, random.u64(..), (&recorder, &numbers))
-        });
+        let processes = programs
+            .map(|(name, program)| Body::new(name, program, random.u64(..), (&recorder, &numbers)));
         let processes = processes.collect();
         Self {
             simulation,
@@ -203,7 +207,10 @@ impl<'a> Driver<'a> {
             process.terminate(Duration::MAX);
         }
         let end = self.now + ENDING;
-        while self.now < end && self.processes.iter().any(Body::is_alive) && !self.recorder.has_failed() {
+        while self.now < end
+            && self.processes.iter().any(Body::is_alive)
+            && !self.recorder.has_failed()
+        {
             self.drive(self.now + Duration::from_secs(1));
         }
         for process in &mut self.processes {
@@ -216,7 +223,8 @@ impl<'a> Driver<'a> {
         for process in &mut self.processes {
             let name = Arc::clone(&process.name);
             let State::Running(life) = &mut process.state else {
-                self.recorder.found("processes live", format!("{name} does not run at rest"));
+                self.recorder
+                    .found("processes live", format!("{name} does not run at rest"));
                 continue;
             };
             let factories = life.process.factories();
@@ -232,14 +240,17 @@ impl<'a> Driver<'a> {
                 controllers: &controllers,
                 caches: &caches,
             };
-            let found = self.recorder.with(|oracle, checks| checks.at_rest(oracle, &rest));
+            let found = self
+                .recorder
+                .with(|oracle, checks| checks.at_rest(oracle, &rest));
             for (check, what) in found {
                 self.recorder.found(check, format!("{name}: {what}"));
             }
         }
         for (name, check) in &self.simulation.checks {
             if let Err(what) = check(self.world.cluster()) {
-                self.recorder.found("the user's check", format!("{name}: {what}"));
+                self.recorder
+                    .found("the user's check", format!("{name}: {what}"));
             }
         }
     }

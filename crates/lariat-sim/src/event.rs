@@ -138,7 +138,10 @@ impl Written {
     pub(crate) fn is(&self, past: &Past) -> bool {
         match self {
             Self::State(version) => past.version == *version && past.object.is_some(),
-            Self::Gone(uid) => past.object.as_ref().is_none_or(|object| object.uid() != uid),
+            Self::Gone(uid) => past
+                .object
+                .as_ref()
+                .is_none_or(|object| object.uid() != uid),
         }
     }
 }
@@ -167,9 +170,10 @@ impl Event {
                 object,
                 causes,
             } => {
-                let object = object
-                    .as_ref()
-                    .map_or_else(|| "gone".to_owned(), |shown| format!("at {}", shown.version));
+                let object = object.as_ref().map_or_else(
+                    || "gone".to_owned(),
+                    |shown| format!("at {}", shown.version),
+                );
                 format!(
                     "{}: {} {key} {object} (run {run}, attempt {attempt}; {causes})",
                     handler.name,
@@ -187,10 +191,19 @@ impl Event {
                     Some(Ok(())) => "done".to_owned(),
                     Some(Err(error)) => error.clone(),
                 };
-                format!("{}: {} {key} {result} (run {run})", handler.name, handler.kind.kind())
+                format!(
+                    "{}: {} {key} {result} (run {run})",
+                    handler.name,
+                    handler.kind.kind()
+                )
             }
             Self::Published { subscriber, change } => {
-                format!("published {} to {}: {}", subscriber.kind.kind(), subscriber.number, published(change))
+                format!(
+                    "published {} to {}: {}",
+                    subscriber.kind.kind(),
+                    subscriber.number,
+                    published(change)
+                )
             }
             Self::Wrote {
                 kind, key, written, ..
@@ -202,7 +215,11 @@ impl Event {
                 kind, selection, ..
             } => format!("selects {}: {selection:?}", kind.kind()),
             Self::Unsubscribed(subscriber) => {
-                format!("unsubscribed {} from {}", subscriber.number, subscriber.kind.kind())
+                format!(
+                    "unsubscribed {} from {}",
+                    subscriber.number,
+                    subscriber.kind.kind()
+                )
             }
             Self::Read {
                 kind, key, object, ..
@@ -229,11 +246,18 @@ fn committed(commit: &Commit) -> Option<String> {
             object.revision(),
             object.resource(),
             object.key(),
-            if object.is_deleting() { " (deleting)" } else { "" }
+            if object.is_deleting() {
+                " (deleting)"
+            } else {
+                ""
+            }
         )),
-        Commit::Removed { last } => {
-            Some(format!("commit {} {} {} removed", last.revision(), last.resource(), last.key()))
-        }
+        Commit::Removed { last } => Some(format!(
+            "commit {} {} {} removed",
+            last.revision(),
+            last.resource(),
+            last.key()
+        )),
         Commit::Reset { revision } => Some(format!("the cluster is as at version {revision}")),
         _ => None,
     }
@@ -246,7 +270,12 @@ fn published(change: &Change) -> String {
             format!("added {} at {}{initial}", object.key(), version_of(object))
         }
         Change::Updated { old, new } => {
-            format!("updated {} from {} to {}", new.key(), version_of(old), version_of(new))
+            format!(
+                "updated {} from {} to {}",
+                new.key(),
+                version_of(old),
+                version_of(new)
+            )
         }
         Change::Deleted { last } => format!("deleted {} at {}", last.key(), version_of(last)),
         Change::Resynced { object } => format!("resynced {}", object.key()),

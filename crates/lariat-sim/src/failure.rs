@@ -47,11 +47,21 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "seed {}: {} of its checks failed", self.seed, self.violations.len())?;
+        writeln!(
+            f,
+            "seed {}: {} of its checks failed",
+            self.seed,
+            self.violations.len()
+        )?;
         for violation in self.violations.iter().take(10) {
             writeln!(f, "  {violation}")?;
         }
-        writeln!(f, "plan: {} steps, shrunk from {}", self.plan.len(), self.steps_before)?;
+        writeln!(
+            f,
+            "plan: {} steps, shrunk from {}",
+            self.plan.len(),
+            self.steps_before
+        )?;
         for step in &self.plan {
             writeln!(f, "  {step}")?;
         }

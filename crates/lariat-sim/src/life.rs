@@ -162,9 +162,15 @@ impl Body {
         let name = &self.name;
         match ending {
             Ok(Ok(())) if life.process.is_terminated() => {}
-            Ok(Ok(())) => self.recorder.found("programs run", format!("{name} ended unasked")),
-            Ok(Err(error)) => self.recorder.found("programs run", format!("{name}: {error}")),
-            Err(error) => self.recorder.found("programs run", format!("{name}: {error}")),
+            Ok(Ok(())) => self
+                .recorder
+                .found("programs run", format!("{name} ended unasked")),
+            Ok(Err(error)) => self
+                .recorder
+                .found("programs run", format!("{name}: {error}")),
+            Err(error) => self
+                .recorder
+                .found("programs run", format!("{name}: {error}")),
         }
         if let Some(down) = life.down.filter(|down| *down < Duration::MAX) {
             self.state = State::Down(now + down);

@@ -1,12 +1,16 @@
 //! A runtime with a clock of its own, which runs when it has its turn.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use lariat_core::clock;
 use tokio::runtime::{Builder, Runtime};
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use crate::record::Recorder;
+
+/// The wall clock of every machine at time zero, since 1970: 2026-01-01.
+const EPOCH: Duration = Duration::from_secs(1_767_225_600);
 
 /// One tokio runtime of the thread: a process, or the world.
 ///
@@ -32,7 +36,9 @@ impl Machine {
         let mut builder = Builder::new_current_thread();
         builder.enable_time().start_paused(true);
         seed_scheduler(&mut builder, seed);
-        let runtime = builder.build().expect("a runtime without I/O needs no resources");
+        let runtime = builder
+            .build()
+            .expect("a runtime without I/O needs no resources");
         Self {
             name: Arc::clone(name),
             runtime,
@@ -66,12 +72,27 @@ impl Machine {
         // Libraries draw from the generator of the thread, which all machines share.
         fastrand::seed(self.random.u64(..));
         let (recorder, name, at) = (self.recorder.clone(), Arc::clone(&self.name), self.at);
+        let wall = self.wall();
         let result = self.runtime.block_on(async move {
+            let began = Instant::now();
+            // Dropped before the turn ends: each machine has a wall clock of its own.
+            let _simulated = clock::simulate(move || wall + began.elapsed());
             recorder.begin_turn(&name, at);
             future.await
         });
         self.recorder.end_turn(self.at);
         result
+    }
+
+    /// The wall clock at the beginning of a turn.
+    fn wall(&self) -> SystemTime {
+        let shift = Duration::from_secs(self.shift.unsigned_abs());
+        let wall = SystemTime::UNIX_EPOCH + EPOCH + self.at;
+        if self.shift < 0 {
+            wall - shift
+        } else {
+            wall + shift
+        }
     }
 
     /// Starts a task.

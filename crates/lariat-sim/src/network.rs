@@ -212,7 +212,10 @@ async fn deliver(parcel: Parcel, mut service: ClusterService, line: Arc<Mutex<Li
     };
     let (parts, mut body) = response.into_parts();
     let (frames, receiver) = mpsc::channel(WINDOW);
-    if answer.send(Ok(Response::from_parts(parts, Frames(receiver)))).is_err() {
+    if answer
+        .send(Ok(Response::from_parts(parts, Frames(receiver))))
+        .is_err()
+    {
         return;
     }
     loop {

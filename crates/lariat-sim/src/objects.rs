@@ -34,9 +34,9 @@ impl Objects {
         Self {
             gvk,
             plural: plural.into(),
-            content: Arc::new(|number| {
-                json!({"metadata": {"annotations": {"number": number.to_string()}}})
-            }),
+            content: Arc::new(
+                |number| json!({"metadata": {"annotations": {"number": number.to_string()}}}),
+            ),
             schema: None,
         }
     }
@@ -84,8 +84,16 @@ impl Objects {
 
     /// Makes a definition of the kind: 0 is the usual one, others differ in version, scope or both.
     pub(crate) fn definition(&self, number: u8) -> Value {
-        let version = if number & 1 == 0 { self.gvk.version() } else { "v9" };
-        let scope = if number & 2 == 0 { "Namespaced" } else { "Cluster" };
+        let version = if number & 1 == 0 {
+            self.gvk.version()
+        } else {
+            "v9"
+        };
+        let scope = if number & 2 == 0 {
+            "Namespaced"
+        } else {
+            "Cluster"
+        };
         json!({
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
@@ -109,6 +117,8 @@ impl Objects {
 
 impl fmt::Debug for Objects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Objects").field("gvk", &self.gvk).finish_non_exhaustive()
+        f.debug_struct("Objects")
+            .field("gvk", &self.gvk)
+            .finish_non_exhaustive()
     }
 }

@@ -55,7 +55,10 @@ struct Type<'a> {
 fn name_of(object: &StoredObject) -> Option<Name> {
     let json: Bytes = object.json();
     let of: Type<'_> = serde_json::from_slice(&json).ok()?;
-    let group = of.api_version.split_once('/').map_or("", |(group, _)| group);
+    let group = of
+        .api_version
+        .split_once('/')
+        .map_or("", |(group, _)| group);
     Some((group.to_owned(), of.kind.into_owned(), object.key().clone()))
 }
 

@@ -48,7 +48,13 @@ pub(crate) fn begin() {
 
 /// Takes the panics since the last call.
 pub(crate) fn take() -> Vec<String> {
-    NOTED.with(|noted| noted.borrow_mut().as_mut().map(std::mem::take).unwrap_or_default())
+    NOTED.with(|noted| {
+        noted
+            .borrow_mut()
+            .as_mut()
+            .map(std::mem::take)
+            .unwrap_or_default()
+    })
 }
 
 /// Prints panics of this thread again.

@@ -90,7 +90,8 @@ impl Process {
     /// [`FactoryBuilder::default_options`] replace it: give them [`watched`](Self::watched) instead.
     #[must_use]
     pub fn factory(&self) -> FactoryBuilder {
-        let options = ControllerOptions::default().handlers(self.watched(HandlerOptions::default()));
+        let options =
+            ControllerOptions::default().handlers(self.watched(HandlerOptions::default()));
         SharedControllerFactory::builder(self.client()).default_options(options)
     }
 
@@ -291,7 +292,8 @@ struct Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.recorder.note(Event::Unsubscribed(self.subscriber.clone()));
+        self.recorder
+            .note(Event::Unsubscribed(self.subscriber.clone()));
     }
 }
 

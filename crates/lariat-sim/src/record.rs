@@ -156,11 +156,18 @@ impl Recorder {
         inner.oracle.saw(&moment, &event);
         let found = inner.checks.saw(&inner.oracle, &moment, &event);
         if let Some(text) = event.text() {
-            let line = format!("{:>12} {:<10} {text}", Stamp(moment.at).to_string(), moment.actor);
+            let line = format!(
+                "{:>12} {:<10} {text}",
+                Stamp(moment.at).to_string(),
+                moment.actor
+            );
             inner.trace.push(line);
         }
         for (check, what) in found {
-            inner.trace.push(format!("{:>12} VIOLATION {check}: {what}", Stamp(moment.at).to_string()));
+            inner.trace.push(format!(
+                "{:>12} VIOLATION {check}: {what}",
+                Stamp(moment.at).to_string()
+            ));
             inner.violations.push(Violation {
                 check,
                 at: moment.at,
@@ -185,7 +192,10 @@ impl Recorder {
     pub(crate) fn found(&self, check: &'static str, what: String) {
         let mut inner = self.0.lock();
         let at = inner.now.at;
-        inner.trace.push(format!("{:>12} VIOLATION {check}: {what}", Stamp(at).to_string()));
+        inner.trace.push(format!(
+            "{:>12} VIOLATION {check}: {what}",
+            Stamp(at).to_string()
+        ));
         inner.violations.push(Violation { check, at, what });
     }
 
@@ -207,6 +217,9 @@ impl Recorder {
     /// Takes the trace and the violations out.
     pub(crate) fn finish(&self) -> (Trace, Vec<Violation>) {
         let mut inner = self.0.lock();
-        (std::mem::take(&mut inner.trace), std::mem::take(&mut inner.violations))
+        (
+            std::mem::take(&mut inner.trace),
+            std::mem::take(&mut inner.violations),
+        )
     }
 }

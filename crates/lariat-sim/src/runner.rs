@@ -100,7 +100,10 @@ struct Totals {
     failed: Vec<u64>,
 }
 
-#[expect(clippy::disallowed_methods, reason = "it measures how many seeds run in a minute of real time")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it measures how many seeds run in a minute of real time"
+)]
 fn run(options: &Options) -> ExitCode {
     let began = Instant::now();
     let next = AtomicU64::new(options.first);
@@ -145,7 +148,9 @@ fn run(options: &Options) -> ExitCode {
 
 /// Runs one seed; returns whether everything held.
 fn one(seed: u64, options: &Options, totals: &Mutex<Totals>) -> bool {
-    let simulation = Simulation::of_lariat(seed).shrinks(options.shrinks).logs(options.logs);
+    let simulation = Simulation::of_lariat(seed)
+        .shrinks(options.shrinks)
+        .logs(options.logs);
     let result = simulation.run();
     let mut totals = totals.lock();
     totals.runs += 1;

@@ -4,7 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
+};
 use kube::core::GroupVersionKind;
 use kube::{Client, Error};
 use lariat_cluster::faults::{Action, After, Refusal, Rule, StatusCode};
@@ -243,6 +245,10 @@ fn action(kind: FaultKind) -> Option<Action> {
         FaultKind::TooManyRequests => Action::Refuse(Refusal::too_many_requests()),
         FaultKind::ServerError(code) => refuse(code),
         FaultKind::Delay(delay) => Action::Delay(delay),
+        FaultKind::DelayReply(delay) => Action::DelayReply(delay),
+        FaultKind::NoReply => Action::NoReply,
+        FaultKind::CutBody(bytes) => Action::CutBody(bytes),
+        FaultKind::MaxInflight(requests) => Action::LimitRequests(requests),
         FaultKind::Bandwidth(bytes) => Action::Bandwidth(bytes),
         FaultKind::NoAnswer => Action::NoAnswer,
         FaultKind::Disconnect => Action::Disconnect,
@@ -309,7 +315,11 @@ impl Foreign {
     fn api(&self) -> Option<Api<DynamicObject>> {
         let resource = self.kind.resource();
         if !self.kind.is_custom() {
-            return Some(Api::namespaced_with(self.client.clone(), "default", &resource));
+            return Some(Api::namespaced_with(
+                self.client.clone(),
+                "default",
+                &resource,
+            ));
         }
         let definition = self.definition()?;
         let version = definition["spec"]["versions"][0]["name"].as_str()?;
@@ -352,16 +362,22 @@ impl Foreign {
 
     async fn patch(&self, api: &Api<DynamicObject>, patch: &Value) -> Result<(), Error> {
         let params = PatchParams::default();
-        api.patch(&self.name, &params, &Patch::Merge(patch)).await.map(drop)
+        api.patch(&self.name, &params, &Patch::Merge(patch))
+            .await
+            .map(drop)
     }
 
     async fn delete(&self, api: &Api<DynamicObject>) -> Result<(), Error> {
-        api.delete(&self.name, &DeleteParams::default()).await.map(drop)
+        api.delete(&self.name, &DeleteParams::default())
+            .await
+            .map(drop)
     }
 
     async fn undefine(&self) -> Result<(), Error> {
         let api = self.definitions();
-        api.delete(&self.definition_name(), &DeleteParams::default()).await.map(drop)
+        api.delete(&self.definition_name(), &DeleteParams::default())
+            .await
+            .map(drop)
     }
 
     fn definitions(&self) -> Api<DynamicObject> {
@@ -386,6 +402,9 @@ impl Foreign {
             time::sleep(Duration::from_millis(100)).await;
         }
         let definition = serde_json::from_value(wanted).map_err(Error::SerdeError)?;
-        self.definitions().create(&PostParams::default(), &definition).await.map(drop)
+        self.definitions()
+            .create(&PostParams::default(), &definition)
+            .await
+            .map(drop)
     }
 }

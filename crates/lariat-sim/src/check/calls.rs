@@ -30,7 +30,10 @@ impl Check for OneWorker {
                 let other = self.running.insert(of(handler, key), name);
                 let other = other.map(|other| {
                     let kind = handler.kind.kind();
-                    format!("{} is called for {kind} {key} while {other} runs for it", handler.name)
+                    format!(
+                        "{} is called for {kind} {key} while {other} runs for it",
+                        handler.name
+                    )
                 });
                 other.into_iter().collect()
             }
@@ -44,7 +47,12 @@ impl Check for OneWorker {
 }
 
 fn of(handler: &HandlerId, key: &ObjectKey) -> KeyOf {
-    (Arc::clone(&handler.process), handler.life, handler.kind.clone(), key.clone())
+    (
+        Arc::clone(&handler.process),
+        handler.life,
+        handler.kind.clone(),
+        key.clone(),
+    )
 }
 
 /// After the last change of an object every handler was called with that state, or with its deletion.
@@ -66,7 +74,9 @@ impl Check for LastCall {
                 object,
                 ..
             } => {
-                let shown = object.as_ref().map(|shown| (shown.uid.clone(), shown.version));
+                let shown = object
+                    .as_ref()
+                    .map(|shown| (shown.uid.clone(), shown.version));
                 let of_handler = self.shown.entry(handler.clone()).or_default();
                 of_handler.insert(key.clone(), shown);
             }
@@ -74,7 +84,9 @@ impl Check for LastCall {
                 process,
                 life,
                 is_alive: false,
-            } => self.shown.retain(|of, _| of.process != *process || of.life != *life),
+            } => self
+                .shown
+                .retain(|of, _| of.process != *process || of.life != *life),
             _ => {}
         }
         Vec::new()
@@ -116,7 +128,9 @@ impl Check for LastCall {
                     }
                 }
                 for (key, last) in shown.into_iter().flatten() {
-                    let is_there = oracle.now(kind, key).is_some_and(|now| selection.selects(key, now));
+                    let is_there = oracle
+                        .now(kind, key)
+                        .is_some_and(|now| selection.selects(key, now));
                     if let (Some((_, version)), false) = (last, is_there) {
                         found.push(format!(
                             "{}: the last call for {} {key} saw version {version}, the server has no such object",

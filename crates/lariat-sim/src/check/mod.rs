@@ -68,7 +68,12 @@ impl Checks {
         let mut found = Vec::new();
         for check in &mut self.0 {
             let name = check.name();
-            found.extend(check.saw(oracle, moment, event).into_iter().map(|what| (name, what)));
+            found.extend(
+                check
+                    .saw(oracle, moment, event)
+                    .into_iter()
+                    .map(|what| (name, what)),
+            );
         }
         found
     }
@@ -81,7 +86,12 @@ impl Checks {
         let mut found = Vec::new();
         for check in &mut self.0 {
             let name = check.name();
-            found.extend(check.at_rest(oracle, rest).into_iter().map(|what| (name, what)));
+            found.extend(
+                check
+                    .at_rest(oracle, rest)
+                    .into_iter()
+                    .map(|what| (name, what)),
+            );
         }
         found
     }

@@ -123,7 +123,10 @@ impl Check for TrueStates {
             return Vec::new();
         };
         let states = oracle.states(sight.kind, sight.key);
-        let mut same = states.iter().filter(|past| past.is(&shown.uid, shown.version)).peekable();
+        let mut same = states
+            .iter()
+            .filter(|past| past.is(&shown.uid, shown.version))
+            .peekable();
         if same.peek().is_none() {
             return vec![format!("{}, which the server never had", sight.says())];
         }
@@ -134,7 +137,10 @@ impl Check for TrueStates {
         if is_true {
             return Vec::new();
         }
-        vec![format!("{} with other content than the server had", sight.says())]
+        vec![format!(
+            "{} with other content than the server had",
+            sight.says()
+        )]
     }
 }
 
@@ -190,7 +196,8 @@ impl Check for Forward {
             is_alive: false,
         } = event
         {
-            self.last.retain(|place, _| place.0 != *process || place.1 != *life);
+            self.last
+                .retain(|place, _| place.0 != *process || place.1 != *life);
         }
         let Some(sight) = Sight::of(event) else {
             return Vec::new();
@@ -201,10 +208,17 @@ impl Check for Forward {
         let selected = self.selections.of(&place.0, place.1, sight.kind);
         let fits = |past: &Past| match &sight.object {
             Some(shown) => past.is(&shown.uid, shown.version),
-            None => !past.object.as_ref().is_some_and(|object| selected.always(sight.key, object)),
+            None => !past
+                .object
+                .as_ref()
+                .is_some_and(|object| selected.always(sight.key, object)),
         };
         let start = from.unwrap_or(0);
-        let at = states.iter().skip(start).position(fits).map(|at| at + start);
+        let at = states
+            .iter()
+            .skip(start)
+            .position(fits)
+            .map(|at| at + start);
         match at {
             Some(at) => {
                 self.last.insert(place, at);
@@ -256,7 +270,9 @@ impl Check for OwnWrites {
                 process,
                 life,
                 is_alive: false,
-            } => self.written.retain(|place, _| place.0 != *process || place.1 != *life),
+            } => self
+                .written
+                .retain(|place, _| place.0 != *process || place.1 != *life),
             _ => {}
         }
         let Some(sight) = Sight::of(event) else {
@@ -266,7 +282,12 @@ impl Check for OwnWrites {
         if matches!(sight.channel, Channel::Subscriber(_)) {
             return Vec::new();
         }
-        let place = (Arc::clone(sight.process), sight.life, sight.kind.clone(), sight.key.clone());
+        let place = (
+            Arc::clone(sight.process),
+            sight.life,
+            sight.kind.clone(),
+            sight.key.clone(),
+        );
         let Some((number, from)) = self.written.get(&place).copied() else {
             return Vec::new();
         };
@@ -278,13 +299,19 @@ impl Check for OwnWrites {
         let states = oracle.states(sight.kind, sight.key);
         let is_new = states.iter().skip(from).any(|past| match &sight.object {
             Some(shown) => past.is(&shown.uid, shown.version),
-            None => !past.object.as_ref().is_some_and(|object| selected.always(sight.key, object)),
+            None => !past
+                .object
+                .as_ref()
+                .is_some_and(|object| selected.always(sight.key, object)),
         });
         if is_new {
             return Vec::new();
         }
         let version = states.get(from).map_or(0, |past| past.version);
-        vec![format!("{} after a write that was answered with version {version}", sight.says())]
+        vec![format!(
+            "{} after a write that was answered with version {version}",
+            sight.says()
+        )]
     }
 }
 
@@ -314,7 +341,8 @@ impl Check for Subscribers {
                 life,
                 is_alive: false,
             } => {
-                self.known.retain(|of, _| of.process != *process || of.life != *life);
+                self.known
+                    .retain(|of, _| of.process != *process || of.life != *life);
                 Vec::new()
             }
             _ => Vec::new(),
@@ -337,12 +365,17 @@ impl Check for Subscribers {
                 if known.get(key) != Some(&is) {
                     found.push(format!(
                         "subscriber {} knows {kind} {key} as {:?}, the server has version {}",
-                        subscriber.number, known.get(key).map(|known| known.1), is.1
+                        subscriber.number,
+                        known.get(key).map(|known| known.1),
+                        is.1
                     ));
                 }
             }
             for key in known.keys() {
-                if !oracle.now(&subscriber.kind, key).is_some_and(|now| wanted.selects(key, now)) {
+                if !oracle
+                    .now(&subscriber.kind, key)
+                    .is_some_and(|now| wanted.selects(key, now))
+                {
                     found.push(format!(
                         "subscriber {} still knows {kind} {key}, which is gone",
                         subscriber.number
@@ -368,9 +401,11 @@ fn take(known: &mut BTreeMap<ObjectKey, (String, u64)>, change: &Change) -> Opti
             }
             match before {
                 None => Some(format!("{key} is updated, but was unknown")),
-                Some(before) if before != id(old) => {
-                    Some(format!("{key} is updated from {}, but was at {}", id(old).1, before.1))
-                }
+                Some(before) if before != id(old) => Some(format!(
+                    "{key} is updated from {}, but was at {}",
+                    id(old).1,
+                    before.1
+                )),
                 Some(_) => None,
             }
         }
@@ -396,10 +431,17 @@ impl Check for Caches {
         for status in rest.caches {
             let kind = &status.gvk;
             if status.phase != Phase::Synced && oracle.all(kind).next().is_some() {
-                found.push(format!("{} is {}, but the server serves it", kind.kind(), status.phase));
+                found.push(format!(
+                    "{} is {}, but the server serves it",
+                    kind.kind(),
+                    status.phase
+                ));
                 continue;
             }
-            let informers = rest.factories.iter().filter_map(|each| each.caches().existing(kind));
+            let informers = rest
+                .factories
+                .iter()
+                .filter_map(|each| each.caches().existing(kind));
             for informer in informers {
                 let wanted = wanted(rest, kind);
                 let cached = informer.cache::<Metadata>().snapshot();
@@ -407,21 +449,28 @@ impl Check for Caches {
                     match cached.get(key) {
                         None => found.push(format!(
                             "{} {key} is missing, the server has version {}",
-                            kind.kind(), object.revision()
+                            kind.kind(),
+                            object.revision()
                         )),
                         Some(is) if version_of(is) != object.revision() => found.push(format!(
                             "{} {key} is at version {}, the server has {}",
-                            kind.kind(), version_of(is), object.revision()
+                            kind.kind(),
+                            version_of(is),
+                            object.revision()
                         )),
                         Some(is) if !is_same(is, object) => found.push(format!(
                             "{} {key} has other content than the server at version {}",
-                            kind.kind(), object.revision()
+                            kind.kind(),
+                            object.revision()
                         )),
                         Some(_) => {}
                     }
                 }
                 for is in cached.iter() {
-                    if !oracle.now(kind, is.key()).is_some_and(|now| wanted.selects(is.key(), now)) {
+                    if !oracle
+                        .now(kind, is.key())
+                        .is_some_and(|now| wanted.selects(is.key(), now))
+                    {
                         found.push(format!("{} {} is cached, but gone", kind.kind(), is.key()));
                     }
                 }

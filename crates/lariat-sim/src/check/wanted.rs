@@ -15,19 +15,27 @@ pub(super) struct Wanted(Option<Selection>);
 
 /// Returns what a process selects of a kind.
 pub(super) fn wanted(rest: &Rest<'_>, kind: &Gvk) -> Wanted {
-    let informers = rest.factories.iter().filter_map(|factory| factory.caches().existing(kind));
+    let informers = rest
+        .factories
+        .iter()
+        .filter_map(|factory| factory.caches().existing(kind));
     Wanted(informers.map(|informer| informer.selection()).next())
 }
 
 impl Wanted {
     pub(super) fn selects(&self, key: &ObjectKey, object: &StoredObject) -> bool {
-        self.0.as_ref().is_none_or(|selection| selects(selection, key, object))
+        self.0
+            .as_ref()
+            .is_none_or(|selection| selects(selection, key, object))
     }
 }
 
 fn selects(selection: &Selection, key: &ObjectKey, object: &StoredObject) -> bool {
     let namespaces = selection.namespaces();
-    let is_in = namespaces.is_empty() || namespaces.iter().any(|each| Some(&**each) == key.namespace());
+    let is_in = namespaces.is_empty()
+        || namespaces
+            .iter()
+            .any(|each| Some(&**each) == key.namespace());
     is_in && selection.labels().matches(object.labels())
 }
 
@@ -61,6 +69,8 @@ pub(super) struct Held<'a>(&'a [Selection]);
 impl Held<'_> {
     /// Returns whether every selection there was has the object.
     pub(super) fn always(&self, key: &ObjectKey, object: &StoredObject) -> bool {
-        self.0.iter().all(|selection| selects(selection, key, object))
+        self.0
+            .iter()
+            .all(|selection| selects(selection, key, object))
     }
 }

@@ -50,7 +50,11 @@ pub(crate) fn generate(seed: u64, chaos: &Chaos, cast: Cast) -> Vec<Step> {
         if at >= chaos.lasts {
             return steps;
         }
-        let crowd = if random.u8(..20) == 0 { random.u8(2..8) } else { 1 };
+        let crowd = if random.u8(..20) == 0 {
+            random.u8(2..8)
+        } else {
+            1
+        };
         for _ in 0..crowd {
             let what = generator.happening(&mut random);
             steps.push(Step { at, what });
@@ -135,7 +139,7 @@ impl Generator {
         let seconds = |random: &mut fastrand::Rng, most: u64| {
             Duration::from_millis(random.u64(1..=most * 1000))
         };
-        let kind = match random.u8(..34) {
+        let kind = match random.u8(..35) {
             0..3 => FaultKind::CutWatches,
             3 => FaultKind::EndWatches,
             4 => FaultKind::CutWatchAfter(random.usize(..6)),
@@ -163,12 +167,17 @@ impl Generator {
             30 => FaultKind::Backup,
             31 => FaultKind::Restore,
             32 => FaultKind::Streams(random.usize(2..12)),
+            33 => FaultKind::MaxInflight(random.usize(1..4)),
             _ => FaultKind::Latency(seconds(random, 2)),
         };
         Fault {
             kind,
-            process: random.bool().then(|| random.usize(..self.cast.processes.max(1))),
-            resource: random.bool().then(|| random.usize(..self.cast.kinds.max(1))),
+            process: random
+                .bool()
+                .then(|| random.usize(..self.cast.processes.max(1))),
+            resource: random
+                .bool()
+                .then(|| random.usize(..self.cast.kinds.max(1))),
             verb: VERBS[random.usize(..VERBS.len())],
             times: [1, 1, 2, 5, 1000][random.usize(..5)],
             lasts: {

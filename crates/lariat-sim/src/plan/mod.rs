@@ -86,6 +86,8 @@ pub(crate) enum FaultKind {
     ServerError(u16),
     Delay(Duration),
     DelayReply(Duration),
+    /// The server refuses requests beyond so many at a time.
+    MaxInflight(usize),
     Bandwidth(u64),
     NoAnswer,
     NoReply,
@@ -151,7 +153,11 @@ impl fmt::Display for Step {
         write!(f, "{} ", Stamp(self.at))?;
         match &self.what {
             Happening::Write(write) => {
-                write!(f, "write kind {} object {}: {:?}", write.kind, write.name, write.what)
+                write!(
+                    f,
+                    "write kind {} object {}: {:?}",
+                    write.kind, write.name, write.what
+                )
             }
             Happening::Fault(fault) => write!(f, "fault {fault}"),
             Happening::Process { process, what } => write!(f, "process {process}: {what:?}"),

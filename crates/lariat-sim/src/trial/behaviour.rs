@@ -102,7 +102,11 @@ impl Behaviour {
     /// Writes to the object, or to another one of the kind, and reads what the cache shows then.
     async fn write<K: View>(&self, cx: &Context<K>, kind: usize) -> Result<(), HandlerError> {
         let gvk = gvk(kind);
-        let key = if self.dice.below(4) == 0 { self.other_key() } else { cx.key().clone() };
+        let key = if self.dice.below(4) == 0 {
+            self.other_key()
+        } else {
+            cx.key().clone()
+        };
         let api = api(cx.client(), kind, &key);
         let name = key.name();
         let written = match self.dice.below(16) {
@@ -114,7 +118,8 @@ impl Behaviour {
             12 => self.status(&api, name, kind).await,
             13 => {
                 let all = ListParams::default().labels("app=y");
-                api.delete_collection(&DeleteParams::default(), &all).await?;
+                api.delete_collection(&DeleteParams::default(), &all)
+                    .await?;
                 return Ok(());
             }
             _ => {
@@ -143,13 +148,15 @@ impl Behaviour {
     async fn annotate(&self, api: &Api<DynamicObject>, name: &str) -> Result<DynamicObject, Error> {
         let note = self.dice.below(1000).to_string();
         let patch = json!({"metadata": {"annotations": {"sim.dev/note": note}}});
-        api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await
+        api.patch(name, &PatchParams::default(), &Patch::Merge(patch))
+            .await
     }
 
     async fn relabel(&self, api: &Api<DynamicObject>, name: &str) -> Result<DynamicObject, Error> {
         let label = [None, Some("x"), Some("y")][self.dice.below(3) as usize];
         let patch = json!({"metadata": {"labels": {LABEL: label}}});
-        api.patch(name, &PatchParams::default(), &Patch::Merge(patch)).await
+        api.patch(name, &PatchParams::default(), &Patch::Merge(patch))
+            .await
     }
 
     async fn apply(
@@ -163,13 +170,21 @@ impl Behaviour {
             "apiVersion": gvk.api_version(), "kind": gvk.kind(),
             "metadata": {"name": name, "annotations": {"sim.dev/applied": self.dice.below(5).to_string()}},
         });
-        api.patch(name, &PatchParams::apply("sim").force(), &Patch::Apply(object)).await
+        api.patch(
+            name,
+            &PatchParams::apply("sim").force(),
+            &Patch::Apply(object),
+        )
+        .await
     }
 
     async fn update(&self, api: &Api<DynamicObject>, name: &str) -> Result<DynamicObject, Error> {
         let mut object = api.get(name).await?;
         let annotations = object.metadata.annotations.get_or_insert_default();
-        annotations.insert("sim.dev/updated".to_owned(), self.dice.below(1000).to_string());
+        annotations.insert(
+            "sim.dev/updated".to_owned(),
+            self.dice.below(1000).to_string(),
+        );
         api.replace(name, &PostParams::default(), &object).await
     }
 
@@ -196,7 +211,8 @@ impl Behaviour {
             return self.annotate(api, name).await;
         }
         let patch = json!({"status": {"note": self.dice.below(1000)}});
-        api.patch_status(name, &PatchParams::default(), &Patch::Merge(patch)).await
+        api.patch_status(name, &PatchParams::default(), &Patch::Merge(patch))
+            .await
     }
 
     async fn delete(
@@ -207,7 +223,10 @@ impl Behaviour {
     ) -> Result<(), HandlerError> {
         match api.delete(key.name(), &DeleteParams::default()).await {
             Ok(deleted) => {
-                let uid = deleted.right().and_then(|status| status.details).map(|of| of.uid);
+                let uid = deleted
+                    .right()
+                    .and_then(|status| status.details)
+                    .map(|of| of.uid);
                 if let Some(uid) = uid.filter(|uid| !uid.is_empty()) {
                     self.process.has_deleted(gvk, key, &uid);
                 }

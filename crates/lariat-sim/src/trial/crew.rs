@@ -124,7 +124,9 @@ impl Crew {
         };
         match registered {
             Ok(registration) => self.registrations.push(registration),
-            Err(error) => self.process.note(format!("{name} is not registered: {error}")),
+            Err(error) => self
+                .process
+                .note(format!("{name} is not registered: {error}")),
         }
     }
 
@@ -153,4 +155,3 @@ impl Dice {
         self.0.lock().u32(..number.max(1))
     }
 }
-

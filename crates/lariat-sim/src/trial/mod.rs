@@ -43,12 +43,18 @@ pub(crate) fn simulation(seed: u64) -> Simulation {
     let mut simulation = Simulation::new(seed)
         .objects(Objects::new(config_maps, PLURALS[0]).content(data))
         .objects(Objects::new(secrets, PLURALS[1]).content(secret))
-        .objects(Objects::new(widgets, PLURALS[2]).content(spec).custom(schema))
+        .objects(
+            Objects::new(widgets, PLURALS[2])
+                .content(spec)
+                .custom(schema),
+        )
         .chaos(Chaos::default().lasts(Duration::from_secs(random.u64(10..60))));
     simulation.commands = true;
     let replicas = if random.u8(..4) == 0 { 2 } else { 1 };
     for replica in 0..replicas {
-        simulation = simulation.program(&format!("operator-{replica}"), move |process| run(process, setup));
+        simulation = simulation.program(&format!("operator-{replica}"), move |process| {
+            run(process, setup)
+        });
     }
     simulation
 }
