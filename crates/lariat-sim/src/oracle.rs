@@ -1,6 +1,7 @@
 //! Every state every object had on the server.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use lariat_cluster::{Commit, StoredObject};
@@ -20,6 +21,7 @@ pub(crate) struct Oracle {
     revision: u64,
     /// The event that began the present epoch.
     pub(crate) reset_at: u64,
+    restored: Option<Duration>,
 }
 
 /// Group, kind and key; versions of the API share objects.
@@ -32,7 +34,7 @@ pub(crate) struct Past {
     pub(crate) version: u64,
     /// Counts events; see [`Moment::number`].
     pub(crate) number: u64,
-    pub(crate) at: std::time::Duration,
+    pub(crate) at: Duration,
     pub(crate) object: Option<StoredObject>,
 }
 
@@ -79,6 +81,8 @@ impl Oracle {
         self.epoch += 1;
         self.revision = revision;
         self.reset_at = moment.number;
+        // The first is the start of the cluster.
+        self.restored = (self.epoch > 1).then_some(moment.at);
         // What is not there any more is gone without a commit of its own.
         for states in self.objects.values_mut() {
             if states.last().is_some_and(|last| last.object.is_some()) {
@@ -126,6 +130,12 @@ impl Oracle {
         states
             .filter(move |((group, kind, _), _)| *group == first.0 && *kind == first.1)
             .filter_map(|((_, _, key), states)| Some((key, states.last()?.object.as_ref()?)))
+    }
+
+    /// Returns whether a backup was restored less than so long ago.
+    pub(crate) fn was_restored_within(&self, moment: &Moment, time: Duration) -> bool {
+        self.restored
+            .is_some_and(|at| moment.at.saturating_sub(at) < time)
     }
 
     /// Counts the restored backups, the start included.

@@ -1,12 +1,13 @@
 //! States that programs are shown: real ones, in their order, and never older than their own writes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_cache::{CachedObject, Change, Metadata, Phase};
 use lariat_cluster::StoredObject;
 use lariat_core::{Gvk, ObjectKey};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::wanted::{Selections, wanted};
 use super::{Check, Findings, Rest};
@@ -130,15 +131,16 @@ impl Check for TrueStates {
         if same.peek().is_none() {
             return vec![format!("{}, which the server never had", sight.says())];
         }
-        let is_true = same.any(|past| {
-            let object = past.object.as_ref();
-            object.is_some_and(|stored| is_same(&shown.object, stored))
-        });
-        if is_true {
-            return Vec::new();
+        let mut at = None;
+        for stored in same.filter_map(|past| past.object.as_ref()) {
+            match difference(&shown.object, stored) {
+                None => return Vec::new(),
+                Some(path) => at = Some(path),
+            }
         }
+        let path = at.unwrap_or_default();
         vec![format!(
-            "{} with other content than the server had",
+            "{} with other content than the server had, at {path}",
             sight.says()
         )]
     }
@@ -146,33 +148,50 @@ impl Check for TrueStates {
 
 /// Returns whether a cached object is what the server stores, as far as the cache holds it.
 pub(super) fn is_same(cached: &CachedObject, stored: &StoredObject) -> bool {
-    if cached.labels() != stored.labels() || cached.uid().to_string() != stored.uid() {
-        return false;
+    difference(cached, stored).is_none()
+}
+
+/// Returns where a cached object differs from what the server stores, as far as the cache holds it.
+fn difference(object: &CachedObject, stored: &StoredObject) -> Option<String> {
+    if object.labels() != stored.labels() {
+        return Some("labels".to_owned());
     }
-    let Some(json) = cached.json() else {
-        return true;
-    };
-    let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
-    let (Some(mut cached), Some(mut stored)) = (parse(&json), parse(&stored.json())) else {
-        return false;
-    };
-    if cached["kind"] == "PartialObjectMetadata" {
-        let (cached, stored) = (cached["metadata"].take(), stored["metadata"].take());
-        return without(cached) == without(stored);
+    let json = object.json()?;
+    let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).unwrap_or_default();
+    let (mut cached, mut stored) = (parse(&json), parse(&stored.json()));
+    if !object.has_content() {
+        (cached, stored) = (
+            json!({"metadata": cached["metadata"].take()}),
+            json!({"metadata": stored["metadata"].take()}),
+        );
     }
     for value in [&mut cached, &mut stored] {
         // A resource has one stored form and is served in others.
         value["apiVersion"].take();
-        value["metadata"] = without(value["metadata"].take());
+        if let Some(metadata) = value["metadata"].as_object_mut() {
+            metadata.remove("managedFields");
+        }
     }
-    cached == stored
+    differs(&cached, &stored)
 }
 
-fn without(mut metadata: Value) -> Value {
-    if let Some(metadata) = metadata.as_object_mut() {
-        metadata.remove("managedFields");
+/// Returns the path to the first difference, without the values: they may be a Secret's.
+fn differs(one: &Value, other: &Value) -> Option<String> {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            let keys: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+            keys.into_iter().find_map(|key| {
+                let null = &Value::Null;
+                let (one, other) = (one.get(key), other.get(key));
+                if one.is_some() != other.is_some() {
+                    return Some(format!(".{key} (in one only)"));
+                }
+                let path = differs(one.unwrap_or(null), other.unwrap_or(null))?;
+                Some(format!(".{key}{path}"))
+            })
+        }
+        _ => (one != other).then(String::new),
     }
-    metadata
 }
 
 /// States are shown in the order in which the server had them, and an object is shown as gone only if it was.
@@ -236,6 +255,11 @@ impl Check for Forward {
     }
 }
 
+/// How long after a restored backup a process may still take the versions of before for newer.
+///
+/// It notices when a request fails or a watch ends, and loads again then; that is also when the server is away.
+const NOTICED: Duration = Duration::from_secs(120);
+
 /// A process never reads a state older than its own write that was answered.
 #[derive(Default)]
 pub(super) struct OwnWrites {
@@ -291,8 +315,9 @@ impl Check for OwnWrites {
         let Some((number, from)) = self.written.get(&place).copied() else {
             return Vec::new();
         };
-        // A backup that was restored since may not have the write.
-        if oracle.reset_at > number {
+        // A backup that was restored since may not have the write, and until the process has noticed it, what it wrote
+        // since has a lower version than what it knows.
+        if oracle.reset_at > number || oracle.was_restored_within(moment, NOTICED) {
             return Vec::new();
         }
         let selected = self.selections.of(&place.0, place.1, sight.kind);
