@@ -3,6 +3,9 @@
 //! The seed is printed; `LARIAT_SOAK_SEED` chooses another.
 
 mod handlers;
+#[path = "../controller/logs.rs"]
+mod logs;
+mod repeats;
 mod world;
 
 use std::sync::Arc;
