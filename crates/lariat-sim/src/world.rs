@@ -133,7 +133,8 @@ impl World {
         }
     }
 
-    fn rule(&self, fault: &Fault, action: &Action, agents: &[String]) {
+    fn rule(&mut self, fault: &Fault, action: &Action, agents: &[String]) {
+        let mut rules = Vec::new();
         for agent in Self::agents(fault, agents) {
             let mut rule = Rule::new(action.clone())
                 .client(agent.as_str())
@@ -145,8 +146,15 @@ impl World {
             if let Some(kind) = fault.resource.and_then(|at| self.kinds.get(at)) {
                 rule = rule.resource(kind.plural());
             }
-            self.cluster.faults().add(rule);
+            rules.push(rule);
         }
+        let faults = self.cluster.faults();
+        // On the machine's clock: outside of its runtime a rule would end by the real one.
+        self.machine.run(async move {
+            for rule in rules {
+                faults.add(rule);
+            }
+        });
     }
 
     /// Cuts processes off for a time, with their connections breaking or falling silent.
