@@ -59,8 +59,7 @@ pub(crate) async fn transcript(seed: u64, steps: usize) -> Vec<String> {
     run.lines.lock().extend(commits.take().iter().map(shown));
     run.bench.cluster.shutdown().await;
     while run.watches.join_next().await.is_some() {}
-    let lines = std::mem::take(&mut *run.lines.lock());
-    lines
+    std::mem::take(&mut *run.lines.lock())
 }
 
 fn shown(commit: &Commit) -> String {
