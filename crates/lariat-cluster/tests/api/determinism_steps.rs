@@ -226,7 +226,7 @@ impl Run {
         };
         let owner: Value = serde_json::from_slice(&owner.bytes).unwrap_or_default();
         let metadata = &owner["metadata"];
-        // The other kind is defined later, if ever; until then nobody knows of the owner.
+        // The other kind is defined later, if ever; until then the owner is unknown.
         let kinds = ["v1 ConfigMap", "demo.dev/v1 Gadget"];
         let kind = pick(&mut self.rng, &kinds).split_once(' ');
         let (api_version, kind) = kind.expect("it has two words");
@@ -339,7 +339,7 @@ impl Run {
             _ => drop(
                 cluster
                     .faults()
-                    .partition(pick(&mut self.rng, &["", "nobody/"])),
+                    .partition(pick(&mut self.rng, &["", "other/"])),
             ),
         }
     }
