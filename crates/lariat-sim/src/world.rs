@@ -249,7 +249,7 @@ fn action(kind: FaultKind) -> Option<Action> {
         FaultKind::CutWatchAfter(events) => Action::CutWatch(After::Events(events)),
         FaultKind::HangWatch(events) => Action::HangWatch(After::Events(events)),
         FaultKind::Expire => Action::Expire,
-        FaultKind::Gone => refuse(410),
+        FaultKind::Gone => Action::Gone,
         FaultKind::TooManyRequests => Action::Refuse(Refusal::too_many_requests()),
         FaultKind::ServerError(code) => refuse(code),
         FaultKind::Delay(delay) => Action::Delay(delay),

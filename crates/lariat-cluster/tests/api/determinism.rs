@@ -48,7 +48,6 @@ fn run(seed: u64, choices: Choices) -> Vec<String> {
     runtime.block_on(transcript(seed, STEPS))
 }
 
-#[expect(unexpected_cfgs, reason = "cargo does not know how tokio was built")]
 fn take_seed(runtime: &mut Builder, seed: u64) {
     #[cfg(tokio_unstable)]
     runtime.rng_seed(tokio::runtime::RngSeed::from_bytes(&seed.to_le_bytes()));
@@ -56,7 +55,6 @@ fn take_seed(runtime: &mut Builder, seed: u64) {
     let _ = (runtime, seed);
 }
 
-#[expect(unexpected_cfgs, reason = "as above")]
 fn is_seeded() -> bool {
     cfg!(tokio_unstable)
 }
