@@ -45,7 +45,8 @@ impl World {
     pub(crate) fn start(
         mut machine: Machine,
         seed: u64,
-        (recorder, kinds): (&Recorder, &Arc<[Objects]>),
+        recorder: &Recorder,
+        kinds: &Arc<[Objects]>,
     ) -> io::Result<Self> {
         // A short history makes versions expire, as they do on a busy server.
         let builder = Cluster::builder().seed(seed).history(200);
