@@ -85,10 +85,14 @@ impl Waiting {
         self.heap.len()
     }
 
+    /// Returns how many deadlines are not stale.
+    pub(super) fn live(&self) -> usize {
+        self.heap.len().saturating_sub(self.stale)
+    }
+
     /// Returns how many deadlines there are at most with those that are not stale now.
     pub(super) fn most(&self) -> usize {
-        let live = self.heap.len().saturating_sub(self.stale);
-        live + live.max(COMPACT_FROM)
+        self.live() + self.live().max(COMPACT_FROM)
     }
 
     /// Drops stale deadlines once they are the majority, or once the heap has doubled.
