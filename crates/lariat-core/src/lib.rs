@@ -30,6 +30,7 @@ mod raw;
 mod selector;
 
 mod cause;
+mod remembered;
 mod text;
 
 pub mod clock;
@@ -40,6 +41,7 @@ pub use key::{ObjectKey, ParseKeyError};
 pub use kind::{Gvk, ParseGvkError, ResourceKind, Scope};
 pub use labels::Labels;
 pub use raw::{ManagedFields, ObjectMetadata, OwnerRef, RawObject, RawObjectError, Scan, Uid};
+pub use remembered::Remembered;
 pub use segment::{name_of_segment, not_a_name, path_segment};
 pub use selector::{FieldSelector, LabelSelector, SelectorError};
 pub use text::{describe, without_values};
