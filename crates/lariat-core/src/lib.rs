@@ -21,6 +21,7 @@
 mod key;
 mod kind;
 mod segment;
+mod strict;
 mod version;
 
 mod intern;
@@ -39,5 +40,6 @@ pub use labels::Labels;
 pub use raw::{ManagedFields, ObjectMetadata, OwnerRef, RawObject, RawObjectError, Scan, Uid};
 pub use segment::{name_of_segment, not_a_name, path_segment};
 pub use selector::{FieldSelector, LabelSelector, SelectorError};
+pub use strict::StrictObject;
 pub use text::{describe, without_values};
 pub use version::ResourceVersion;
