@@ -88,7 +88,7 @@ for target in "${targets[@]}"; do
     kept=fuzz/findings/$target/$(basename "$found")
     cp "$found" "$kept"
     echo "$target found something; the input is kept in $kept" >&2
-    grep -m 1 -A 12 -E "panicked at|^==[0-9]+== ERROR" "$folder/$target.log" >&2 || true
+    grep -m 1 -A 3 -E "panicked at|^==[0-9]+== ERROR" "$folder/$target.log" >&2 || true
     echo "repeat it with: cargo run --package lariat-fuzz -- $target $kept" >&2
 done
 exit $failed

@@ -1,7 +1,7 @@
 //! JSON patch as RFC 6902 words it, with the ways of the library the API server uses.
 //!
 //! These are: an index may be written as `strconv.Atoi` reads it and counts from the end if it is negative, `replace`
-//! adds a missing member, and `test` of a missing value against null holds.
+//! adds a missing member, and `test` of a missing member against null holds.
 
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ fn step(document: Value, operation: &Value) -> Option<Value> {
         }
         "test" => match get(&document, &path) {
             Some(found) => (*found == value).then_some(document),
-            None => value.is_null().then_some(document),
+            None => (value.is_null() && could_be(&document, &path)).then_some(document),
         },
         _ => None,
     }
@@ -71,6 +71,14 @@ fn get<'a>(value: &'a Value, path: &[String]) -> Option<&'a Value> {
         Value::Array(items) => get(items.get(place(first, items.len())?)?, rest),
         _ => None,
     }
+}
+
+/// Returns whether there is an object in which a path names a member.
+fn could_be(document: &Value, path: &[String]) -> bool {
+    let parent = path
+        .split_last()
+        .and_then(|(_, parent)| get(document, parent));
+    parent.is_some_and(Value::is_object)
 }
 
 /// Rebuilds a value with one place in it changed.

@@ -90,7 +90,10 @@ impl Bench<'_> {
         let answer = self
             .door
             .send(Method::PATCH, &path, APPLY, object.to_string().as_bytes());
-        let is_usual = matches!(answer.code, 200 | 201 | 400 | 403 | 409 | 422);
+        let message = answer.body["message"].as_str().unwrap_or_default();
+        // A genuine server, too, takes a field without a schema for an error of its own.
+        let is_usual = matches!(answer.code, 200 | 201 | 400 | 403 | 409 | 422)
+            || message.starts_with("failed to create typed patch object");
         assert!(is_usual, "{}", answer.body);
         answer
     }
@@ -127,6 +130,9 @@ impl Bench<'_> {
     }
 
     fn managers_commute(&self, first: &Value, second: &Value) {
+        if depends_on_order(first) || depends_on_order(second) {
+            return;
+        }
         let one = self.sequence(&[("a", first), ("b", second)]);
         let other = self.sequence(&[("b", second), ("a", first)]);
         assert_eq!(one, other, "managers commute");
@@ -140,6 +146,15 @@ impl Bench<'_> {
         let alone = self.sequence(&[("a", second)]);
         assert_eq!(Some(replaced), alone, "what is no longer applied is gone");
     }
+}
+
+/// Returns whether an object says something of the state it is applied to, or of those that follow.
+fn depends_on_order(object: &Value) -> bool {
+    let metadata = &object["metadata"];
+    let names_state = ["uid", "resourceVersion"]
+        .iter()
+        .any(|name| metadata.get(name).is_some());
+    names_state || object["immutable"] == true
 }
 
 /// Takes out what depends on when and in which order something was written.

@@ -45,7 +45,14 @@ fn check(door: &Door, path: &str, token: &[u8]) {
         }
         return;
     }
-    let whole = keys(&door.get(path));
+    // The state a list goes on in is that of its first page, which may have been another one.
+    let version = answer.body["metadata"]["resourceVersion"]
+        .as_str()
+        .unwrap_or_default();
+    let state = format!("resourceVersion={version}&resourceVersionMatch=Exact");
+    let whole = door.get(&format!("{path}?{state}"));
+    assert_eq!(whole.code, 200, "{}", whole.body);
+    let whole = keys(&whole);
     let mut rest = keys(&answer);
     let mut token = next(&answer).map(str::to_owned);
     while let Some(next_token) = token {

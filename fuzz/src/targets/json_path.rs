@@ -15,10 +15,7 @@ pub(crate) fn run(data: &[u8]) {
         return;
     };
     if let Some(found) = &found {
-        assert!(
-            is_within(found, &root) || path.contains('?'),
-            "{path:?} leads to {found}"
-        );
+        assert!(is_within(found, &root), "{path:?} leads to {found}");
     }
     if let Some(tokens) = plain(path) {
         let walked = tokens.iter().try_fold(&root, |at, token| step(at, token));

@@ -15,6 +15,10 @@ pub(crate) fn pod() -> Gvk {
 pub(crate) fn run(data: &[u8]) {
     let read = RawObject::parse(data, &pod());
     let key = RawObject::key_of(data);
+    if std::str::from_utf8(data).is_err() {
+        // Members that are skipped are not checked for it; lines and pages are before they come here.
+        return;
+    }
     let Ok(value) = serde_json::from_slice::<Value>(data) else {
         // Members that are skipped may hold what a Value cannot: numbers out of range, deep nests, lone surrogates.
         let is_json = serde_json::from_slice::<&RawValue>(data).is_ok();
