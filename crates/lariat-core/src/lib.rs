@@ -22,6 +22,7 @@
 mod key;
 mod kind;
 mod segment;
+mod strict;
 mod version;
 
 mod intern;
@@ -44,5 +45,6 @@ pub use raw::{ManagedFields, ObjectMetadata, OwnerRef, RawObject, RawObjectError
 pub use remembered::Remembered;
 pub use segment::{name_of_segment, not_a_name, path_segment};
 pub use selector::{FieldSelector, LabelSelector, SelectorError};
+pub use strict::StrictObject;
 pub use text::{describe, without_values};
 pub use version::ResourceVersion;
