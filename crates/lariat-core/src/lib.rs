@@ -31,6 +31,8 @@ mod selector;
 mod cause;
 mod text;
 
+pub mod clock;
+
 pub use cause::{Cause, Causes};
 pub use intern::Interner;
 pub use key::{ObjectKey, ParseKeyError};
