@@ -38,6 +38,7 @@ mod core;
 mod queue;
 mod sleepers;
 mod stats;
+mod tap;
 mod work;
 
 pub use add::{Add, Payload, Priority};
@@ -50,4 +51,5 @@ pub use limiter::{
 };
 pub use queue::WorkQueue;
 pub use stats::{Histogram, QueueStats};
+pub use tap::{Request, Step, Tap};
 pub use work::Work;
