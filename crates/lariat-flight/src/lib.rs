@@ -44,7 +44,8 @@ mod recording;
 
 pub use record::{
     CallEnd, CauseType, ChangeType, Controlled, End, FactoryStep, LaneVerdict, Lanes, LineType,
-    NextStep, Queued, Record, Reflected, Stage, Stored, Urgency, VerdictType, Verdicts, Version,
+    NextStep, Numbers, Queued, Record, Reflected, Stage, Stored, Urgency, VerdictType, Verdicts,
+    Version,
 };
 pub use recorder::{FlightRecorder, Recorder};
 pub use recording::{Entry, ReadError, Recording, Session, What};

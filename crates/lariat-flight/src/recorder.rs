@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -89,6 +89,8 @@ struct Shared {
     is_reported: AtomicBool,
     /// How many records could not be written.
     failed: AtomicU64,
+    /// How many numbers were given out.
+    numbers: AtomicU32,
 }
 
 impl Recorder {
@@ -104,6 +106,7 @@ impl Recorder {
                 file: Mutex::default(),
                 is_reported: AtomicBool::new(false),
                 failed: AtomicU64::new(0),
+                numbers: AtomicU32::new(0),
             }),
         }
     }
@@ -125,6 +128,12 @@ impl Recorder {
         if waits {
             self.shared.waits.notify_one();
         }
+    }
+
+    /// Returns a number by which a reflector or a queue is told apart from the others; each call returns the next.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.shared.numbers.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// Returns how many records could not be written because the file failed.

@@ -18,6 +18,9 @@ pub use end::End;
 /// Lanes by their numbers; [`u32::MAX`] is all of them.
 pub type Lanes = SmallVec<[u32; 4]>;
 
+/// Numbers of which only their owner knows the meaning.
+pub type Numbers = SmallVec<[u32; 12]>;
+
 /// What became of the lanes of a key.
 pub type Verdicts = SmallVec<[LaneVerdict; 2]>;
 
@@ -279,6 +282,8 @@ records! {
             told: bool,
             /// How long it lasted since it was open.
             lasted: Duration,
+            /// The state of the reflector's policy before, as it writes it.
+            state: Numbers,
         }
         /// It decided how to go on.
         12 Decided {
@@ -379,8 +384,6 @@ records! {
             key: &'a str,
             /// What became of its lanes; the others are done.
             verdicts: Verdicts,
-            /// Whether nothing at all is in the queue since.
-            emptied: bool,
         }
         /// A worker gave a key back without having done the work.
         6 GivenBack {
@@ -404,6 +407,15 @@ records! {
             key: &'a str,
             /// The lane; [`u32::MAX`] for all.
             lane: u32,
+        }
+        /// Nothing at all is in the queue since: it does what a new one would.
+        12 Emptied {
+            /// As for [`Opened`](Self::Opened), of which the record may be gone by now.
+            patience: Duration,
+            /// As for [`Opened`](Self::Opened).
+            share: u32,
+            /// As for [`Opened`](Self::Opened).
+            fair: bool,
         }
     }
 }

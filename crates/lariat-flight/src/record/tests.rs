@@ -129,6 +129,7 @@ impl Draw {
                 end: self.end,
                 told: flag,
                 lasted: delay,
+                state: self.lanes.iter().copied().collect(),
             },
             Reflected::Decided {
                 next: self.code(NextStep::ALL),
@@ -189,6 +190,11 @@ impl Draw {
                 version: self.version(),
             },
             Queued::Released {},
+            Queued::Emptied {
+                patience: delay,
+                share: self.short,
+                fair: flag,
+            },
             Queued::HandedOut {
                 key,
                 lanes,
@@ -198,7 +204,6 @@ impl Draw {
             Queued::Finished {
                 key,
                 verdicts: self.lanes.iter().map(verdict).chain([done]).collect(),
-                emptied: flag,
             },
             Queued::GivenBack { key },
             Queued::DrainBegan {},
