@@ -167,14 +167,15 @@ impl Recorder {
         let _ = time::timeout(PERIOD, full).await;
     }
 
-    /// Writes what there is; on a runtime of several threads by one that may block.
+    /// Writes what there is; on a runtime of several threads by one that may block, on one with a single thread in place.
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, the write goes on.
     pub async fn flush(&self) {
-        let may_block = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
-        if may_block {
+        let is_threaded =
+            |runtime: Handle| runtime.runtime_flavor() != RuntimeFlavor::CurrentThread;
+        if !Handle::try_current().is_ok_and(is_threaded) {
             return self.flush_in_place();
         }
         let recorder = self.clone();

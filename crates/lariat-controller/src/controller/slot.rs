@@ -109,7 +109,8 @@ impl Slot {
         // Made before anything is locked, because subscribing waits for whoever changes the cache, and that
         // may be somebody who is told of a change and enqueues a key. Of two that are made one is dropped.
         let clients = self.caches.clients().clone();
-        let made = ControllerCore::new(self.informer(), clients, self.options.clone());
+        let (options, flight) = (self.options.clone(), self.caches.flight().cloned());
+        let made = ControllerCore::new(self.informer(), clients, options, flight);
         let made = Arc::new(made);
         let (core, is_new) = {
             let mut state = self.state.lock();
