@@ -81,7 +81,7 @@ pub struct Recorder {
 struct Shared {
     options: FlightRecorder,
     buffer: Mutex<Buffer>,
-    /// Told when a first record waits to be written, and when a frame is full.
+    /// Notified when a first record waits to be written, and when a frame is full.
     waits: Notify,
     /// Locked before the buffer, and for as long as frames are written, so that they stay in their order.
     file: Mutex<Option<Ring>>,
@@ -130,7 +130,7 @@ impl Recorder {
         }
     }
 
-    /// Returns a number by which a reflector or a queue is told apart from the others; each call returns the next.
+    /// Returns a number that is unlike those of all other reflectors and queues; each call returns the next.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.shared.numbers.fetch_add(1, Ordering::Relaxed) + 1
@@ -142,7 +142,7 @@ impl Recorder {
         self.shared.failed.load(Ordering::Relaxed)
     }
 
-    /// Writes records as they come, until told to stop; then it writes what is left.
+    /// Writes records as they come, until `stop` is cancelled; then it writes what is left.
     ///
     /// # Cancel safety
     ///

@@ -46,7 +46,7 @@ impl Reflector {
         let decision = self.decide_after(&Ending {
             stage: Stage::Stream,
             end: error.end(),
-            told: false,
+            received: false,
             lasted,
         });
         if !decision.is_failure {

@@ -221,7 +221,7 @@ impl Reflector {
         self.decide_after(&Ending {
             stage,
             end,
-            told: false,
+            received: false,
             lasted: Duration::ZERO,
         })
     }
@@ -232,13 +232,13 @@ impl Reflector {
         let Ending {
             stage,
             end,
-            told,
+            received,
             lasted,
         } = *ending;
         self.record(|reflector| Reflected::Ended {
             stage,
             end,
-            told,
+            received,
             lasted,
             state: reflector.policy.state(now),
         });

@@ -7,13 +7,13 @@ use lariat_flight::{End, NextStep, Numbers, Stage};
 use super::backoff::{Backoff, Setback};
 use super::streaming::Streaming;
 
-/// A watch that ends sooner than this and told nothing has failed.
+/// A watch that ends sooner than this and without an event has failed.
 pub(super) const SHORTEST_WATCH: Duration = Duration::from_secs(1);
 
 /// A watch that lasted longer has worked, whatever ended it.
 const LASTING_WATCH: Duration = Duration::from_secs(60);
 
-/// How long to wait after a watch that told something but was that short.
+/// How long to wait after a watch that had events but was that short.
 const REOPEN_PAUSE: Duration = Duration::from_millis(100);
 
 /// How many watches in a row may fail before a new list is tried instead.
@@ -40,7 +40,7 @@ const LONGEST_REST: Duration = Duration::from_secs(300);
 ///
 /// let now = tokio::time::Instant::now().into_std();
 /// let mut policy = ReflectorPolicy::new(false, true);
-/// let expired = Ending { stage: Stage::Watch, end: End::Expired, told: true, lasted: Duration::from_secs(90) };
+/// let expired = Ending { stage: Stage::Watch, end: End::Expired, received: true, lasted: Duration::from_secs(90) };
 /// let decision = policy.ended(&expired, now, 0.5);
 /// assert_eq!((decision.next, decision.delay), (NextStep::Load, Duration::ZERO));
 /// ```
@@ -64,8 +64,8 @@ pub struct Ending {
     pub stage: Stage,
     /// Why.
     pub end: End,
-    /// Whether anything was told before.
-    pub told: bool,
+    /// Whether any event was received before.
+    pub received: bool,
     /// How long it was open; zero if it never was.
     pub lasted: Duration,
 }
@@ -148,7 +148,7 @@ impl ReflectorPolicy {
         }
     }
 
-    /// A stream ended before it had told everything there is.
+    /// A stream ended before the end of its initial list.
     fn stream_ended(&mut self, end: End, now: Instant, jitter: f64) -> Decision {
         if refuses_streaming(end) {
             self.streaming.unsupported(now);
@@ -163,9 +163,12 @@ impl ReflectorPolicy {
     fn watch_ended(&mut self, ending: &Ending, jitter: f64) -> Decision {
         self.learn(ending);
         let Ending {
-            end, told, lasted, ..
+            end,
+            received,
+            lasted,
+            ..
         } = *ending;
-        let worked = told || lasted >= LASTING_WATCH;
+        let worked = received || lasted >= LASTING_WATCH;
         match end {
             End::Closed => {}
             // A watch that has worked may be cut at any time; going on at once is the rule.
@@ -185,11 +188,11 @@ impl ReflectorPolicy {
     /// Notes what a watch that has ended says about the server.
     fn learn(&mut self, ending: &Ending) {
         let has_lasted = ending.lasted >= LASTING_WATCH;
-        if has_lasted || (ending.told && !is_useless(ending.end)) {
+        if has_lasted || (ending.received && !is_useless(ending.end)) {
             self.backoff.reset();
             self.failed_watches = 0;
         }
-        if ending.told {
+        if ending.received {
             self.silent_watches = 0;
         } else if has_lasted {
             self.silent_watches += 1;
@@ -270,7 +273,7 @@ impl ReflectorPolicy {
     }
 }
 
-/// Returns whether a watch that ended so says nothing good about what it told before.
+/// Returns whether a watch that ended so says nothing good about its events.
 pub(super) fn is_useless(end: End) -> bool {
     matches!(end, End::Malformed | End::Expired | End::WentBack)
 }
@@ -328,7 +331,7 @@ fn keeps_version(end: End) -> bool {
 mod tests {
     use super::*;
 
-    /// Tells a policy of ends, one each ten seconds, and returns the last decision.
+    /// Gives a policy ends, one each ten seconds, and returns the last decision.
     fn decide(policy: &mut ReflectorPolicy, stage: Stage, ends: &[End]) -> Decision {
         let mut now = tokio::time::Instant::now().into_std();
         let mut last = None;
@@ -337,7 +340,7 @@ mod tests {
             let ending = Ending {
                 stage,
                 end: *end,
-                told: false,
+                received: false,
                 lasted: Duration::ZERO,
             };
             last = Some(policy.ended(&ending, now, 0.5));
@@ -373,7 +376,7 @@ mod tests {
         let refused = Ending {
             stage: Stage::Stream,
             end: End::NoEndMarker,
-            told: true,
+            received: true,
             lasted: Duration::from_secs(10),
         };
         assert!(policy.streams(now));

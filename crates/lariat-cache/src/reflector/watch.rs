@@ -95,7 +95,7 @@ impl Reflector {
         let decision = self.decide_after(&Ending {
             stage: Stage::Watch,
             end: why,
-            told: cursor.told,
+            received: cursor.told,
             lasted,
         });
         match end {
@@ -212,11 +212,7 @@ impl Reflector {
         cursor: &mut Cursor,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), ReflectorError> {
-        let line_type = match event {
-            WatchEvent::Added(_) => LineType::Added,
-            WatchEvent::Deleted(_) => LineType::Deleted,
-            _ => LineType::Modified,
-        };
+        let line_type = event.line_type();
         match event {
             WatchEvent::Added(json) if cursor.loading.is_some() => {
                 cursor.news = Some(Instant::now());

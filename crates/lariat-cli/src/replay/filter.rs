@@ -26,7 +26,10 @@ impl<'a> Filter<'a> {
         for entry in recording.entries() {
             ended = ended.max(entry.session.began + entry.at);
             if let What::Record(Record::Controller {
-                what: Controlled::Registered { lane, handler },
+                what:
+                    Controlled::Registered { lane, handler }
+                    // The registration may not be in the ring any more.
+                    | Controlled::CallBegan { lane, handler, .. },
                 ..
             }) = entry.what
             {

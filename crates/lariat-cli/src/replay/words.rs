@@ -207,7 +207,7 @@ fn reflected(what: &Reflected<'_>) -> Line {
         }
         Reflected::ListBegan { whole: true } => "list, in one piece".to_owned(),
         Reflected::ListBegan { whole: false } => "list, in pages".to_owned(),
-        Reflected::StreamBegan {} => "watch that begins with everything there is".to_owned(),
+        Reflected::StreamBegan {} => "watch with an initial list".to_owned(),
         Reflected::WatchBegan { since } => format!("watch from version {since}"),
         Reflected::CheckBegan { since } => {
             format!("the server is asked for its history, to watch from version {since}")
@@ -227,7 +227,7 @@ fn reflected(what: &Reflected<'_>) -> Line {
             version,
             ends_initial,
         } => match ends_initial {
-            true => format!("watch: BOOKMARK at {version}, everything there is was told"),
+            true => format!("watch: BOOKMARK at {version}, the end of the initial list"),
             false => format!("watch: BOOKMARK at {version}"),
         },
         Reflected::Loaded { version, objects } => {
@@ -284,6 +284,7 @@ fn controlled(what: &Controlled<'_>) -> Line {
             key,
             handler,
             attempt,
+            ..
         } => match attempt {
             1 => format!("run {run}: {handler} is called for {key}"),
             _ => format!("run {run}: {handler} is called for {key} (attempt {attempt})"),

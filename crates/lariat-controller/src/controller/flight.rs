@@ -83,6 +83,7 @@ impl ControllerFlight {
             run: call.run,
             key: call.key.as_str(),
             handler: call.lane.name(),
+            lane: call.lane.id().number(),
             attempt,
         });
     }

@@ -81,7 +81,7 @@ codes! {
         3 Updated = "updated",
         /// It is gone.
         4 Deleted = "deleted",
-        /// Nothing happened: it is told again by schedule.
+        /// Nothing happened: it is published again by schedule.
         5 Resynced = "resynced",
     }
 }
@@ -91,7 +91,7 @@ codes! {
     Stage {
         /// Reading a list.
         1 List = "list",
-        /// Reading a watch that tells everything there is first, and has not told all.
+        /// Reading a watch that begins with everything there is, before the end of that.
         2 Stream = "initial stream",
         /// Watching.
         3 Watch = "watch",
@@ -139,7 +139,7 @@ codes! {
         5 Wrote = "written",
         /// A related object changed.
         6 Related = "related",
-        /// The store is told again by schedule.
+        /// The store is published again by schedule.
         7 Resync = "resync",
         /// Code asked for the key.
         8 Enqueued = "enqueued",

@@ -12,7 +12,7 @@ pub enum End {
     Complete,
     /// The server ended the watch, as servers do after some minutes.
     Closed,
-    /// The watch ended at once, and told nothing.
+    /// The watch ended at once, without an event.
     EndedAtOnce,
     /// The version is not in the server's history any more (410).
     Expired,
@@ -35,7 +35,7 @@ pub enum End {
     },
     /// The server does not serve the kind.
     NotServed,
-    /// The server does not tell where the beginning of a stream ends.
+    /// A watch with an initial list had no bookmark at its end.
     NoEndMarker,
     /// The server went back in time.
     WentBack,
@@ -59,15 +59,15 @@ const PLAIN: [(u8, End, &str); 15] = [
     (8, End::Unanswered, "no answer in time"),
     (9, End::Malformed, "the answer is not understood"),
     (11, End::NotServed, "the kind is not served"),
-    (
-        12,
-        End::NoEndMarker,
-        "the end of the beginning was not told",
-    ),
+    (12, End::NoEndMarker, "the initial list had no end"),
     (13, End::WentBack, "the server went back in time"),
     (14, End::OtherHistory, "the server has another history"),
     (15, End::UnknownHistory, "the server's history is uncertain"),
-    (16, End::NoHistory, "the server does not tell its history"),
+    (
+        16,
+        End::NoHistory,
+        "the server does not answer what its history is",
+    ),
 ];
 
 /// The code of [`End::Refused`].

@@ -224,7 +224,7 @@ records! {
             /// Whether in one piece, rather than in pages.
             whole: bool,
         }
-        /// It begins a watch that tells everything there is first.
+        /// It begins a watch that begins with everything there is.
         3 StreamBegan {}
         /// It begins to watch.
         4 WatchBegan {
@@ -251,7 +251,7 @@ records! {
             line: LineType,
             /// The object.
             key: &'a str,
-            /// A hash of the object's uid, by which two objects of one name are told apart.
+            /// A hash of the object's uid, which differs for two objects of one name.
             uid: u32,
             /// The version of the state.
             version: Version<'a>,
@@ -260,7 +260,7 @@ records! {
         8 Bookmark {
             /// The version the watch has reached.
             version: Version<'a>,
-            /// Whether everything there is has been told by now.
+            /// Whether it ends the initial list.
             ends_initial: bool,
         }
         /// Everything there is was read.
@@ -278,8 +278,8 @@ records! {
             stage: Stage,
             /// Why.
             end: End,
-            /// Whether anything was told before.
-            told: bool,
+            /// Whether any event was received before.
+            received: bool,
             /// How long it lasted since it was open.
             lasted: Duration,
             /// The state of the reflector's policy before, as it writes it.
@@ -313,7 +313,7 @@ records! {
             /// The version of the state; of a deleted object the last.
             version: Version<'a>,
         }
-        /// The answer to a write of this process came, and is taken in before the watch tells it.
+        /// The answer to a write of this process came, and is taken in before the event of the watch.
         2 Wrote {
             /// The object.
             key: &'a str,
@@ -452,6 +452,8 @@ records! {
             key: &'a str,
             /// The handler.
             handler: &'a str,
+            /// Its lane.
+            lane: u32,
             /// Which attempt it is.
             attempt: u32,
         }

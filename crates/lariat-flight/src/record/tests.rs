@@ -127,7 +127,7 @@ impl Draw {
             Reflected::Ended {
                 stage: self.code(Stage::ALL),
                 end: self.end,
-                told: flag,
+                received: flag,
                 lasted: delay,
                 state: self.lanes.iter().copied().collect(),
             },
@@ -230,6 +230,7 @@ impl Draw {
                 run,
                 key,
                 handler,
+                lane,
                 attempt: self.short,
             },
             Controlled::CallEnded {

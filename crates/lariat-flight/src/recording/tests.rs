@@ -46,6 +46,7 @@ fn call(run: u64) -> Record<'static> {
         run,
         key: "shop/web-0",
         handler: "log",
+        lane: 0,
         attempt: 1,
     };
     let kind = "Pod";
@@ -347,7 +348,7 @@ proptest! {
     }
 }
 
-/// Makes more records than may wait while nobody writes them.
+/// Makes more records than may wait while no task writes them.
 #[test]
 fn what_comes_faster_than_it_is_written_is_dropped_from_its_oldest_end() {
     let folder = Folder::new();

@@ -201,8 +201,8 @@ async fn seen(fair: bool, actions: Vec<Action>) -> Vec<(Instant, Seen)> {
     seen
 }
 
-/// Takes the steps again with a new core, which is replaced whenever the queue was empty if `anew`.
-fn check(fair: bool, seen: Vec<(Instant, Seen)>, anew: bool) {
+/// Takes the steps again with a new core, which is replaced whenever the queue was empty if `renews`.
+fn check(fair: bool, seen: Vec<(Instant, Seen)>, renews: bool) {
     let make = || {
         let ageing = Ageing::new(Duration::from_millis(500), 3);
         match fair {
@@ -228,7 +228,7 @@ fn check(fair: bool, seen: Vec<(Instant, Seen)>, anew: bool) {
                 core.finish(taken.slot, taken.priority, verdicts, at);
             }
             Seen::GiveBack(key) => core.give_back(held.remove(&key).expect("as above"), at),
-            Seen::Emptied if anew => core = make(),
+            Seen::Emptied if renews => core = make(),
             Seen::Emptied => assert!(core.is_like_new()),
             Seen::Drain => core.drain(at),
             Seen::Resume => core.resume(),

@@ -26,14 +26,14 @@ impl Reflector {
             Reflected::Ended {
                 stage,
                 end,
-                told,
+                received,
                 lasted,
                 state,
             } => {
                 let ending = Ending {
                     stage: *stage,
                     end: *end,
-                    told: *told,
+                    received: *received,
                     lasted: *lasted,
                 };
                 self.ended = Some((ending, at));

@@ -33,7 +33,7 @@ use crate::{Add, LaneId, Lanes, Priority, Taken, Verdict};
 /// assert_eq!(*handed.0.lock(), ["pod-a"]);
 /// ```
 pub trait Tap<K, P>: Send + Sync {
-    /// Tells of a step, and at which time it happens for the queue.
+    /// Receives a step, and the time at which it happens for the queue.
     ///
     /// The time is taken before the lock, so that of a step may be earlier than that of the one before, by as long as
     /// its thread waited.
