@@ -13,7 +13,7 @@ use crate::machine::Machine;
 use crate::network::Line;
 use crate::objects::Objects;
 use crate::panics;
-use crate::plan::{Fate, Fault, FaultKind, Happening, Step};
+use crate::plan::{Fate, Fault, FaultKind, Happening, Names, Step};
 use crate::record::Recorder;
 use crate::report::Report;
 use crate::simulation::Simulation;
@@ -38,6 +38,7 @@ pub(crate) struct Driver<'a> {
     /// The ends of what limits a process's line for a time.
     limits: Vec<(Duration, usize, FaultKind)>,
     steps: usize,
+    names: Names,
 }
 
 impl<'a> Driver<'a> {
@@ -71,6 +72,7 @@ impl<'a> Driver<'a> {
             turn: BUSY,
             limits: Vec::new(),
             steps: 0,
+            names: simulation.names(),
         }
     }
 
@@ -140,7 +142,8 @@ impl<'a> Driver<'a> {
 
     fn happen(&mut self, step: &Step) {
         self.turn = BUSY;
-        self.recorder.say(format!("plan: {step}"));
+        self.recorder
+            .say(format!("plan: {}", self.names.show(step)));
         match &step.what {
             Happening::Write(write) => self.world.write(write),
             Happening::Fault(fault) => self.fault(fault),
@@ -278,6 +281,7 @@ impl<'a> Driver<'a> {
             violations,
             plan: plan.to_vec(),
             steps_before: plan.len(),
+            names: self.names,
             trace,
         }))
     }
