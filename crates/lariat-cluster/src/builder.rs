@@ -163,7 +163,7 @@ impl ClusterBuilder {
 
     /// Sets how many changes of each resource are remembered (default 100,000, at least 1).
     ///
-    /// A watch from a version before them is told that it has expired. Each change keeps the states before
+    /// A watch from a version before them expires. Each change keeps the states before
     /// and after it in memory, so this bounds what a long run with many writes needs.
     pub fn history(self, changes: usize) -> Self {
         Self {

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 use crate::check::{Checks, Rest};
 use crate::event::Event;
 use crate::failure::Failure;
 use crate::life::{Body, State};
 use crate::machine::Machine;
-use crate::network::Line;
+use crate::network::{Line, Traffic};
 use crate::objects::Objects;
 use crate::panics;
 use crate::plan::{Fate, Fault, FaultKind, Happening, Names, Step};
@@ -56,11 +54,11 @@ impl<'a> Driver<'a> {
             Duration::ZERO,
             &recorder,
         );
-        let world = World::start(machine, random.u64(..), (&recorder, &kinds));
-        let numbers = Arc::new(Mutex::new(0));
+        let world = World::start(machine, random.u64(..), &recorder, &kinds);
+        let traffic = Traffic::new(&recorder);
         let programs = simulation.programs.iter();
-        let processes = programs
-            .map(|(name, program)| Body::new(name, program, random.u64(..), (&recorder, &numbers)));
+        let processes =
+            programs.map(|(name, program)| Body::new(name, program, random.u64(..), &traffic));
         let processes = processes.collect();
         Self {
             simulation,

@@ -9,10 +9,9 @@ use tokio::task::JoinHandle;
 
 use crate::event::Event;
 use crate::machine::Machine;
-use crate::network::{Line, Link};
+use crate::network::{Line, Link, Traffic};
 use crate::plan::Command;
 use crate::process::Process;
-use crate::record::Recorder;
 use crate::simulation::{Ending, Program};
 use crate::world::World;
 
@@ -21,8 +20,7 @@ pub(crate) struct Body {
     pub(crate) name: Arc<str>,
     program: Program,
     random: fastrand::Rng,
-    recorder: Recorder,
-    numbers: Arc<Mutex<u64>>,
+    traffic: Traffic,
     pub(crate) line: Arc<Mutex<Line>>,
     pub(crate) state: State,
     lives: u32,
@@ -52,20 +50,14 @@ pub(crate) struct Life {
 }
 
 impl Body {
-    pub(crate) fn new(
-        name: &Arc<str>,
-        program: &Program,
-        seed: u64,
-        (recorder, numbers): (&Recorder, &Arc<Mutex<u64>>),
-    ) -> Self {
+    pub(crate) fn new(name: &Arc<str>, program: &Program, seed: u64, traffic: &Traffic) -> Self {
         let mut random = fastrand::Rng::with_seed(seed);
         Self {
             name: Arc::clone(name),
             program: Arc::clone(program),
             line: Line::new(random.u64(..)),
             random,
-            recorder: recorder.clone(),
-            numbers: Arc::clone(numbers),
+            traffic: traffic.clone(),
             state: State::Over,
             lives: 0,
             is_calm: false,
@@ -94,16 +86,16 @@ impl Body {
     pub(crate) fn start(&mut self, at: Duration, world: &mut World) {
         let life = self.lives;
         self.lives += 1;
-        let mut machine = Machine::new(&self.name, self.random.u64(..), at, &self.recorder);
+        let mut machine = Machine::new(&self.name, self.random.u64(..), at, &self.traffic.recorder);
         let (link, carrying) = Link::new(
             &format!("{}{life}", self.agent()),
             world.cluster().service(),
             &self.line,
-            (&self.recorder, &self.numbers),
+            &self.traffic,
         );
         drop(world.machine.spawn(carrying));
         let (commands, asked) = mpsc::unbounded_channel();
-        let process = Process::new(&self.name, life, (link, asked), &self.recorder);
+        let process = Process::new(&self.name, life, link, asked, &self.traffic.recorder);
         if self.is_calm {
             process.calm();
         }
@@ -121,7 +113,7 @@ impl Body {
     }
 
     fn note_life(&self, life: u32, is_alive: bool) {
-        self.recorder.note(Event::Life {
+        self.traffic.recorder.note(Event::Life {
             process: Arc::clone(&self.name),
             life,
             is_alive,
@@ -137,7 +129,9 @@ impl Body {
                 self.look_at_main(until);
             }
             State::Paused(mut life, resumes) if resumes <= until => {
-                self.recorder.say(format!("{} runs again", self.name));
+                self.traffic
+                    .recorder
+                    .say(format!("{} runs again", self.name));
                 life.machine.skip(until);
                 self.state = State::Running(life);
             }
@@ -163,12 +157,15 @@ impl Body {
         match ending {
             Ok(Ok(())) if life.process.is_terminated() => {}
             Ok(Ok(())) => self
+                .traffic
                 .recorder
                 .found("programs run", format!("{name} ended unasked")),
             Ok(Err(error)) => self
+                .traffic
                 .recorder
                 .found("programs run", format!("{name}: {error}")),
             Err(error) => self
+                .traffic
                 .recorder
                 .found("programs run", format!("{name}: {error}")),
         }
@@ -187,7 +184,7 @@ impl Body {
         let left = life.machine.tasks();
         if left > 0 {
             let what = format!("{} has ended, {left} of its tasks have not", self.name);
-            self.recorder.found("no task is left", what);
+            self.traffic.recorder.found("no task is left", what);
         }
     }
 
@@ -260,7 +257,7 @@ impl Body {
     pub(crate) fn look_at_end(&mut self, _now: Duration) {
         if self.is_alive() {
             let what = format!("{} did not end when it was asked to", self.name);
-            self.recorder.found("programs end", what);
+            self.traffic.recorder.found("programs end", what);
         }
     }
 }

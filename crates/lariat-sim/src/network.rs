@@ -7,6 +7,7 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -34,7 +35,6 @@ const STREAMS: usize = 4096;
 
 /// One request on its way.
 struct Parcel {
-    number: u64,
     request: Request<Bytes>,
     answer: oneshot::Sender<io::Result<Response<Frames>>>,
 }
@@ -44,9 +44,30 @@ struct Parcel {
 pub(crate) struct Link {
     parcels: mpsc::UnboundedSender<Parcel>,
     agent: HeaderValue,
-    recorder: Recorder,
+    traffic: Traffic,
+    sent: Arc<AtomicU64>,
+}
+
+/// Where links report what they carry, and the numbers of requests, which all links share.
+#[derive(Clone)]
+pub(crate) struct Traffic {
+    pub(crate) recorder: Recorder,
     numbers: Arc<Mutex<u64>>,
-    sent: Arc<Mutex<u64>>,
+}
+
+impl Traffic {
+    pub(crate) fn new(recorder: &Recorder) -> Self {
+        Self {
+            recorder: recorder.clone(),
+            numbers: Arc::default(),
+        }
+    }
+
+    fn number(&self) -> u64 {
+        let mut numbers = self.numbers.lock();
+        *numbers += 1;
+        *numbers
+    }
 }
 
 /// How a link treats what it carries; changed while it is in use.
@@ -93,15 +114,14 @@ impl Link {
         agent: &str,
         service: ClusterService,
         line: &Arc<Mutex<Line>>,
-        (recorder, numbers): (&Recorder, &Arc<Mutex<u64>>),
+        traffic: &Traffic,
     ) -> (Self, impl Future<Output = ()> + use<>) {
         let (parcels, arriving) = mpsc::unbounded_channel();
         let agent = HeaderValue::from_str(agent).unwrap_or(HeaderValue::from_static("process"));
         let link = Self {
             parcels,
             agent,
-            recorder: recorder.clone(),
-            numbers: Arc::clone(numbers),
+            traffic: traffic.clone(),
             sent: Arc::default(),
         };
         let carrying = carry(arriving, service, Arc::clone(line));
@@ -110,27 +130,22 @@ impl Link {
 
     /// Returns how many requests were sent.
     pub(crate) fn sent(&self) -> u64 {
-        *self.sent.lock()
+        self.sent.load(Ordering::Relaxed)
     }
 
     async fn request(self, request: Request<Body>) -> io::Result<Response<Frames>> {
         let (mut parts, body) = request.into_parts();
         parts.headers.insert(header::USER_AGENT, self.agent.clone());
         let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
-        let number = {
-            let mut numbers = self.numbers.lock();
-            *numbers += 1;
-            *numbers
-        };
-        *self.sent.lock() += 1;
+        let number = self.traffic.number();
+        self.sent.fetch_add(1, Ordering::Relaxed);
         let what = format!("{} {}", parts.method, parts.uri);
-        self.recorder.note(Event::Sent {
+        self.traffic.recorder.note(Event::Sent {
             request: number,
             what,
         });
         let (answer, answered) = oneshot::channel();
         let parcel = Parcel {
-            number,
             request: Request::from_parts(parts, body),
             answer,
         };
@@ -139,7 +154,7 @@ impl Link {
             Ok(()) => answered.await.unwrap_or_else(|_| Err(lost())),
             Err(_) => Err(lost()),
         };
-        self.recorder.note(Event::Answered {
+        self.traffic.recorder.note(Event::Answered {
             request: number,
             result: match &result {
                 Ok(response) => response.status().as_u16().to_string(),
@@ -186,7 +201,6 @@ async fn deliver(parcel: Parcel, mut service: ClusterService, line: Arc<Mutex<Li
     let Parcel {
         request,
         mut answer,
-        number: _,
     } = parcel;
     let (delay, streams) = {
         let mut line = line.lock();

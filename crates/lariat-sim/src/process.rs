@@ -44,7 +44,8 @@ impl Process {
     pub(crate) fn new(
         name: &Arc<str>,
         life: u32,
-        (link, commands): (Link, mpsc::UnboundedReceiver<Command>),
+        link: Link,
+        commands: mpsc::UnboundedReceiver<Command>,
         recorder: &Recorder,
     ) -> Self {
         Self {

@@ -45,7 +45,8 @@ impl World {
     pub(crate) fn start(
         mut machine: Machine,
         seed: u64,
-        (recorder, kinds): (&Recorder, &Arc<[Objects]>),
+        recorder: &Recorder,
+        kinds: &Arc<[Objects]>,
     ) -> io::Result<Self> {
         // A short history makes versions expire, as they do on a busy server.
         let builder = Cluster::builder().seed(seed).history(200);
@@ -134,7 +135,8 @@ impl World {
         }
     }
 
-    fn rule(&self, fault: &Fault, action: &Action, agents: &[String]) {
+    fn rule(&mut self, fault: &Fault, action: &Action, agents: &[String]) {
+        let mut rules = Vec::new();
         for agent in Self::agents(fault, agents) {
             let mut rule = Rule::new(action.clone())
                 .client(agent.as_str())
@@ -146,8 +148,15 @@ impl World {
             if let Some(kind) = fault.resource.and_then(|at| self.kinds.get(at)) {
                 rule = rule.resource(kind.plural());
             }
-            self.cluster.faults().add(rule);
+            rules.push(rule);
         }
+        let faults = self.cluster.faults();
+        // On the machine's clock: outside of its runtime a rule would end by the real one.
+        self.machine.run(async move {
+            for rule in rules {
+                faults.add(rule);
+            }
+        });
     }
 
     /// Lets a resource be unknown for a time, as while an API server starts that does not know its custom resources
@@ -250,7 +259,7 @@ fn action(kind: FaultKind) -> Option<Action> {
         FaultKind::CutWatchAfter(events) => Action::CutWatch(After::Events(events)),
         FaultKind::HangWatch(events) => Action::HangWatch(After::Events(events)),
         FaultKind::Expire => Action::Expire,
-        FaultKind::Gone => refuse(410),
+        FaultKind::Gone => Action::Gone,
         FaultKind::TooManyRequests => Action::Refuse(Refusal::too_many_requests()),
         FaultKind::ServerError(code) => refuse(code),
         FaultKind::Delay(delay) => Action::Delay(delay),

@@ -52,6 +52,8 @@ pub(super) fn cut(body: ResponseBody, bytes: usize) -> ResponseBody {
         // Behind the break there is nothing, and what made the rest is let go.
         let (mut pieces, left) = rest?;
         if left == 0 {
+            // A connection sends what it has when a body makes it wait, and drops it when a body fails.
+            tokio::task::yield_now().await;
             let broken = io::Error::new(io::ErrorKind::ConnectionReset, "the body is cut");
             return Some((Err(broken), None));
         }

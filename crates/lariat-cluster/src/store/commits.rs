@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::state::State;
 use super::{Event, EventType, Snapshot, Store, Stored, TableId};
 
-/// One entry of [`Commits`].
+/// One entry of [`Commits`](crate::Commits).
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Commit {

@@ -98,10 +98,11 @@ async fn a_late_answer_is_sent_when_the_cluster_stops() {
     let mut service = bench.cluster.service();
     let request = Request::get(CONFIG_MAPS).body(Full::<Bytes>::default());
     let held = service.call(request.expect("it is well formed"));
-    let held = tokio::spawn(held);
-    sleep(seconds(1)).await;
-    bench.cluster.shutdown().await;
-    let held = held.await.expect("it does not panic");
+    let stop = async {
+        sleep(seconds(1)).await;
+        bench.cluster.shutdown().await;
+    };
+    let (held, ()) = tokio::join!(held, stop);
     assert_eq!(held.expect("it is answered").status(), StatusCode::OK);
 }
 

@@ -71,7 +71,7 @@ async fn start(seed: u64) -> Bench {
 }
 
 /// Asks which resources and subresources there are.
-async fn served(bench: &Bench) -> Vec<Served> {
+pub(crate) async fn served(bench: &Bench) -> Vec<Served> {
     let groups = bench.get("/apis").await.json();
     let groups = groups["groups"].as_array().cloned().unwrap_or_default();
     let versions = groups

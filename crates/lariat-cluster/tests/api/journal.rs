@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::bench::{Bench, CONFIG_MAPS};
 use http::{Method, StatusCode};
-use lariat_cluster::{Cluster, Journal};
 use lariat_cluster::faults::{Action, Rule};
+use lariat_cluster::{Cluster, Journal};
 use serde_json::json;
 use tokio::time::sleep;
 

@@ -14,6 +14,8 @@ mod customs;
 #[cfg(feature = "sqlite")]
 mod definition_paths;
 mod deletion;
+mod determinism;
+mod determinism_steps;
 mod discovery;
 mod establishing;
 mod fault_bodies;
@@ -42,6 +44,7 @@ mod reads;
 mod services;
 mod snapshots;
 mod sockets;
+mod stored_objects;
 mod tables;
 mod watches;
 mod workloads;

@@ -182,6 +182,57 @@ async fn a_lost_reply_closes_an_http1_connection() {
 }
 
 #[tokio::test]
+async fn a_body_that_is_cut_breaks_off_in_both_versions_of_http() {
+    let cluster = listening().await;
+    let cut = cluster.faults().add(Rule::new(Action::CutBody(10)));
+    let mut stream = connect(&cluster).await;
+    let get = b"GET /api/v1/namespaces HTTP/1.1\r\nhost: localhost\r\n\r\n";
+    stream.write_all(get).await.expect("it is sent");
+    let mut answer = Vec::new();
+    let ended = timeout(PATIENCE, stream.read_to_end(&mut answer)).await;
+    drop(ended.expect("it ends"));
+    let answer = String::from_utf8_lossy(&answer);
+    // One chunk of ten bytes, and not the chunk that ends a body.
+    assert!(
+        answer.ends_with("\r\n\r\nA\r\n{\"kind\":\"N\r\n"),
+        "{answer}"
+    );
+
+    let mut client = Http2::over(connect(&cluster).await).await;
+    let body = client.get("/api/v1/namespaces").await.into_body();
+    let broken = timeout(PATIENCE, body.collect()).await.expect("it ends");
+    assert!(broken.is_err());
+    // The connection stays.
+    assert!(cluster.faults().remove(cut));
+    let body = client.get("/api/v1/namespaces").await.into_body();
+    let whole = timeout(PATIENCE, body.collect()).await.expect("it ends");
+    assert!(whole.is_ok());
+    assert_eq!(cluster.connections(), 2);
+    cluster.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_request_that_is_handled_and_not_answered_leaves_its_connection_open() {
+    let cluster = listening().await;
+    cluster.faults().add(Rule::new(Action::NoReply).nth(1));
+    let mut client = Http2::over(connect(&cluster).await).await;
+    let mut requests = client.requests.clone();
+    let mut waiting = JoinSet::new();
+    waiting.spawn(async move { requests.send_request(request("/api/v1/secrets")).await });
+    while cluster.journal().count("list", "secrets") == 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(client.get("/version").await.status(), StatusCode::OK);
+    assert_eq!(waiting.try_join_next().map(|_| ()), None);
+    timeout(PATIENCE, cluster.shutdown())
+        .await
+        .expect("it ends");
+    let answer = timeout(PATIENCE, waiting.join_next()).await;
+    let answer = answer.expect("it ends").expect("there is one");
+    assert!(answer.expect("it does not panic").is_err());
+}
+
+#[tokio::test]
 async fn a_watch_that_hangs_and_a_request_without_answer_do_not_hold_up_a_shutdown() {
     let cluster = listening().await;
     let faults = cluster.faults();
