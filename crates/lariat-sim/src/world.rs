@@ -161,7 +161,7 @@ impl World {
 
     /// Lets a resource be unknown for a time, as while an API server starts that does not know its custom resources
     /// yet; its objects stay.
-    fn hide(&self, fault: &Fault, agents: &[String]) {
+    fn hide(&mut self, fault: &Fault, agents: &[String]) {
         let unknown = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
         self.rule(fault, &unknown, agents);
         self.cluster.cut_watches();
