@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Command, NAMES, Fault, FaultKind, Happening, Step, Verb, Write};
+use super::{Command, Fault, FaultKind, Happening, NAMES, Step, Verb, Write};
 use crate::record::Stamp;
 
 /// What the numbers of a plan stand for.

@@ -166,6 +166,8 @@ impl<'a> Sequence<'a> {
     fn restore(&mut self, name: u16) {
         self.now(FaultKind::Backup);
         self.wait(100, 2000);
+        // A history without a change since the backup is taken for the same.
+        self.client(name + 2, Change::Put);
         self.own(name, Own::Delete);
         if self.random.bool() {
             let write = self.any_write();

@@ -160,7 +160,7 @@ pub(super) struct Reader {
 }
 
 impl Reader {
-    /// Returns none if the kind is not cached, or not begun to be filled: what is written before that is in its list.
+    /// Returns none if the kind is not cached, or its list has not begun: what is written before that is in it.
     pub(super) fn begun(
         process: &Process,
         factory: &SharedControllerFactory,
@@ -168,7 +168,8 @@ impl Reader {
     ) -> Option<Self> {
         let informer = factory.caches().existing(&kind)?;
         let status = informer.status();
-        (status.loads > 0 || status.phase != Phase::Idle).then(|| Self {
+        let lists = matches!(status.phase, Phase::Listing { .. });
+        (status.loads > 0 || lists).then(|| Self {
             process: process.clone(),
             factory: factory.clone(),
             store: Arc::clone(informer.store()),
