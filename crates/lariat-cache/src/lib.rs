@@ -55,6 +55,10 @@ pub use client::{
     SharedClientFactory, WriteEnd, WriteGate, WriteReceipt, WriteVerb, connect, from_config,
     from_kubeconfig, retry_after,
 };
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub use reflector::fuzzing;
+
 pub use error::{SyncError, Unsynced};
 pub use factory::{CacheFactoryBuilder, SharedCacheFactory};
 pub use informer::{

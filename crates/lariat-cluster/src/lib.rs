@@ -60,6 +60,9 @@ pub mod testing;
 mod load;
 
 mod clock;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod names;
 mod schema;
 mod server;

@@ -22,6 +22,7 @@
 mod key;
 mod kind;
 mod segment;
+mod strict;
 mod version;
 
 mod intern;
@@ -30,6 +31,7 @@ mod raw;
 mod selector;
 
 mod cause;
+mod remembered;
 mod text;
 
 pub mod clock;
@@ -40,7 +42,9 @@ pub use key::{ObjectKey, ParseKeyError};
 pub use kind::{Gvk, ParseGvkError, ResourceKind, Scope};
 pub use labels::Labels;
 pub use raw::{ManagedFields, ObjectMetadata, OwnerRef, RawObject, RawObjectError, Scan, Uid};
+pub use remembered::Remembered;
 pub use segment::{name_of_segment, not_a_name, path_segment};
 pub use selector::{FieldSelector, LabelSelector, SelectorError};
+pub use strict::StrictObject;
 pub use text::{describe, without_values};
 pub use version::ResourceVersion;

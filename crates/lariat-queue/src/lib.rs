@@ -35,6 +35,7 @@ mod limiter;
 
 mod builder;
 mod core;
+mod memory;
 mod queue;
 mod sleepers;
 mod stats;
@@ -48,6 +49,7 @@ pub use limiter::{
     AtMost, Exponential, FastSlow, Jittered, MaxOf, RateLimiter, TokenBucket, client_go_default,
     controller_runtime_default, lasso_default,
 };
+pub use memory::QueueMemory;
 pub use queue::WorkQueue;
 pub use stats::{Histogram, QueueStats};
 pub use work::Work;

@@ -15,7 +15,7 @@ use tokio::{task, time};
 use crate::core::{Hasher, QueueCore, Taken, Verdict};
 use crate::sleepers::Sleepers;
 use crate::stats::QueueStats;
-use crate::{Add, LaneId, Payload, Priority, QueueBuilder, RateLimiter, Work};
+use crate::{Add, LaneId, Payload, Priority, QueueBuilder, QueueMemory, RateLimiter, Work};
 
 /// A work queue shared by producers and workers; a clone is the same queue.
 ///
@@ -208,6 +208,12 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     #[must_use]
     pub fn ready_keys(&self) -> Vec<K> {
         self.shared.state.lock().core.ready_keys()
+    }
+
+    /// Returns how much the queue remembers, at constant cost: for checks, and for gauges of programs that run for long.
+    #[must_use]
+    pub fn memory(&self) -> [QueueMemory; 4] {
+        self.shared.state.lock().core.memory()
     }
 
     /// Returns the figures of this moment.

@@ -78,8 +78,8 @@ pub mod operator {
 pub use lariat_operator::{CachedApi, Operator, Reconcile, Reconciler};
 
 pub use lariat_core::{
-    Cause, Causes, Gvk, LabelSelector, Labels, ObjectKey, OwnerRef, RawObject, ResourceKind,
-    ResourceVersion, Scope, Uid, describe,
+    Cause, Causes, Gvk, LabelSelector, Labels, ObjectKey, OwnerRef, RawObject, Remembered,
+    ResourceKind, ResourceVersion, Scope, Uid, describe,
 };
 
 pub use lariat_cache::{Change, KindClient};

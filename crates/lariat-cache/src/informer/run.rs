@@ -105,6 +105,7 @@ impl Core {
         };
         stop_reading.cancel();
         while reflectors.join_next().await.is_some() {}
+        self.store.give_up_lists();
         if stop.is_cancelled() {
             Round::Stopped
         } else {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lariat_core::{ResourceVersion, without_values};
+use lariat_core::{ResourceVersion, StrictObject, without_values};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -38,7 +38,7 @@ struct Envelope<'a> {
 #[derive(Deserialize)]
 struct Bookmark<'a> {
     #[serde(borrow)]
-    metadata: BookmarkMetadata<'a>,
+    metadata: StrictObject<BookmarkMetadata<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -47,7 +47,7 @@ struct BookmarkMetadata<'a> {
     #[serde(borrow)]
     resource_version: Cow<'a, str>,
     #[serde(default)]
-    annotations: Option<Annotations>,
+    annotations: Option<StrictObject<Annotations>>,
 }
 
 #[derive(Deserialize)]
@@ -83,25 +83,25 @@ impl<'a> WatchEvent<'a> {
     }
 
     fn envelope(line: &'a [u8]) -> Result<Self, String> {
-        let envelope: Envelope<'a> =
-            serde_json::from_slice(line).map_err(|error| unreadable(&error))?;
+        let envelope: Envelope<'a> = read(line)?;
         let object = envelope.object.get().as_bytes();
         match &*envelope.event {
             "ADDED" => Ok(Self::Added(object)),
             "MODIFIED" => Ok(Self::Modified(object)),
             "DELETED" => Ok(Self::Deleted(object)),
             "BOOKMARK" => {
-                let Bookmark { metadata } =
-                    serde_json::from_slice(object).map_err(|error| unreadable(&error))?;
-                let marker = metadata.annotations.and_then(|all| all.initial_events_end);
+                let Bookmark { metadata } = read(object)?;
+                let StrictObject(metadata) = metadata;
+                let marker = metadata
+                    .annotations
+                    .and_then(|all| all.0.initial_events_end);
                 Ok(Self::Bookmark {
                     version: ResourceVersion::new(&metadata.resource_version),
                     ends_initial: marker.as_deref() == Some("true"),
                 })
             }
             "ERROR" => {
-                let status: Status =
-                    serde_json::from_slice(object).map_err(|error| unreadable(&error))?;
+                let status: Status = read(object)?;
                 Ok(Self::Error(status.into_error("watch")))
             }
             other => Err(format!("unknown event type {other:?}")),
@@ -109,8 +109,11 @@ impl<'a> WatchEvent<'a> {
     }
 }
 
-fn unreadable(error: &serde_json::Error) -> String {
-    without_values(&error.to_string())
+fn read<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, String> {
+    match serde_json::from_slice(json) {
+        Ok(StrictObject(read)) => Ok(read),
+        Err(error) => Err(without_values(&error.to_string())),
+    }
 }
 
 #[cfg(test)]
@@ -177,6 +180,11 @@ mod tests {
             "null",
             r#"{"type":"NEW","object":{}}"#,
             r#"{"type":"ADDED"}"#,
+            r#"["ADDED",{}]"#,
+            r#"{"type":"BOOKMARK","object":[{"resourceVersion":"9"}]}"#,
+            r#"{"type":"BOOKMARK","object":{"metadata":["9"]}}"#,
+            r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9","annotations":["true"]}}}"#,
+            r#"{"type":"ERROR","object":["Expired"]}"#,
         ] {
             assert!(parse(line).is_err(), "{line}");
         }

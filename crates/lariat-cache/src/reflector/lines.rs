@@ -21,15 +21,21 @@ impl Lines {
     }
 
     /// Takes the next whole line, without its line feed; what is not a whole line stays.
+    ///
+    /// Bytes that are not UTF-8 are replaced, as Go's decoder does and as is done in lists: an object would else be
+    /// readable or not by the way it came.
     pub(super) fn next(&mut self) -> Option<Bytes> {
         let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
             self.searched = self.buffer.len();
             return None;
         };
-        let line = self.buffer.split_to(self.searched + at);
+        let line = self.buffer.split_to(self.searched + at).freeze();
         self.buffer.advance(1);
         self.searched = 0;
-        Some(line.freeze())
+        Some(match std::str::from_utf8(&line) {
+            Ok(_) => line,
+            Err(_) => String::from_utf8_lossy(&line).into_owned().into(),
+        })
     }
 }
 
@@ -38,6 +44,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn bytes_that_are_not_utf_8_are_replaced() {
+        let mut lines = Lines::default();
+        lines.push(b"{\"a\":\"\xc3\xa4\xff\"}\n");
+        assert_eq!(lines.next().unwrap(), "{\"a\":\"ä\u{fffd}\"}");
+    }
 
     proptest! {
         #[test]

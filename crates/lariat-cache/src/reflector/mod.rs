@@ -8,6 +8,8 @@ mod backoff;
 mod body;
 mod error;
 mod event;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod history;
 mod initial;
 mod intake;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use lariat_core::{ResourceVersion, without_values};
+use lariat_core::{ResourceVersion, StrictObject, without_values};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -21,7 +21,7 @@ pub(super) struct Page<'a> {
 #[derive(Deserialize)]
 struct Envelope<'a> {
     #[serde(borrow, default)]
-    metadata: Metadata<'a>,
+    metadata: StrictObject<Metadata<'a>>,
     #[serde(borrow, default)]
     items: Option<Vec<&'a RawValue>>,
 }
@@ -53,9 +53,9 @@ impl<'a> Page<'a> {
             verb: "list",
             detail,
         };
-        let envelope: Envelope<'_> = serde_json::from_slice(json)
+        let StrictObject(envelope) = serde_json::from_slice::<StrictObject<Envelope<'_>>>(json)
             .map_err(|error| malformed(without_values(&error.to_string())))?;
-        let metadata = envelope.metadata;
+        let StrictObject(metadata) = envelope.metadata;
         if metadata.resource_version.is_empty() {
             return Err(malformed("the list has no resource version".into()));
         }
@@ -99,7 +99,15 @@ mod tests {
 
     #[test]
     fn what_is_no_list_is_refused() {
-        for json in ["", "[]", "{}", r#"{"items":[]}"#, "<html>"] {
+        for json in [
+            "",
+            "[]",
+            "{}",
+            r#"{"items":[]}"#,
+            "<html>",
+            r#"[{"resourceVersion":"7"},[]]"#,
+            r#"{"metadata":["7"],"items":[]}"#,
+        ] {
             assert!(parse(json).is_err(), "{json}");
         }
     }

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::delta::Listing;
 use super::object::CachedObject;
+use super::reached::Reached;
 
 /// How long a watch may tell earlier states of an object that this process deleted. A server that was restored
 /// from a backup has the object again, and never tells its deletion.
@@ -62,47 +63,74 @@ impl OwnWrites {
         let stays = |mark: &Mark, key: &ObjectKey| mark.is_after(listing) || !listing.covers(key);
         self.by_key.retain(|key, (mark, _)| stays(mark, key));
         self.deleted.retain(|_, (mark, key)| stays(mark, key));
+        self.shrink();
     }
 
     /// Notes that an object was created or changed.
-    pub(super) fn wrote(&mut self, object: &CachedObject) {
+    pub(super) fn wrote(&mut self, object: &CachedObject, reached: &Reached) {
         let written = Written {
             version: object.version().clone(),
             uid: Some(object.uid().clone()),
         };
-        self.remember(object.key(), written);
+        self.remember(object.key(), written, reached);
     }
 
     /// Notes that an object left the selection with a version, and may come back with a later one.
-    pub(super) fn left(&mut self, object: &ObjectMetadata) {
+    pub(super) fn left(&mut self, object: &ObjectMetadata, reached: &Reached) {
         let version = object.version().clone();
-        self.remember(object.key(), Written { version, uid: None });
+        self.remember(object.key(), Written { version, uid: None }, reached);
     }
 
     /// Notes that an object was deleted.
-    pub(super) fn deleted(&mut self, key: &ObjectKey, uid: &Uid) {
-        let mark = self.mark();
+    pub(super) fn deleted(&mut self, key: &ObjectKey, uid: &Uid, reached: &Reached) {
+        let mark = self.mark(reached);
         self.deleted.insert(uid.clone(), (mark, key.clone()));
     }
 
-    fn remember(&mut self, key: &ObjectKey, written: Written) {
-        let mark = self.mark();
+    fn remember(&mut self, key: &ObjectKey, written: Written, reached: &Reached) {
+        let mark = self.mark(reached);
         self.by_key.insert(key.clone(), (mark, written));
     }
 
     /// Returns the mark of a write that is answered now.
-    fn mark(&mut self) -> Mark {
+    fn mark(&mut self, reached: &Reached) -> Mark {
         let (at, lists) = (Instant::now(), self.lists);
         // After each doubling, so that many writes a minute do not look through all of them each time.
-        if self.by_key.len() + self.deleted.len() >= CLEAR_AT.max(2 * self.recent) {
-            let is_recent = |mark: &Mark| at - mark.at < LATEST_EVENT;
-            // A list that has begun meanwhile may be in progress, and older than the write.
-            self.by_key
-                .retain(|_, (mark, _)| is_recent(mark) || mark.lists == lists);
-            self.deleted.retain(|_, (mark, _)| is_recent(mark));
-            self.recent = self.by_key.len() + self.deleted.len();
+        if self.len() >= self.clear_at() {
+            // A list in progress may be older than the write, however long ago that was. What no list and no watch is
+            // going to show, such as objects that were never selected, is not remembered for ever.
+            let stays = |mark: &Mark, key: &ObjectKey| {
+                at - mark.at < LATEST_EVENT || reached.is_listing(key, mark.lists)
+            };
+            self.by_key.retain(|key, (mark, _)| stays(mark, key));
+            self.deleted.retain(|_, (mark, key)| stays(mark, key));
+            self.recent = self.len();
+            self.shrink();
         }
         Mark { at, lists }
+    }
+
+    fn clear_at(&self) -> usize {
+        CLEAR_AT.max(2 * self.recent)
+    }
+
+    fn shrink(&mut self) {
+        if self.by_key.capacity() + self.deleted.capacity() > 8 * self.len().max(CLEAR_AT) {
+            self.by_key.shrink_to(CLEAR_AT);
+            self.deleted.shrink_to(CLEAR_AT);
+        }
+    }
+
+    /// Returns how many writes are remembered.
+    pub(super) fn len(&self) -> usize {
+        self.by_key.len() + self.deleted.len()
+    }
+
+    /// Returns how many writes are remembered at most: twice those of the last minute, and of the time since the lists
+    /// in progress have begun, when old ones were cleared away last.
+    pub(super) fn most(&self) -> usize {
+        // A deletion is remembered in both ways.
+        self.clear_at() + 1
     }
 
     fn is_empty(&self) -> bool {

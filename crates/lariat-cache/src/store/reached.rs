@@ -18,8 +18,8 @@ struct Collection {
     namespace: Option<Arc<str>>,
     /// None until a first list has ended.
     version: Option<ResourceVersion>,
-    /// Whether a list is in progress. What a watch tells meanwhile is not all that happened.
-    is_listing: bool,
+    /// The number of the list in progress, if there is one. What a watch tells meanwhile is not all that happened.
+    listing: Option<u64>,
 }
 
 impl Reached {
@@ -33,10 +33,10 @@ impl Reached {
             return self.0.push(Collection {
                 namespace: listing.namespace.clone(),
                 version: None,
-                is_listing: true,
+                listing: Some(listing.begun),
             });
         };
-        known.is_listing = true;
+        known.listing = Some(listing.begun);
     }
 
     /// Forgets everything: other objects are selected from now on.
@@ -44,11 +44,16 @@ impl Reached {
         self.0.clear();
     }
 
+    /// Notes that no list is in progress any more.
+    pub(super) fn give_up(&mut self) {
+        self.0.iter_mut().for_each(|each| each.listing = None);
+    }
+
     /// Notes that a list of a version has ended.
     pub(super) fn end(&mut self, listing: &Listing, version: &ResourceVersion) {
         let mut all = self.0.iter_mut();
         if let Some(known) = all.find(|each| each.namespace == listing.namespace) {
-            known.is_listing = false;
+            known.listing = None;
             // Also if that is less than before: the server may have been restored from a backup.
             known.version = Some(version.clone());
         }
@@ -60,12 +65,24 @@ impl Reached {
         let Some(known) = self.0.iter_mut().find(is_in) else {
             return;
         };
-        if !known.is_listing
+        if known.listing.is_none()
             && let Some(version) = &mut known.version
             && last.version().compare(version) == Some(Ordering::Greater)
         {
             *version = last.version().clone();
         }
+    }
+
+    /// Returns whether a list is in progress that may show an earlier state of a key than a write that was answered when
+    /// so many lists had begun.
+    pub(super) fn is_listing(&self, key: &ObjectKey, begun: u64) -> bool {
+        let mut of_key = self.0.iter().filter(|each| each.holds(key));
+        of_key.any(|each| each.listing.is_some_and(|listing| listing <= begun))
+    }
+
+    /// Returns how many collections there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Returns whether the store was brought up to date with a state, or with a later one.

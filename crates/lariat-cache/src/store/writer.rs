@@ -33,6 +33,28 @@ pub(super) struct Writer {
     pending: Vec<Edit>,
 }
 
+impl Writer {
+    /// Returns how many writes of this process are remembered, and how many are at most.
+    pub(super) fn own_writes(&self) -> (usize, usize) {
+        (self.own.len(), self.own.most())
+    }
+
+    /// Returns how many collections are read.
+    pub(super) fn collections(&self) -> usize {
+        self.reached.len()
+    }
+
+    /// Returns how many namespaces are read one by one, if that is known.
+    pub(super) fn namespaces(&self) -> Option<usize> {
+        let selection = self.selection.as_ref();
+        selection.map(|selection| selection.namespaces().len())
+    }
+
+    fn fences(&mut self) -> (&mut OwnWrites, &Reached) {
+        (&mut self.own, &self.reached)
+    }
+}
+
 /// A change of the order and the indexes.
 pub(super) enum Edit {
     Put(Arc<CachedObject>, Option<Values>),
@@ -59,6 +81,11 @@ impl Store {
         writer.reached.begin(&listing);
         writer.codec.expect(content == Content::MetadataOnly);
         listing
+    }
+
+    /// Notes that no reflector is left: lists that were begun and not ended are given up.
+    pub(crate) fn give_up_lists(&self) {
+        self.writer.lock().reached.give_up();
     }
 
     /// Returns whether a list shows nothing new about an object, and notes that it was mentioned.
@@ -181,7 +208,8 @@ impl Store {
         self.put_watched(&mut writer, object, content, &mut changes);
         for change in &changes {
             if let Change::Added { object, .. } | Change::Updated { new: object, .. } = change {
-                writer.own.wrote(object);
+                let (own, reached) = writer.fences();
+                own.wrote(object, reached);
             }
         }
         self.flush(&mut writer);
@@ -200,7 +228,8 @@ impl Store {
         if is_behind || writer.own.outdates(object) {
             return Vec::new();
         }
-        writer.own.left(object);
+        let (own, reached) = writer.fences();
+        own.left(object, reached);
         self.take_out_known(&mut writer, known)
     }
 
@@ -209,14 +238,15 @@ impl Store {
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, before: Option<&Uid>) -> Vec<Change> {
         let mut writer = self.writer.lock();
         // Also if it is not here: a list in progress or the watch may still show it.
-        writer.own.deleted(key, uid);
+        let (own, reached) = writer.fences();
+        own.deleted(key, uid, reached);
         let known = self.table.get(key.as_str());
         // One that came after the deletion was sent may be its successor; one from before is not.
         let is_over = |known: &Arc<CachedObject>| known.uid() == uid || before == Some(known.uid());
         let known = known.filter(is_over);
         if let Some(known) = &known {
-            writer.own.deleted(key, known.uid());
-            writer.own.left(known);
+            own.deleted(key, known.uid(), reached);
+            own.left(known, reached);
         }
         self.take_out_known(&mut writer, known)
     }

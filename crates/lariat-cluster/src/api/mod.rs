@@ -20,4 +20,4 @@ pub(crate) mod route;
 pub(crate) mod secure;
 pub(crate) mod service;
 pub(crate) mod status;
-mod yaml;
+pub(crate) mod yaml;

@@ -57,6 +57,8 @@ pub(crate) use definition::CLEANUP;
 pub(crate) use delete::{delete_as, delete_once, remove};
 pub(crate) use delete_rules::{Deletion, FOREGROUND, ORPHAN, Propagation};
 pub(crate) use ownership::account_as;
+#[cfg(feature = "fuzzing")]
+pub(crate) use patch::patched;
 pub(crate) use update::replace;
 pub(crate) use warnings::Warnings;
 

@@ -134,6 +134,28 @@ async fn pages_show_one_state_whatever_is_written_between_them() {
         .fails(400, "BadRequest");
 }
 
+/// Such a token was answered with what is there now, as the state of a version that does not exist yet.
+#[tokio::test(start_paused = true)]
+async fn a_token_of_a_version_that_is_not_there_yet_has_expired() {
+    let bench = Bench::new().await;
+    for name in ["a", "b"] {
+        bench.config_map(name, json!({})).await;
+    }
+    let backup = bench.cluster.snapshot();
+    bench.config_map("c", json!({})).await;
+    let page = bench.get(&format!("{CONFIG_MAPS}?limit=1")).await.json();
+    let token = text(&page, "/metadata/continue");
+    let rewound = bench.cluster.rewind_to(&backup).await;
+    rewound.expect("there is no data file");
+    let next = bench.get(&format!("{CONFIG_MAPS}?continue={token}")).await;
+    let status = next.fails(410, "Expired");
+    let rest = text(&status, "/metadata/continue");
+    assert_eq!(
+        bench.names(&format!("{CONFIG_MAPS}?continue={rest}")).await,
+        ["b"]
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_read_says_which_version_it_wants() {
     let bench = Bench::new().await;

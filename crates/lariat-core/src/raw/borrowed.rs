@@ -8,25 +8,26 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::metadata::OwnerRef;
-use crate::{Interner, Labels, Uid};
+use crate::{Interner, Labels, StrictObject, Uid};
 
 /// The top level of an object; `spec`, `status` and the rest are skipped.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Envelope<'a> {
-    #[serde(borrow, default)]
-    pub(super) api_version: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) kind: Option<Text<'a>>,
+    /// `None` if there is no such member; a null is one.
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) api_version: Option<Option<Text<'a>>>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) kind: Option<Option<Text<'a>>>,
     #[serde(borrow)]
-    pub(super) metadata: Metadata<'a>,
+    pub(super) metadata: StrictObject<Metadata<'a>>,
 }
 
 /// What names an object, and nothing else.
 #[derive(Deserialize)]
 pub(super) struct Named<'a> {
     #[serde(borrow)]
-    pub(super) metadata: Name<'a>,
+    pub(super) metadata: StrictObject<Name<'a>>,
 }
 
 #[derive(Deserialize)]
@@ -88,6 +89,13 @@ impl Owner<'_> {
             controller: self.controller.unwrap_or(false),
         }
     }
+}
+
+/// Reads a member that is there, whatever it is.
+fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// Reads a text; Go's `null` is the empty one.

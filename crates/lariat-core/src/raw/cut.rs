@@ -30,22 +30,38 @@ pub(super) fn member_range(json: &[u8], value: &RawValue, name: &str) -> Option<
     Some(before.len()..json.len() - tail.len())
 }
 
-/// Copies a JSON object without the bytes of `cut`, with the type of `missing_type` put in front.
+/// The members of an object's type that it does not have, as the items of a list of a built-in kind do not.
+#[derive(Clone, Copy)]
+pub(super) struct MissingType {
+    pub(super) api_version: bool,
+    pub(super) kind: bool,
+}
+
+impl MissingType {
+    /// Writes the beginning of an object, up to the members it has.
+    fn head(self, gvk: &Gvk) -> String {
+        let mut head = String::from("{");
+        if self.api_version {
+            head.push_str(r#""apiVersion":""#);
+            head.push_str(&gvk.api_version());
+            head.push_str(r#"","#);
+        }
+        if self.kind {
+            head.push_str(r#""kind":""#);
+            head.push_str(gvk.kind());
+            head.push_str(r#"","#);
+        }
+        head
+    }
+}
+
+/// Copies a JSON object without the bytes of `cut`, with what is missing of its type put in front.
 pub(super) fn copy_without(
     json: &[u8],
     cut: Range<usize>,
-    missing_type: Option<&Gvk>,
+    (missing, gvk): (MissingType, &Gvk),
 ) -> Box<[u8]> {
-    let head = missing_type.map_or_else(
-        || "{".to_owned(),
-        |gvk| {
-            format!(
-                r#"{{"apiVersion":"{}","kind":"{}","#,
-                gvk.api_version(),
-                gvk.kind()
-            )
-        },
-    );
+    let head = missing.head(gvk);
     let mut copy = Vec::with_capacity(head.len() + json.len() - cut.len());
     copy.extend_from_slice(head.as_bytes());
     copy.extend_from_slice(&json[1..cut.start.max(1)]);

@@ -11,8 +11,8 @@ mod uid;
 use std::fmt;
 use std::ops::Deref;
 
-use crate::{Gvk, Interner, ObjectKey};
-use borrowed::Named;
+use crate::{Gvk, Interner, ObjectKey, StrictObject};
+use borrowed::{Name, Named};
 
 pub use metadata::{ObjectMetadata, OwnerRef};
 pub use scan::{ManagedFields, Scan};
@@ -32,8 +32,8 @@ impl RawObject {
     /// Finds the key of an object whatever else is wrong with it; `None` if that is.
     #[must_use]
     pub fn key_of(json: &[u8]) -> Option<ObjectKey> {
-        let named: Named<'_> = serde_json::from_slice(json).ok()?;
-        let (namespace, name) = (&named.metadata.namespace, &named.metadata.name);
+        let StrictObject(named) = serde_json::from_slice::<StrictObject<Named<'_>>>(json).ok()?;
+        let StrictObject(Name { namespace, name }) = &named.metadata;
         (!name.is_empty()).then(|| ObjectKey::namespaced(namespace, name))
     }
 

@@ -1,9 +1,10 @@
 //! The first look at an object: which state of which object is it?
 
 use super::borrowed::{self, Envelope, Metadata, PackedLabels, Text};
+use super::cut::{self, MissingType};
 use super::metadata::ObjectMetadata;
-use super::{RawObject, RawObjectError, Uid, cut};
-use crate::{Gvk, Interner, Labels, ObjectKey, ResourceVersion, without_values};
+use super::{RawObject, RawObjectError, Uid};
+use crate::{Gvk, Interner, Labels, ObjectKey, ResourceVersion, StrictObject, without_values};
 
 /// What one borrowed pass over an object's JSON has found, before anything is copied.
 ///
@@ -11,8 +12,8 @@ use crate::{Gvk, Interner, Labels, ObjectKey, ResourceVersion, without_values};
 pub struct Scan<'a> {
     json: &'a [u8],
     metadata: Metadata<'a>,
-    /// Whether the object says of which kind it is.
-    typed: bool,
+    /// The members of the type that the object does not have.
+    missing: MissingType,
     /// Whether it is a `PartialObjectMetadata`.
     partial: bool,
 }
@@ -42,16 +43,21 @@ impl<'a> Scan<'a> {
         }
         let envelope: Envelope<'_> =
             serde_json::from_slice(json).map_err(|error| RawObjectError::json(gvk, &error))?;
-        if envelope.metadata.name.is_empty() {
+        let StrictObject(metadata) = envelope.metadata;
+        if metadata.name.is_empty() {
             return Err(RawObjectError::new(gvk, "metadata.name is empty"));
         }
         Ok(Self {
             json,
-            typed: envelope.kind.is_some() && envelope.api_version.is_some(),
+            missing: MissingType {
+                api_version: envelope.api_version.is_none(),
+                kind: envelope.kind.is_none(),
+            },
             partial: envelope
                 .kind
+                .flatten()
                 .is_some_and(|kind| kind.0 == "PartialObjectMetadata"),
-            metadata: envelope.metadata,
+            metadata,
         })
     }
 
@@ -98,8 +104,7 @@ impl<'a> Scan<'a> {
             }
             _ => 0..0,
         };
-        let missing_type = (!self.typed).then_some(gvk);
-        let json = cut::copy_without(self.json, cut, missing_type);
+        let json = cut::copy_without(self.json, cut, (self.missing, gvk));
         let metadata =
             compact(&self.metadata, interner).map_err(|error| RawObjectError::json(gvk, &error))?;
         Ok(RawObject { metadata, json })
@@ -114,7 +119,7 @@ fn compact(
         Some(json) => serde_json::from_str::<PackedLabels>(json.get())?.0,
         None => Labels::default(),
     };
-    let owners: Vec<borrowed::Owner<'_>> = borrowed::list(metadata.owner_references)?;
+    let owners: Vec<StrictObject<borrowed::Owner<'_>>> = borrowed::list(metadata.owner_references)?;
     let finalizers: Vec<Text<'_>> = borrowed::list(metadata.finalizers)?;
     Ok(ObjectMetadata {
         key: ObjectKey::namespaced(&metadata.namespace, &metadata.name),
@@ -123,7 +128,10 @@ fn compact(
         generation: metadata.generation,
         deleting: metadata.deletion_timestamp.is_some(),
         labels: labels.intern(interner),
-        owners: owners.iter().map(|owner| owner.intern(interner)).collect(),
+        owners: owners
+            .iter()
+            .map(|owner| owner.0.intern(interner))
+            .collect(),
         finalizers: finalizers
             .iter()
             .map(|name| interner.intern(&name.0))

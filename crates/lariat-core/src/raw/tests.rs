@@ -83,6 +83,38 @@ fn a_list_item_without_type_gets_it_back() {
 }
 
 #[test]
+fn a_type_of_which_half_is_missing_gets_that_half() {
+    for (given, expected) in [
+        (r#""kind":"Pod","#, r#"{"apiVersion":"v1","kind":"Pod","#),
+        (
+            r#""apiVersion":"v1","#,
+            r#"{"kind":"Pod","apiVersion":"v1","#,
+        ),
+        // A null is there; a second member of the name would make the object unreadable.
+        (r#""kind":null,"#, r#"{"apiVersion":"v1","kind":null,"#),
+    ] {
+        let json = format!(r#"{{{given}"metadata":{{"name":"a"}}}}"#);
+        let object = RawObject::parse(json.as_bytes(), &pod()).unwrap();
+        let kept = String::from_utf8_lossy(object.json()).into_owned();
+        assert_eq!(kept, format!(r#"{expected}"metadata":{{"name":"a"}}}}"#));
+    }
+}
+
+#[test]
+fn an_array_is_no_object() {
+    for json in [
+        r#"[null,null,{"name":"a"}]"#,
+        r#"{"metadata":["a"]}"#,
+        r#"{"metadata":{"name":"a","ownerReferences":[["v1","Pod","b","u"]]}}"#,
+    ] {
+        assert!(RawObject::parse(json.as_bytes(), &pod()).is_err(), "{json}");
+    }
+    for json in [r#"[{"name":"a"}]"#, r#"{"metadata":["a"]}"#] {
+        assert_eq!(RawObject::key_of(json.as_bytes()), None, "{json}");
+    }
+}
+
+#[test]
 fn nulls_stand_for_nothing() {
     let object = parse(&json!({"metadata": {
         "name": "a", "labels": null, "finalizers": null, "ownerReferences": null,

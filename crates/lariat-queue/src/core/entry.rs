@@ -97,14 +97,14 @@ impl<P: Payload> Entry<P> {
     }
 
     /// Makes the lanes due whose time has come, and delayed ones of the same lanes; returns how many
-    /// of these come early.
+    /// there were.
     pub(super) fn expire(&mut self, now: Stamp) -> usize {
-        self.absorb(|delayed| delayed.deadline.at <= now);
+        let expired = self.absorb(|delayed| delayed.deadline.at <= now);
         if !self.has_delays() {
-            return 0;
+            return expired;
         }
         let due = self.due.clone();
-        self.absorb(|delayed| !delayed.kept && due.contains(delayed.lane))
+        expired + self.absorb(|delayed| !delayed.kept && due.contains(delayed.lane))
     }
 
     /// Moves delayed lanes to the due ones; what travels with them is the older. Returns how many.
@@ -145,20 +145,20 @@ impl<P: Payload> Entry<P> {
         }
     }
 
-    /// Delays a lane; tells whether the entry has a new deadline.
-    pub(super) fn delay(&mut self, delayed: Delayed<P>) -> bool {
+    /// Delays a lane; returns how many deadlines become stale if the entry has a new one.
+    pub(super) fn delay(&mut self, delayed: Delayed<P>) -> Option<usize> {
         let known = &mut self.extra_mut().delayed;
         let same =
             |known: &&mut Delayed<P>| known.lane == delayed.lane && known.kept == delayed.kept;
         let Some(known) = known.iter_mut().find(same) else {
             known.push(delayed);
-            return true;
+            return Some(0);
         };
         known.priority = known.priority.max(delayed.priority);
         known.payload.merge(delayed.payload);
         let earlier = delayed.deadline < known.deadline;
         known.deadline = known.deadline.min(delayed.deadline);
-        earlier
+        earlier.then_some(1)
     }
 
     /// Forgets every delayed lane.

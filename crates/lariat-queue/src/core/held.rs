@@ -41,9 +41,19 @@ impl Held {
             self.line.pop_front();
         }
         // One that is held for long must not keep those behind it.
-        if self.line.len() > 2 * self.count + 64 {
+        if self.line.len() > self.most_places() {
             self.line.retain(|each| is_held(*each, entries));
         }
+    }
+
+    /// Returns how many places there are, stale ones included.
+    pub(super) fn places(&self) -> usize {
+        self.line.len()
+    }
+
+    /// Returns how many places there are at most with the keys that are held now.
+    pub(super) fn most_places(&self) -> usize {
+        2 * self.count + 64
     }
 
     /// Returns the slots that are held, each once.

@@ -6,6 +6,7 @@ mod hand_out;
 mod held;
 mod index;
 mod lifecycle;
+mod memory;
 mod moves;
 mod ready;
 mod slab;

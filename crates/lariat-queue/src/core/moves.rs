@@ -68,9 +68,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             return self.line_up(slot);
         }
         let deadline = delayed.deadline;
-        if entry.delay(delayed) {
+        if let Some(stale) = entry.delay(delayed) {
             self.waiting.push(deadline, slot);
-            self.compact_waiting();
+            self.note_early(stale);
         }
     }
 
@@ -79,17 +79,23 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         if self.draining {
             return;
         }
+        let mut has_expired = false;
         while let Some((deadline, slot)) = self.waiting.pop_expired(now) {
+            has_expired = true;
             // The deadline may be stale: its lane ran early, or the slot serves another key by now.
             let slotted = self.entries.get(slot);
             if slotted.is_some_and(|slotted| slotted.value.has_delay(deadline)) {
                 self.note_due(slot, deadline.at);
-                let early = self.entries[slot].value.expire(now);
-                self.waiting.note_stale(early);
+                // One of them was taken out; those of the others stay, and are stale.
+                let expired = self.entries[slot].value.expire(now);
+                self.waiting.note_stale(expired.saturating_sub(1));
                 self.line_up(slot);
             } else {
                 self.waiting.forget_stale();
             }
+        }
+        if has_expired {
+            self.compact_waiting();
         }
     }
 

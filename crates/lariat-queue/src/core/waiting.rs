@@ -80,6 +80,21 @@ impl Waiting {
         self.stale = self.stale.saturating_sub(1);
     }
 
+    /// Returns how many deadlines there are, stale ones included.
+    pub(super) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Returns how many deadlines are not stale.
+    pub(super) fn live(&self) -> usize {
+        self.heap.len().saturating_sub(self.stale)
+    }
+
+    /// Returns how many deadlines there are at most with those that are not stale now.
+    pub(super) fn most(&self) -> usize {
+        self.live() + self.live().max(COMPACT_FROM)
+    }
+
     /// Drops stale deadlines once they are the majority, or once the heap has doubled.
     pub(super) fn compact(&mut self, is_live: impl Fn(u32, Deadline) -> bool) {
         let mostly_stale = self.stale > COMPACT_FROM.max(self.heap.len() / 2);
@@ -118,9 +133,5 @@ fn unpack(packed: u128) -> (Deadline, u32) {
 impl Waiting {
     pub(super) fn room(&self) -> usize {
         self.heap.capacity()
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.heap.len()
     }
 }

@@ -358,3 +358,53 @@ fn an_answer_that_was_read_as_metadata_gets_its_content_from_the_watch() {
     assert!(changes(&store, vec![Delta::Present(state(1, 2))]).is_empty());
     assert!(has_content());
 }
+
+fn own_writes(store: &Store) -> (usize, usize) {
+    store.writer.lock().own_writes()
+}
+
+/// Writes an object that no list and no watch is going to show.
+fn leave(store: &Store, number: usize) {
+    let metadata = json!({"name": format!("o{number}"), "uid": number.to_string(),
+        "resourceVersion": (number + 10).to_string()});
+    let json = json!({ "metadata": metadata }).to_string();
+    store.left(&RawObject::parse(json.as_bytes(), &gvk()).unwrap());
+}
+
+#[tokio::test(start_paused = true)]
+async fn writes_that_nothing_is_going_to_show_are_forgotten_after_a_minute() {
+    let store = Store::default();
+    list(&store, 1, vec![]);
+    for number in 0..50_000 {
+        leave(&store, number);
+        tokio::time::advance(Duration::from_millis(100)).await;
+    }
+    // Of the last minute are 600.
+    let remembered = own_writes(&store);
+    assert!(remembered.0 <= 1_201, "{remembered:?}");
+    assert!(remembered.0 <= remembered.1, "{remembered:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_list_in_progress_may_be_older_than_writes_of_long_ago() {
+    let store = Store::default();
+    let listing = store.begin_listing(true, Content::Whole, None);
+    for number in 0..5_000 {
+        leave(&store, number);
+        tokio::time::advance(Duration::from_millis(100)).await;
+    }
+    assert_eq!(own_writes(&store).0, 5_000);
+    // The list shows the first of them as it was before.
+    let metadata = json!({"name": "o0", "uid": "0", "resourceVersion": "2"});
+    let json = json!({ "metadata": metadata }).to_string();
+    let page = vec![RawObject::parse(json.as_bytes(), &gvk()).unwrap()];
+    assert!(store.list_page(&listing, page).is_empty());
+    // One that was given up shows nothing.
+    store.give_up_lists();
+    for number in 5_000..20_000 {
+        leave(&store, number);
+        tokio::time::advance(Duration::from_millis(100)).await;
+    }
+    let remembered = own_writes(&store);
+    assert!(remembered.0 <= 1_201, "{remembered:?}");
+}

@@ -9,7 +9,7 @@ use super::PREFIX;
 use crate::schema::{Or, Scalar, Type, TypeRef, builtin};
 
 /// Writes an object in its envelope.
-pub(super) fn body(object: &Value) -> Vec<u8> {
+pub(crate) fn body(object: &Value) -> Vec<u8> {
     let text = |name: &str| object[name].as_str().expect("the object has a type");
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     let schema = builtin(api_version, kind).expect("the kind is a built-in one");
@@ -142,14 +142,26 @@ fn either(owner: TypeRef<'_>, or: Or, typed: TypeRef<'_>, at: u32, value: &Value
     bytes(at, &written)
 }
 
+/// Makes an object of a built-in kind that is the same when it was written and read.
+pub(crate) fn make(api_version: &str, kind: &str, seed: u64) -> Value {
+    let schema = builtin(api_version, kind).expect("the kind is a built-in one");
+    let mut maker = Maker {
+        random: fastrand::Rng::with_seed(seed),
+    };
+    let mut object = maker.object(schema.root(), 0);
+    object["apiVersion"] = api_version.into();
+    object["kind"] = kind.into();
+    object
+}
+
 /// Makes objects of a type, no two of a seed the same.
-pub(super) struct Maker {
-    pub(super) random: fastrand::Rng,
+struct Maker {
+    random: fastrand::Rng,
 }
 
 impl Maker {
     /// Makes an object that is the same when it was written and read; deep ones have few members.
-    pub(super) fn object(&mut self, typed: TypeRef<'_>, depth: u32) -> Value {
+    fn object(&mut self, typed: TypeRef<'_>, depth: u32) -> Value {
         let Some(Type::Struct(fields)) = typed.get() else {
             panic!("{typed:?} has no fields");
         };

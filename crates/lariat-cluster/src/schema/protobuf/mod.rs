@@ -3,8 +3,8 @@
 //! Messages are read by the table of types, as JSON is; what the fields are numbered is in it too. Source:
 //! `k8s.io/apimachinery/pkg/runtime/serializer/protobuf`.
 
-#[cfg(test)]
-mod encode;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod encode;
 mod message;
 mod scalar;
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::encode::{Maker, body, bytes};
+use super::encode::{body, bytes, make};
 use super::*;
 
 fn read(body: &[u8]) -> Result<Value, Unreadable> {
@@ -16,18 +16,6 @@ fn check(body: &[u8], expected: &Value) {
 fn refused(body: &[u8], expected: &str) {
     let error = read(body).expect_err("the body is unreadable").to_string();
     assert_eq!(error, expected, "{body:?}");
-}
-
-/// Makes an object of a kind.
-fn make(api_version: &str, kind: &str, seed: u64) -> Value {
-    let schema = builtin::builtin(api_version, kind).expect("the kind is a built-in one");
-    let mut maker = Maker {
-        random: fastrand::Rng::with_seed(seed),
-    };
-    let mut object = maker.object(schema.root(), 0);
-    object["apiVersion"] = api_version.into();
-    object["kind"] = kind.into();
-    object
 }
 
 /// The body is what `kubectl create deployment d --image=nginx --port=80 --namespace=n` sends.

@@ -163,6 +163,11 @@ pub(super) struct Selection {
 }
 
 fn select(call: &Call, plan: &Plan, filter: &Filter) -> Result<Selection, ApiError> {
+    // What a token of another history names is not there yet, and must not be answered as if it were.
+    let is_ahead = plan.exactly > Some(call.server.store.revision());
+    if plan.continuation.is_some() && is_ahead {
+        return Err(plan.expired());
+    }
     let namespace = call.namespace();
     let start = plan
         .continuation

@@ -1,7 +1,7 @@
 //! JSON patch (RFC 6902), with the ways of the library the API server uses.
 //!
-//! Source: `gopkg.in/evanphx/json-patch.v4`: a `replace` of a missing member adds it, and a `test` of a
-//! missing member against null holds.
+//! Source: `gopkg.in/evanphx/json-patch.v4`: a `replace` of a missing member adds it, a `test` of a missing member
+//! against null holds if there is an object around it, and an index may count from the end.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -48,14 +48,14 @@ impl Operation {
                 add(document, &self.path, moved)
             }
             "copy" => {
-                let copy = document.pointer(self.from()?).ok_or(MISSING)?.clone();
+                let copy = look_up(document, self.from()?)?.ok_or(MISSING)?.clone();
                 *copied += copy.to_string().len();
                 if *copied > MOST_COPIED {
                     return Err("the patch copies too much");
                 }
                 add(document, &self.path, copy)
             }
-            "test" => match document.pointer(&self.path) {
+            "test" => match look_up(document, &self.path)? {
                 Some(found) if *found == self.value => Ok(()),
                 None if self.value.is_null() => Ok(()),
                 _ => Err("testing value failed"),
@@ -71,6 +71,8 @@ impl Operation {
 
 const MISSING: &str = "missing value";
 
+const NO_PATH: &str = "the path does not begin with /";
+
 /// Where an operation works.
 enum Place<'a> {
     Member(&'a mut Map<String, Value>, String),
@@ -78,15 +80,59 @@ enum Place<'a> {
 }
 
 fn place<'a>(document: &'a mut Value, path: &str) -> Result<Place<'a>, &'static str> {
-    let (parent, last) = path
-        .rsplit_once('/')
-        .ok_or("the path does not begin with /")?;
-    let name = last.replace("~1", "/").replace("~0", "~");
-    match document.pointer_mut(parent) {
-        Some(Value::Object(map)) => Ok(Place::Member(map, name)),
-        Some(Value::Array(items)) => Ok(Place::Item(items, name)),
+    let (parent, last) = path.rsplit_once('/').ok_or(NO_PATH)?;
+    let name = unescape(last);
+    match container(document, parent)? {
+        Value::Object(map) => Ok(Place::Member(map, name)),
+        Value::Array(items) => Ok(Place::Item(items, name)),
         _ => Err(MISSING),
     }
+}
+
+fn unescape(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
+}
+
+/// Goes to the value a path leads to, whose indices are read as those of an operation's last step.
+fn container<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Value, &'static str> {
+    let mut at = document;
+    for token in tokens(path)? {
+        at = match at {
+            Value::Object(map) => map.get_mut(&token),
+            Value::Array(items) => index(&token, items.len())
+                .ok()
+                .and_then(|at| items.get_mut(at)),
+            _ => None,
+        }
+        .ok_or(MISSING)?;
+    }
+    Ok(at)
+}
+
+/// Returns what is at a path; `None` for a member that is missing where it could be.
+fn look_up<'a>(document: &'a Value, path: &str) -> Result<Option<&'a Value>, &'static str> {
+    let mut at = Some(document);
+    for token in tokens(path)? {
+        at = match at.ok_or(MISSING)? {
+            Value::Object(map) => map.get(&token),
+            Value::Array(items) => {
+                let item = items.get(index(&token, items.len())?);
+                Some(item.ok_or("the index is out of bounds")?)
+            }
+            _ => return Err(MISSING),
+        };
+    }
+    Ok(at)
+}
+
+fn tokens(path: &str) -> Result<impl Iterator<Item = String>, &'static str> {
+    let rest = match path {
+        "" => None,
+        path => Some(path.strip_prefix('/').ok_or(NO_PATH)?),
+    };
+    Ok(rest
+        .into_iter()
+        .flat_map(|rest| rest.split('/').map(unescape)))
 }
 
 /// Reads the place of an item, which counts from the end if it is negative.
@@ -172,6 +218,37 @@ mod tests {
         let operations: Vec<Operation> = serde_json::from_value(json!([operation])).unwrap();
         let outcome = apply(&mut patched, &operations).ok().map(|()| patched);
         assert_eq!(outcome.as_ref(), expected, "{operation} on {document}");
+    }
+
+    #[test]
+    fn an_index_counts_from_the_end_wherever_it_stands() {
+        let document = json!({"a": [[1], {"b": 2}]});
+        for (operation, expected) in [
+            (
+                json!({"op": "add", "path": "/a/-2/0", "value": 0}),
+                json!({"a": [[0, 1], {"b": 2}]}),
+            ),
+            (
+                json!({"op": "copy", "from": "/a/-1/b", "path": "/c"}),
+                json!({"a": [[1], {"b": 2}], "c": 2}),
+            ),
+            (
+                json!({"op": "test", "path": "/a/01/b", "value": 2}),
+                document.clone(),
+            ),
+        ] {
+            check(&document, &operation, Some(&expected));
+        }
+    }
+
+    #[test]
+    fn null_is_found_where_a_member_could_be() {
+        let test = |path: &str| json!({"op": "test", "path": path, "value": null});
+        let document = json!({"a": [1]});
+        check(&document, &test("/b"), Some(&document));
+        for path in ["b", "/b/c", "/a/1", "/a/x", "/a/0/b"] {
+            check(&document, &test(path), None);
+        }
     }
 
     #[test]

@@ -61,34 +61,40 @@ pub(super) fn patch(call: &Call) -> Result<Reply, ApiError> {
 
 impl Change {
     pub(super) fn parse(call: &Call) -> Result<Self, ApiError> {
+        let unsupported = || ApiError::unsupported_media_type(&call.accepted_patches());
+        if call.is_strategic_on_custom() {
+            return Err(unsupported());
+        }
+        Self::read(call.media_type(), &call.body)?.ok_or_else(unsupported)
+    }
+
+    /// Reads a patch; `None` if there is no such type of patch.
+    fn read(media_type: &str, body: &[u8]) -> Result<Option<Self>, ApiError> {
         let malformed =
             |error: String| ApiError::bad_request(format!("error decoding patch: {error}"));
-        match call.media_type() {
+        match media_type {
             JSON => {
-                let operations: Vec<json::Operation> = serde_json::from_slice(&call.body)
-                    .map_err(|error| malformed(error.to_string()))?;
+                let operations: Vec<json::Operation> =
+                    serde_json::from_slice(body).map_err(|error| malformed(error.to_string()))?;
                 if operations.len() > json::MOST_OPERATIONS {
                     return Err(ApiError::too_many_operations(
                         json::MOST_OPERATIONS,
                         operations.len(),
                     ));
                 }
-                Ok(Self::Json(operations))
-            }
-            MERGE | STRATEGIC if call.is_strategic_on_custom() => {
-                Err(ApiError::unsupported_media_type(&call.accepted_patches()))
+                Ok(Some(Self::Json(operations)))
             }
             kind @ (MERGE | STRATEGIC) => {
-                let document = Document::json(&call.body).map_err(malformed)?;
+                let document = Document::json(body).map_err(malformed)?;
                 let Value::Object(patch) = document.value else {
                     return Err(malformed("expected an object".to_owned()));
                 };
-                Ok(match kind {
+                Ok(Some(match kind {
                     MERGE => Self::Merge(Value::Object(patch), document.duplicates),
                     _ => Self::Strategic(patch, document.duplicates),
-                })
+                }))
             }
-            _ => Err(ApiError::unsupported_media_type(&call.accepted_patches())),
+            _ => Ok(None),
         }
     }
 
@@ -132,6 +138,20 @@ impl Change {
             _ => Err(ApiError::rejected_patch()),
         }
     }
+}
+
+/// Patches an object of some type without a request; `None` if there is no such type of patch.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn patched(
+    media_type: &str,
+    body: &[u8],
+    typed: crate::schema::TypeRef<'_>,
+    object: Object,
+) -> Result<Option<Object>, ApiError> {
+    let change = Change::read(media_type, body)?;
+    change
+        .map(|change| change.apply_as(typed, object))
+        .transpose()
 }
 
 impl Call {

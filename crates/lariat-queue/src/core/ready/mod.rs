@@ -129,6 +129,8 @@ impl Ready {
         let (slot, _) = self.first(level, entries)?;
         self.levels[level].line.pop_front(false);
         self.levels[level].valid -= 1;
+        // Stale tickets behind the last valid one would stay as long as nothing is added to the level.
+        self.levels[level].compact(level as u8, entries);
         Some(slot)
     }
 
@@ -174,11 +176,8 @@ impl Ready {
 
     /// Drops stale tickets where they have become the majority.
     pub(super) fn compact<K: Eq + Hash, P>(&mut self, entries: &Index<K, Entry<P>>) {
-        for (level, line) in (0..).zip(&mut self.levels) {
-            if line.line.len() > 2 * line.valid + 64 {
-                line.line
-                    .retain(|place| entry_at(entries, level, place).is_some());
-            }
+        for (number, level) in (0..).zip(&mut self.levels) {
+            level.compact(number, entries);
         }
     }
 
@@ -190,10 +189,36 @@ impl Ready {
         self.levels.iter().map(|level| level.valid).sum()
     }
 
+    /// Counts tickets, stale ones included.
+    pub(super) fn tickets(&self) -> usize {
+        self.levels.iter().map(|level| level.line.len()).sum()
+    }
+
+    /// Returns how many tickets there are at most with the keys that are in line now.
+    pub(super) fn most_tickets(&self) -> usize {
+        let most = self.levels.iter().map(|level| most_tickets(level.valid));
+        most.sum()
+    }
+
     /// Returns how many keys are in line at each level, the highest first.
     pub(super) fn depths(&self) -> [usize; Priority::LEVELS] {
         std::array::from_fn(|level| self.levels[level].valid)
     }
+}
+
+impl Level {
+    /// Drops stale tickets where they have become the majority.
+    fn compact<K: Eq + Hash, P>(&mut self, number: u8, entries: &Index<K, Entry<P>>) {
+        if self.line.len() > most_tickets(self.valid) {
+            self.line
+                .retain(|place| entry_at(entries, number, place).is_some());
+        }
+    }
+}
+
+/// Returns how many tickets a level has at most, stale ones included, if so many are valid.
+fn most_tickets(valid: usize) -> usize {
+    2 * valid + 64
 }
 
 /// Returns the entry of a place in line if it holds that place.
@@ -210,10 +235,5 @@ fn entry_at<K: Eq + Hash, P>(
 impl Ready {
     pub(super) fn room(&self) -> usize {
         self.levels.iter().map(|level| level.line.room()).sum()
-    }
-
-    /// Counts tickets, stale ones included.
-    pub(super) fn tickets(&self) -> usize {
-        self.levels.iter().map(|level| level.line.len()).sum()
     }
 }

@@ -5,7 +5,7 @@
 //! before its time; the earliest deadline of a lane wins; a kept delay is not cut short; keys leave by
 //! priority, first come first served or, in a fair queue, group by group, with the share that ageing
 //! grants; a drain hands out what was due before it and nothing else; a shutdown empties the queue;
-//! failures count up and are forgotten; the counts agree and are never negative.
+//! failures count up and are forgotten; the counts agree and are never negative; what is remembered keeps to its bounds.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -264,6 +264,10 @@ impl Pair {
         delayed.extend(&model.aside);
         delayed.retain(|key| !ready_or_held(key));
         assert_eq!(stats.delayed, delayed.len());
+        assert_eq!(self.queue.waiting.live(), model.delayed.len());
+        for memory in self.queue.memory() {
+            assert!(memory.entries <= memory.bound, "{memory:?}");
+        }
         let finished = model.draining || model.shutting_down;
         let finished = finished && model.line.is_empty() && model.held.is_empty();
         assert_eq!(self.queue.is_finished(), finished);

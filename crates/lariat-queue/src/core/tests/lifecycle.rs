@@ -156,6 +156,45 @@ fn deadlines_of_lanes_that_ran_early_leave_no_memory_behind() {
     );
 }
 
+#[test]
+fn tickets_of_keys_that_rose_do_not_outlive_those_before_them() {
+    let mut bench = Bench::new();
+    let key = |number: u32| char::from_u32(0x1_0000 + number).unwrap();
+    for number in 0..2_000 {
+        bench.add_with(key(number), now_add().priority(Priority::Low));
+    }
+    for number in 1_000..2_000 {
+        bench.add_with(key(number), now_add().priority(Priority::High));
+    }
+    for _ in 0..2_000 {
+        let taken = bench.take().unwrap();
+        bench.done(&taken);
+    }
+    let tickets = bench.queue.ready.tickets();
+    assert!(tickets <= 64, "{tickets} of no key");
+    assert!(tickets <= bench.queue.ready.most_tickets());
+}
+
+#[test]
+fn deadlines_that_were_moved_up_do_not_outlive_those_before_them() {
+    let mut bench = Bench::new();
+    let key = |number: u32| char::from_u32(0x1_0000 + number).unwrap();
+    for number in 0..5_000 {
+        bench.add_with(key(number), Add::after(1_000_000 * SECOND));
+    }
+    for number in 0..5_000 {
+        bench.add_with(key(number), Add::after(SECOND));
+        assert!(bench.queue.waiting.len() <= bench.queue.waiting.most());
+    }
+    bench.advance(SECOND);
+    while let Some(taken) = bench.take() {
+        bench.done(&taken);
+        assert!(bench.queue.waiting.len() <= bench.queue.waiting.most());
+    }
+    let left = bench.queue.waiting.len();
+    assert!(left <= 1_024, "{left} of no key");
+}
+
 /// Panics in a merge, as a user's payload may.
 /// Letters of no alphabet in particular; enough that no two hash tables have them in one order by chance.
 fn letters(range: std::ops::Range<u32>) -> String {

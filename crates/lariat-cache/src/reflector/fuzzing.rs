@@ -1,0 +1,112 @@
+//! What the fuzzer in `fuzz/` tests of a reflector without a server.
+//!
+//! This is not public API: it is there with the feature `fuzzing` alone, and changes at any time.
+
+use lariat_core::{Gvk, ManagedFields, RawObject, ResourceVersion};
+
+use super::event::WatchEvent;
+use super::intake::Intake;
+use super::lines::Lines;
+use super::page::{self, Page};
+use crate::store::Content;
+
+/// What a line of a watch says, objects read.
+#[derive(Debug)]
+pub enum Event {
+    /// The object was added.
+    Added(RawObject),
+    /// The object was modified.
+    Modified(RawObject),
+    /// The object was deleted.
+    Deleted(RawObject),
+    /// A bookmark.
+    Bookmark {
+        /// The version it names.
+        version: ResourceVersion,
+        /// Whether it ends the initial objects.
+        ends_initial: bool,
+    },
+    /// An error event; this is its text.
+    Error(String),
+}
+
+/// A page of a list, objects read.
+#[derive(Debug)]
+pub struct ListPage {
+    /// The version of the list.
+    pub version: ResourceVersion,
+    /// Where the list goes on.
+    pub continue_token: Option<String>,
+    /// How many objects follow.
+    pub remaining: Option<u64>,
+    /// The objects, or why one cannot be read.
+    pub items: Vec<Result<RawObject, String>>,
+}
+
+/// Cuts a stream that arrives in chunks into lines; returns them and the length of what is left.
+#[must_use]
+pub fn lines(chunks: &[&[u8]]) -> (Vec<Vec<u8>>, usize) {
+    let (mut lines, mut read) = (Lines::default(), Vec::new());
+    for chunk in chunks {
+        lines.push(chunk);
+        while let Some(line) = lines.next() {
+            read.push(line.to_vec());
+        }
+    }
+    (read, lines.len())
+}
+
+/// Reads a line of a watch as the reflector does.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn event(line: &[u8], gvk: &Gvk) -> Result<Event, String> {
+    let outcome = WatchEvent::parse(line).and_then(|event| read(event, gvk));
+    match (outcome, WatchEvent::unusual(line)) {
+        (Err(_), Some(event)) => read(event, gvk),
+        (outcome, _) => outcome,
+    }
+}
+
+fn read(event: WatchEvent<'_>, gvk: &Gvk) -> Result<Event, String> {
+    let object = |json| intake(gvk).read(json).map_err(|error| error.to_string());
+    Ok(match event {
+        WatchEvent::Added(json) => Event::Added(object(json)?),
+        WatchEvent::Modified(json) => Event::Modified(object(json)?),
+        WatchEvent::Deleted(json) => Event::Deleted(object(json)?),
+        WatchEvent::Bookmark {
+            version,
+            ends_initial,
+        } => Event::Bookmark {
+            version,
+            ends_initial,
+        },
+        WatchEvent::Error(error) => Event::Error(error.to_string()),
+    })
+}
+
+/// Reads a page of a list as the reflector does.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn list_page(json: &[u8], gvk: &Gvk) -> Result<ListPage, String> {
+    let json = page::valid(json.to_vec());
+    let page = Page::parse(&json).map_err(|error| error.to_string())?;
+    let mut intake = intake(gvk);
+    let items = page.items.iter().map(|item| {
+        let object = intake.read(item.get().as_bytes());
+        object.map_err(|error| error.to_string())
+    });
+    Ok(ListPage {
+        items: items.collect(),
+        version: page.version,
+        continue_token: page.continue_token,
+        remaining: page.remaining,
+    })
+}
+
+fn intake(gvk: &Gvk) -> Intake {
+    Intake::new(gvk.clone(), Content::Whole, ManagedFields::Cut, None)
+}

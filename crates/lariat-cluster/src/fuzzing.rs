@@ -1,0 +1,136 @@
+//! What the fuzzer in `fuzz/` tests without a request.
+//!
+//! This is not public API: it is there with the feature `fuzzing` alone, and changes at any time.
+
+use serde_json::{Map, Value};
+
+use crate::api::document::Document;
+use crate::api::yaml;
+use crate::schema::builtin;
+use crate::schema::protobuf::{Envelope, encode};
+use crate::structural::json_path::JsonPath;
+use crate::structural::{Structural, check_rules};
+use crate::verbs;
+
+/// Reads JSON as a request body; returns it with the paths of members that are in it twice.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn read_json(bytes: &[u8]) -> Result<(Value, Vec<String>), String> {
+    let document = Document::json(bytes)?;
+    Ok((document.value, document.duplicates))
+}
+
+/// Reads YAML as a request body.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn read_yaml(bytes: &[u8]) -> Result<Value, String> {
+    Document::yaml(bytes).map(|document| document.value)
+}
+
+/// Writes YAML as an answer.
+#[must_use]
+pub fn write_yaml(value: &Value) -> String {
+    yaml::to_yaml(value)
+}
+
+/// Reads an object of a built-in kind from a body in protobuf.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub fn read_protobuf(body: &[u8]) -> Result<Map<String, Value>, String> {
+    let object = Envelope::open(body).and_then(|envelope| envelope.object());
+    object.map_err(|error| error.to_string())
+}
+
+/// Writes an object of a built-in kind as a body in protobuf.
+///
+/// # Panics
+///
+/// If a member is not of its type. What [`read_protobuf`] returns is.
+#[must_use]
+pub fn write_protobuf(object: &Value) -> Vec<u8> {
+    encode::body(object)
+}
+
+/// Makes an object of a built-in kind from a seed.
+///
+/// # Panics
+///
+/// If the kind is not a built-in one.
+#[must_use]
+pub fn make(api_version: &str, kind: &str, seed: u64) -> Value {
+    encode::make(api_version, kind, seed)
+}
+
+/// Patches an object of a built-in kind.
+///
+/// # Errors
+///
+/// The code and the `Status` with which a request is refused.
+///
+/// # Panics
+///
+/// If there is no such kind or no such type of patch.
+pub fn patch(
+    media_type: &str,
+    body: &[u8],
+    (api_version, kind): (&str, &str),
+    object: Map<String, Value>,
+) -> Result<Map<String, Value>, (u16, String)> {
+    let schema = builtin(api_version, kind).expect("the kind is a built-in one");
+    let patched = verbs::patched(media_type, body, schema.root(), object);
+    match patched {
+        Ok(patched) => Ok(patched.expect("there is such a type of patch")),
+        Err(error) => {
+            let status = String::from_utf8_lossy(&error.json()).into_owned();
+            Err((error.code.as_u16(), status))
+        }
+    }
+}
+
+/// Follows a JSON path to the first value it leads to.
+///
+/// # Errors
+///
+/// What is wrong with the path.
+pub fn follow(path: &str, root: &Value) -> Result<Option<Value>, String> {
+    Ok(JsonPath::parse(path)?.first(root).cloned())
+}
+
+/// Checks the rules of a schema as a definition is checked; returns how many faults they have.
+#[must_use]
+pub fn faults_of_rules(schema: &Value) -> usize {
+    let faults = check_rules(schema, true);
+    // A rule that only compares with what was before is reported without a detail.
+    faults
+        .iter()
+        .filter(|fault| !fault.detail.is_empty())
+        .count()
+}
+
+/// Holds an object, which may replace an old one, against a schema; returns what is wrong with it.
+#[must_use]
+pub fn validate(schema: &Value, object: &Value, old: Option<&Value>) -> Vec<String> {
+    let structural = Structural::compile(schema);
+    let causes = structural.validate(object, old);
+    causes.iter().map(|cause| format!("{cause:?}")).collect()
+}
+
+/// Reads an object as its built-in kind is read: without what the kind does not have.
+///
+/// # Errors
+///
+/// What is wrong with it.
+///
+/// # Panics
+///
+/// If the kind is not a built-in one.
+pub fn conform(kind: (&str, &str), object: &mut Map<String, Value>) -> Result<(), String> {
+    let schema = builtin(kind.0, kind.1).expect("the kind is a built-in one");
+    crate::schema::decode(schema.root(), object).map(drop)
+}

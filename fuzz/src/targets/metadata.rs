@@ -1,0 +1,58 @@
+//! The metadata pass over one object, against `serde_json`.
+
+use lariat_cluster::fuzzing::read_json;
+use lariat_core::{Gvk, RawObject};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::reference::object::Expected;
+
+/// The kind that objects are read as.
+pub(crate) fn pod() -> Gvk {
+    Gvk::new("", "v1", "Pod")
+}
+
+pub(crate) fn run(data: &[u8]) {
+    let read = RawObject::parse(data, &pod());
+    let key = RawObject::key_of(data);
+    if std::str::from_utf8(data).is_err() {
+        // Members that are skipped are not checked for it; lines and pages are before they come here.
+        return;
+    }
+    let Ok(value) = serde_json::from_slice::<Value>(data) else {
+        // Members that are skipped may hold what a Value cannot: numbers out of range, deep nests, lone surrogates.
+        let is_json = serde_json::from_slice::<&RawValue>(data).is_ok();
+        assert!(is_json || (read.is_err() && key.is_none()), "it is no JSON");
+        return;
+    };
+    check(&value, read.as_ref().ok(), has_duplicates(data));
+    if let Ok(object) = &read {
+        assert_eq!(key.as_ref(), Some(object.key()), "the key of what was read");
+    }
+}
+
+/// Checks what was read of an object against what is in it.
+///
+/// An object that has a member twice may be refused.
+pub(crate) fn check(value: &Value, read: Option<&RawObject>, may_be_refused: bool) {
+    let expected = Expected::of(value, &pod());
+    match (read, expected) {
+        (Some(object), expected) => {
+            let expected = expected.expect("what has to be refused is not read");
+            // A slash is in no name; with one the two parts of a key cannot be told apart.
+            let (namespace, name) = expected.key();
+            if !namespace.contains('/') && !name.contains('/') {
+                assert_eq!(Expected::read(object), expected);
+            }
+            let twice = has_duplicates(object.json());
+            assert!(!twice || may_be_refused, "a member is written twice");
+        }
+        (None, Some(expected)) => assert!(may_be_refused, "refused: {expected:?}"),
+        (None, None) => {}
+    }
+}
+
+/// Returns whether a member is in a JSON text twice.
+pub(crate) fn has_duplicates(json: &[u8]) -> bool {
+    read_json(json).map_or(true, |(_, duplicates)| !duplicates.is_empty())
+}

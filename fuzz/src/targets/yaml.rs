@@ -1,0 +1,32 @@
+//! YAML and JSON bodies, against each other and `serde_json`.
+
+use lariat_cluster::fuzzing::{read_json, read_yaml, write_yaml};
+use serde_json::Value;
+
+pub(crate) fn run(data: &[u8]) {
+    let json = read_json(data);
+    let reference = serde_json::from_slice::<Value>(data);
+    if let Ok((value, _)) = &json {
+        assert_eq!(
+            reference.as_ref().ok(),
+            Some(value),
+            "JSON is what serde_json reads"
+        );
+        same_as_yaml(value);
+    }
+    if let Ok(value) = read_yaml(data) {
+        if let Ok((json, _)) = &json
+            && data.trim_ascii_start().starts_with(b"{")
+        {
+            assert_eq!(&value, json, "an object in JSON is the same in YAML");
+        }
+        same_as_yaml(&value);
+    }
+}
+
+/// Checks that a value is the same when it was written as YAML and read.
+fn same_as_yaml(value: &Value) {
+    let text = write_yaml(value);
+    let again = read_yaml(text.as_bytes());
+    assert_eq!(again.as_ref(), Ok(value), "{text}");
+}
