@@ -11,7 +11,7 @@ use crate::machine::Machine;
 use crate::network::{Line, Traffic};
 use crate::objects::Objects;
 use crate::panics;
-use crate::plan::{Fate, Fault, FaultKind, Happening, Step};
+use crate::plan::{Fate, Fault, FaultKind, Happening, Names, Step};
 use crate::record::Recorder;
 use crate::report::Report;
 use crate::simulation::Simulation;
@@ -36,6 +36,7 @@ pub(crate) struct Driver<'a> {
     /// The ends of what limits a process's line for a time.
     limits: Vec<(Duration, usize, FaultKind)>,
     steps: usize,
+    names: Names,
 }
 
 impl<'a> Driver<'a> {
@@ -69,6 +70,7 @@ impl<'a> Driver<'a> {
             turn: BUSY,
             limits: Vec::new(),
             steps: 0,
+            names: simulation.names(),
         }
     }
 
@@ -138,7 +140,8 @@ impl<'a> Driver<'a> {
 
     fn happen(&mut self, step: &Step) {
         self.turn = BUSY;
-        self.recorder.say(format!("plan: {step}"));
+        self.recorder
+            .say(format!("plan: {}", self.names.show(step)));
         match &step.what {
             Happening::Write(write) => self.world.write(write),
             Happening::Fault(fault) => self.fault(fault),
@@ -276,6 +279,7 @@ impl<'a> Driver<'a> {
             violations,
             plan: plan.to_vec(),
             steps_before: plan.len(),
+            names: self.names,
             trace,
         }))
     }

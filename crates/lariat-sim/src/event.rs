@@ -134,14 +134,20 @@ pub(crate) enum Written {
 }
 
 impl Written {
-    /// Returns whether a state is the one the write led to; for a deletion, the absence or another object.
-    pub(crate) fn is(&self, past: &Past) -> bool {
+    /// Returns the place of the state the write led to; for a deletion, of the first without the object, whatever has
+    /// come under its name since.
+    pub(crate) fn place(&self, states: &[Past]) -> Option<usize> {
+        let mut states = states.iter();
         match self {
-            Self::State(version) => past.version == *version && past.object.is_some(),
-            Self::Gone(uid) => past
-                .object
-                .as_ref()
-                .is_none_or(|object| object.uid() != uid),
+            Self::State(version) => {
+                states.rposition(|past| past.version == *version && past.object.is_some())
+            }
+            Self::Gone(uid) => {
+                let is_it = |past: &Past| past.object.as_ref().is_some_and(|it| it.uid() == uid);
+                let count = states.len();
+                let last = states.rposition(is_it)?;
+                (last + 1 < count).then_some(last + 1)
+            }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::plan::Step;
+use crate::plan::{Names, Step};
 use crate::record::{Trace, Violation};
 
 /// How many lines of the trace are shown before the first violation, and after it.
@@ -16,6 +16,7 @@ pub struct Failure {
     pub(crate) violations: Vec<Violation>,
     pub(crate) plan: Vec<Step>,
     pub(crate) steps_before: usize,
+    pub(crate) names: Names,
     pub(crate) trace: Trace,
 }
 
@@ -63,7 +64,7 @@ impl fmt::Display for Failure {
             self.steps_before
         )?;
         for step in &self.plan {
-            writeln!(f, "  {step}")?;
+            writeln!(f, "  {}", self.names.show(step))?;
         }
         writeln!(f, "trace up to the first violation:")?;
         let lines: Vec<&str> = self.trace.lines().collect();

@@ -11,7 +11,7 @@ use lariat_cluster::Cluster;
 use crate::driver::Driver;
 use crate::failure::Failure;
 use crate::objects::Objects;
-use crate::plan::{self, Cast, Step};
+use crate::plan::{self, Cast, Names, Step};
 use crate::process::Process;
 use crate::report::Report;
 use crate::shrink;
@@ -223,6 +223,15 @@ impl Simulation {
             custom_from: self.kinds.len() - customs,
             names: self.chaos.names,
             commands: self.commands,
+        }
+    }
+
+    pub(crate) fn names(&self) -> Names {
+        let kinds = self.kinds.iter().map(|kind| kind.gvk().kind().to_owned());
+        let processes = self.programs.iter().map(|(name, _)| Arc::clone(name));
+        Names {
+            kinds: kinds.collect(),
+            processes: processes.collect(),
         }
     }
 

@@ -119,6 +119,7 @@ impl World {
             FaultKind::Away => self.isolate(fault, agents, false),
             FaultKind::Blackhole => self.isolate(fault, agents, true),
             FaultKind::Streams(_) | FaultKind::Latency(_) => {}
+            FaultKind::NotServed => self.hide(fault, agents),
             kind => {
                 if let Some(action) = action(kind) {
                     self.rule(fault, &action, agents);
@@ -156,6 +157,14 @@ impl World {
                 faults.add(rule);
             }
         });
+    }
+
+    /// Lets a resource be unknown for a time, as while an API server starts that does not know its custom resources
+    /// yet; its objects stay.
+    fn hide(&mut self, fault: &Fault, agents: &[String]) {
+        let unknown = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
+        self.rule(fault, &unknown, agents);
+        self.cluster.cut_watches();
     }
 
     /// Cuts processes off for a time, with their connections breaking or falling silent.

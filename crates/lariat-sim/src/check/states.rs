@@ -283,7 +283,7 @@ impl Check for OwnWrites {
                 written,
             } => {
                 let states = oracle.states(kind, key);
-                let at = states.iter().rposition(|past| written.is(past));
+                let at = written.place(states);
                 if let Some(at) = at {
                     let place = (Arc::clone(process), *life, kind.clone(), key.clone());
                     self.written.insert(place, (moment.number, at));

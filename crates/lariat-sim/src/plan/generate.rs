@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::{Change, Command, Fate, Fault, FaultKind, Happening, Step, Verb, Write};
+use super::sequence::{Place, Sequence, Theme};
+use super::swarm::Swarm;
+use super::{Change, Command, Fate, Fault, FaultKind, Happening, Own, Step, Verb, Write};
 use crate::simulation::Chaos;
 
 const VERBS: [Option<&str>; 8] = [
@@ -27,43 +29,52 @@ pub(crate) struct Cast {
     pub(crate) commands: bool,
 }
 
+/// What a run is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Style {
+    /// Everything happens at any time.
+    Mixed,
+    /// First anything, then sequences that nothing else disturbs.
+    Apart,
+    /// Resources are not served for a while, and nothing else goes wrong that would make it longer.
+    NotServed,
+}
+
 /// Makes the plan of a seed.
 ///
 /// Each seed has tendencies of its own, such as many faults and few writes, so that runs differ more than the average
 /// over all happenings would let them.
 pub(crate) fn generate(seed: u64, chaos: &Chaos, cast: Cast) -> Vec<Step> {
     let mut random = fastrand::Rng::with_seed(seed ^ 0x706c_616e);
+    let style = match random.u8(..20) {
+        _ if !(cast.commands && chaos.faults) => Style::Mixed,
+        0 => Style::NotServed,
+        1..11 => Style::Apart,
+        _ => Style::Mixed,
+    };
     let generator = Generator {
         weights: Weights::new(&mut random, chaos, cast),
+        swarm: Swarm::new(&mut random),
+        style,
         cast,
         names: random.u16(1..=cast.names.max(1)),
     };
-    let pace = Duration::from_millis([50, 200, 500, 1500][random.usize(..4)]);
-    let mut at = Duration::ZERO;
-    let mut steps = Vec::new();
-    loop {
-        at += pace.mul_f64(2.0 * random.f64());
-        // Now and then everything is left alone for a while, and then much happens at once.
-        if random.u8(..40) == 0 {
-            at += Duration::from_secs(random.u64(..20));
-        }
-        if at >= chaos.lasts {
-            return steps;
-        }
-        let crowd = if random.u8(..20) == 0 {
-            random.u8(2..8)
-        } else {
-            1
-        };
-        for _ in 0..crowd {
-            let what = generator.happening(&mut random);
-            steps.push(Step { at, what });
-        }
+    let lasts = match style {
+        Style::Mixed => chaos.lasts,
+        _ => Duration::from_millis(random.u64(1000..10_000)).min(chaos.lasts),
+    };
+    let mut steps = generator.background(&mut random, lasts);
+    if cast.commands && chaos.faults {
+        generator.sequences(&mut random, lasts, &mut steps);
     }
+    steps.sort_by_key(|step| step.at);
+    steps
 }
 
 struct Generator {
     weights: Weights,
+    swarm: Swarm,
+    style: Style,
     cast: Cast,
     names: u16,
 }
@@ -89,13 +100,68 @@ impl Weights {
 }
 
 impl Generator {
+    /// Makes happenings that know nothing of each other.
+    fn background(&self, random: &mut fastrand::Rng, lasts: Duration) -> Vec<Step> {
+        let pace = Duration::from_millis([50, 200, 500, 1500][random.usize(..4)]);
+        let mut at = Duration::ZERO;
+        let mut steps = Vec::new();
+        loop {
+            at += pace.mul_f64(2.0 * random.f64());
+            // Now and then everything is left alone for a while, and then much happens at once.
+            if random.u8(..40) == 0 {
+                at += Duration::from_secs(random.u64(..20));
+            }
+            if at >= lasts {
+                return steps;
+            }
+            let crowd = if random.u8(..20) == 0 {
+                random.u8(2..8)
+            } else {
+                1
+            };
+            for _ in 0..crowd {
+                let what = self.happening(random);
+                steps.push(Step { at, what });
+            }
+        }
+    }
+
+    /// Adds sequences: at any time of a mixed run, one after the other at the end of others.
+    fn sequences(&self, random: &mut fastrand::Rng, lasts: Duration, steps: &mut Vec<Step>) {
+        let mut at = lasts;
+        let count = match self.style {
+            Style::Mixed => random.u8(..4),
+            _ => random.u8(1..4),
+        };
+        for _ in 0..count {
+            if self.style == Style::Mixed {
+                let lasts = u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX);
+                at = Duration::from_millis(random.u64(..=lasts));
+            }
+            let theme = match self.style {
+                Style::NotServed => Theme::NotServed,
+                _ => Theme::any(random),
+            };
+            let place = Place {
+                process: random.usize(..self.cast.processes.max(1)),
+                kind: random.usize(..self.cast.kinds.max(1)),
+            };
+            let (more, end) = Sequence::new(random, place, at).of(theme);
+            steps.extend(more);
+            at = end + Duration::from_millis(random.u64(..5000));
+        }
+    }
+
     fn happening(&self, random: &mut fastrand::Rng) -> Happening {
         let Weights {
             write,
-            fault,
-            fate,
+            mut fault,
+            mut fate,
             command,
         } = self.weights;
+        if self.style == Style::NotServed {
+            (fault, fate) = (0, 0);
+        }
         let mut at = random.u32(..write + fault + fate + command);
         if at < write {
             return Happening::Write(self.write(random));
@@ -116,8 +182,8 @@ impl Generator {
 
     fn write(&self, random: &mut fastrand::Rng) -> Write {
         let kind = random.usize(..self.cast.kinds.max(1));
-        let is_custom = kind >= self.cast.custom_from;
-        let what = match random.u8(..100) {
+        let is_custom = kind >= self.cast.custom_from && self.style != Style::NotServed;
+        let what = self.swarm.change(|| match random.u8(..100) {
             0..50 => Change::Put,
             50..65 => Change::Relabel(random.u8(..3)),
             65..80 => Change::Delete,
@@ -127,7 +193,7 @@ impl Generator {
             94..96 if is_custom => Change::Undefine,
             96..100 if is_custom => Change::Define(random.u8(..4)),
             _ => Change::Put,
-        };
+        });
         Write {
             kind,
             name: random.u16(..self.names),
@@ -139,7 +205,7 @@ impl Generator {
         let seconds = |random: &mut fastrand::Rng, most: u64| {
             Duration::from_millis(random.u64(1..=most * 1000))
         };
-        let kind = match random.u8(..35) {
+        let kind = self.swarm.fault(|| match random.u8(..35) {
             0..3 => FaultKind::CutWatches,
             3 => FaultKind::EndWatches,
             4 => FaultKind::CutWatchAfter(random.usize(..6)),
@@ -169,7 +235,7 @@ impl Generator {
             32 => FaultKind::Streams(random.usize(2..12)),
             33 => FaultKind::MaxInflight(random.usize(1..4)),
             _ => FaultKind::Latency(seconds(random, 2)),
-        };
+        });
         Fault {
             kind,
             process: random
@@ -200,7 +266,7 @@ impl Generator {
     }
 
     fn command(&self, random: &mut fastrand::Rng) -> Command {
-        let verb = match random.u8(..40) {
+        let verb = self.swarm.verb(|| match random.u8(..56) {
             0..7 => Verb::Register,
             7..10 => Verb::Leave,
             10..14 => Verb::Enqueue,
@@ -209,14 +275,30 @@ impl Generator {
             22..25 => Verb::Need,
             25..30 => Verb::Subscribe,
             30 => Verb::Unsubscribe,
-            31..34 => Verb::Stop,
-            34..38 => Verb::Start,
+            31 => Verb::Dismiss,
+            32..42 => Verb::Write(own(random)),
+            42..44 => Verb::Read,
+            44..47 if self.style != Style::NotServed => Verb::Stop,
+            47..51 if self.style != Style::NotServed => Verb::Start,
             _ => Verb::Misbehave,
-        };
+        });
         Command {
             verb,
             kind: random.usize(..self.cast.kinds.max(1)),
             number: random.u32(..),
         }
+    }
+}
+
+fn own(random: &mut fastrand::Rng) -> Own {
+    match random.u8(..16) {
+        0..4 => Own::Annotate,
+        4..7 => Own::Relabel(random.u8(..3)),
+        7 => Own::Apply,
+        8..10 => Own::Update,
+        10..13 => Own::Create(random.bool()),
+        13 => Own::Status,
+        14 => Own::DeleteLabelled,
+        _ => Own::Delete,
     }
 }

@@ -1,13 +1,14 @@
 //! What happens in a run, and when: a list of steps that comes from the seed and that shrinking takes steps out of.
 
 mod generate;
+mod names;
+mod sequence;
+mod swarm;
 
-use std::fmt;
 use std::time::Duration;
 
 pub(crate) use generate::{Cast, generate};
-
-use crate::record::Stamp;
+pub(crate) use names::Names;
 
 /// One thing that happens at a time.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,6 +111,8 @@ pub(crate) enum FaultKind {
     Streams(usize),
     /// Messages take up to so long for `lasts`.
     Latency(Duration),
+    /// Watches are cut, and all requests for the resource answered with 404: it is not served, its objects stay.
+    NotServed,
 }
 
 /// What happens to a process.
@@ -133,6 +136,26 @@ pub(crate) struct Command {
     pub(crate) number: u32,
 }
 
+/// How many names of objects commands speak of.
+pub(crate) const NAMES: u32 = 12;
+
+impl Command {
+    /// Returns the name of the object it speaks of.
+    pub(crate) fn name(self) -> String {
+        format!("o{}", self.number % NAMES)
+    }
+
+    /// Returns after how long something is to happen.
+    pub(crate) fn delay(self) -> Duration {
+        Duration::from_millis(u64::from(self.number % 30_000))
+    }
+
+    /// Returns the labels of a selection.
+    pub(crate) fn labels(self) -> &'static str {
+        ["", "app=x", "app!=x", "app in (x,y)"][self.number as usize % 4]
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Register,
@@ -146,42 +169,26 @@ pub(crate) enum Verb {
     Stop,
     Start,
     Misbehave,
+    /// All handlers of the kind leave.
+    Dismiss,
+    /// The program itself writes, outside of its handlers.
+    Write(Own),
+    /// The program reads the cache, now and some times later.
+    Read,
 }
 
-impl fmt::Display for Step {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ", Stamp(self.at))?;
-        match &self.what {
-            Happening::Write(write) => {
-                write!(
-                    f,
-                    "write kind {} object {}: {:?}",
-                    write.kind, write.name, write.what
-                )
-            }
-            Happening::Fault(fault) => write!(f, "fault {fault}"),
-            Happening::Process { process, what } => write!(f, "process {process}: {what:?}"),
-            Happening::Command { process, what } => write!(
-                f,
-                "process {process} is asked to {:?} (kind {}, {})",
-                what.verb, what.kind, what.number
-            ),
-        }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.kind)?;
-        if let Some(process) = self.process {
-            write!(f, " for process {process}")?;
-        }
-        if let Some(verb) = self.verb {
-            write!(f, ", verb {verb}")?;
-        }
-        if let Some(resource) = self.resource {
-            write!(f, ", kind {resource}")?;
-        }
-        write!(f, ", {} times within {:?}", self.times, self.lasts)
-    }
+/// A write of a program to one object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Own {
+    Annotate,
+    /// Sets the label that selections look at.
+    Relabel(u8),
+    Apply,
+    Update,
+    /// Creates it, with the label or without.
+    Create(bool),
+    Status,
+    Delete,
+    /// Deletes all objects of the kind that have the label.
+    DeleteLabelled,
 }

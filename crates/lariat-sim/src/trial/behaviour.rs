@@ -3,22 +3,16 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use kube::api::{
-    Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, PostParams,
-};
-use kube::core::GroupVersionKind;
-use kube::{Client, Error};
 use lariat_cache::View;
 use lariat_controller::{Context, HandlerError, HandlerResult, Outcome};
-use lariat_core::{Gvk, ObjectKey};
-use serde_json::json;
+use lariat_core::ObjectKey;
 use tokio::time;
 
-use super::crew::{Dice, gvk};
-use super::{PLURALS, kinds};
+use super::crew::Dice;
+use super::own::Target;
 use crate::panics::PLANNED;
+use crate::plan::Own;
 use crate::process::Process;
-use crate::world::LABEL;
 
 /// How all handlers of a life behave.
 pub(super) struct Behaviour {
@@ -28,17 +22,21 @@ pub(super) struct Behaviour {
     bad: AtomicU32,
     /// Out of a thousand calls, how many write.
     writing: u32,
+    /// How long a call takes at most, in milliseconds.
+    slow: u32,
 }
 
 impl Behaviour {
     pub(super) fn new(process: &Process, mut random: fastrand::Rng) -> Self {
         let bad = [0, 50, 200][random.usize(..3)];
-        let writing = [0, 100, 400][random.usize(..3)];
+        let writing = [0, 100, 400, 700][random.usize(..4)];
+        let slow = [0, 0, 100, 1000][random.usize(..4)];
         Self {
             process: process.clone(),
             dice: Dice::new(random),
             bad: AtomicU32::new(bad),
             writing,
+            slow,
         }
     }
 
@@ -50,6 +48,9 @@ impl Behaviour {
     pub(super) async fn handle<K: View>(&self, cx: &Context<K>, kind: usize) -> HandlerResult {
         if self.process.is_calm() {
             return Ok(Outcome::done());
+        }
+        if self.slow > 0 {
+            time::sleep(self.delay(self.slow)).await;
         }
         if self.dice.below(1000) < self.bad.load(Ordering::Relaxed) {
             return self.misbehave_now(cx).await;
@@ -101,152 +102,44 @@ impl Behaviour {
 
     /// Writes to the object, or to another one of the kind, and reads what the cache shows then.
     async fn write<K: View>(&self, cx: &Context<K>, kind: usize) -> Result<(), HandlerError> {
-        let gvk = gvk(kind);
         let key = if self.dice.below(4) == 0 {
             self.other_key()
         } else {
             cx.key().clone()
         };
-        let api = api(cx.client(), kind, &key);
-        let name = key.name();
-        let written = match self.dice.below(16) {
-            0..4 => self.annotate(&api, name).await,
-            4..6 => self.relabel(&api, name).await,
-            6..8 => self.apply(&api, name, kind).await,
-            8..10 => self.update(&api, name).await,
-            10..12 => self.create(&api, name, kind).await,
-            12 => self.status(&api, name, kind).await,
-            13 => {
-                let all = ListParams::default().labels("app=y");
-                api.delete_collection(&DeleteParams::default(), &all)
-                    .await?;
-                return Ok(());
-            }
-            _ => {
-                self.delete(&api, &gvk, &key).await?;
-                self.read(&key, cx);
-                return Ok(());
-            }
+        let target = Target {
+            process: &self.process,
+            client: cx.client(),
+            dice: &self.dice,
+            kind,
+            key,
         };
-        match written {
-            Ok(object) => {
-                let version = object.metadata.resource_version.unwrap_or_default();
-                self.process.has_written(&gvk, &key, &version);
-                self.read(&key, cx);
-                if self.dice.below(3) == 0 {
-                    time::sleep(self.delay(8_000)).await;
-                    self.read(&key, cx);
-                }
-                Ok(())
+        let own = match self.dice.below(16) {
+            0..4 => Own::Annotate,
+            4..6 => Own::Relabel(self.label()),
+            6..8 => Own::Apply,
+            8..10 => Own::Update,
+            10..12 => Own::Create(self.dice.below(2) == 0),
+            12 => Own::Status,
+            13 => Own::DeleteLabelled,
+            _ => Own::Delete,
+        };
+        target.write(own).await?;
+        self.read(&target.key, cx);
+        if self.dice.below(3) == 0 {
+            // What left a selection comes back before the watch has shown either.
+            if matches!(own, Own::Relabel(_)) {
+                target.write(Own::Relabel(self.label())).await?;
+                self.read(&target.key, cx);
             }
-            // What is not there, or is there already, or has changed meanwhile, is no failure of the handler.
-            Err(Error::Api(status)) if matches!(status.code, 404 | 409 | 422) => Ok(()),
-            Err(error) => Err(error.into()),
+            time::sleep(self.delay(8_000)).await;
+            self.read(&target.key, cx);
+            self.read(cx.key(), cx);
         }
+        Ok(())
     }
 
-    async fn annotate(&self, api: &Api<DynamicObject>, name: &str) -> Result<DynamicObject, Error> {
-        let note = self.dice.below(1000).to_string();
-        let patch = json!({"metadata": {"annotations": {"sim.dev/note": note}}});
-        api.patch(name, &PatchParams::default(), &Patch::Merge(patch))
-            .await
-    }
-
-    async fn relabel(&self, api: &Api<DynamicObject>, name: &str) -> Result<DynamicObject, Error> {
-        let label = [None, Some("x"), Some("y")][self.dice.below(3) as usize];
-        let patch = json!({"metadata": {"labels": {LABEL: label}}});
-        api.patch(name, &PatchParams::default(), &Patch::Merge(patch))
-            .await
-    }
-
-    async fn apply(
-        &self,
-        api: &Api<DynamicObject>,
-        name: &str,
-        kind: usize,
-    ) -> Result<DynamicObject, Error> {
-        let gvk = gvk(kind);
-        let object = json!({
-            "apiVersion": gvk.api_version(), "kind": gvk.kind(),
-            "metadata": {"name": name, "annotations": {"sim.dev/applied": self.dice.below(5).to_string()}},
-        });
-        api.patch(
-            name,
-            &PatchParams::apply("sim").force(),
-            &Patch::Apply(object),
-        )
-        .await
-    }
-
-    async fn update(&self, api: &Api<DynamicObject>, name: &str) -> Result<DynamicObject, Error> {
-        let mut object = api.get(name).await?;
-        let annotations = object.metadata.annotations.get_or_insert_default();
-        annotations.insert(
-            "sim.dev/updated".to_owned(),
-            self.dice.below(1000).to_string(),
-        );
-        api.replace(name, &PostParams::default(), &object).await
-    }
-
-    async fn create(
-        &self,
-        api: &Api<DynamicObject>,
-        name: &str,
-        kind: usize,
-    ) -> Result<DynamicObject, Error> {
-        let mut object = DynamicObject::new(name, &resource(kind));
-        if self.dice.below(2) == 0 {
-            object.metadata.labels = Some([(LABEL.to_owned(), "x".to_owned())].into());
-        }
-        api.create(&PostParams::default(), &object).await
-    }
-
-    async fn status(
-        &self,
-        api: &Api<DynamicObject>,
-        name: &str,
-        kind: usize,
-    ) -> Result<DynamicObject, Error> {
-        if kind + 1 < kinds().len() {
-            return self.annotate(api, name).await;
-        }
-        let patch = json!({"status": {"note": self.dice.below(1000)}});
-        api.patch_status(name, &PatchParams::default(), &Patch::Merge(patch))
-            .await
-    }
-
-    async fn delete(
-        &self,
-        api: &Api<DynamicObject>,
-        gvk: &Gvk,
-        key: &ObjectKey,
-    ) -> Result<(), HandlerError> {
-        match api.delete(key.name(), &DeleteParams::default()).await {
-            Ok(deleted) => {
-                let uid = deleted
-                    .right()
-                    .and_then(|status| status.details)
-                    .map(|of| of.uid);
-                if let Some(uid) = uid.filter(|uid| !uid.is_empty()) {
-                    self.process.has_deleted(gvk, key, &uid);
-                }
-                Ok(())
-            }
-            Err(Error::Api(status)) if status.code == 404 => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-}
-
-fn resource(kind: usize) -> ApiResource {
-    let of = gvk(kind);
-    let gvk = GroupVersionKind::gvk(of.group(), of.version(), of.kind());
-    ApiResource::from_gvk_with_plural(&gvk, PLURALS[kind % PLURALS.len()])
-}
-
-fn api(client: Client, kind: usize, key: &ObjectKey) -> Api<DynamicObject> {
-    match key.namespace() {
-        Some(namespace) => Api::namespaced_with(client, namespace, &resource(kind)),
-        None => Api::all_with(client, &resource(kind)),
+    fn label(&self) -> u8 {
+        u8::try_from(self.dice.below(3)).unwrap_or_default()
     }
 }

@@ -10,14 +10,14 @@ use lariat_controller::{
 };
 use lariat_core::{Gvk, LabelSelector, ObjectKey};
 use parking_lot::Mutex;
+use tokio::task::JoinSet;
+use tokio::time;
 
 use super::behaviour::Behaviour;
+use super::own::{Reader, Target};
 use super::{Setup, kinds};
-use crate::plan::{Command, Verb};
+use crate::plan::{Command, NAMES, Own, Verb};
 use crate::process::Process;
-
-/// Names of objects that commands speak of.
-const NAMES: u32 = 12;
 
 pub(super) struct Crew {
     process: Process,
@@ -25,18 +25,24 @@ pub(super) struct Crew {
     registrations: Vec<Registration>,
     subscriptions: Vec<Subscription>,
     behaviour: Arc<Behaviour>,
+    dice: Arc<Dice>,
+    /// Writes and reads outside of handlers.
+    tasks: JoinSet<()>,
     hired: u32,
 }
 
 impl Crew {
     pub(super) fn new(process: &Process, factory: &SharedControllerFactory, setup: Setup) -> Self {
-        let random = fastrand::Rng::with_seed(setup.seed ^ u64::from(process.life()));
+        let mut random = fastrand::Rng::with_seed(setup.seed ^ u64::from(process.life()));
+        let dice = Arc::new(Dice::new(random.fork()));
         let mut crew = Self {
             process: process.clone(),
             factory: factory.clone(),
             registrations: Vec::new(),
             subscriptions: Vec::new(),
             behaviour: Arc::new(Behaviour::new(process, random)),
+            dice,
+            tasks: JoinSet::new(),
             hired: 0,
         };
         let mut random = fastrand::Rng::with_seed(setup.seed);
@@ -53,7 +59,7 @@ impl Crew {
 
     pub(super) async fn command(&mut self, command: Command) {
         let Command { verb, kind, number } = command;
-        let key = ObjectKey::namespaced("default", &format!("o{}", number % NAMES));
+        let key = ObjectKey::namespaced("default", &command.name());
         match verb {
             Verb::Register if self.registrations.len() < 8 => self.register(kind, number),
             Verb::Leave if self.registrations.len() > 1 => {
@@ -62,10 +68,20 @@ impl Crew {
             }
             Verb::Enqueue => self.controller(kind).enqueue(&key),
             Verb::EnqueueLater => {
-                let delay = Duration::from_millis(u64::from(number % 30_000));
+                let delay = command.delay();
                 self.controller(kind).enqueue_after(&key, delay);
             }
-            Verb::Select => self.select(kind, number),
+            Verb::Select => self.select(command),
+            Verb::Dismiss => self.dismiss(kind).await,
+            Verb::Write(own) => self.write(own, (kind, key), number / NAMES),
+            Verb::Read => {
+                let reader = Reader::filled(&self.process, &self.factory, gvk(kind));
+                self.tasks.spawn(async move {
+                    if let Some(reader) = reader {
+                        reader.read_for_a_while(&key).await;
+                    }
+                });
+            }
             Verb::Need => {
                 if let Some(informer) = self.factory.caches().existing(&gvk(kind)) {
                     informer.need::<DynamicObject>();
@@ -85,14 +101,46 @@ impl Crew {
         }
     }
 
-    fn select(&self, kind: usize, number: u32) {
-        let Some(informer) = self.factory.caches().existing(&gvk(kind)) else {
+    /// Takes all handlers of a kind away; its cache is kept for a while.
+    async fn dismiss(&mut self, kind: usize) {
+        let all = std::mem::take(&mut self.registrations);
+        for registration in all {
+            if *registration.gvk() == gvk(kind) {
+                registration.deregister().await;
+            } else {
+                self.registrations.push(registration);
+            }
+        }
+    }
+
+    /// Writes after some milliseconds, without waiting for the answer.
+    fn write(&mut self, own: Own, (kind, key): (usize, ObjectKey), later: u32) {
+        let (process, factory) = (self.process.clone(), self.factory.clone());
+        let dice = Arc::clone(&self.dice);
+        while self.tasks.try_join_next().is_some() {}
+        self.tasks.spawn(async move {
+            time::sleep(Duration::from_millis(later.into())).await;
+            let target = Target {
+                process: &process,
+                client: factory.client(),
+                dice: &dice,
+                kind,
+                key,
+            };
+            let reader = Reader::begun(&process, &factory, gvk(kind));
+            if let (Ok(true), Some(reader)) = (target.write(own).await, reader) {
+                reader.read_for_a_while(&target.key).await;
+            }
+        });
+    }
+
+    fn select(&self, command: Command) {
+        let Some(informer) = self.factory.caches().existing(&gvk(command.kind)) else {
             return;
         };
-        let text = ["", "app=x", "app!=x", "app in (x,y)"][number as usize % 4];
-        let labels: LabelSelector = text.parse().unwrap_or_default();
+        let labels: LabelSelector = command.labels().parse().unwrap_or_default();
         let mut selection = Selection::all().with_labels(labels);
-        if number & 0x100 != 0 {
+        if command.number & 0x100 != 0 {
             selection = selection.in_namespaces(["default"]);
         }
         self.process.select(&informer, selection);
@@ -132,6 +180,7 @@ impl Crew {
 
     /// Takes everything away.
     pub(super) fn leave(&mut self) {
+        self.tasks.abort_all();
         self.registrations.clear();
         self.subscriptions.clear();
     }

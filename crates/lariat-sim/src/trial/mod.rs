@@ -2,6 +2,7 @@
 
 mod behaviour;
 mod crew;
+mod own;
 
 use std::time::Duration;
 

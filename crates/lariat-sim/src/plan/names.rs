@@ -1,0 +1,96 @@
+//! Steps in words, with the names of kinds and processes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::{Command, Fault, FaultKind, Happening, NAMES, Step, Verb, Write};
+use crate::record::Stamp;
+
+/// What the numbers of a plan stand for.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names {
+    pub(crate) processes: Arc<[Arc<str>]>,
+    pub(crate) kinds: Arc<[String]>,
+}
+
+impl Names {
+    /// Returns a step in words.
+    pub(crate) fn show<'a>(&'a self, step: &'a Step) -> impl fmt::Display + 'a {
+        Shown { names: self, step }
+    }
+
+    fn process(&self, at: usize) -> &str {
+        self.processes.get(at).map_or("no process", |name| name)
+    }
+
+    fn kind(&self, at: usize) -> &str {
+        self.kinds.get(at).map_or("no kind", String::as_str)
+    }
+}
+
+struct Shown<'a> {
+    names: &'a Names,
+    step: &'a Step,
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { names, step } = self;
+        write!(f, "{} ", Stamp(step.at))?;
+        match &step.what {
+            Happening::Write(Write { kind, name, what }) => {
+                write!(f, "client: {} o{name}: {what:?}", names.kind(*kind))
+            }
+            Happening::Fault(fault) => show_fault(f, fault, names),
+            Happening::Process { process, what } => {
+                write!(f, "{}: {what:?}", names.process(*process))
+            }
+            Happening::Command { process, what } => {
+                write!(f, "{}: ", names.process(*process))?;
+                show_command(f, *what, names)
+            }
+        }
+    }
+}
+
+fn show_fault(f: &mut fmt::Formatter<'_>, fault: &Fault, names: &Names) -> fmt::Result {
+    write!(f, "fault: {:?}", fault.kind)?;
+    // They are about the whole cluster.
+    if matches!(
+        fault.kind,
+        FaultKind::CutWatches | FaultKind::EndWatches | FaultKind::Compact | FaultKind::Backup
+    ) {
+        return Ok(());
+    }
+    if let Some(process) = fault.process {
+        write!(f, " for {}", names.process(process))?;
+    }
+    if let Some(verb) = fault.verb {
+        write!(f, ", {verb}")?;
+    }
+    if let Some(resource) = fault.resource {
+        write!(f, ", {}", names.kind(resource))?;
+    }
+    if fault.times < 1000 {
+        write!(f, ", {} times", fault.times)?;
+    }
+    write!(f, ", for {}", Stamp(fault.lasts))
+}
+
+fn show_command(f: &mut fmt::Formatter<'_>, command: Command, names: &Names) -> fmt::Result {
+    let Command { verb, number, .. } = command;
+    let kind = names.kind(command.kind);
+    match verb {
+        Verb::Stop | Verb::Start => write!(f, "{verb:?}"),
+        Verb::Leave | Verb::Unsubscribe | Verb::Misbehave => write!(f, "{verb:?} ({number})"),
+        Verb::Need | Verb::Subscribe | Verb::Dismiss => write!(f, "{verb:?} {kind}"),
+        Verb::Write(own) => write!(f, "own write: {kind} o{}: {own:?}", number % NAMES),
+        Verb::Read | Verb::Enqueue => write!(f, "{verb:?} {kind} o{}", number % NAMES),
+        Verb::EnqueueLater => {
+            let (name, delay) = (number % NAMES, command.delay());
+            write!(f, "Enqueue {kind} o{name} in {}", Stamp(delay))
+        }
+        Verb::Select => write!(f, "Select {kind} {:?}", command.labels()),
+        Verb::Register => write!(f, "Register {kind} ({number})"),
+    }
+}

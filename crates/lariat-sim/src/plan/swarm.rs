@@ -1,0 +1,68 @@
+//! What a seed leaves out: runs in which only some classes of things happen reach states that others disturb.
+
+use super::{Change, FaultKind, Verb};
+
+/// Which kinds of happenings a seed has; about half of the seeds have all.
+pub(super) struct Swarm {
+    faults: Option<u64>,
+    verbs: Option<u64>,
+    changes: Option<u64>,
+}
+
+impl Swarm {
+    pub(super) fn new(random: &mut fastrand::Rng) -> Self {
+        let mut some = |share: u8| {
+            let mask = random.u64(..);
+            (random.u8(..100) < share).then_some(mask)
+        };
+        Self {
+            faults: some(60),
+            verbs: some(50),
+            changes: some(50),
+        }
+    }
+
+    /// Returns the first of some tries that the seed has; the last one if it has none of them.
+    pub(super) fn fault(&self, mut make: impl FnMut() -> FaultKind) -> FaultKind {
+        try_some(&mut make, |kind| has(self.faults, rank(kind)))
+    }
+
+    pub(super) fn verb(&self, mut make: impl FnMut() -> Verb) -> Verb {
+        try_some(&mut make, |verb| has(self.verbs, rank(verb)))
+    }
+
+    pub(super) fn change(&self, mut make: impl FnMut() -> Change) -> Change {
+        // Without creations nothing else happens either.
+        try_some(&mut make, |change| {
+            *change == Change::Put || has(self.changes, rank(change))
+        })
+    }
+}
+
+const TRIES: usize = 20;
+
+fn try_some<T>(make: &mut impl FnMut() -> T, is_there: impl Fn(&T) -> bool) -> T {
+    let mut made = make();
+    for _ in 0..TRIES {
+        if is_there(&made) {
+            break;
+        }
+        made = make();
+    }
+    made
+}
+
+fn has(mask: Option<u64>, rank: u32) -> bool {
+    mask.is_none_or(|mask| mask >> (rank % 64) & 1 == 1)
+}
+
+/// A number for the variant of a value, which its fields do not change.
+fn rank<T: std::fmt::Debug>(of: &T) -> u32 {
+    let text = format!("{of:?}");
+    let name = text.split(['(', ' ']).next().unwrap_or(&text);
+    // FNV-1a, whose high bits differ more than its low ones.
+    let hash = name.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    });
+    hash >> 16
+}
