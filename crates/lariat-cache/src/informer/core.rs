@@ -137,6 +137,11 @@ impl Core {
         self.client.known_resource()
     }
 
+    /// Returns where the kind is served, or was served last.
+    pub(crate) fn last_resource(&self) -> Option<ResourceKind> {
+        self.client.last_resource()
+    }
+
     /// Returns whether the cache is filled with all objects there are, in a namespace or in all.
     pub(crate) fn is_whole(&self, namespace: Option<&str>) -> bool {
         // What a source of the caller's leaves out is not known.
