@@ -7,12 +7,13 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{HeaderValue, Request, Response, header};
+use http::{HeaderValue, Method, Request, Response, header};
 use http_body::Frame;
 use http_body_util::BodyExt;
 use kube::client::Body;
@@ -47,6 +48,32 @@ pub(crate) struct Link {
     recorder: Recorder,
     numbers: Arc<Mutex<u64>>,
     sent: Arc<Mutex<u64>>,
+    writing: Writing,
+}
+
+/// How many writes of a process are sent and not answered.
+#[derive(Debug, Clone, Default)]
+struct Writing(Arc<AtomicUsize>);
+
+impl Writing {
+    /// Counts a request until the guard is dropped, if it writes.
+    fn begin(&self, method: &Method) -> Option<Self> {
+        (method != Method::GET).then(|| {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            self.clone()
+        })
+    }
+}
+
+/// The end of one write.
+struct Written(Option<Writing>);
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        if let Some(Writing(count)) = &self.0 {
+            count.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
 }
 
 /// How a link treats what it carries; changed while it is in use.
@@ -103,6 +130,7 @@ impl Link {
             recorder: recorder.clone(),
             numbers: Arc::clone(numbers),
             sent: Arc::default(),
+            writing: Writing::default(),
         };
         let carrying = carry(arriving, service, Arc::clone(line));
         (link, carrying)
@@ -111,6 +139,11 @@ impl Link {
     /// Returns how many requests were sent.
     pub(crate) fn sent(&self) -> u64 {
         *self.sent.lock()
+    }
+
+    /// Returns whether a write is sent and not answered.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.writing.0.load(Ordering::Relaxed) > 0
     }
 
     async fn request(self, request: Request<Body>) -> io::Result<Response<Frames>> {
@@ -123,6 +156,7 @@ impl Link {
             *numbers
         };
         *self.sent.lock() += 1;
+        let _written = Written(self.writing.begin(&parts.method));
         let what = format!("{} {}", parts.method, parts.uri);
         self.recorder.note(Event::Sent {
             request: number,
