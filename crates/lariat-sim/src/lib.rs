@@ -6,6 +6,7 @@
 //! at what the programs were shown and did.
 
 mod check;
+mod deed;
 mod driver;
 mod event;
 mod failure;
@@ -21,6 +22,7 @@ mod record;
 mod report;
 #[doc(hidden)]
 pub mod runner;
+mod shop;
 mod shrink;
 mod simulation;
 mod trial;

@@ -152,11 +152,12 @@ pub(super) fn is_same(cached: &CachedObject, stored: &StoredObject) -> bool {
     let Some(json) = cached.json() else {
         return true;
     };
+    let has_content = cached.has_content();
     let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
     let (Some(mut cached), Some(mut stored)) = (parse(&json), parse(&stored.json())) else {
         return false;
     };
-    if cached["kind"] == "PartialObjectMetadata" {
+    if !has_content || cached["kind"] == "PartialObjectMetadata" {
         let (cached, stored) = (cached["metadata"].take(), stored["metadata"].take());
         return without(cached) == without(stored);
     }
