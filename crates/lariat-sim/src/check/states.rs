@@ -152,11 +152,13 @@ pub(super) fn is_same(cached: &CachedObject, stored: &StoredObject) -> bool {
     let Some(json) = cached.json() else {
         return true;
     };
+    // What was written or given up as whole is kept under its own kind, and what was read so as metadata.
+    let is_partial = !cached.has_content();
     let parse = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
     let (Some(mut cached), Some(mut stored)) = (parse(&json), parse(&stored.json())) else {
         return false;
     };
-    if cached["kind"] == "PartialObjectMetadata" {
+    if is_partial {
         let (cached, stored) = (cached["metadata"].take(), stored["metadata"].take());
         return without(cached) == without(stored);
     }

@@ -16,6 +16,7 @@ use tokio::time;
 
 use super::crew::{Dice, gvk};
 use super::{PLURALS, kinds};
+use crate::activity::Act;
 use crate::panics::PLANNED;
 use crate::process::Process;
 use crate::world::LABEL;
@@ -60,15 +61,24 @@ impl Behaviour {
         match self.dice.below(60) {
             0 => Ok(Outcome::requeue_after(self.delay(20_000))),
             1 => {
-                cx.enqueue_after(cx.key(), self.delay(20_000));
+                let after = self.delay(20_000);
+                self.enqueued(cx.gvk(), cx.key(), after);
+                cx.enqueue_after(cx.key(), after);
                 Ok(Outcome::done())
             }
             2 => {
-                cx.enqueue(&self.other_key());
+                let key = self.other_key();
+                self.enqueued(cx.gvk(), &key, Duration::ZERO);
+                cx.enqueue(&key);
                 Ok(Outcome::done())
             }
             _ => Ok(Outcome::done()),
         }
+    }
+
+    fn enqueued(&self, kind: &Gvk, key: &ObjectKey, after: Duration) {
+        let (kind, key) = (kind.clone(), key.clone());
+        self.process.acts(Act::Enqueued { kind, key, after });
     }
 
     fn delay(&self, most: u32) -> Duration {

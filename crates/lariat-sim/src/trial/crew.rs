@@ -6,13 +6,16 @@ use std::time::Duration;
 use kube::api::DynamicObject;
 use lariat_cache::{Metadata, Selection, Subscription};
 use lariat_controller::{
-    Context, HandlerOptions, Registration, Resync, SharedController, SharedControllerFactory,
+    Context, HandlerOptions, Outcome, Registration, Resync, SharedController,
+    SharedControllerFactory,
 };
 use lariat_core::{Gvk, LabelSelector, ObjectKey};
 use parking_lot::Mutex;
+use tokio::time;
 
 use super::behaviour::Behaviour;
 use super::{Setup, kinds};
+use crate::activity::Act;
 use crate::plan::{Command, Verb};
 use crate::process::Process;
 
@@ -44,6 +47,9 @@ impl Crew {
             let kind = random.usize(..kinds().len());
             crew.register(kind, random.u32(..));
         }
+        if setup.is_crowded {
+            crew.register_slow();
+        }
         crew
     }
 
@@ -58,11 +64,18 @@ impl Crew {
             Verb::Register if self.registrations.len() < 8 => self.register(kind, number),
             Verb::Leave if self.registrations.len() > 1 => {
                 let at = number as usize % self.registrations.len();
-                self.registrations.swap_remove(at).deregister().await;
+                let registration = self.registrations.swap_remove(at);
+                let (kind, name) = (registration.gvk().clone(), registration.name().into());
+                registration.deregister().await;
+                self.process.acts(Act::Deregistered { kind, name });
             }
-            Verb::Enqueue => self.controller(kind).enqueue(&key),
+            Verb::Enqueue => {
+                self.enqueued(kind, &key, Duration::ZERO);
+                self.controller(kind).enqueue(&key);
+            }
             Verb::EnqueueLater => {
                 let delay = Duration::from_millis(u64::from(number % 30_000));
+                self.enqueued(kind, &key, delay);
                 self.controller(kind).enqueue_after(&key, delay);
             }
             Verb::Select => self.select(kind, number),
@@ -85,6 +98,11 @@ impl Crew {
         }
     }
 
+    fn enqueued(&self, kind: usize, key: &ObjectKey, after: Duration) {
+        let (kind, key) = (gvk(kind), key.clone());
+        self.process.acts(Act::Enqueued { kind, key, after });
+    }
+
     fn select(&self, kind: usize, number: u32) {
         let Some(informer) = self.factory.caches().existing(&gvk(kind)) else {
             return;
@@ -102,8 +120,9 @@ impl Crew {
         self.hired += 1;
         let name = format!("h{}", self.hired);
         let mut options = HandlerOptions::default();
-        if number & 3 == 0 {
-            options = options.concurrency(1);
+        let limit = (number & 3 == 0).then_some(1);
+        if let Some(limit) = limit {
+            options = options.concurrency(limit);
         }
         if number & 0x30 == 0 {
             options = options.resync(Resync::Every(Duration::from_secs(70)));
@@ -123,10 +142,40 @@ impl Crew {
             })
         };
         match registered {
-            Ok(registration) => self.registrations.push(registration),
+            Ok(registration) => {
+                let (kind, name) = (gvk(kind), name.into());
+                self.process.acts(Act::Registered { kind, name, limit });
+                self.registrations.push(registration);
+            }
             Err(error) => self
                 .process
                 .note(format!("{name} is not registered: {error}")),
+        }
+    }
+
+    /// Registers a handler at whose limit a line forms, and subscribes to its kind: what is published shows since when
+    /// a change waits.
+    fn register_slow(&mut self) {
+        let (kind, limit) = (gvk(0), Some(1));
+        let process = self.process.clone();
+        let handler = move |_: Context<Metadata>| {
+            let process = process.clone();
+            async move {
+                if !process.is_calm() {
+                    time::sleep(Duration::from_secs(1)).await;
+                }
+                Ok(Outcome::done())
+            }
+        };
+        let options = HandlerOptions::default().concurrency(1);
+        let controller = self.controller(0).view::<Metadata>();
+        if let Ok(registration) = controller.register_handler_with("slow", options, handler) {
+            let name = Arc::from("slow");
+            self.process.acts(Act::Registered { kind, name, limit });
+            self.registrations.push(registration);
+        }
+        if let Some(informer) = self.factory.caches().existing(&gvk(0)) {
+            self.subscriptions.push(self.process.subscribe(&informer));
         }
     }
 
