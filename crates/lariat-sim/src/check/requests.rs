@@ -32,10 +32,7 @@ impl Verb {
             _ => return Self::Other,
         };
         let rest = parts.get(after_version..).unwrap_or_default();
-        let is_collection = match rest {
-            ["namespaces", _, _] | [_] => true,
-            _ => false,
-        };
+        let is_collection = matches!(rest, ["namespaces", _, _] | [_]);
         let asks = |text: &str| query.split('&').any(|each| each == text);
         match method {
             "GET" if rest.is_empty() => Self::Discovery,
