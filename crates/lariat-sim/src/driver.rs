@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::check::{Checks, Rest};
+use crate::coverage::{Coverage, Trouble};
 use crate::event::Event;
 use crate::failure::Failure;
+use crate::focus::Kind;
 use crate::life::{Body, State};
+use crate::logs;
 use crate::machine::Machine;
 use crate::network::{Line, Traffic};
 use crate::objects::Objects;
@@ -17,9 +20,13 @@ use crate::report::Report;
 use crate::simulation::Simulation;
 use crate::world::World;
 
-/// The longest turn while something goes on, and while nothing does.
+/// The longest turn while something goes on, while nothing does, and while nothing does at rest.
+///
+/// What crosses from one machine to another waits for the other's turn. At rest there are twenty minutes of little but
+/// watches that are opened again, and turns are what they cost.
 const BUSY: Duration = Duration::from_millis(4);
 const QUIET: Duration = Duration::from_millis(250);
+const RESTING: Duration = Duration::from_secs(2);
 
 /// For how long a program may take to end once it is asked to.
 const ENDING: Duration = Duration::from_secs(180);
@@ -33,6 +40,8 @@ pub(crate) struct Driver<'a> {
     now: Duration,
     /// How long the next turn is at most; it grows while nothing goes on.
     turn: Duration,
+    quiet: Duration,
+    coverage: Coverage,
     /// The ends of what limits a process's line for a time.
     limits: Vec<(Duration, usize, FaultKind)>,
     steps: usize,
@@ -68,6 +77,8 @@ impl<'a> Driver<'a> {
             random,
             now: Duration::ZERO,
             turn: BUSY,
+            quiet: QUIET,
+            coverage: Coverage::default(),
             limits: Vec::new(),
             steps: 0,
             names: simulation.names(),
@@ -75,7 +86,9 @@ impl<'a> Driver<'a> {
     }
 
     pub(crate) fn run(mut self, plan: &[Step]) -> Result<Report, Box<Failure>> {
+        let _logging = self.simulation.logs.then(|| logs::begin(&self.recorder));
         self.world.heal();
+        self.world.load(self.simulation.filled);
         self.drive(Duration::from_secs(1));
         for process in &mut self.processes {
             process.start(self.now, &mut self.world);
@@ -107,7 +120,7 @@ impl<'a> Driver<'a> {
             self.turn = if self.recorder.events() > before {
                 BUSY
             } else {
-                (self.turn * 2).min(QUIET)
+                (self.turn * 2).min(self.quiet)
             };
         }
     }
@@ -136,6 +149,21 @@ impl<'a> Driver<'a> {
             }
             !is_over
         });
+        for (fault, process) in self.world.fired() {
+            self.met(Trouble::of(fault), Some(process));
+        }
+    }
+
+    /// Counts what goes wrong for a process, or for all, by what they are doing.
+    fn met(&mut self, trouble: Option<Trouble>, process: Option<usize>) {
+        let Some(trouble) = trouble else { return };
+        for (at, body) in self.processes.iter().enumerate() {
+            if process.is_none_or(|only| only == at)
+                && let Some(states) = body.states()
+            {
+                self.coverage.met(trouble, states);
+            }
+        }
     }
 
     fn happen(&mut self, step: &Step) {
@@ -156,6 +184,21 @@ impl<'a> Driver<'a> {
 
     fn fault(&mut self, fault: &Fault) {
         let agents: Vec<String> = self.processes.iter().map(Body::agent).collect();
+        let acts_at_once = match fault.kind {
+            FaultKind::Restore => self.world.has_backup(),
+            FaultKind::CutWatches
+            | FaultKind::EndWatches
+            | FaultKind::Compact
+            | FaultKind::Away
+            | FaultKind::Blackhole
+            | FaultKind::Streams(_)
+            | FaultKind::Latency(_) => true,
+            // Others have an effect when a request meets them.
+            _ => false,
+        };
+        if acts_at_once {
+            self.met(Trouble::of(fault.kind), fault.process);
+        }
         self.world.fault(fault, &agents);
         let limits = matches!(fault.kind, FaultKind::Streams(_) | FaultKind::Latency(_));
         if !limits {
@@ -175,6 +218,7 @@ impl<'a> Driver<'a> {
     }
 
     fn fate(&mut self, process: usize, what: Fate) {
+        self.met(Some(Trouble::of_fate(what)), Some(process));
         let Some(process) = self.processes.get_mut(process) else {
             return;
         };
@@ -189,6 +233,7 @@ impl<'a> Driver<'a> {
     /// Ends all faults, waits until nothing goes on any more, and looks at everything.
     fn rest(&mut self) {
         self.recorder.say("all faults end");
+        self.quiet = RESTING;
         self.world.heal();
         for (_, process, what) in std::mem::take(&mut self.limits) {
             lift(&mut self.processes[process].line.lock(), what);
@@ -271,6 +316,7 @@ impl<'a> Driver<'a> {
                 requests,
                 commits,
                 lasted: self.now,
+                coverage: self.coverage,
                 trace,
             });
         }
@@ -280,6 +326,8 @@ impl<'a> Driver<'a> {
             plan: plan.to_vec(),
             steps_before: plan.len(),
             names: self.names,
+            kinds: self.simulation.kinds.iter().map(Kind::of).collect(),
+            coverage: self.coverage,
             trace,
         }))
     }

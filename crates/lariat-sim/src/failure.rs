@@ -2,14 +2,21 @@
 
 use std::fmt;
 
+use crate::coverage::Coverage;
+use crate::focus::{Focus, Kind};
 use crate::plan::{Names, Step};
-use crate::record::{Trace, Violation};
+use crate::record::{Stamp, Violation};
+use crate::trace::Trace;
 
-/// How many lines of the trace are shown before the first violation, and after it.
-const BEFORE: usize = 60;
-const AFTER: usize = 5;
+/// How many lines of the trace are shown at most, and how many violations.
+const LINES: usize = 80;
+const VIOLATIONS: usize = 5;
 
 /// A run in which something that must hold did not: what, after which plan, and the trace.
+///
+/// It displays as a report for whoever looks for the bug: what does not hold, what was done to the program (the plan,
+/// shrunk if the simulation [shrinks](crate::Simulation::shrinks)), and of the trace what matters for the object the
+/// first violation speaks of. All times are virtual, since the start of the run.
 #[derive(Debug, Clone)]
 pub struct Failure {
     pub(crate) seed: u64,
@@ -17,6 +24,8 @@ pub struct Failure {
     pub(crate) plan: Vec<Step>,
     pub(crate) steps_before: usize,
     pub(crate) names: Names,
+    pub(crate) kinds: Vec<Kind>,
+    pub(crate) coverage: Coverage,
     pub(crate) trace: Trace,
 }
 
@@ -27,7 +36,7 @@ impl Failure {
         self.seed
     }
 
-    /// Returns what does not hold, in the order in which it was noticed.
+    /// Returns what does not hold, in the order in which it was noticed; never empty.
     #[must_use]
     pub fn violations(&self) -> &[Violation] {
         &self.violations
@@ -44,37 +53,63 @@ impl Failure {
     pub fn steps(&self) -> (usize, usize) {
         (self.plan.len(), self.steps_before)
     }
+
+    fn show_violations(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Violation { check, at, what } in self.violations.iter().take(VIOLATIONS) {
+            writeln!(f, "{:>12} {check}: {what}", Stamp(*at).to_string())?;
+        }
+        match self.violations.len().checked_sub(VIOLATIONS) {
+            Some(more @ 1..) => writeln!(f, "{:>12} and {more} more", ""),
+            _ => Ok(()),
+        }
+    }
+
+    fn show_plan(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (now, before) = self.steps();
+        match now {
+            0 => return writeln!(f, "\nplan: none of {before} steps is needed for it"),
+            _ if now < before => writeln!(f, "\nplan: {now} of {before} steps lead to it")?,
+            _ => writeln!(f, "\nplan: {now} steps")?,
+        }
+        for step in &self.plan {
+            let step = self.names.show(step).to_string();
+            let (stamp, what) = step.split_once(' ').unwrap_or(("", &step));
+            writeln!(f, "{stamp:>12} {what}")?;
+        }
+        Ok(())
+    }
+
+    fn show_trace(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let first = self.violations.first();
+        let focus = first.and_then(|violation| Focus::of(&violation.what, &self.kinds));
+        let until = self
+            .trace
+            .lines()
+            .position(|line| line.contains(" VIOLATION "));
+        let lines = self
+            .trace
+            .lines()
+            .take(until.map_or(usize::MAX, |at| at + 1));
+        let (about, lines) = match &focus {
+            Some(focus) => (format!(" of {}", focus.name()), focus.lines(lines)),
+            None => (String::new(), lines.collect()),
+        };
+        let shown = &lines[lines.len().saturating_sub(LINES)..];
+        let (shown_lines, all) = (shown.len(), self.trace.count());
+        writeln!(
+            f,
+            "\ntrace{about}: {shown_lines} of {all} lines, --trace shows all"
+        )?;
+        shown.iter().try_for_each(|line| writeln!(f, "{line}"))
+    }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "seed {}: {} of its checks failed",
-            self.seed,
-            self.violations.len()
-        )?;
-        for violation in self.violations.iter().take(10) {
-            writeln!(f, "  {violation}")?;
-        }
-        writeln!(
-            f,
-            "plan: {} steps, shrunk from {}",
-            self.plan.len(),
-            self.steps_before
-        )?;
-        for step in &self.plan {
-            writeln!(f, "  {}", self.names.show(step))?;
-        }
-        writeln!(f, "trace up to the first violation:")?;
-        let lines: Vec<&str> = self.trace.lines().collect();
-        let at = lines.iter().position(|line| line.contains(" VIOLATION "));
-        let at = at.unwrap_or(lines.len());
-        let shown = at.saturating_sub(BEFORE)..lines.len().min(at + AFTER);
-        for line in &lines[shown] {
-            writeln!(f, "{line}")?;
-        }
-        Ok(())
+        writeln!(f, "seed {} fails", self.seed)?;
+        self.show_violations(f)?;
+        self.show_plan(f)?;
+        self.show_trace(f)
     }
 }
 

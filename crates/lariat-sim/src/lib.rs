@@ -6,16 +6,20 @@
 //! at what the programs were shown and did.
 
 mod check;
+mod coverage;
 mod driver;
 mod event;
 mod failure;
+mod focus;
 mod life;
+mod logs;
 mod machine;
 mod network;
 mod objects;
 mod oracle;
 mod panics;
 mod plan;
+mod polls;
 mod process;
 mod record;
 mod report;
@@ -23,12 +27,14 @@ mod report;
 pub mod runner;
 mod shrink;
 mod simulation;
+mod trace;
 mod trial;
 mod world;
 
 pub use failure::Failure;
 pub use objects::Objects;
 pub use process::Process;
-pub use record::{Trace, Violation};
+pub use record::Violation;
 pub use report::Report;
 pub use simulation::{Chaos, Simulation};
+pub use trace::Trace;

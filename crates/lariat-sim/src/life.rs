@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use crate::coverage::{State as Doing, States};
 use crate::event::Event;
 use crate::machine::Machine;
 use crate::network::{Line, Link, Traffic};
@@ -80,6 +81,29 @@ impl Body {
 
     pub(crate) fn is_alive(&self) -> bool {
         matches!(self.state, State::Running(_) | State::Paused(..))
+    }
+
+    /// Returns what the process is doing; none while there is no process.
+    pub(crate) fn states(&self) -> Option<States> {
+        let (life, is_paused) = match &self.state {
+            State::Running(life) => (life, false),
+            State::Paused(life, _) => (life, true),
+            State::Over | State::Down(_) => return None,
+        };
+        let process = &life.process;
+        let mut states = States::default();
+        states.set(Doing::Paused, is_paused);
+        states.set(Doing::SecondLife, process.life() > 0);
+        states.set(Doing::Stopping, process.is_terminated());
+        states.set(Doing::Writing, process.is_writing());
+        let factories = process.factories();
+        Some(life.machine.look(|| {
+            let caches: Vec<_> = (factories.iter())
+                .flat_map(|each| each.caches().status())
+                .collect();
+            let controllers: Vec<_> = factories.iter().flat_map(|each| each.status()).collect();
+            states.of(&caches, &controllers)
+        }))
     }
 
     /// Begins a life.

@@ -7,6 +7,7 @@ use lariat_core::clock;
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::{self, Instant};
 
+use crate::polls::Polls;
 use crate::record::Recorder;
 
 /// The wall clock of every machine at time zero, since 1970: 2026-01-01.
@@ -24,6 +25,7 @@ pub(crate) struct Machine {
     recorder: Recorder,
     /// By how many seconds the wall clock is off.
     shift: i64,
+    polls: Polls,
 }
 
 impl Machine {
@@ -36,6 +38,7 @@ impl Machine {
         let mut builder = Builder::new_current_thread();
         builder.enable_time().start_paused(true);
         seed_scheduler(&mut builder, seed);
+        let polls = Polls::of(&mut builder);
         let runtime = builder
             .build()
             .expect("a runtime without I/O needs no resources");
@@ -46,6 +49,7 @@ impl Machine {
             random: fastrand::Rng::with_seed(seed),
             recorder: recorder.clone(),
             shift: 0,
+            polls,
         }
     }
 
@@ -80,8 +84,14 @@ impl Machine {
             recorder.begin_turn(&name, at);
             future.await
         });
-        self.recorder.end_turn(self.at);
+        self.recorder.end_turn(self.at, self.polls.hash());
         result
+    }
+
+    /// Looks at what lives on the machine, at its time, without running anything and without using up chance.
+    pub(crate) fn look<T>(&self, look: impl FnOnce() -> T) -> T {
+        let _entered = self.runtime.enter();
+        look()
     }
 
     /// The wall clock at the beginning of a turn.
@@ -93,6 +103,11 @@ impl Machine {
         } else {
             wall + shift
         }
+    }
+
+    /// Returns the time up to which it has run.
+    pub(crate) fn at(&self) -> Duration {
+        self.at
     }
 
     /// Starts a task.
@@ -122,9 +137,10 @@ impl Machine {
             name: _,
             random: _,
             shift: _,
+            polls,
         } = self;
         drop(runtime);
-        recorder.end_turn(at);
+        recorder.end_turn(at, polls.hash());
     }
 }
 

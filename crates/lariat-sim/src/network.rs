@@ -7,13 +7,13 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::future::BoxFuture;
-use http::{HeaderValue, Request, Response, header};
+use http::{HeaderValue, Method, Request, Response, header};
 use http_body::Frame;
 use http_body_util::BodyExt;
 use kube::client::Body;
@@ -46,6 +46,7 @@ pub(crate) struct Link {
     agent: HeaderValue,
     traffic: Traffic,
     sent: Arc<AtomicU64>,
+    writing: Writing,
 }
 
 /// Where links report what they carry, and the numbers of requests, which all links share.
@@ -67,6 +68,31 @@ impl Traffic {
         let mut numbers = self.numbers.lock();
         *numbers += 1;
         *numbers
+    }
+}
+
+/// How many writes of a process are sent and not answered.
+#[derive(Debug, Clone, Default)]
+struct Writing(Arc<AtomicUsize>);
+
+impl Writing {
+    /// Counts a request until the guard is dropped, if it writes.
+    fn begin(&self, method: &Method) -> Option<Self> {
+        (method != Method::GET).then(|| {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            self.clone()
+        })
+    }
+}
+
+/// The end of one write.
+struct Written(Option<Writing>);
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        if let Some(Writing(count)) = &self.0 {
+            count.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
@@ -123,6 +149,7 @@ impl Link {
             agent,
             traffic: traffic.clone(),
             sent: Arc::default(),
+            writing: Writing::default(),
         };
         let carrying = carry(arriving, service, Arc::clone(line));
         (link, carrying)
@@ -133,12 +160,18 @@ impl Link {
         self.sent.load(Ordering::Relaxed)
     }
 
+    /// Returns whether a write is sent and not answered.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.writing.0.load(Ordering::Relaxed) > 0
+    }
+
     async fn request(self, request: Request<Body>) -> io::Result<Response<Frames>> {
         let (mut parts, body) = request.into_parts();
         parts.headers.insert(header::USER_AGENT, self.agent.clone());
         let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
         let number = self.traffic.number();
         self.sent.fetch_add(1, Ordering::Relaxed);
+        let _written = Written(self.writing.begin(&parts.method));
         let what = format!("{} {}", parts.method, parts.uri);
         self.traffic.recorder.note(Event::Sent {
             request: number,

@@ -214,6 +214,11 @@ impl Process {
         self.inner.factories.lock().clear();
     }
 
+    /// Returns whether a write of the process is under way.
+    pub(crate) fn is_writing(&self) -> bool {
+        self.inner.link.is_writing()
+    }
+
     pub(crate) fn requests(&self) -> u64 {
         self.inner.link.sent()
     }

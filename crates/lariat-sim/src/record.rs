@@ -1,6 +1,5 @@
 //! What happened: one sequence of events for the trace and for the checkers.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,9 +10,7 @@ use tokio::time::Instant;
 use crate::check::Checks;
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
-
-/// How many lines of a trace are kept; the hash covers all.
-const KEPT: usize = 20_000;
+use crate::trace::Trace;
 
 /// The one place every event of a run goes through, in the order in which the thread executes them.
 #[derive(Clone)]
@@ -21,7 +18,10 @@ pub(crate) struct Recorder(Arc<Mutex<Inner>>);
 
 struct Inner {
     now: Now,
+    driver: Arc<str>,
     number: u64,
+    /// Counts what was not only said: log lines must not change how a run goes on.
+    events: u64,
     trace: Trace,
     oracle: Oracle,
     checks: Checks,
@@ -65,54 +65,18 @@ impl fmt::Display for Stamp {
     }
 }
 
-/// The lines of a run, and a hash over all of them.
-#[derive(Debug, Clone, Default)]
-pub struct Trace {
-    lines: VecDeque<String>,
-    count: u64,
-    hash: u64,
-}
-
-impl Trace {
-    fn push(&mut self, line: String) {
-        // FNV-1a: the same on every machine and in every process.
-        for byte in line.bytes().chain([b'\n']) {
-            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-        self.count += 1;
-        if self.lines.len() == KEPT {
-            self.lines.pop_front();
-        }
-        self.lines.push_back(line);
-    }
-
-    /// Returns the last lines, 20,000 at most, each with its virtual time and its actor.
-    pub fn lines(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.lines.iter().map(String::as_str)
-    }
-
-    /// Returns how many lines there were.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        self.count
-    }
-
-    /// Returns a hash over all lines, those included that are not kept.
-    #[must_use]
-    pub fn hash(&self) -> u64 {
-        self.hash
-    }
-}
-
 impl Recorder {
     pub(crate) fn new(checks: Checks) -> Self {
+        let driver: Arc<str> = Arc::from("driver");
         Self(Arc::new(Mutex::new(Inner {
             now: Now {
-                actor: Arc::from("driver"),
+                actor: Arc::clone(&driver),
                 at: Duration::ZERO,
                 since: None,
             },
+            driver,
             number: 0,
+            events: 0,
             trace: Trace::default(),
             oracle: Oracle::default(),
             checks,
@@ -132,9 +96,13 @@ impl Recorder {
     }
 
     /// Ends a turn: until the next one, what happens is the driver's doing.
-    pub(crate) fn end_turn(&self, at: Duration) {
-        self.0.lock().now = Now {
-            actor: Arc::from("driver"),
+    ///
+    /// `polls` stands for the order of the tasks that ran.
+    pub(crate) fn end_turn(&self, at: Duration, polls: u64) {
+        let mut inner = self.0.lock();
+        inner.trace.fold(polls);
+        inner.now = Now {
+            actor: Arc::clone(&inner.driver),
             at,
             since: None,
         };
@@ -145,6 +113,7 @@ impl Recorder {
         let mut inner = self.0.lock();
         let inner = &mut *inner;
         inner.number += 1;
+        inner.events += u64::from(!matches!(event, Event::Log(_)));
         inner.calls += u64::from(matches!(event, Event::Began { .. }));
         inner.commits += u64::from(matches!(event, Event::Committed(_)));
         let since = inner.now.since;
@@ -164,15 +133,7 @@ impl Recorder {
             inner.trace.push(line);
         }
         for (check, what) in found {
-            inner.trace.push(format!(
-                "{:>12} VIOLATION {check}: {what}",
-                Stamp(moment.at).to_string()
-            ));
-            inner.violations.push(Violation {
-                check,
-                at: moment.at,
-                what,
-            });
+            inner.found(check, moment.at, what);
         }
     }
 
@@ -192,20 +153,16 @@ impl Recorder {
     pub(crate) fn found(&self, check: &'static str, what: String) {
         let mut inner = self.0.lock();
         let at = inner.now.at;
-        inner.trace.push(format!(
-            "{:>12} VIOLATION {check}: {what}",
-            Stamp(at).to_string()
-        ));
-        inner.violations.push(Violation { check, at, what });
+        inner.found(check, at, what);
     }
 
     pub(crate) fn has_failed(&self) -> bool {
         !self.0.lock().violations.is_empty()
     }
 
-    /// Returns how many events there were, to see whether anything goes on.
+    /// Returns how many events there were, log lines aside, to see whether anything goes on.
     pub(crate) fn events(&self) -> u64 {
-        self.0.lock().number
+        self.0.lock().events
     }
 
     /// Returns how many calls and commits there were.
@@ -221,5 +178,17 @@ impl Recorder {
             std::mem::take(&mut inner.trace),
             std::mem::take(&mut inner.violations),
         )
+    }
+}
+
+impl Inner {
+    fn found(&mut self, check: &'static str, at: Duration, what: String) {
+        let stamp = Stamp(at).to_string();
+        let line = format!(
+            "{stamp:>12} {:<10} VIOLATION {check}: {what}",
+            self.now.actor
+        );
+        self.trace.push(line);
+        self.violations.push(Violation { check, at, what });
     }
 }

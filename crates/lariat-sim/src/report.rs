@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use crate::record::Trace;
+use crate::coverage::Coverage;
+use crate::trace::Trace;
 
 /// What happened in a run in which everything held.
 #[derive(Debug, Clone)]
@@ -13,6 +14,7 @@ pub struct Report {
     pub(crate) requests: u64,
     pub(crate) commits: u64,
     pub(crate) lasted: Duration,
+    pub(crate) coverage: Coverage,
     pub(crate) trace: Trace,
 }
 

@@ -1,92 +1,58 @@
 //! The command `simulate`: many seeds, on all processors.
 
+mod options;
+mod paint;
+
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use crate::simulation::Simulation;
+use crate::coverage::Coverage;
+use crate::failure::Failure;
+use crate::report::Report;
+use crate::simulation::{Chaos, Simulation};
+use crate::trace::Trace;
+use options::Options;
+use paint::paint;
 
-const USAGE: &str = "\
-Runs the simulation that Lariat is tried with, seed after seed.
+/// From how many seeds on everything must have met everything.
+const COVERED: u64 = 2000;
 
-Usage: simulate [--seeds N] [--minutes M] [--first SEED] [--seed SEED] [--threads N]
-                [--stop-at-first] [--no-shrink] [--logs] [--trace]
+/// How many failures are shrunk and shown in full; of more, the first line says enough.
+const SHOWN: usize = 3;
 
-  --seeds N          runs N seeds (default 2000)
-  --minutes M        runs for M minutes instead
-  --first SEED       the first seed (default 0); the others follow it
-  --seed SEED        runs one seed, and prints its trace if --trace is given
-  --threads N        runs N seeds at a time (default: the number of processors)
-  --stop-at-first    stops at the first seed that fails
-  --no-shrink        shows failures as they were found
-  --logs             puts warnings of the libraries into the trace
-
-Exit code: 0 if everything held, 1 if a seed failed, 2 for wrong options.
-";
-
-#[derive(Debug, Clone)]
-struct Options {
-    seeds: u64,
-    limit: Option<Duration>,
-    first: u64,
-    threads: usize,
-    stops: bool,
-    shrinks: bool,
-    logs: bool,
-    trace: bool,
-}
-
-fn options() -> Result<Options, lexopt::Error> {
-    use lexopt::prelude::*;
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut options = Options {
-        seeds: 2000,
-        limit: None,
-        first: 0,
-        threads,
-        stops: false,
-        shrinks: true,
-        logs: false,
-        trace: false,
-    };
-    let mut parser = lexopt::Parser::from_env();
-    while let Some(argument) = parser.next()? {
-        match argument {
-            Long("seeds") => options.seeds = parser.value()?.parse()?,
-            Long("minutes") => {
-                let minutes: f64 = parser.value()?.parse()?;
-                options.limit = Duration::try_from_secs_f64(minutes * 60.0).ok();
-                options.seeds = u64::MAX;
-            }
-            Long("first") => options.first = parser.value()?.parse()?,
-            Long("seed") => {
-                options.first = parser.value()?.parse()?;
-                options.seeds = 1;
-            }
-            Long("threads") => options.threads = parser.value()?.parse()?,
-            Long("stop-at-first") => options.stops = true,
-            Long("no-shrink") => options.shrinks = false,
-            Long("logs") => options.logs = true,
-            Long("trace") => options.trace = true,
-            _ => return Err(argument.unexpected()),
-        }
-    }
-    Ok(options)
-}
+/// What `--soak` runs: so much virtual time with so many objects.
+const SOAK: Duration = Duration::from_secs(10 * 60 * 60);
+const SOAKED: usize = 100_000;
 
 /// Runs the command with the arguments of the process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let options = match options() {
-        Ok(options) => options,
-        Err(error) => {
-            eprint!("{error}\n\n{USAGE}");
-            return ExitCode::from(2);
+    // Simulated programs misbehave on purpose, and `--logs` puts what they log into the trace.
+    let none = tracing::subscriber::NoSubscriber::default();
+    // A subscriber that is there already is as good.
+    drop(tracing::subscriber::set_global_default(none));
+    match Options::parse() {
+        Ok(Some(options)) => Runner::new(&options).run(),
+        Ok(None) => {
+            print!("{}", options::USAGE);
+            ExitCode::SUCCESS
         }
-    };
-    run(&options)
+        Err(error) => {
+            eprint!("{error}\n\n{}", options::USAGE);
+            ExitCode::from(2)
+        }
+    }
+}
+
+struct Runner<'a> {
+    options: &'a Options,
+    began: Instant,
+    next: AtomicU64,
+    is_stopped: AtomicBool,
+    totals: Mutex<Totals>,
 }
 
 #[derive(Default)]
@@ -97,90 +63,160 @@ struct Totals {
     commits: u64,
     steps: u64,
     virtual_seconds: u64,
+    coverage: Coverage,
     failed: Vec<u64>,
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "it measures how many seeds run in a minute of real time"
-)]
-fn run(options: &Options) -> ExitCode {
-    let began = Instant::now();
-    let next = AtomicU64::new(options.first);
-    let stopped = AtomicBool::new(false);
-    let totals = Mutex::new(Totals::default());
-    let end = options.first.saturating_add(options.seeds);
-    std::thread::scope(|scope| {
-        for _ in 0..options.threads.max(1) {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Ordering::Relaxed);
-                    let is_late = options.limit.is_some_and(|limit| began.elapsed() >= limit);
-                    if seed >= end || is_late || stopped.load(Ordering::Relaxed) {
-                        return;
-                    }
-                    if !one(seed, options, &totals) && options.stops {
-                        stopped.store(true, Ordering::Relaxed);
-                    }
-                }
-            });
+impl<'a> Runner<'a> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it measures how many seeds run in a minute of real time"
+    )]
+    fn new(options: &'a Options) -> Self {
+        Self {
+            options,
+            began: Instant::now(),
+            next: AtomicU64::new(options.first),
+            is_stopped: AtomicBool::new(false),
+            totals: Mutex::default(),
         }
-    });
-    let totals = totals.into_inner();
-    let took = began.elapsed();
-    println!(
-        "{} seeds in {:.1} s ({:.0} a minute): {} steps, {} commits, {} requests, {} calls, {} virtual hours",
-        totals.runs,
-        took.as_secs_f64(),
-        totals.runs as f64 / took.as_secs_f64() * 60.0,
-        totals.steps,
-        totals.commits,
-        totals.requests,
-        totals.calls,
-        totals.virtual_seconds / 3600
-    );
-    if totals.failed.is_empty() {
-        return ExitCode::SUCCESS;
     }
-    println!("{} seeds failed: {:?}", totals.failed.len(), totals.failed);
-    ExitCode::FAILURE
+
+    fn run(self) -> ExitCode {
+        std::thread::scope(|scope| {
+            for _ in 0..self.options.threads.max(1) {
+                scope.spawn(|| self.work());
+            }
+        });
+        self.conclude()
+    }
+
+    /// Runs one seed after the other.
+    fn work(&self) {
+        let end = self.options.first.saturating_add(self.options.seeds);
+        loop {
+            let limit = self.options.limit;
+            let is_late = limit.is_some_and(|limit| self.began.elapsed() >= limit);
+            if is_late || self.is_stopped.load(Ordering::Relaxed) {
+                return;
+            }
+            let seed = self.next.fetch_add(1, Ordering::Relaxed);
+            if seed >= end {
+                return;
+            }
+            self.one(seed);
+        }
+    }
+
+    fn one(&self, seed: u64) {
+        let simulation = self.simulation(seed);
+        match simulation.clone().shrinks(false).run() {
+            Ok(report) => self.held(&report),
+            Err(failure) => self.failed(&simulation, failure),
+        }
+    }
+
+    fn simulation(&self, seed: u64) -> Simulation {
+        let mut simulation = Simulation::of_lariat(seed).logs(self.options.logs);
+        if self.options.soaks {
+            simulation = simulation.chaos(Chaos::default().lasts(SOAK));
+            simulation.filled = SOAKED;
+        }
+        simulation
+    }
+
+    fn held(&self, report: &Report) {
+        let mut totals = self.totals.lock();
+        totals.runs += 1;
+        totals.calls += report.calls();
+        totals.requests += report.requests();
+        totals.commits += report.commits();
+        totals.steps += report.steps() as u64;
+        totals.virtual_seconds += report.lasted().as_secs();
+        totals.coverage += &report.coverage;
+        if self.options.trace {
+            show(report.trace());
+        }
+    }
+
+    fn failed(&self, simulation: &Simulation, failure: Box<Failure>) {
+        let is_shown = {
+            let mut totals = self.totals.lock();
+            totals.runs += 1;
+            totals.coverage += &failure.coverage;
+            totals.failed.push(failure.seed());
+            totals.failed.len() <= SHOWN
+        };
+        if self.options.stops {
+            self.is_stopped.store(true, Ordering::Relaxed);
+        }
+        let failure = if is_shown && self.options.shrinks {
+            simulation.shrink(failure)
+        } else {
+            failure
+        };
+        // One failure at a time on the screen.
+        let _totals = self.totals.lock();
+        if is_shown {
+            paint(&failure.to_string());
+        } else {
+            let text = failure.to_string();
+            let few: Vec<&str> = text.lines().take(2).collect();
+            paint(&few.join("\n"));
+        }
+        println!("repeat it with: {}\n", self.repeat(failure.seed()));
+        if self.options.trace {
+            show(failure.trace());
+        }
+    }
+
+    fn repeat(&self, seed: u64) -> String {
+        let soak = if self.options.soaks { "--soak " } else { "" };
+        format!("scripts/simulate.sh {soak}--seed {seed}")
+    }
+
+    fn conclude(self) -> ExitCode {
+        let (totals, took) = (self.totals.into_inner(), self.began.elapsed());
+        if totals.runs > 1 {
+            println!("{}\n", totals.coverage);
+        }
+        println!("{}", totals.show(took));
+        if self.options.is_counted && totals.runs < self.options.seeds {
+            println!(
+                "time was up after {} of {} seeds",
+                totals.runs, self.options.seeds
+            );
+        }
+        let missing = totals.coverage.missing();
+        let is_uncovered = totals.runs >= COVERED && !missing.is_empty();
+        if is_uncovered {
+            println!("never met: {}", missing.join(", "));
+        }
+        if !totals.failed.is_empty() {
+            println!("{} seeds failed: {:?}", totals.failed.len(), totals.failed);
+        }
+        ExitCode::from(u8::from(is_uncovered || !totals.failed.is_empty()))
+    }
 }
 
-/// Runs one seed; returns whether everything held.
-fn one(seed: u64, options: &Options, totals: &Mutex<Totals>) -> bool {
-    let simulation = Simulation::of_lariat(seed)
-        .shrinks(options.shrinks)
-        .logs(options.logs);
-    let result = simulation.run();
-    let mut totals = totals.lock();
-    totals.runs += 1;
-    match result {
-        Ok(report) => {
-            totals.calls += report.calls();
-            totals.requests += report.requests();
-            totals.commits += report.commits();
-            totals.steps += report.steps() as u64;
-            totals.virtual_seconds += report.lasted().as_secs();
-            if options.trace {
-                for line in report.trace().lines() {
-                    println!("{line}");
-                }
-            }
-            true
-        }
-        Err(failure) => {
-            totals.failed.push(seed);
-            for violation in failure.violations().iter().take(1) {
-                println!("seed {seed}: {}: {}", violation.check, violation.what);
-            }
-            println!("{failure}");
-            println!("repeat it with: scripts/simulate.sh --seed {seed}\n");
-            if options.trace {
-                for line in failure.trace().lines() {
-                    println!("{line}");
-                }
-            }
-            false
-        }
+impl Totals {
+    fn show(&self, took: Duration) -> String {
+        let seconds = took.as_secs_f64();
+        format!(
+            "{} seeds in {seconds:.1} s ({:.0} a minute): {} steps, {} commits, {} requests, {} calls, {} virtual hours",
+            self.runs,
+            self.runs as f64 / seconds * 60.0,
+            self.steps,
+            self.commits,
+            self.requests,
+            self.calls,
+            self.virtual_seconds / 3600
+        )
+    }
+}
+
+fn show(trace: &Trace) {
+    for line in trace.lines() {
+        paint(line);
     }
 }

@@ -1,32 +1,125 @@
 //! Smaller plans that still fail.
+//!
+//! A plan is the list of steps a seed led to, so a smaller plan is a run of its own: everything else that comes from the
+//! seed stays as it is. First steps are taken out, halves first and single ones last; then what is left is made simpler.
+
+use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
-use crate::plan::Step;
+use crate::plan::{Change, Fate, FaultKind, Happening, Step};
 use crate::simulation::Simulation;
 
-/// How many runs shrinking may take.
+/// How many runs shrinking may take, and how much real time.
 const RUNS: usize = 300;
+const TIME: Duration = Duration::from_secs(60);
 
-/// Takes steps out of a failing plan as long as the same check fails: halves first, single steps last.
-pub(crate) fn shrink(simulation: &Simulation, mut failure: Box<Failure>) -> Box<Failure> {
+/// What is not made shorter by shrinking.
+const SHORT: Duration = Duration::from_millis(100);
+
+/// Makes the plan of a failure smaller as long as the same check fails first.
+pub(crate) fn shrink(simulation: &Simulation, failure: Box<Failure>) -> Box<Failure> {
     let before = failure.plan.len();
-    let check = failure.violations.first().map(|violation| violation.check);
-    let mut runs = 0;
-    let mut size = before.div_ceil(2);
-    while size > 0 && runs < RUNS {
-        let mut at = 0;
-        while at < failure.plan.len() && runs < RUNS {
-            let plan = without(&failure.plan, at, size);
-            runs += 1;
-            match simulation.run_plan(&plan) {
-                Err(smaller) if fails(&smaller, check) => failure = smaller,
-                _ => at += size,
-            }
-        }
-        size = if size == 1 { 0 } else { size.div_ceil(2) };
-    }
+    let mut shrinking = Shrinking::new(simulation, failure);
+    shrinking.take_steps_out();
+    shrinking.take_replicas_out();
+    shrinking.simplify_steps();
+    // A simpler step may have made others needless.
+    shrinking.take_steps_out();
+    let mut failure = shrinking.failure;
     failure.steps_before = before;
     failure
+}
+
+struct Shrinking {
+    simulation: Simulation,
+    failure: Box<Failure>,
+    check: Option<&'static str>,
+    runs: usize,
+    began: Instant,
+}
+
+impl Shrinking {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "it bounds the real time that is spent on a smaller plan; runs do not see it"
+    )]
+    fn new(simulation: &Simulation, failure: Box<Failure>) -> Self {
+        Self {
+            simulation: simulation.clone(),
+            check: check_of(&failure),
+            failure,
+            runs: 0,
+            began: Instant::now(),
+        }
+    }
+
+    fn may_go_on(&self) -> bool {
+        self.runs < RUNS && self.began.elapsed() < TIME
+    }
+
+    /// Takes a plan if the same check fails with it.
+    fn takes(&mut self, plan: &[Step]) -> bool {
+        if !self.may_go_on() {
+            return false;
+        }
+        self.runs += 1;
+        match self.simulation.run_plan(plan) {
+            Err(smaller) if check_of(&smaller) == self.check => {
+                self.failure = smaller;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn take_steps_out(&mut self) {
+        // What comes after the failure cannot have led to it; the end of a run that fails at rest is the whole plan.
+        let mut size = self.failure.plan.len().div_ceil(2);
+        while size > 0 && self.may_go_on() {
+            let mut at = 0;
+            while at < self.failure.plan.len() {
+                if !self.takes(&without(&self.failure.plan, at, size)) {
+                    at += size;
+                }
+            }
+            size = if size == 1 { 0 } else { size.div_ceil(2) };
+        }
+    }
+
+    /// Tries it with fewer processes.
+    fn take_replicas_out(&mut self) {
+        while self.simulation.programs.len() > 1 && self.may_go_on() {
+            let all = self.simulation.clone();
+            self.simulation.programs.pop();
+            let left = self.simulation.programs.len();
+            let plan: Vec<Step> = (self.failure.plan.iter())
+                .filter(|step| process_of(step).is_none_or(|process| process < left))
+                .cloned()
+                .collect();
+            if !self.takes(&plan) {
+                self.simulation = all;
+                return;
+            }
+        }
+    }
+
+    fn simplify_steps(&mut self) {
+        for at in 0..self.failure.plan.len() {
+            // Each simpler step may be simplified further.
+            while let Some(simpler) = self.simpler(at) {
+                let mut plan = self.failure.plan.clone();
+                plan[at] = simpler;
+                if !self.takes(&plan) {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn simpler(&self, at: usize) -> Option<Step> {
+        let mut step = self.failure.plan.get(at)?.clone();
+        simplify(&mut step.what).then_some(step)
+    }
 }
 
 fn without(plan: &[Step], at: usize, size: usize) -> Vec<Step> {
@@ -34,6 +127,106 @@ fn without(plan: &[Step], at: usize, size: usize) -> Vec<Step> {
     plan[..at].iter().chain(&plan[end..]).cloned().collect()
 }
 
-fn fails(failure: &Failure, check: Option<&'static str>) -> bool {
-    failure.violations.first().map(|violation| violation.check) == check
+fn check_of(failure: &Failure) -> Option<&'static str> {
+    failure.violations.first().map(|violation| violation.check)
+}
+
+fn process_of(step: &Step) -> Option<usize> {
+    match &step.what {
+        Happening::Write(_) => None,
+        Happening::Fault(fault) => fault.process,
+        Happening::Process { process, .. } | Happening::Command { process, .. } => Some(*process),
+    }
+}
+
+/// Makes something simpler; returns whether it could be.
+fn simplify(what: &mut Happening) -> bool {
+    match what {
+        Happening::Write(write) => match write.what {
+            Change::Burst(times @ 3..) => {
+                write.what = Change::Burst(times / 2);
+                true
+            }
+            Change::Burst(_) | Change::Relabel(_) => {
+                write.what = Change::Put;
+                true
+            }
+            _ => false,
+        },
+        Happening::Fault(fault) if fault.times > 1 => {
+            fault.times = 1;
+            true
+        }
+        Happening::Fault(fault) => halve_fault(&mut fault.kind) || halve(&mut fault.lasts),
+        Happening::Process { what, .. } => match what {
+            Fate::Kill(length) | Fate::Restart(length) | Fate::Pause(length) => halve(length),
+            Fate::Clock(_) => false,
+        },
+        Happening::Command { .. } => false,
+    }
+}
+
+fn halve_fault(kind: &mut FaultKind) -> bool {
+    match kind {
+        FaultKind::Delay(delay) | FaultKind::DelayReply(delay) | FaultKind::Latency(delay) => {
+            halve(delay)
+        }
+        _ => false,
+    }
+}
+
+fn halve(length: &mut Duration) -> bool {
+    let is_long = *length > SHORT;
+    if is_long {
+        *length /= 2;
+    }
+    is_long
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{simplify, without};
+    use crate::plan::{Change, Fate, Happening, Step, Write};
+
+    fn put(name: u16) -> Step {
+        let write = Write {
+            kind: 0,
+            name,
+            what: Change::Put,
+        };
+        Step {
+            at: Duration::ZERO,
+            what: Happening::Write(write),
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_plan_is_taken_out_up_to_its_end() {
+        let plan = [put(0), put(1), put(2)];
+        assert_eq!(without(&plan, 1, 1), [put(0), put(2)]);
+        assert_eq!(without(&plan, 2, 2), [put(0), put(1)]);
+    }
+
+    #[test]
+    fn everything_becomes_simple_after_some_steps() {
+        let burst = Write {
+            kind: 0,
+            name: 0,
+            what: Change::Burst(11),
+        };
+        let kill = Fate::Kill(Duration::from_secs(100));
+        let many = [
+            Happening::Write(burst),
+            Happening::Process {
+                process: 0,
+                what: kill,
+            },
+        ];
+        for mut what in many {
+            let steps = (0..100).take_while(|_| simplify(&mut what)).count();
+            assert!((1..100).contains(&steps), "{steps} steps to {what:?}");
+        }
+    }
 }

@@ -63,6 +63,8 @@ pub struct Simulation {
     pub(crate) checks: Vec<(Arc<str>, AtRest)>,
     pub(crate) commands: bool,
     pub(crate) logs: bool,
+    /// How many objects of the first kind there are when the program starts.
+    pub(crate) filled: usize,
     shrinks: bool,
     plan: Option<Arc<[Step]>>,
 }
@@ -130,6 +132,7 @@ impl Simulation {
             checks: Vec::new(),
             commands: false,
             logs: false,
+            filled: 0,
             shrinks: true,
             plan: None,
         }
@@ -210,9 +213,14 @@ impl Simulation {
             Err(failure) => failure,
         };
         if self.shrinks {
-            return Err(shrink::shrink(self, failure));
+            return Err(self.shrink(failure));
         }
         Err(failure)
+    }
+
+    /// Looks for a smaller plan that fails alike.
+    pub(crate) fn shrink(&self, failure: Box<Failure>) -> Box<Failure> {
+        shrink::shrink(self, failure)
     }
 
     fn cast(&self) -> Cast {

@@ -9,8 +9,8 @@ use kube::api::{
 };
 use kube::core::GroupVersionKind;
 use kube::{Client, Error};
-use lariat_cluster::faults::{Action, After, Refusal, Rule, StatusCode};
-use lariat_cluster::{Cluster, Commits, Snapshot};
+use lariat_cluster::faults::{Action, After, Refusal, Rule, RuleId, StatusCode};
+use lariat_cluster::{Cluster, Commits, Load, Snapshot};
 use serde_json::{Value, json};
 use tokio::time;
 
@@ -32,8 +32,19 @@ pub(crate) struct World {
     recorder: Recorder,
     kinds: Arc<[Objects]>,
     backup: Option<Snapshot>,
+    rules: Vec<Active>,
     /// How many foreign writes have not ended.
     writes: tokio_util::task::TaskTracker,
+}
+
+/// A rule of a fault, and how often it has matched a request.
+struct Active {
+    kind: FaultKind,
+    process: usize,
+    rule: RuleId,
+    hits: u64,
+    /// How long the machine had run when it ended.
+    ends: Duration,
 }
 
 impl World {
@@ -49,7 +60,7 @@ impl World {
         kinds: &Arc<[Objects]>,
     ) -> io::Result<Self> {
         // A short history makes versions expire, as they do on a busy server.
-        let builder = Cluster::builder().seed(seed).history(200);
+        let builder = Cluster::builder().seed(seed).history(200).journal(0);
         let (cluster, client) = machine.run(async {
             let cluster = builder.start().await?;
             let client = cluster.client();
@@ -64,6 +75,7 @@ impl World {
             recorder: recorder.clone(),
             kinds: Arc::clone(kinds),
             backup: None,
+            rules: Vec::new(),
             writes: tokio_util::task::TaskTracker::new(),
         })
     }
@@ -152,11 +164,34 @@ impl World {
         }
         let faults = self.cluster.faults();
         // On the machine's clock: outside of its runtime a rule would end by the real one.
-        self.machine.run(async move {
-            for rule in rules {
-                faults.add(rule);
+        let added: Vec<RuleId> = self
+            .machine
+            .run(async move { rules.into_iter().map(|rule| faults.add(rule)).collect() });
+        let first = fault.process.unwrap_or(0);
+        let ends = self.machine.at() + fault.lasts;
+        self.rules
+            .extend(added.into_iter().enumerate().map(|(at, rule)| Active {
+                kind: fault.kind,
+                process: first + at,
+                rule,
+                hits: 0,
+                ends,
+            }));
+    }
+
+    /// Returns the faults that had an effect since the last call, and on which process.
+    pub(crate) fn fired(&mut self) -> Vec<(FaultKind, usize)> {
+        let (faults, now) = (self.cluster.faults(), self.machine.at());
+        let mut fired = Vec::new();
+        self.rules.retain_mut(|active| {
+            let hits = faults.hits(active.rule);
+            if hits > active.hits {
+                active.hits = hits;
+                fired.push((active.kind, active.process));
             }
+            now <= active.ends
         });
+        fired
     }
 
     /// Lets a resource be unknown for a time, as while an API server starts that does not know its custom resources
@@ -216,6 +251,17 @@ impl World {
         self.note_commits();
     }
 
+    /// Creates so many ConfigMaps.
+    pub(crate) fn load(&mut self, config_maps: usize) {
+        if config_maps == 0 {
+            return;
+        }
+        let load = Load::pods(0).config_maps(config_maps);
+        let cluster = Arc::clone(&self.cluster);
+        self.machine.run(async move { cluster.load(load).await });
+        self.note_commits();
+    }
+
     /// Ends all faults, and defines the kinds that are not there.
     pub(crate) fn heal(&mut self) {
         self.cluster.faults().clear();
@@ -229,6 +275,11 @@ impl World {
                 });
             }
         }
+    }
+
+    /// Returns whether there is a backup to restore.
+    pub(crate) fn has_backup(&self) -> bool {
+        self.backup.is_some()
     }
 
     /// Returns how many foreign writes are under way.

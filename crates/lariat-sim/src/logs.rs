@@ -1,0 +1,100 @@
+//! What the libraries log, in the trace.
+
+use std::fmt::{self, Write};
+
+use tracing::field::{Field, Visit};
+use tracing::subscriber::DefaultGuard;
+use tracing::{Dispatch, Level, Metadata, Subscriber, span};
+
+use crate::event::Event;
+use crate::record::Recorder;
+
+/// Puts warnings and errors into the trace until the guard is dropped.
+///
+/// It is for this thread alone: runs on other threads have traces of their own.
+pub(crate) fn begin(recorder: &Recorder) -> DefaultGuard {
+    let logs = Logs {
+        recorder: recorder.clone(),
+    };
+    tracing::dispatcher::set_default(&Dispatch::new(logs))
+}
+
+struct Logs {
+    recorder: Recorder,
+}
+
+impl Subscriber for Logs {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.is_event() && *metadata.level() <= Level::WARN
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+
+    fn event(&self, event: &tracing::Event<'_>) {
+        let metadata = event.metadata();
+        let mut line = Line(format!("{} {}:", metadata.level(), metadata.target()));
+        event.record(&mut line);
+        self.recorder.note(Event::Log(line.0));
+    }
+
+    fn enter(&self, _: &span::Id) {}
+
+    fn exit(&self, _: &span::Id) {}
+}
+
+/// The message and the fields of an event on one line.
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let text = format!("{value:?}");
+        // Of a backtrace the first line says enough, and the others differ from machine to machine.
+        let text = text.lines().next().unwrap_or_default();
+        let written = match field.name() {
+            "message" => write!(self.0, " {text}"),
+            name => write!(self.0, " {name}={text}"),
+        };
+        // A string takes everything.
+        written.unwrap_or_default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::begin;
+    use crate::check::Checks;
+    use crate::record::Recorder;
+
+    #[test]
+    fn warnings_are_lines_of_the_trace_and_information_is_not() {
+        let recorder = Recorder::new(Checks::all());
+        let logging = begin(&recorder);
+        tracing::info!("all is well");
+        tracing::warn!(key = "default/a", "something\nis wrong");
+        drop(logging);
+        tracing::warn!("said later");
+        let (trace, _) = recorder.finish();
+        let lines: Vec<_> = trace.lines().collect();
+        assert_eq!(lines.len(), 1, "{lines:?}");
+        assert!(
+            lines[0].ends_with("WARN lariat_sim::logs::tests: something key=\"default/a\""),
+            "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn a_log_line_is_no_sign_that_something_goes_on() {
+        let recorder = Recorder::new(Checks::all());
+        let before = recorder.events();
+        let logging = begin(&recorder);
+        tracing::error!("no");
+        drop(logging);
+        assert_eq!(recorder.events(), before);
+    }
+}

@@ -1,0 +1,101 @@
+//! The options of `simulate`.
+
+use std::time::Duration;
+
+pub(super) const USAGE: &str = "\
+Runs the simulation that Lariat is tried with, seed after seed.
+
+Usage: scripts/simulate.sh [--seeds N] [--minutes M] [--first SEED] [--seed SEED] [--threads N]
+                           [--soak] [--stop-at-first] [--no-shrink] [--logs] [--trace]
+
+  --seeds N          runs N seeds (default 2000)
+  --minutes M        starts no further seed after M minutes; without --seeds, as many as there is time for
+  --first SEED       the first seed (default 0); the others follow it
+  --seed SEED        runs one seed
+  --threads N        runs N seeds at a time (default: the number of processors)
+  --soak             lets a seed last for ten virtual hours, with 100,000 objects (default: one seed)
+  --stop-at-first    stops at the first seed that fails
+  --no-shrink        shows failures as they were found
+  --logs             puts warnings of the libraries into the trace
+  --trace            prints all lines of the traces, those of seeds that hold included
+
+A table says how often each thing that goes wrong met each state of a process. From 2000 seeds on each of them has to.
+
+Exit code: 0 if everything held, 1 if a seed failed or something never met, 2 for wrong options.
+";
+
+#[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub(super) struct Options {
+    pub(super) seeds: u64,
+    /// Whether the number of seeds was given.
+    pub(super) is_counted: bool,
+    pub(super) limit: Option<Duration>,
+    pub(super) first: u64,
+    pub(super) threads: usize,
+    pub(super) soaks: bool,
+    pub(super) stops: bool,
+    pub(super) shrinks: bool,
+    pub(super) logs: bool,
+    pub(super) trace: bool,
+}
+
+impl Options {
+    /// Reads the arguments of the process; none if they ask for help.
+    pub(super) fn parse() -> Result<Option<Self>, lexopt::Error> {
+        use lexopt::prelude::*;
+        let (mut options, mut seeds) = (Self::default(), None);
+        let mut parser = lexopt::Parser::from_env();
+        while let Some(argument) = parser.next()? {
+            match argument {
+                Long("seeds") => seeds = Some(parser.value()?.parse()?),
+                Long("minutes") => {
+                    let minutes: f64 = parser.value()?.parse()?;
+                    let limit = Duration::try_from_secs_f64(minutes * 60.0);
+                    options.limit =
+                        Some(limit.map_err(|error| lexopt::Error::Custom(error.into()))?);
+                }
+                Long("first") => options.first = parser.value()?.parse()?,
+                Long("seed") => {
+                    options.first = parser.value()?.parse()?;
+                    seeds = Some(1);
+                }
+                Long("threads") => options.threads = parser.value()?.parse()?,
+                Long("soak") => options.soaks = true,
+                Long("stop-at-first") => options.stops = true,
+                Long("no-shrink") => options.shrinks = false,
+                Long("logs") => options.logs = true,
+                Long("trace") => options.trace = true,
+                Long("help") | Short('h') => return Ok(None),
+                _ => return Err(argument.unexpected()),
+            }
+        }
+        options.is_counted = seeds.is_some();
+        options.seeds = seeds.unwrap_or(match (options.soaks, options.limit) {
+            (true, None) => 1,
+            (_, Some(_)) => u64::MAX,
+            (false, None) => 2000,
+        });
+        Ok(Some(options))
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            seeds: 0,
+            is_counted: false,
+            limit: None,
+            first: 0,
+            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            soaks: false,
+            stops: false,
+            shrinks: true,
+            logs: false,
+            trace: false,
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! The lines of a run.
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+
+use crate::polls::mix;
+
+/// How many lines of a trace are kept; the hash covers all.
+const KEPT: usize = 20_000;
+
+/// How many lines before a difference are shown.
+const CONTEXT: usize = 10;
+
+/// What happened in a run, line by line, and a hash over all of it.
+///
+/// Two runs of one simulation with one seed have equal traces. The hash covers more than the lines: with
+/// `--cfg tokio_unstable` also the order in which tasks were polled.
+///
+/// ```
+/// use lariat_sim::{Chaos, Simulation};
+/// use std::time::Duration;
+///
+/// let simulation = Simulation::of_lariat(1)
+///     .chaos(Chaos::default().lasts(Duration::from_secs(1)))
+///     .shrinks(false);
+/// let trace = |simulation: &Simulation| match simulation.run() {
+///     Ok(report) => report.trace().clone(),
+///     Err(failure) => failure.trace().clone(),
+/// };
+/// # if cfg!(tokio_unstable) {
+/// trace(&simulation).compare(&trace(&simulation)).unwrap();
+/// # }
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    lines: VecDeque<Line>,
+    count: u64,
+    hash: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Line {
+    text: String,
+    /// The hash after it.
+    hash: u64,
+}
+
+impl Trace {
+    pub(crate) fn push(&mut self, text: String) {
+        // FNV-1a: the same on every machine and in every process.
+        for byte in text.bytes().chain([b'\n']) {
+            self.hash = (self.hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        self.count += 1;
+        if self.lines.len() == KEPT {
+            self.lines.pop_front();
+        }
+        let hash = self.hash;
+        self.lines.push_back(Line { text, hash });
+    }
+
+    /// Takes something into the hash that has no line.
+    pub(crate) fn fold(&mut self, number: u64) {
+        self.hash = mix(self.hash, number);
+    }
+
+    /// Returns the last lines, 20,000 at most, each with its virtual time and its actor.
+    pub fn lines(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.lines.iter().map(|line| line.text.as_str())
+    }
+
+    /// Returns how many lines there were.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns a hash over the whole run, lines that are not kept included.
+    #[must_use]
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// Looks for the first difference of two traces.
+    ///
+    /// # Errors
+    ///
+    /// They differ: the text shows the first line that is different in one of them and the lines before it. Where all
+    /// lines kept are equal, it names the line before which the order of tasks began to differ.
+    pub fn compare(&self, other: &Self) -> Result<(), String> {
+        if self.hash == other.hash && self.count == other.count {
+            return Ok(());
+        }
+        let both = self.lines.iter().zip(&other.lines);
+        let text = both.clone().position(|(one, two)| one.text != two.text);
+        let order = both.clone().position(|(one, two)| one.hash != two.hash);
+        let end = self.lines.len().min(other.lines.len());
+        let (at, what) = match (text, order) {
+            (Some(text), Some(order)) if order < text => (text, "lines differ, tasks did before:"),
+            (Some(text), _) => (text, "lines differ:"),
+            (None, Some(order)) => (order, "tasks ran in another order before this line:"),
+            (None, None) => (end, "one ends here:"),
+        };
+        Err(self.difference(other, (at, what), order.unwrap_or(at)))
+    }
+
+    fn difference(&self, other: &Self, (at, what): (usize, &str), order: usize) -> String {
+        let mut shown = format!("{} and {} lines; {what}\n", self.count, other.count);
+        for number in order.min(at).saturating_sub(CONTEXT)..at {
+            if let Some(line) = self.lines.get(number) {
+                let mark = if number >= order { '~' } else { ' ' };
+                writeln!(shown, "{mark} {}", line.text).unwrap_or_default();
+            }
+        }
+        for (mark, trace) in [('-', self), ('+', other)] {
+            let line = trace.lines.get(at).map_or("(the end)", |line| &line.text);
+            writeln!(shown, "{mark} {line}").unwrap_or_default();
+        }
+        shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Trace;
+
+    fn trace(lines: &[&str]) -> Trace {
+        let mut trace = Trace::default();
+        for line in lines {
+            trace.push((*line).to_owned());
+        }
+        trace
+    }
+
+    #[test]
+    fn equal_traces_do_not_differ() {
+        trace(&["a", "b"]).compare(&trace(&["a", "b"])).unwrap();
+    }
+
+    #[test]
+    fn the_first_line_that_differs_is_shown_after_those_before_it() {
+        let difference = trace(&["a", "b", "d"]).compare(&trace(&["a", "c", "d"]));
+        assert_eq!(
+            difference.unwrap_err(),
+            "3 and 3 lines; lines differ:\n  a\n- b\n+ c\n"
+        );
+    }
+
+    #[test]
+    fn another_order_of_tasks_is_a_difference_though_all_lines_are_equal() {
+        let (mut one, mut two) = (trace(&["a"]), trace(&["a"]));
+        one.fold(1);
+        two.fold(2);
+        one.push("b".to_owned());
+        two.push("b".to_owned());
+        let difference = one.compare(&two).unwrap_err();
+        assert!(
+            difference.contains("another order before this line"),
+            "{difference}"
+        );
+    }
+
+    #[test]
+    fn a_trace_that_ends_earlier_differs() {
+        let difference = trace(&["a"]).compare(&trace(&["a", "b"])).unwrap_err();
+        assert!(difference.ends_with("- (the end)\n+ b\n"), "{difference}");
+    }
+}
