@@ -46,6 +46,7 @@ mod view;
 
 mod error;
 mod factory;
+mod flight;
 mod options;
 mod warm;
 
@@ -64,8 +65,10 @@ pub use factory::{CacheFactoryBuilder, SharedCacheFactory};
 pub use informer::{
     Changes, Informer, KindStatus, LoadError, Phase, Reconnect, Subscriber, Subscription, Written,
 };
+pub use lariat_flight::FlightRecorder;
 pub use mapper::{MapperError, RestMapper, Survey};
 pub use options::{Filling, KindOptions, MissingKind};
+pub use reflector::{Decision, Ending, ReflectorPolicy};
 pub use reflector::{Source, SourceBody, SourceError, SourceRequest};
 pub use selection::Selection;
 pub use store::{CachedObject, Change, DecodeError, IndexError, Query, Snapshot, Storage, Store};

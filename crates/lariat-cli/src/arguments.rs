@@ -9,6 +9,7 @@ use lariat_cluster::Load;
 use lexopt::prelude::*;
 
 use crate::help;
+use crate::replay::{self, Show, When};
 use crate::scaffold::{self, Group, Kind, Name, Source};
 use crate::token::Token;
 
@@ -30,6 +31,8 @@ pub(crate) enum Command {
     Cluster(Box<Options>),
     /// A new operator.
     New(Box<scaffold::Options>),
+    /// What a flight recorder recorded.
+    Replay(Box<replay::Options>),
 }
 
 /// The options of `lariat cluster`.
@@ -93,9 +96,10 @@ pub(crate) fn parse(
         Some(Short('V') | Long("version")) => Ok(Command::Print(help::VERSION.to_owned())),
         Some(Value(name)) if name == "cluster" => cluster(&mut parser, token),
         Some(Value(name)) if name == "new" => new(&mut parser),
+        Some(Value(name)) if name == "replay" => replay(&mut parser),
         Some(Value(name)) if name == "help" => Ok(Command::Print(help::LARIAT.to_owned())),
         Some(Value(name)) => Err(UsageError(format!(
-            "there is no command {name:?}; there are `lariat cluster` and `lariat new`"
+            "there is no command {name:?}; there are `lariat cluster`, `lariat new` and `lariat replay`"
         ))),
         Some(argument) => Err(unknown(&argument, "lariat --help")),
         None => Err(UsageError(
@@ -161,6 +165,51 @@ fn new(parser: &mut lexopt::Parser) -> Result<Command, UsageError> {
         path: path_to,
         lariat,
     })))
+}
+
+fn replay(parser: &mut lexopt::Parser) -> Result<Command, UsageError> {
+    let mut options = replay::Options::default();
+    let mut file = None;
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Print(help::REPLAY.to_owned())),
+            Long("kind") => options.kind = Some(text(parser, "kind")?),
+            Long("key") => options.key = Some(text(parser, "key")?),
+            Long("handler") => options.handler = Some(text(parser, "handler")?),
+            Long("since") => options.since = Some(when(parser, "since")?),
+            Long("until") => options.until = Some(when(parser, "until")?),
+            Long("summary") => show(&mut options, Show::Summary)?,
+            Long("check") => show(&mut options, Show::Check)?,
+            Value(value) if file.is_none() => file = Some(PathBuf::from(value)),
+            other => return Err(unknown(&other, "lariat replay --help")),
+        }
+    }
+    options.file = file.ok_or_else(|| {
+        UsageError("no file is given; try `lariat replay /var/run/op.flight`".to_owned())
+    })?;
+    let narrow = options.key.is_some() || options.handler.is_some();
+    let narrow = narrow || options.since.is_some() || options.until.is_some();
+    if options.show == Show::Check && narrow {
+        return Err(UsageError(
+            "--check needs all records of a kind; of the filters it takes --kind alone".to_owned(),
+        ));
+    }
+    Ok(Command::Replay(Box::new(options)))
+}
+
+fn show(options: &mut replay::Options, show: Show) -> Result<(), UsageError> {
+    match std::mem::replace(&mut options.show, show) {
+        Show::Timeline => Ok(()),
+        before if before == show => Ok(()),
+        _ => Err(UsageError(
+            "--summary and --check exclude each other".to_owned(),
+        )),
+    }
+}
+
+fn when(parser: &mut lexopt::Parser, option: &str) -> Result<When, UsageError> {
+    let when = text(parser, option)?.parse();
+    when.map_err(|error| UsageError(format!("--{option}: {error}")))
 }
 
 fn unknown(argument: &lexopt::Arg<'_>, help: &str) -> UsageError {

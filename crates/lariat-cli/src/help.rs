@@ -9,6 +9,7 @@ Usage: lariat COMMAND [OPTIONS]
 Commands:
   cluster    serve a cluster until Ctrl-C
   new        write an operator to begin with
+  replay     show what a flight recorder recorded
 
 Options:
   -h, --help       print this, or with a command what it does
@@ -72,6 +73,32 @@ Options:
 Example:
   lariat new shop-operator --group shop.example.com
   cd shop-operator && cargo test
+";
+
+/// `lariat replay --help`.
+pub(crate) const REPLAY: &str = "\
+Shows what the flight recorder of a process recorded, as a timeline; times are UTC.
+
+Usage: lariat replay FILE [OPTIONS]
+
+Options:
+      --kind KIND     only this kind, as ConfigMap or 'apps/v1 Deployment'
+      --key KEY       only this object, as namespace/name; namespace/ is all of a namespace
+      --handler NAME  only calls of this handler, and keys that are due for it
+      --since TIME    from this time on: 2026-11-22T02:13:00Z, 90s after the process began, or -10m,
+                      which is before the end of the recording
+      --until TIME    up to this time
+      --summary       sums instead: counts by kind and handler, what ended lists and watches, the
+                      longest waits and calls, the hottest keys
+      --check         give what was recorded to the queues and reflectors of this version, and say
+                      what the first decision is that they make otherwise; of the filters it takes
+                      --kind alone
+  -h, --help          print this
+
+Ends with 0; with 1 if the file cannot be read; with 3 if --check finds a difference.
+
+Example:
+  lariat replay /var/run/op.flight --key shop/web-0 --since -10m
 ";
 
 /// `lariat --version`.

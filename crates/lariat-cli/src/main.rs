@@ -5,6 +5,7 @@ mod cluster;
 mod help;
 mod kubeconfig;
 mod quote;
+mod replay;
 mod scaffold;
 mod seed;
 mod signal;
@@ -28,9 +29,14 @@ fn main() -> ExitCode {
         Command::Print(text) => print(&text),
         Command::Cluster(options) => cluster::run(&options),
         Command::New(options) => scaffold::run(&options).and_then(|text| print(&text)),
+        Command::Replay(options) => return ended(replay::run(&options)),
     };
+    ended(done.map(|()| ExitCode::SUCCESS))
+}
+
+fn ended(done: anyhow::Result<ExitCode>) -> ExitCode {
     match done {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE

@@ -63,6 +63,7 @@ pub use handler::{
     Ignore, Middleware, Next, Outcome, Predicate, Resync, RetryAfter, Terminal, Timeout, Tracing,
 };
 pub use lane::Ended;
+pub use lariat_cache::FlightRecorder;
 pub use many::{AllKinds, KindsRegistration};
 pub use related::{Related, Relation};
 pub use sentinel::{Circle, Pattern, Sentinel};

@@ -42,6 +42,18 @@ impl ResourceVersion {
         }
     }
 
+    /// Returns the version as a number, or its text where it is none.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a decimal number as [`u64`] writes it.
+    pub fn number(&self) -> Result<u64, &str> {
+        match &self.0 {
+            Repr::Number(number) => Ok(*number),
+            Repr::Text(text) => Err(text),
+        }
+    }
+
     /// Returns whether the server sent no version at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {

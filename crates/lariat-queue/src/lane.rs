@@ -20,6 +20,12 @@ impl LaneId {
         assert_ne!(number, u32::MAX, "u32::MAX is LaneId::WHOLE");
         Self(number)
     }
+
+    /// Returns the number, `u32::MAX` for [`WHOLE`](Self::WHOLE).
+    #[must_use]
+    pub fn number(self) -> u32 {
+        self.0
+    }
 }
 
 /// A set of lanes, or all of them.

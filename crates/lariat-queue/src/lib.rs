@@ -39,6 +39,7 @@ mod memory;
 mod queue;
 mod sleepers;
 mod stats;
+mod tap;
 mod work;
 
 pub use add::{Add, Payload, Priority};
@@ -52,4 +53,5 @@ pub use limiter::{
 pub use memory::QueueMemory;
 pub use queue::WorkQueue;
 pub use stats::{Histogram, QueueStats};
+pub use tap::{Request, Step, Tap};
 pub use work::Work;

@@ -15,7 +15,9 @@ use tokio::{task, time};
 use crate::core::{Hasher, QueueCore, Taken, Verdict};
 use crate::sleepers::Sleepers;
 use crate::stats::QueueStats;
-use crate::{Add, LaneId, Payload, Priority, QueueBuilder, QueueMemory, RateLimiter, Work};
+use crate::{
+    Add, LaneId, Payload, Priority, QueueBuilder, QueueMemory, RateLimiter, Step, Tap, Work,
+};
 
 /// A work queue shared by producers and workers; a clone is the same queue.
 ///
@@ -40,6 +42,7 @@ struct State<K, P> {
     timer: Option<(Instant, u32)>,
     /// Counts shutdowns and reopenings, so that a later one ends the wait of an earlier.
     shutdowns: u64,
+    tap: Option<Box<dyn Tap<K, P>>>,
 }
 
 impl<K: Eq + Hash + Clone> WorkQueue<K> {
@@ -50,7 +53,11 @@ impl<K: Eq + Hash + Clone> WorkQueue<K> {
 }
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
-    pub(crate) fn from_parts(core: QueueCore<K, P>, limiter: Box<dyn RateLimiter>) -> Self {
+    pub(crate) fn from_parts(
+        core: QueueCore<K, P>,
+        limiter: Box<dyn RateLimiter>,
+        tap: Option<Box<dyn Tap<K, P>>>,
+    ) -> Self {
         let hasher = core.hasher().clone();
         let state = State {
             core,
@@ -58,6 +65,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
             sleepers: Sleepers::default(),
             timer: None,
             shutdowns: 0,
+            tap,
         };
         Self {
             shared: Arc::new(Shared {
@@ -72,6 +80,11 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     pub fn add(&self, key: K, add: Add<P>) {
         let hash = self.shared.hasher.hash(&key);
         let mut state = self.shared.state.lock();
+        let at = state.tap.is_some().then(now);
+        if let Some(at) = at {
+            state.show_add(at, &key, &add, None);
+        }
+        let now = || at.unwrap_or_else(now);
         if let Some(now) = state.core.add_lazily((key, hash), add, now) {
             call(state, now);
         }
@@ -86,6 +99,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
         let adds: Vec<_> = adds.into_iter().map(hashed).collect();
         self.shared.change(|state, now| {
             for ((hash, key), add) in adds {
+                state.show_add(now, &key, &add, None);
                 state.core.add_lazily((key, hash), add, || now);
             }
         });
@@ -95,9 +109,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// fails: client-go's `AddRateLimited`. If `add` has a delay of its own, the shorter of the two counts.
     pub fn add_rate_limited(&self, key: K, add: Add<P>) {
         self.shared.change(|state, now| {
-            let limiter = &mut state.limiter;
-            let delay = |failures| limiter.delay(failures, now);
+            let shown = state.tap.is_some().then(|| (key.clone(), add.clone()));
+            let (limiter, mut limited) = (&mut state.limiter, None);
+            let delay = |failures| *limited.insert(limiter.delay(failures, now));
             state.core.add_failed(key, add, delay, now);
+            if let Some((key, add)) = shown {
+                state.show_add(now, &key, &add, limited);
+            }
         });
     }
 
@@ -110,7 +128,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// Forgets the failures of a lane of a key, or of all its lanes for [`LaneId::WHOLE`]; what is
     /// queued stays so.
     pub fn forget(&self, key: &K, lane: LaneId) {
-        self.shared.state.lock().core.forget(key, lane);
+        let mut state = self.shared.state.lock();
+        state.core.forget(key, lane);
+        state.show(now, || Step::Forget { key, lane });
     }
 
     /// Waits for the next key; `None` once the queue is drained or has shut down, nothing is ready and
@@ -144,30 +164,37 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// Takes the next key if there is one now.
     #[must_use]
     pub fn try_take(&self) -> Option<Work<K, P>> {
-        let taken = self.shared.state.lock().core.take(now())?;
+        let now = now();
+        let taken = self.shared.state.lock().take(now)?;
         Some(Work::new(Arc::clone(&self.shared), taken))
     }
 
     /// Keeps what comes due from now on for later: until [`resume`](Self::resume), only what is due at
     /// this moment is handed out, and [`take`](Self::take) returns `None` once that is done.
     pub fn drain(&self) {
-        self.shared.change(|state, now| state.core.drain(now));
+        self.shared.change(|state, now| {
+            state.core.drain(now);
+            state.show(|| now, || Step::Drain);
+        });
     }
 
     /// Ends a drain; what came due meanwhile goes in line, in the order in which it came.
     pub fn resume(&self) {
-        self.shared.change(|state, _| state.core.resume());
+        self.shared.change(|state, now| {
+            state.core.resume();
+            state.show(|| now, || Step::Resume);
+        });
     }
 
     /// Refuses further adds and drops what is delayed; workers drain what is ready, then end.
     pub fn shut_down(&self) {
-        self.shared.shut_down(QueueCore::shut_down);
+        self.shared.shut_down(Ending::ShutDown);
     }
 
     /// Refuses further adds and drops what is delayed or ready; what is with workers is forgotten when
     /// it comes back, and then they end.
     pub fn shut_down_now(&self) {
-        self.shared.shut_down(QueueCore::shut_down_now);
+        self.shared.shut_down(Ending::ShutDownNow);
     }
 
     /// Shuts down, and waits until everything that was ready has been handed out and every key is back
@@ -177,7 +204,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     ///
     /// Dropping the future does not take the shutdown back; only the wait is lost.
     pub async fn shut_down_with_drain(&self) {
-        let own = self.shared.shut_down(QueueCore::shut_down);
+        let own = self.shared.shut_down(Ending::ShutDown);
         loop {
             let ended = self.shared.ended.notified();
             if self.shared.is_over(own) {
@@ -189,7 +216,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
 
     /// Accepts adds again after a shutdown; whoever waits for its drain waits no longer.
     pub fn reopen(&self) {
-        self.shared.shut_down(QueueCore::reopen);
+        self.shared.shut_down(Ending::Reopen);
     }
 
     /// Returns how many keys are in line.
@@ -219,7 +246,12 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// Returns the figures of this moment.
     #[must_use]
     pub fn stats(&self) -> QueueStats {
-        self.shared.state.lock().core.stats(now())
+        let now = now();
+        let mut state = self.shared.state.lock();
+        let before = state.core.released();
+        let stats = state.core.stats(now);
+        state.show_release(before, now);
+        stats
     }
 }
 
@@ -246,6 +278,24 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> fmt::Debug for WorkQueue<K, P> {
     }
 }
 
+/// The ways to shut down, and back.
+#[derive(Debug, Clone, Copy)]
+enum Ending {
+    ShutDown,
+    ShutDownNow,
+    Reopen,
+}
+
+impl Ending {
+    fn step<'a, K, P>(self) -> Step<'a, K, P> {
+        match self {
+            Self::ShutDown => Step::ShutDown { now: false },
+            Self::ShutDownNow => Step::ShutDown { now: true },
+            Self::Reopen => Step::Reopen,
+        }
+    }
+}
+
 enum Attempt<K, P> {
     Taken(Taken<K, P>),
     Finished,
@@ -264,7 +314,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
         if let Some(seat) = rising {
             seat.give_up(&mut state);
         }
-        if let Some(taken) = state.core.take(now) {
+        if let Some(taken) = state.take(now) {
             // Calls merge, so whoever takes one key passes the word on: that there are more, or that
             // nobody holds the timer.
             call(state, now);
@@ -289,11 +339,24 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
     ) {
         // Collected before, because what makes them may panic or use the queue.
         let verdicts: SmallVec<[_; 2]> = verdicts.into_iter().collect();
-        self.change(|state, now| state.core.finish(slot, priority, verdicts, now));
+        self.change(|state, now| {
+            let key = || state.core.key_at(slot);
+            let finish = || Step::Finish {
+                key: key(),
+                verdicts: &verdicts,
+            };
+            state.show(|| now, finish);
+            state.core.finish(slot, priority, verdicts, now);
+            state.show_empty(now);
+        });
     }
 
     pub(crate) fn give_back(&self, taken: Taken<K, P>) {
-        self.change(|state, now| state.core.give_back(taken, now));
+        self.change(|state, now| {
+            state.show(|| now, || Step::GiveBack { key: &taken.key });
+            state.core.give_back(taken, now);
+            state.show_empty(now);
+        });
     }
 
     pub(crate) fn backoff(&self, failures: u32) -> Duration {
@@ -307,9 +370,15 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
     }
 
     /// Shuts down in some way, or takes that back; returns the number of this step.
-    fn shut_down(&self, how: impl FnOnce(&mut QueueCore<K, P>)) -> u64 {
-        let number = self.change(|state, _| {
-            how(&mut state.core);
+    fn shut_down(&self, how: Ending) -> u64 {
+        let number = self.change(|state, now| {
+            match how {
+                Ending::ShutDown => state.core.shut_down(),
+                Ending::ShutDownNow => state.core.shut_down_now(),
+                Ending::Reopen => state.core.reopen(),
+            }
+            state.show(|| now, || how.step());
+            state.show_empty(now);
             state.shutdowns += 1;
             state.shutdowns
         });
@@ -335,6 +404,53 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
 }
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
+    /// Shows a step to whoever wants to see them.
+    fn show<'a>(&self, at: impl FnOnce() -> Instant, step: impl FnOnce() -> Step<'a, K, P>)
+    where
+        K: 'a,
+        P: 'a,
+    {
+        if let Some(tap) = &self.tap {
+            tap.step(at(), &step());
+        }
+    }
+
+    fn show_add(&self, at: Instant, key: &K, add: &Add<P>, limited: Option<Duration>) {
+        self.show(
+            || at,
+            || Step::Add {
+                key,
+                request: add.into(),
+                limited,
+                group: self.core.group_of(key),
+            },
+        );
+    }
+
+    /// Takes a key out, and shows it; also where none is handed out delays may end.
+    fn take(&mut self, now: Instant) -> Option<Taken<K, P>> {
+        let before = self.core.released();
+        let taken = self.core.take(now);
+        match &taken {
+            Some(taken) => self.show(|| now, || Step::Take(taken)),
+            None => self.show_release(before, now),
+        }
+        taken
+    }
+
+    /// Shows that delays have ended, if that has changed anything.
+    fn show_release(&self, before: u64, at: Instant) {
+        if self.core.released() != before {
+            self.show(|| at, || Step::Release);
+        }
+    }
+
+    fn show_empty(&self, at: Instant) {
+        if self.tap.is_some() && self.core.is_like_new() {
+            self.show(|| at, || Step::Emptied);
+        }
+    }
+
     /// Gives up a seat, and the timer with it; tells whether it had been called or had the timer.
     fn rise(&mut self, seat: u32) -> bool {
         let was_called = self.sleepers.rise(seat);
@@ -359,7 +475,10 @@ fn call<K: Eq + Hash + Clone, P: Payload + Clone>(
     now: Instant,
 ) {
     let watcher = state.timer.map(|(_, seat)| seat);
-    let waker = if state.core.has_ready(now) {
+    let released = state.core.released();
+    let has_ready = state.core.has_ready(now);
+    state.show_release(released, now);
+    let waker = if has_ready {
         let keys = state.core.len();
         state.sleepers.call(keys, watcher)
     } else if state.unwatched_deadline().is_some() {

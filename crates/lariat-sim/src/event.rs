@@ -7,6 +7,7 @@ use lariat_cache::{CachedObject, Change, Selection};
 use lariat_cluster::Commit;
 use lariat_core::{Causes, Gvk, ObjectKey};
 
+use crate::deed::Deed;
 use crate::oracle::Past;
 
 /// When something happened, and on whose turn.
@@ -109,6 +110,12 @@ pub(crate) enum Event {
         kind: Gvk,
         key: ObjectKey,
         object: Option<Shown>,
+    },
+    /// An operator, or a foreign client, reports what it does.
+    Did {
+        process: Arc<str>,
+        life: u32,
+        deed: Deed,
     },
     /// A process came to life, or its life ended.
     Life {
@@ -235,6 +242,7 @@ impl Event {
                     .map_or_else(|| "nothing".to_owned(), |shown| shown.version.to_string());
                 format!("read {} {key}: {object}", kind.kind())
             }
+            Self::Did { deed, .. } => deed.to_string(),
             Self::Life { life, is_alive, .. } => {
                 let state = if *is_alive { "begins" } else { "is over" };
                 format!("life {life} {state}")

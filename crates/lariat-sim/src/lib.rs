@@ -7,6 +7,7 @@
 
 mod check;
 mod coverage;
+mod deed;
 mod driver;
 mod event;
 mod failure;
@@ -25,6 +26,7 @@ mod record;
 mod report;
 #[doc(hidden)]
 pub mod runner;
+mod shop;
 mod shrink;
 mod simulation;
 mod trace;

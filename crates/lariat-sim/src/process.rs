@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::deed::Deed;
 use crate::event::{Event, HandlerId, Shown, Subscriber, Written};
 use crate::network::Link;
 use crate::plan::Command;
@@ -186,6 +187,15 @@ impl Process {
     #[must_use]
     pub fn is_calm(&self) -> bool {
         self.inner.is_calm.load(Ordering::Relaxed)
+    }
+
+    /// Reports what the program does to the checkers of operators.
+    pub(crate) fn did(&self, deed: Deed) {
+        self.inner.recorder.note(Event::Did {
+            process: Arc::clone(&self.inner.name),
+            life: self.inner.life,
+            deed,
+        });
     }
 
     pub(crate) fn calm(&self) {

@@ -108,16 +108,20 @@ impl World {
         let Some(kind) = self.kinds.get(write.kind).cloned() else {
             return;
         };
-        let foreign = Foreign {
-            cluster: Arc::clone(&self.cluster),
-            client: self.client.clone(),
-            kind,
-            name: format!("o{}", write.name),
-        };
+        let foreign = self.foreign(kind, write.name);
         let (what, writes) = (write.what, self.writes.clone());
         self.machine.run(async {
             writes.spawn(async move { foreign.change(what).await });
         });
+    }
+
+    fn foreign(&self, kind: Objects, name: u16) -> Foreign {
+        Foreign {
+            cluster: Arc::clone(&self.cluster),
+            client: self.client.clone(),
+            kind,
+            name: format!("o{name}"),
+        }
     }
 
     /// Makes something go wrong; `agents` are how the clients of processes begin.
@@ -265,15 +269,17 @@ impl World {
     /// Ends all faults, and defines the kinds that are not there.
     pub(crate) fn heal(&mut self) {
         self.cluster.faults().clear();
-        for at in 0..self.kinds.len() {
-            if self.kinds[at].is_custom() {
-                let what = Change::Define(0);
-                self.write(&Write {
-                    kind: at,
-                    name: 0,
-                    what,
+        for kind in self.kinds.iter().filter(|kind| kind.is_custom()) {
+            let foreign = self.foreign(kind.clone(), 0);
+            let writes = self.writes.clone();
+            self.machine.run(async {
+                writes.spawn(async move {
+                    // Another definition may still wait until the name is free, and be faster.
+                    while foreign.define(0, true).await.is_err() {
+                        time::sleep(Duration::from_millis(100)).await;
+                    }
                 });
-            }
+            });
         }
     }
 
@@ -345,7 +351,7 @@ impl Foreign {
     async fn change(&self, change: Change) {
         // What a foreign client does not get done, because another was faster, is not done.
         let done = match change {
-            Change::Define(number) => self.define(number).await,
+            Change::Define(number) => self.define(number, false).await,
             Change::Undefine => self.undefine().await,
             _ => self.change_object(change).await,
         };
@@ -455,19 +461,22 @@ impl Foreign {
     }
 
     /// Defines the kind; one that is defined differently is removed before.
-    async fn define(&self, number: u8) -> Result<(), Error> {
+    ///
+    /// A definition another client makes meanwhile is left as it is, unless this one `insists`.
+    async fn define(&self, number: u8, insists: bool) -> Result<(), Error> {
         let wanted = self.kind.definition(number);
-        if let Some(is) = self.definition() {
-            let same = is["spec"]["scope"] == wanted["spec"]["scope"]
-                && is["spec"]["versions"][0]["name"] == wanted["spec"]["versions"][0]["name"]
-                && is["metadata"]["deletionTimestamp"].is_null();
-            if same {
-                return Ok(());
-            }
-            drop(self.undefine().await);
-        }
+        let mut removes = true;
         // The name is free once the objects of the old definition are gone.
-        while self.definition().is_some() {
+        while let Some(is) = self.definition() {
+            if is["metadata"]["deletionTimestamp"].is_null() {
+                let same = is["spec"]["scope"] == wanted["spec"]["scope"]
+                    && is["spec"]["versions"][0]["name"] == wanted["spec"]["versions"][0]["name"];
+                if same || !removes {
+                    return Ok(());
+                }
+                drop(self.undefine().await);
+                removes = insists;
+            }
             time::sleep(Duration::from_millis(100)).await;
         }
         let definition = serde_json::from_value(wanted).map_err(Error::SerdeError)?;

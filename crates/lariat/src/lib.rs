@@ -32,10 +32,10 @@ mod signal;
 
 pub use lariat_controller::{
     AllKinds, Call, CallRecord, Circle, Context, ControllerOptions, ControllerStatus, Ended,
-    Enqueue, EnqueueError, FactoryBuilder, Gate, Handler, HandlerError, HandlerOptions,
-    HandlerResult, HandlerStatus, HandlerWrite, Ignore, KindsRegistration, Middleware, Next,
-    Outcome, Pattern, Predicate, RegisterError, Registration, Related, Relation, Resync,
-    RetryAfter, RunError, RunRecord, Sentinel, SharedController, SharedControllerFactory,
+    Enqueue, EnqueueError, FactoryBuilder, FlightRecorder, Gate, Handler, HandlerError,
+    HandlerOptions, HandlerResult, HandlerStatus, HandlerWrite, Ignore, KindsRegistration,
+    Middleware, Next, Outcome, Pattern, Predicate, RegisterError, Registration, Related, Relation,
+    Resync, RetryAfter, RunError, RunRecord, Sentinel, SharedController, SharedControllerFactory,
     StartError, StopError, Terminal, Timeout, Tracing, Transaction, Unfinished,
 };
 

@@ -189,9 +189,11 @@ impl SharedClientFactory {
     pub fn for_resource_kind(&self, resource: &ResourceKind) -> Arc<KindClient> {
         let kind = self.for_kind(resource.gvk());
         // Whoever told the resource first is believed; all of them describe the same kind.
-        kind.place
-            .lock()
-            .get_or_insert(Place::Told(resource.clone()));
+        let mut place = kind.place.lock();
+        if !matches!(&*place, Some(Place::Told(_) | Place::Discovered(_))) {
+            *place = Some(Place::Told(resource.clone()));
+        }
+        drop(place);
         kind
     }
 }
@@ -232,6 +234,8 @@ pub struct KindClient {
 enum Place {
     Told(ResourceKind),
     Discovered(ResourceKind),
+    /// Where it was served before an API server said that it is not; discovery is asked again.
+    Outdated(ResourceKind),
 }
 
 impl KindClient {
@@ -268,6 +272,16 @@ impl KindClient {
     pub fn known_resource(&self) -> Option<ResourceKind> {
         match &*self.place.lock() {
             Some(Place::Told(resource) | Place::Discovered(resource)) => Some(resource.clone()),
+            Some(Place::Outdated(_)) | None => None,
+        }
+    }
+
+    /// Returns where the kind is served, or was served last.
+    pub(crate) fn last_resource(&self) -> Option<ResourceKind> {
+        match &*self.place.lock() {
+            Some(
+                Place::Told(resource) | Place::Discovered(resource) | Place::Outdated(resource),
+            ) => Some(resource.clone()),
             None => None,
         }
     }
@@ -280,8 +294,8 @@ impl KindClient {
     /// Forgets where the kind was served, unless somebody told.
     pub(crate) fn forget_resource(&self) {
         let mut place = self.place.lock();
-        if matches!(&*place, Some(Place::Discovered(_))) {
-            *place = None;
+        if let Some(Place::Discovered(resource)) = &*place {
+            *place = Some(Place::Outdated(resource.clone()));
             self.factory.mapper().forget(&self.gvk.api_path());
         }
     }
@@ -300,9 +314,10 @@ impl KindClient {
             return Ok(resource);
         }
         let resource = self.factory.mapper().kind(&self.gvk).await?;
-        self.place
-            .lock()
-            .get_or_insert(Place::Discovered(resource.clone()));
+        let mut place = self.place.lock();
+        if !matches!(&*place, Some(Place::Told(_) | Place::Discovered(_))) {
+            *place = Some(Place::Discovered(resource.clone()));
+        }
         Ok(resource)
     }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kube::Client;
 use lariat_core::Gvk;
+use lariat_flight::{FlightRecorder, Recorder};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -32,6 +33,7 @@ pub(super) struct Options {
     budget: Option<usize>,
     warm: Option<PathBuf>,
     answer_timeout: Option<Duration>,
+    flight: Option<FlightRecorder>,
 }
 
 impl Options {
@@ -60,6 +62,7 @@ impl CacheFactoryBuilder {
                 budget: None,
                 warm: None,
                 answer_timeout: None,
+                flight: None,
             },
         }
     }
@@ -119,6 +122,26 @@ impl CacheFactoryBuilder {
         self
     }
 
+    /// Records what caches, queues and handlers do, in a file of fixed size (default: nothing is recorded).
+    ///
+    /// The file says afterwards what the process saw and decided, also if it was killed: `lariat replay FILE` shows it.
+    /// Contents of objects, labels, annotations and the texts of errors are not recorded. The file is opened when the
+    /// first records are written; if that fails the log says so, and everything else goes on.
+    ///
+    /// ```no_run
+    /// use lariat_cache::{FlightRecorder, SharedCacheFactory};
+    ///
+    /// # fn example(client: kube::Client) {
+    /// let factory = SharedCacheFactory::builder(client)
+    ///     .flight_recorder(FlightRecorder::file("/var/run/op.flight").bytes(8 << 20))
+    ///     .build();
+    /// # let _ = factory; }
+    /// ```
+    pub fn flight_recorder(mut self, recorder: FlightRecorder) -> Self {
+        self.options.flight = Some(recorder);
+        self
+    }
+
     /// Makes the factory. Nothing is sent.
     #[must_use]
     pub fn build(self) -> SharedCacheFactory {
@@ -129,6 +152,7 @@ impl CacheFactoryBuilder {
             None => SharedClientFactory::new(self.client),
         };
         let shared = Arc::new(Shared {
+            flight: self.options.flight.clone().map(Recorder::new),
             clients,
             budget: SharedBudget::new(self.options.budget),
             options: self.options,

@@ -12,6 +12,7 @@ use std::time::Duration;
 use futures::future::{select_all, try_join_all};
 use kube::Client;
 use lariat_core::{Gvk, ResourceKind};
+use lariat_flight::Recorder;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time;
@@ -46,6 +47,7 @@ pub(crate) struct Shared {
     budget: SharedBudget,
     warm: Option<WarmStore>,
     server: SharedServer,
+    flight: Option<Recorder>,
     /// Told when a kind is not used any more.
     idle: Arc<Notify>,
     state: Mutex<State>,
@@ -128,6 +130,7 @@ impl SharedCacheFactory {
             budget: shared.budget.clone(),
             warm: shared.warm.clone(),
             server: shared.server.clone(),
+            flight: shared.flight.clone(),
             idle: Arc::clone(&shared.idle),
         };
         let client = shared.clients.for_kind(&gvk);
@@ -165,6 +168,9 @@ impl SharedCacheFactory {
             return;
         }
         let running = Running::new();
+        if let Some(flight) = self.flight() {
+            running.spawn_recorder(flight);
+        }
         for kind in state.kinds.values_mut() {
             running.spawn(kind);
         }
@@ -181,6 +187,25 @@ impl SharedCacheFactory {
         let running = self.shared.state.lock().running.take();
         if let Some(running) = running {
             running.stop().await;
+        }
+        // What was recorded after the recorder's task had ended.
+        self.flush_flight().await;
+    }
+
+    /// Returns the [flight recorder](CacheFactoryBuilder::flight_recorder), if there is one.
+    #[must_use]
+    pub fn flight(&self) -> Option<&Recorder> {
+        self.shared.flight.as_ref()
+    }
+
+    /// Writes what the flight recorder has not written yet; does nothing without one.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write goes on.
+    pub async fn flush_flight(&self) {
+        if let Some(flight) = self.flight() {
+            flight.flush().await;
         }
     }
 

@@ -126,8 +126,9 @@ impl Shared {
     fn written_to(&self, write: &Write) -> Option<Arc<Core>> {
         let state = self.state.lock();
         let mut cores = state.kinds.values().map(|kind| &kind.core);
+        // One of several API servers may not know the kind yet while another one answers the write.
         let core = cores.find(|core| {
-            core.resource().is_some_and(|resource| {
+            core.last_resource().is_some_and(|resource| {
                 resource.plural() == write.plural && resource.gvk().api_path() == write.api_path
             })
         });

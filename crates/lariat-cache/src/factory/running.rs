@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures::future::OptionFuture;
 use lariat_core::Gvk;
+use lariat_flight::Recorder;
 use tokio::sync::Notify;
 use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
@@ -45,6 +46,11 @@ impl Running {
         let stop = self.stop.child_token();
         kind.stop = Some(stop.clone());
         self.tasks.spawn(Arc::clone(&kind.core).run(stop));
+    }
+
+    /// Writes what is recorded, until the stop.
+    pub(super) fn spawn_recorder(&self, recorder: &Recorder) {
+        self.tasks.spawn(recorder.clone().run(self.stop.clone()));
     }
 
     /// Ends kinds that nobody uses any more.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey, ObjectMetadata, ResourceKind, ResourceVersion, Scope, Uid};
+use lariat_flight::Recorder;
 use tokio::sync::{Mutex, Notify, watch};
 use tokio::time;
 
@@ -14,6 +15,7 @@ use super::publisher::{Meaning, Publisher};
 use super::status::{KindStatus, Phase};
 use super::user::Usage;
 use crate::client::KindClient;
+use crate::flight::KindFlight;
 use crate::options::{KindOptions, MissingKind};
 use crate::reflector::{Intake, SharedServer, Source};
 use crate::selection::Selection;
@@ -37,6 +39,7 @@ pub(crate) struct Core {
     pub(super) warm: Option<WarmStore>,
     /// What reflectors of other kinds find out about the API server.
     pub(super) server: SharedServer,
+    pub(super) flight: Option<KindFlight>,
     /// Whether something was written before the first start, so that what an earlier run left is too old.
     pub(super) missed_answers: AtomicBool,
     /// The version at which the store was found there, and what it was read as.
@@ -59,6 +62,7 @@ pub(crate) struct Surroundings {
     pub(crate) budget: SharedBudget,
     pub(crate) warm: Option<WarmStore>,
     pub(crate) server: SharedServer,
+    pub(crate) flight: Option<Recorder>,
     /// Told when a kind is not used any more.
     pub(crate) idle: Arc<Notify>,
 }
@@ -76,7 +80,10 @@ impl Core {
         let share = Share::new(client.gvk().clone(), Arc::clone(&store), storage.clone());
         let budget = Budget::new(options.budget, surroundings.budget, share);
         let usage = Usage::new(surroundings.idle);
-        let publisher = Publisher::new(client.gvk().clone(), Arc::clone(&store), budget);
+        let gvk = client.gvk();
+        let flight = surroundings.flight;
+        let flight = flight.map(|recorder| KindFlight::new(recorder, gvk));
+        let publisher = Publisher::new(gvk.clone(), Arc::clone(&store), budget, flight.clone());
         Self {
             progress: Arc::new(Progress::new(client.gvk().clone(), Arc::clone(&usage))),
             publisher: Arc::new(publisher),
@@ -93,6 +100,7 @@ impl Core {
             usage,
             warm: surroundings.warm,
             server: surroundings.server,
+            flight,
             missed_answers: AtomicBool::new(false),
             resume: parking_lot::Mutex::default(),
             run: Mutex::default(),
@@ -127,6 +135,11 @@ impl Core {
     /// Returns where the kind is served, if that is known.
     pub(crate) fn resource(&self) -> Option<ResourceKind> {
         self.client.known_resource()
+    }
+
+    /// Returns where the kind is served, or was served last.
+    pub(crate) fn last_resource(&self) -> Option<ResourceKind> {
+        self.client.last_resource()
     }
 
     /// Returns whether the cache is filled with all objects there are, in a namespace or in all.

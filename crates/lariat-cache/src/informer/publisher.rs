@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use lariat_core::{Gvk, ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Uid};
+use lariat_flight::Stored;
 use parking_lot::{Mutex, ReentrantMutex};
 
 use super::budget::Budget;
 use super::user::User;
+use crate::flight::KindFlight;
 use crate::selection::Selection;
 use crate::store::{CachedObject, Change, Content, Delta, Listing, Store};
 
@@ -75,6 +77,7 @@ pub(crate) struct Publisher {
     /// Counts subscriptions.
     subscriptions: AtomicU64,
     budget: Budget,
+    flight: Option<KindFlight>,
 }
 
 /// How many objects a resync tells at a time.
@@ -90,7 +93,12 @@ struct Subscribed {
 }
 
 impl Publisher {
-    pub(crate) fn new(kind: Gvk, store: Arc<Store>, budget: Budget) -> Self {
+    pub(crate) fn new(
+        kind: Gvk,
+        store: Arc<Store>,
+        budget: Budget,
+        flight: Option<KindFlight>,
+    ) -> Self {
         Self {
             kind,
             store,
@@ -98,6 +106,7 @@ impl Publisher {
             subscribers: Mutex::new(Arc::new([])),
             subscriptions: AtomicU64::new(0),
             budget,
+            flight,
         }
     }
 
@@ -161,6 +170,12 @@ impl Publisher {
         meaning: impl FnOnce(&ObjectMetadata) -> Meaning,
     ) {
         let (key, version) = (object.key().clone(), object.version().clone());
+        if let Some(flight) = &self.flight {
+            flight.store(Stored::Wrote {
+                key: key.as_str(),
+                version: (&version).into(),
+            });
+        }
         self.publish(|store| match meaning(&object) {
             Meaning::Selected => store.wrote(object, content),
             Meaning::NotSelected => store.left(&object),
@@ -182,6 +197,10 @@ impl Publisher {
 
     /// Takes in that this process deleted an object; `before` is what was known when the deletion was sent.
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, before: Option<&CachedObject>) {
+        if let Some(flight) = &self.flight {
+            let key = key.as_str();
+            flight.store(Stored::Removed { key });
+        }
         let before = before.map(|before| before.uid());
         self.publish(|store| store.deleted(key, uid, before));
     }
@@ -221,6 +240,9 @@ impl Publisher {
     fn publish(&self, change: impl FnOnce(&Store) -> Vec<Change>) {
         let _order = self.order.lock();
         let changes = change(&self.store);
+        if let Some(flight) = &self.flight {
+            flight.changes(&changes);
+        }
         let subscribers = Arc::clone(&self.subscribers.lock());
         for each in subscribers.iter() {
             // Somebody told before may have ended the subscription.

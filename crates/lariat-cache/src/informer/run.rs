@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::progress::Trouble;
 use super::status::Phase;
 use super::{Core, Wanted};
+use crate::flight::KindFlight;
 use crate::options::Filling;
 use crate::reflector::{Endpoint, Exit, Reading, Reflector, SharedServer, Source};
 use crate::store::{Content, Storage};
@@ -158,6 +159,7 @@ impl Core {
                     Some(_) => SharedServer::default(),
                     None => self.server.clone(),
                 },
+                flight: self.flight.as_ref().map(KindFlight::reflector),
             };
             let source = Arc::clone(&place.source);
             let publisher = Arc::clone(&self.publisher);

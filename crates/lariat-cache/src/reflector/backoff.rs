@@ -48,26 +48,49 @@ const POSTPONEMENTS: u32 = 10;
 const BRIEF: u32 = 3;
 
 impl Backoff {
-    /// Returns the delay after one more failure.
-    pub(super) fn fail(&mut self, setback: Setback) -> Duration {
+    /// Returns the delay after one more failure, varied by a random number from 0 to 1.
+    pub(super) fn fail(&mut self, setback: Setback, jitter: f64) -> Duration {
         let was_away = std::mem::replace(&mut self.is_away, setback == Setback::Unanswered);
         if was_away && !self.is_away {
             (self.refused, self.postponed) = (0, 0);
         }
         match setback {
-            Setback::Unanswered => exponential(&mut self.unanswered),
-            Setback::Refused => exponential(&mut self.refused),
+            Setback::Unanswered => exponential(&mut self.unanswered, jitter),
+            Setback::Refused => exponential(&mut self.refused, jitter),
             Setback::Postponed(asked) if self.postponed < POSTPONEMENTS => {
                 self.postponed += 1;
                 // Everybody else was asked to come again after as long.
-                asked.mul_f64(1.0 + 0.25 * fastrand::f64())
+                asked.mul_f64(1.0 + 0.25 * jitter)
             }
-            Setback::Postponed(asked) => exponential(&mut self.refused).max(asked),
+            Setback::Postponed(asked) => exponential(&mut self.refused, jitter).max(asked),
             Setback::Outdated if self.outdated == 0 => {
                 self.outdated = 1;
                 Duration::ZERO
             }
-            Setback::Outdated => exponential(&mut self.outdated),
+            Setback::Outdated => exponential(&mut self.outdated, jitter),
+        }
+    }
+
+    /// Returns the state as numbers.
+    pub(super) fn state(&self) -> [u32; 5] {
+        let is_away = u32::from(self.is_away);
+        [
+            self.unanswered,
+            self.refused,
+            self.postponed,
+            self.outdated,
+            is_away,
+        ]
+    }
+
+    pub(super) fn of_state(state: [u32; 5]) -> Self {
+        let [unanswered, refused, postponed, outdated, is_away] = state;
+        Self {
+            unanswered,
+            refused,
+            postponed,
+            outdated,
+            is_away: is_away == 1,
         }
     }
 
@@ -91,12 +114,12 @@ impl Backoff {
     }
 }
 
-fn exponential(failures: &mut u32) -> Duration {
+fn exponential(failures: &mut u32, jitter: f64) -> Duration {
     let doublings = (*failures).min(16);
     *failures = failures.saturating_add(1);
     let delay = (BASE * 2_u32.pow(doublings)).min(MAX);
     // Clients that lost the same server must not come back in step.
-    delay.mul_f64(0.75 + 0.5 * fastrand::f64())
+    delay.mul_f64(0.75 + 0.5 * jitter)
 }
 
 #[cfg(test)]
@@ -106,7 +129,7 @@ mod tests {
     /// Checks that delays are around these, in seconds.
     fn check(backoff: &mut Backoff, setback: Setback, expected: &[f64]) {
         for expected in expected {
-            let delay = backoff.fail(setback).as_secs_f64();
+            let delay = backoff.fail(setback, fastrand::f64()).as_secs_f64();
             let around = 0.75 * expected..=1.25 * expected;
             assert!(
                 around.contains(&delay),
@@ -149,20 +172,20 @@ mod tests {
         let mut backoff = Backoff::default();
         let second = Duration::from_secs(1);
         for _ in 0..10 {
-            let delay = backoff.fail(Setback::Postponed(second));
+            let delay = backoff.fail(Setback::Postponed(second), fastrand::f64());
             assert!((second..=second.mul_f64(1.25)).contains(&delay));
         }
         for _ in 0..3 {
-            assert!(backoff.fail(Setback::Postponed(second)) >= second);
+            assert!(backoff.fail(Setback::Postponed(second), 0.0) >= second);
         }
         let minute = Duration::from_secs(60);
-        assert!(backoff.fail(Setback::Postponed(minute)) >= minute);
+        assert!(backoff.fail(Setback::Postponed(minute), 0.0) >= minute);
     }
 
     #[test]
     fn everything_is_read_at_once_when_a_version_has_expired_but_not_again_and_again() {
         let mut backoff = Backoff::default();
-        assert_eq!(backoff.fail(Setback::Outdated), Duration::ZERO);
+        assert_eq!(backoff.fail(Setback::Outdated, 0.5), Duration::ZERO);
         check(&mut backoff, Setback::Outdated, &[1.6, 3.2, 6.4]);
     }
 }

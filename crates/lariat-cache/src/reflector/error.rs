@@ -5,9 +5,11 @@ use std::time::Duration;
 use http::{Response, header};
 use http_body_util::BodyExt;
 use lariat_core::describe;
+use lariat_flight::End;
 use serde::Deserialize;
 
 use super::backoff::Setback;
+use super::policy;
 use super::source::{SourceBody, SourceError};
 use crate::informer::{Reconnect, Trouble};
 use crate::mapper::NO_PATH;
@@ -92,13 +94,32 @@ pub(super) enum ReflectorError {
     EndedAtOnce,
 }
 
-/// The longest a server is left alone because it asks; a slip of its clock must not end the informer.
-const LONGEST_REST: Duration = Duration::from_secs(300);
-
 impl ReflectorError {
     /// Returns whether only a new list helps.
     pub(super) fn is_expired(&self) -> bool {
         matches!(self, Self::Expired { .. })
+    }
+
+    /// Returns the failure without its texts.
+    pub(super) fn end(&self) -> End {
+        match self {
+            Self::Unreachable { .. } => End::Unreachable,
+            Self::Refused {
+                code, retry_after, ..
+            } => End::Refused {
+                status: *code,
+                retry_after: *retry_after,
+            },
+            Self::Expired { .. } => End::Expired,
+            Self::Cut { .. } => End::Cut,
+            Self::Malformed { .. } => End::Malformed,
+            Self::Unanswered { .. } => End::Unanswered,
+            Self::NotServed => End::NotServed,
+            Self::Silent { .. } => End::Silent,
+            Self::NoEndMarker => End::NoEndMarker,
+            Self::WentBack => End::WentBack,
+            Self::EndedAtOnce => End::EndedAtOnce,
+        }
     }
 
     /// Returns whether the kind is not there at all.
@@ -106,22 +127,9 @@ impl ReflectorError {
         matches!(self, Self::NotServed)
     }
 
-    /// Returns what the failure says about the server.
-    pub(super) fn setback(&self) -> Setback {
-        match self {
-            Self::Refused {
-                retry_after: Some(asked),
-                ..
-            } => Setback::Postponed((*asked).min(LONGEST_REST)),
-            Self::Expired { .. } | Self::WentBack => Setback::Outdated,
-            Self::Unreachable { .. } | Self::Unanswered { .. } => Setback::Unanswered,
-            _ => Setback::Refused,
-        }
-    }
-
     /// Returns whether the server did not answer at all.
     pub(super) fn is_unanswered(&self) -> bool {
-        self.setback() == Setback::Unanswered
+        policy::setback(self.end()) == Setback::Unanswered
     }
 
     /// Returns the failure for log and status.
@@ -137,27 +145,6 @@ impl ReflectorError {
         }
     }
 
-    /// Returns whether the API server cannot begin a watch with everything there is.
-    pub(super) fn refuses_streaming(&self) -> bool {
-        match self {
-            Self::NoEndMarker => true,
-            Self::Refused { code, .. } => matches!(code, 400 | 405 | 406 | 415 | 422 | 501),
-            _ => false,
-        }
-    }
-
-    /// Returns whether a watch that begins with everything broke off for a reason that may be its size or form. A server
-    /// that is away or busy, or asks who is there, says nothing about that.
-    pub(super) fn breaks_stream(&self) -> bool {
-        match self {
-            Self::Refused {
-                code, retry_after, ..
-            } => retry_after.is_none() && !matches!(code, 401 | 403 | 429 | 503),
-            Self::Unreachable { .. } | Self::WentBack => false,
-            _ => true,
-        }
-    }
-
     /// Returns whether a request for a single object is something that the API server does not know or allow.
     pub(super) fn refuses_check(&self) -> bool {
         match self {
@@ -169,17 +156,6 @@ impl ReflectorError {
         }
     }
 
-    /// Returns whether the version of a watch may be why it failed.
-    pub(super) fn may_lie_in_version(&self) -> bool {
-        !matches!(self.setback(), Setback::Postponed(_) | Setback::Outdated)
-            && !matches!(self, Self::Unreachable { .. })
-    }
-
-    /// Returns whether a watch simply stopped, without anybody refusing anything.
-    pub(super) fn is_interruption(&self) -> bool {
-        matches!(self, Self::Cut { .. } | Self::Silent { .. })
-    }
-
     /// Returns the reason for which another request follows.
     pub(super) fn reason(&self) -> Reconnect {
         match self {
@@ -189,17 +165,6 @@ impl ReflectorError {
             Self::Refused { .. } | Self::NotServed => Reconnect::Refused,
             Self::Unreachable { .. } | Self::Cut { .. } => Reconnect::Failed,
             Self::Malformed { .. } | Self::NoEndMarker | Self::WentBack => Reconnect::Failed,
-        }
-    }
-
-    /// Returns whether a watch that was refused so could work from the same version later.
-    pub(super) fn keeps_version(&self) -> bool {
-        match self {
-            Self::Unreachable { .. } | Self::Unanswered { .. } => true,
-            Self::Cut { .. } | Self::Silent { .. } | Self::EndedAtOnce => true,
-            Self::Refused { code, .. } => *code == 429 || *code >= 500,
-            Self::Expired { .. } | Self::Malformed { .. } => false,
-            Self::NotServed | Self::NoEndMarker | Self::WentBack => false,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use lariat_core::{ResourceVersion, StrictObject, without_values};
+use lariat_flight::LineType;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -57,6 +58,15 @@ struct Annotations {
 }
 
 impl<'a> WatchEvent<'a> {
+    /// Returns what a line about an object says, for a recording.
+    pub(super) fn line_type(&self) -> LineType {
+        match self {
+            Self::Added(_) => LineType::Added,
+            Self::Deleted(_) => LineType::Deleted,
+            _ => LineType::Modified,
+        }
+    }
+
     /// Takes a line apart that is written as the API server does, without a pass over all of it.
     fn usual(line: &'a [u8]) -> Option<Self> {
         let object = |beginning: &[u8]| {

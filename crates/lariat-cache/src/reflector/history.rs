@@ -15,10 +15,10 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use lariat_core::{RawObject, ResourceVersion};
+use lariat_flight::{End, NextStep, Reflected, Stage};
 
 use super::error::ReflectorError;
 use super::page::Page;
-use super::watch::SILENT_WATCHES;
 use super::{Failure, Reflector, SourceRequest, Step, body};
 use crate::store::{CachedObject, Content};
 
@@ -49,10 +49,13 @@ enum Sight {
 impl Reflector {
     /// Finds out whether a watch may go on from a version.
     pub(super) async fn verify(&mut self, since: ResourceVersion) -> Result<Step, Failure> {
+        self.record(|_| Reflected::CheckBegan {
+            since: (&since).into(),
+        });
         let history = self.history(&since).await;
         let kind = self.progress.gvk();
-        match history {
-            Ok(History::Same) => self.silent_watches = 0,
+        let decision = match history {
+            Ok(History::Same) => self.decide(Stage::Check, End::Complete),
             Ok(History::Other) => {
                 tracing::warn!(
                     %kind, %since,
@@ -60,19 +63,22 @@ impl Reflector {
                      everything is read again"
                 );
                 self.reading.server.restored();
-                return Ok(Step::Load);
+                self.decide(Stage::Check, End::OtherHistory)
             }
-            Ok(History::Unknown) => return Ok(Step::Load),
+            Ok(History::Unknown) => self.decide(Stage::Check, End::UnknownHistory),
             Err(error) if error.refuses_check() => {
                 tracing::debug!(%kind, %error, "the API server does not answer what its history is");
-                if self.silent_watches >= SILENT_WATCHES {
-                    return Ok(Step::Load);
-                }
+                self.decide(Stage::Check, End::NoHistory)
             }
-            Err(error) => return Err(self.failure(error, since)),
-        }
-        self.is_verified = true;
-        Ok(Step::Watch { since })
+            Err(error) => {
+                let decision = self.decide(Stage::Check, error.end());
+                return Err(Failure::of(error, decision, since));
+            }
+        };
+        Ok(match decision.next {
+            NextStep::Watch => Step::Watch { since },
+            NextStep::Load | NextStep::Nothing => Step::Load,
+        })
     }
 
     async fn history(&mut self, since: &ResourceVersion) -> Result<History, ReflectorError> {

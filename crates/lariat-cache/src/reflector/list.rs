@@ -1,6 +1,7 @@
 //! Lists: reading the whole kind, page by page.
 
 use lariat_core::ResourceVersion;
+use lariat_flight::Reflected;
 
 use super::error::ReflectorError;
 use super::loading::Loading;
@@ -12,6 +13,8 @@ impl Reflector {
     pub(super) async fn list(&mut self) -> Result<ResourceVersion, ReflectorError> {
         let mut loading = self.begin_loading();
         self.progress.list_begun();
+        let whole = self.in_one_piece;
+        self.record(|_| Reflected::ListBegan { whole });
         let version = match std::mem::take(&mut self.in_one_piece) {
             true => self.list_whole(&mut loading).await?,
             false => match self.list_pages(&mut loading).await {
@@ -20,6 +23,7 @@ impl Reflector {
                 Err(error) if error.is_expired() => {
                     self.restart(&mut loading);
                     self.progress.list_begun();
+                    self.record(|_| Reflected::ListBegan { whole: true });
                     self.list_whole(&mut loading).await?
                 }
                 other => other?,
@@ -84,6 +88,11 @@ impl Reflector {
         let response = self.open(self.request(query, false)).await?;
         let json = page::valid(body::read(response).await?);
         let page = Page::parse(&json)?;
+        self.record(|_| Reflected::Page {
+            items: u32::try_from(page.items.len()).unwrap_or(u32::MAX),
+            version: (&page.version).into(),
+            more: page.continue_token.is_some(),
+        });
         self.at_version(loading, &page.version);
         for item in &page.items {
             // In a list one item without a name takes nothing from the others.

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::time::Duration;
 
 use lariat_core::{RawObject, ResourceVersion};
+use lariat_flight::Reflected;
 use tokio::time::Instant;
 
 use super::Reflector;
@@ -49,7 +50,7 @@ impl Reflector {
         let namespace = self.reading.namespace.clone();
         let store = self.publisher.store();
         let listing = store.begin_listing(initial, self.intake.content(), namespace);
-        if self.is_verified {
+        if self.policy.is_verified() {
             listing
         } else {
             listing.comparing()
@@ -65,8 +66,8 @@ impl Reflector {
 
     /// Notes the version of a list before its objects are read: one before what was reached is of another history.
     pub(super) fn at_version(&mut self, loading: &mut Loading, version: &ResourceVersion) {
-        if self.is_verified && self.went_back(version) {
-            self.is_verified = false;
+        if self.policy.is_verified() && self.went_back(version) {
+            self.doubt();
             loading.listing = loading.listing.clone().comparing();
         }
     }
@@ -124,17 +125,18 @@ impl Reflector {
 
     /// Ends a list of a version.
     pub(super) fn end_loading(&mut self, mut loading: Loading, version: &ResourceVersion) {
-        if !self.is_verified {
+        if !self.policy.is_verified() {
             self.reading.server.compared();
         }
         if self.went_back(version) {
             self.reading.server.restored();
         }
-        self.is_verified = true;
         self.reached = version.clone();
-        (self.silent_watches, self.failed_watches) = (0, 0);
-        self.streaming.loaded();
-        self.backoff.served();
+        self.policy.loaded();
+        self.record(|_| Reflected::Loaded {
+            version: version.into(),
+            objects: u32::try_from(loading.loaded).unwrap_or(u32::MAX),
+        });
         self.show(&mut loading, None);
         self.publisher.end_listing(&loading.listing, version);
         self.progress.reached(version);

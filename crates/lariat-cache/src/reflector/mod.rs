@@ -18,6 +18,7 @@ mod list;
 mod loading;
 mod page;
 mod patience;
+mod policy;
 mod query;
 mod server;
 mod source;
@@ -26,23 +27,24 @@ mod streaming;
 mod watch;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http::Response;
 use lariat_core::{ResourceVersion, describe};
+use lariat_flight::{End, Reflected, Stage};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
+use crate::flight::ReflectorFlight;
 use crate::informer::{Publisher, Reconnect, Segment, Trouble};
 use crate::selection::Selection;
 use crate::store::Content;
-use backoff::Backoff;
 use error::ReflectorError;
 use patience::Patience;
 use query::Queries;
-use streaming::Streaming;
 
 pub(crate) use intake::Intake;
+pub use policy::{Decision, Ending, ReflectorPolicy};
 pub(crate) use server::SharedServer;
 pub(crate) use source::Endpoint;
 pub use source::{Source, SourceBody, SourceError, SourceRequest};
@@ -65,6 +67,7 @@ pub(crate) struct Reading {
     pub(crate) resume: Option<ResourceVersion>,
     /// What other reflectors find out about the same API server.
     pub(crate) server: SharedServer,
+    pub(crate) flight: Option<ReflectorFlight>,
 }
 
 /// Keeps one kind's store up to date, or one namespace of it.
@@ -75,20 +78,12 @@ pub(crate) struct Reflector {
     intake: Intake,
     queries: Queries,
     reading: Reading,
-    backoff: Backoff,
-    streaming: Streaming,
+    policy: ReflectorPolicy,
     patience: Patience,
-    /// Whether the server is known to have the history from which the store was read. Not after a failure, nor at a
-    /// start that finds objects of an earlier run.
-    is_verified: bool,
     /// The version that the store is at.
     reached: ResourceVersion,
     /// Whether the next list is read in one piece, because pages expire before they are read.
     in_one_piece: bool,
-    /// How many watches in a row failed for reasons that may lie in their version.
-    failed_watches: u32,
-    /// How many watches in a row were silent.
-    silent_watches: u32,
 }
 
 /// Why a reflector has ended.
@@ -115,6 +110,7 @@ enum Step {
 struct Failure {
     error: ReflectorError,
     next: Step,
+    delay: Duration,
 }
 
 impl Reflector {
@@ -128,14 +124,10 @@ impl Reflector {
         reading.server.see();
         Self {
             queries: Queries::new(&reading.selection),
-            backoff: Backoff::default(),
-            streaming: Streaming::new(reading.streams),
+            policy: ReflectorPolicy::new(reading.streams, publisher.store().is_empty()),
             patience: Patience::default(),
-            is_verified: publisher.store().is_empty(),
             reached: reading.resume.clone().unwrap_or_default(),
             in_one_piece: false,
-            failed_watches: 0,
-            silent_watches: 0,
             source,
             publisher,
             progress,
@@ -146,12 +138,24 @@ impl Reflector {
 
     /// Runs until it is told to stop, or until there is nothing to read.
     pub(crate) async fn run(mut self, stop: CancellationToken) -> Exit {
+        self.record(|reflector| Reflected::Began {
+            namespace: reflector.reading.namespace.as_deref().unwrap_or_default(),
+            streams: reflector.reading.streams,
+            verified: reflector.policy.is_verified(),
+            since: reflector.reading.resume.as_ref().map(Into::into),
+        });
+        let exit = self.run_until(stop).await;
+        self.record(|_| Reflected::Stopped {});
+        exit
+    }
+
+    async fn run_until(&mut self, stop: CancellationToken) -> Exit {
         let mut step = match self.reading.resume.take() {
             Some(since) => Step::Watch { since },
             None => Step::Load,
         };
         loop {
-            let is_concerned = self.is_verified && self.reading.server.concerns();
+            let is_concerned = self.policy.is_verified() && self.reading.server.concerns();
             let mut others = self.reading.server.clone();
             let outcome = tokio::select! {
                 biased;
@@ -166,9 +170,9 @@ impl Reflector {
                     self.progress.failed(&error.trouble(), None);
                     return Exit::NotServed;
                 }
-                Err(Failure { error, next }) => {
-                    let delay = self.failed(&error);
-                    let pause = self.pause(error.setback(), delay);
+                Err(Failure { error, next, delay }) => {
+                    self.failed(&error, delay);
+                    let pause = self.pause(&error, delay);
                     if stop.run_until_cancelled(pause).await.is_none() {
                         break;
                     }
@@ -181,15 +185,19 @@ impl Reflector {
 
     async fn take(&mut self, step: Step) -> Result<Step, Failure> {
         match step {
-            Step::Load if self.streaming.is_on() => self.stream().await,
+            Step::Load if self.policy.streams(now()) => self.stream().await,
             Step::Load => match self.list().await {
-                Ok(since) => Ok(Step::Watch { since }),
+                Ok(since) => {
+                    self.decide(Stage::List, End::Complete);
+                    Ok(Step::Watch { since })
+                }
                 Err(error) => {
-                    let next = Step::Load;
-                    Err(Failure { error, next })
+                    let decision = self.decide(Stage::List, error.end());
+                    let (next, delay) = (Step::Load, decision.delay);
+                    Err(Failure { error, next, delay })
                 }
             },
-            Step::Watch { since } if self.is_verified => self.watch(since).await,
+            Step::Watch { since } if self.policy.is_verified() => self.watch(since).await,
             Step::Watch { since } => self.verify(since).await,
         }
     }
@@ -197,35 +205,79 @@ impl Reflector {
     /// Begins again, because another reflector found that the API server has another history.
     fn read_again(&mut self) -> Step {
         tracing::debug!(kind = %self.progress.gvk(), "the API server was restored; everything is read again");
-        self.is_verified = false;
+        self.doubt();
         self.reading.server.see();
         self.progress.watch_ended();
         self.progress.reconnects(Reconnect::Failed);
         Step::Load
     }
 
-    /// Notes a failure; returns how long to wait.
-    fn failed(&mut self, error: &ReflectorError) -> Duration {
-        // A version that has expired is the way of the server that was there all the time.
-        self.is_verified &= error.is_expired();
-        let delay = self.backoff.fail(error.setback());
+    /// Notes that the server may have another history.
+    fn doubt(&mut self) {
+        self.policy.doubt();
+        self.record(|_| Reflected::Doubted {});
+    }
+
+    /// Decides what follows something that was not open for long, or at all.
+    fn decide(&mut self, stage: Stage, end: End) -> Decision {
+        self.decide_after(&Ending {
+            stage,
+            end,
+            received: false,
+            lasted: Duration::ZERO,
+        })
+    }
+
+    /// Decides what follows.
+    fn decide_after(&mut self, ending: &Ending) -> Decision {
+        let (now, jitter) = (now(), fastrand::f64());
+        let Ending {
+            stage,
+            end,
+            received,
+            lasted,
+        } = *ending;
+        self.record(|reflector| Reflected::Ended {
+            stage,
+            end,
+            received,
+            lasted,
+            state: reflector.policy.state(now),
+        });
+        let decision = self.policy.ended(ending, now, jitter);
+        self.record(|_| Reflected::Decided {
+            next: decision.next,
+            delay: decision.delay,
+            jitter: jitter.to_bits(),
+        });
+        decision
+    }
+
+    /// Records what the reflector does, if there is a recorder.
+    fn record<'a>(&'a self, what: impl FnOnce(&'a Self) -> Reflected<'a>) {
+        if let Some(flight) = &self.reading.flight {
+            flight.record(what(self));
+        }
+    }
+
+    /// Notes a failure, and how long is waited.
+    fn failed(&mut self, error: &ReflectorError, delay: Duration) {
         self.progress.reconnects(error.reason());
         let kind = self.progress.gvk();
         if delay.is_zero() {
             tracing::debug!(%kind, error = %describe(error), "everything is read again");
         } else {
             let trouble = Trouble {
-                is_brief: self.backoff.is_brief(),
+                is_brief: self.policy.is_brief(),
                 ..error.trouble()
             };
             self.progress.failed(&trouble, Some(delay));
         }
-        delay
     }
 
     /// Waits after a failure. One reflector that reaches a server that was away is enough for all.
-    async fn pause(&self, setback: backoff::Setback, delay: Duration) {
-        if setback == backoff::Setback::Unanswered {
+    async fn pause(&self, error: &ReflectorError, delay: Duration) {
+        if error.is_unanswered() {
             self.reading.server.is_back_within(delay).await;
         } else {
             time::sleep(delay).await;
@@ -259,9 +311,13 @@ impl Reflector {
         let answer = time::timeout(after, answer).await;
         let answer = answer.unwrap_or(Err(ReflectorError::Unanswered { verb, after }));
         let is_answered = !answer.as_ref().is_err_and(ReflectorError::is_unanswered);
-        if is_answered && self.backoff.is_away() {
+        if is_answered && self.policy.is_away() {
             self.reading.server.answers();
         }
         answer
     }
+}
+
+fn now() -> Instant {
+    time::Instant::now().into_std()
 }

@@ -1,8 +1,6 @@
 //! Whether everything there is is read by a watch that begins with it, or by a list.
 
-use std::time::Duration;
-
-use tokio::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How many watches that begin with everything may break off before one list is tried instead.
 const ATTEMPTS: u32 = 3;
@@ -29,17 +27,35 @@ impl Streaming {
         }
     }
 
+    /// Returns the state as numbers; the last is for how many milliseconds the server is not asked.
+    pub(super) fn state(&self, now: Instant) -> [u32; 3] {
+        let rest = self
+            .unsupported_until
+            .map_or(Duration::ZERO, |until| until.saturating_duration_since(now));
+        let millis = u32::try_from(rest.as_millis()).unwrap_or(u32::MAX);
+        [u32::from(self.is_wanted), self.broken, millis]
+    }
+
+    pub(super) fn of_state([is_wanted, broken, millis]: [u32; 3], now: Instant) -> Self {
+        let rest = Duration::from_millis(millis.into());
+        Self {
+            is_wanted: is_wanted == 1,
+            broken,
+            unsupported_until: (!rest.is_zero()).then(|| now + rest),
+        }
+    }
+
     /// Returns whether the next load is a watch.
-    pub(super) fn is_on(&self) -> bool {
-        let is_unsupported = |until: Instant| Instant::now() < until;
+    pub(super) fn is_on(&self, now: Instant) -> bool {
+        let is_unsupported = |until: Instant| now < until;
         self.is_wanted
             && self.broken < ATTEMPTS
             && !self.unsupported_until.is_some_and(is_unsupported)
     }
 
     /// Notes that the server cannot do that.
-    pub(super) fn unsupported(&mut self) {
-        self.unsupported_until = Some(Instant::now() + AGAIN_AFTER);
+    pub(super) fn unsupported(&mut self, now: Instant) {
+        self.unsupported_until = Some(now + AGAIN_AFTER);
     }
 
     /// Notes that one broke off, or failed for no known reason.

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::time::Duration;
 
 use lariat_core::{RawObject, ResourceVersion, describe};
+use lariat_flight::{End, LineType, NextStep, Reflected, Stage};
 use tokio::task;
 use tokio::time::{self, Instant};
 
@@ -11,29 +12,14 @@ use super::error::ReflectorError;
 use super::event::WatchEvent;
 use super::initial::INITIAL_SILENCE;
 use super::loading::Loading;
-use super::stream::{End, WatchStream};
+use super::policy::{self, Decision, Ending, SHORTEST_WATCH};
+use super::stream::{End as StreamEnd, WatchStream};
 use super::{Failure, Reflector, Step};
 use crate::informer::{Phase, Reconnect};
 use crate::store::Delta;
 
 /// How long a watch is asked to last, at least; up to as much again is added at random.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(300);
-
-/// A watch that ends sooner than this and told nothing has failed.
-const SHORTEST_WATCH: Duration = Duration::from_secs(1);
-
-/// A watch that lasted longer has worked, whatever ended it.
-const LASTING_WATCH: Duration = Duration::from_secs(60);
-
-/// How long to wait after a watch that told something but was that short.
-const REOPEN_PAUSE: Duration = Duration::from_millis(100);
-
-/// How many watches in a row may fail before a new list is tried instead.
-const WATCH_ATTEMPTS: u32 = 5;
-
-/// How many watches in a row may be silent before a new list is tried instead, where the server does not answer what its
-/// history is: one that went back in time is silent until it has caught up.
-pub(super) const SILENT_WATCHES: u32 = 2;
 
 /// How long a watch that goes on from an earlier run has to be open before it counts as one that works.
 const CONFIRMATION: Duration = Duration::from_secs(1);
@@ -55,11 +41,17 @@ pub(super) struct Cursor {
 impl Reflector {
     /// Watches from a version on, until the watch ends.
     pub(super) async fn watch(&mut self, since: ResourceVersion) -> Result<Step, Failure> {
+        self.record(|_| Reflected::WatchBegan {
+            since: (&since).into(),
+        });
         let timeout = watch_timeout();
         let request = self.request(self.queries.watch(&since, timeout), true);
         let response = match self.open(request).await {
             Ok(response) => response,
-            Err(error) => return Err(self.failure(error, since)),
+            Err(error) => {
+                let decision = self.decide(Stage::Watch, error.end());
+                return Err(Failure::of(error, decision, since));
+            }
         };
         self.progress.watch_opened();
         let stream = WatchStream::new(response.into_body(), self.patience.with(timeout));
@@ -84,62 +76,49 @@ impl Reflector {
                 Ok(()) => ReflectorError::EndedAtOnce,
                 Err(error) => error,
             };
-            return self.without_streaming(error);
+            return self.without_streaming(error, opened.elapsed());
         }
         let lasted = opened.elapsed();
-        self.learn(&cursor, &end, lasted);
-        let brief = lasted < SHORTEST_WATCH;
-        let worked = cursor.told || lasted >= LASTING_WATCH;
-        match end {
-            Ok(()) if brief && !cursor.told => {
-                return Err(self.failure(ReflectorError::EndedAtOnce, cursor.version));
-            }
-            Ok(()) => self.progress.reconnects(Reconnect::Closed),
-            // A watch that has worked may be cut at any time; going on at once is the rule.
-            Err(error) if worked && error.is_interruption() => self.interrupted(&error),
-            Err(error) => return Err(self.failure(error, cursor.version)),
+        let end = match end {
+            Ok(()) if lasted < SHORTEST_WATCH && !cursor.told => Err(ReflectorError::EndedAtOnce),
+            end => end,
+        };
+        let why = end
+            .as_ref()
+            .map_or_else(ReflectorError::end, |()| End::Closed);
+        if cursor.told {
+            self.in_one_piece &= policy::is_useless(why);
         }
-        if brief {
-            time::sleep(REOPEN_PAUSE).await;
+        if why == End::Silent {
+            self.patience.ran_out();
+        }
+        let decision = self.decide_after(&Ending {
+            stage: Stage::Watch,
+            end: why,
+            received: cursor.told,
+            lasted,
+        });
+        match end {
+            Ok(()) => self.progress.reconnects(Reconnect::Closed),
+            Err(error) if !decision.is_failure => self.interrupted(&error),
+            Err(error) => return Err(Failure::of(error, decision, cursor.version)),
+        }
+        if !decision.delay.is_zero() {
+            time::sleep(decision.delay).await;
         }
         Ok(Step::Watch {
             since: cursor.version,
         })
     }
 
-    /// Notes what a watch that has ended says about the server.
-    fn learn(&mut self, cursor: &Cursor, end: &End, lasted: Duration) {
-        let useless = matches!(
-            end,
-            Err(ReflectorError::Malformed { .. }
-                | ReflectorError::Expired { .. }
-                | ReflectorError::WentBack)
-        );
-        if lasted >= LASTING_WATCH || (cursor.told && !useless) {
-            self.backoff.reset();
-            self.failed_watches = 0;
-        }
-        if cursor.told {
-            (self.silent_watches, self.in_one_piece) = (0, self.in_one_piece && useless);
-        } else if lasted >= LASTING_WATCH {
-            self.silent_watches += 1;
-        }
-        // A server that went back in time is silent until it has caught up.
-        self.is_verified &= self.silent_watches < SILENT_WATCHES;
-        if matches!(end, Err(ReflectorError::Silent { .. })) {
-            self.patience.ran_out();
-        }
-    }
-
     /// Notes that a watch stopped without the server's saying so.
     fn interrupted(&mut self, error: &ReflectorError) {
-        self.is_verified = false;
         self.progress.reconnects(error.reason());
         self.progress.interrupted(describe(error));
     }
 
     /// Takes in what a watch tells until it ends.
-    async fn until_end(&mut self, stream: &mut WatchStream, cursor: &mut Cursor) -> End {
+    async fn until_end(&mut self, stream: &mut WatchStream, cursor: &mut Cursor) -> StreamEnd {
         if cursor.loading.is_none() && !self.progress.is_synced() {
             // The store was filled by an earlier run, and this watch shows whether that still holds.
             if let Ok(Some(end)) = time::timeout(CONFIRMATION, stream.read()).await {
@@ -215,8 +194,15 @@ impl Reflector {
         }
         if let Err(ReflectorError::Malformed { detail, .. }) = &outcome {
             self.progress.unreadable(detail);
+            self.record(|_| Reflected::Unreadable {});
         }
         outcome
+    }
+
+    fn record_line(&self, line: LineType, object: &RawObject) {
+        if let Some(flight) = &self.reading.flight {
+            flight.line(line, object);
+        }
     }
 
     fn event(
@@ -226,6 +212,7 @@ impl Reflector {
         cursor: &mut Cursor,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), ReflectorError> {
+        let line_type = event.line_type();
         match event {
             WatchEvent::Added(json) if cursor.loading.is_some() => {
                 cursor.news = Some(Instant::now());
@@ -236,6 +223,7 @@ impl Reflector {
             }
             WatchEvent::Added(json) | WatchEvent::Modified(json) => match self.intake.read(json) {
                 Ok(object) => {
+                    self.record_line(line_type, &object);
                     cursor.move_to(object.version());
                     deltas.push(Delta::Present(object));
                 }
@@ -249,6 +237,7 @@ impl Reflector {
             WatchEvent::Deleted(json) => {
                 let read = self.intake.read(json);
                 let last = read.map_err(|error| malformed(error.to_string()))?;
+                self.record_line(line_type, &last);
                 if let Some(loading) = &mut cursor.loading {
                     self.show(loading, None);
                 }
@@ -259,8 +248,12 @@ impl Reflector {
                 version,
                 ends_initial,
             } => {
+                self.record(|_| Reflected::Bookmark {
+                    version: (&version).into(),
+                    ends_initial,
+                });
                 // While contents are compared because of a failure, an earlier version is no news.
-                let went_back = self.is_verified && self.went_back(&version);
+                let went_back = self.policy.is_verified() && self.went_back(&version);
                 if went_back || version.compare(&cursor.version) == Some(Ordering::Less) {
                     self.reading.server.restored();
                     return Err(ReflectorError::WentBack);
@@ -289,16 +282,17 @@ impl Reflector {
         }
         Ok(())
     }
+}
 
-    /// Says what follows a watch that failed: another from the same version, or a new list.
-    pub(super) fn failure(&mut self, error: ReflectorError, since: ResourceVersion) -> Failure {
-        self.failed_watches += u32::from(error.may_lie_in_version());
-        let next = if error.keeps_version() && self.failed_watches <= WATCH_ATTEMPTS {
-            Step::Watch { since }
-        } else {
-            Step::Load
+impl Failure {
+    /// Makes the failure of a watch from a version, or of what comes before it.
+    pub(super) fn of(error: ReflectorError, decision: Decision, since: ResourceVersion) -> Self {
+        let next = match decision.next {
+            NextStep::Watch => Step::Watch { since },
+            NextStep::Load | NextStep::Nothing => Step::Load,
         };
-        Failure { error, next }
+        let delay = decision.delay;
+        Self { error, next, delay }
     }
 }
 

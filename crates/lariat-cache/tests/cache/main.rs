@@ -13,6 +13,7 @@ mod credentials;
 mod defects;
 mod factory;
 mod faults;
+mod flight;
 mod gates;
 mod history;
 mod identity;

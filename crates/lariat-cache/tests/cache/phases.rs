@@ -10,7 +10,7 @@ use lariat_cache::{
     Cache, Filling, Informer, KindOptions, Metadata, Phase, Selection, SharedCacheFactory, Storage,
 };
 use lariat_cluster::Cluster;
-use lariat_cluster::faults::{Action, After, Rule};
+use lariat_cluster::faults::{Action, After, Refusal, Rule, StatusCode};
 use lariat_core::ObjectKey;
 use serde_json::json;
 use tokio::time;
@@ -195,6 +195,22 @@ async fn while_the_api_server_cannot_be_read() {
         cluster.faults().add(away);
     }
     bench.informer.need::<ConfigMap>();
+    bench.writes_are_shown().await;
+}
+
+/// As where one of two API servers does not serve the kind.
+#[tokio::test(start_paused = true)]
+async fn while_the_kind_is_not_served_to_those_who_read() {
+    let cluster = coloured().await;
+    let bench = Bench::started(&cluster, KindOptions::default()).await;
+    for verb in ["watch", "list"] {
+        let refusal = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
+        let unserved = Rule::new(refusal).verb(verb).resource("configmaps");
+        cluster.faults().add(unserved.for_time(20 * SECOND));
+    }
+    cluster.cut_watches();
+    let missing = async || bench.informer.status().phase == Phase::Missing;
+    eventually(missing, true).await;
     bench.writes_are_shown().await;
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use lariat_cache::{CachedObject, Informer, SharedClientFactory, Subscription};
 use lariat_core::{Cause, Gvk, ObjectKey};
+use lariat_flight::{Controlled, Recorder};
 use lariat_queue::{Add, Lanes as Due, Priority, WorkQueue};
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -15,6 +16,7 @@ use tokio_util::task::TaskTracker;
 use super::activity::Activity;
 use super::failures::Failures;
 use super::feed::Feed;
+use super::flight::ControllerFlight;
 use super::history::History;
 use super::options::ControllerOptions;
 use crate::current;
@@ -45,6 +47,7 @@ pub(crate) struct ControllerCore {
     history: History,
     failures: Failures,
     activity: Activity,
+    flight: Option<ControllerFlight>,
     watchman: Arc<Watchman>,
     options: ControllerOptions,
     /// What else keys are enqueued for; see `relate`.
@@ -65,10 +68,12 @@ impl ControllerCore {
         clients: SharedClientFactory,
         options: ControllerOptions,
         runs: Arc<AtomicU64>,
+        flight: Option<Recorder>,
     ) -> Self {
-        let queue = options.queue();
-        let lanes = Arc::new(Lanes::default());
         let gvk = informer.gvk().clone();
+        let flight = flight.map(|recorder| ControllerFlight::new(recorder, &gvk, options.turns()));
+        let queue = options.queue(flight.as_ref());
+        let lanes = Arc::new(Lanes::new(flight.clone()));
         let failures = Failures::new(gvk.clone());
         let watchman = Arc::new(Watchman::new(gvk.clone(), options.sentinel_options()));
         let feed = informer.optional().subscribe(Arc::new(Feed {
@@ -90,6 +95,7 @@ impl ControllerCore {
             history: History::new(options.runs_remembered()),
             failures,
             activity: Activity::default(),
+            flight,
             watchman,
             options,
             related: Mutex::default(),
@@ -135,6 +141,10 @@ impl ControllerCore {
 
     pub(crate) fn activity(&self) -> &Activity {
         &self.activity
+    }
+
+    pub(super) fn flight(&self) -> Option<&ControllerFlight> {
+        self.flight.as_ref()
     }
 
     pub(crate) fn watchman(&self) -> &Watchman {
@@ -318,9 +328,16 @@ impl ControllerCore {
         own.or(started_with).or(default).unwrap_or(DEFAULT_WORKERS)
     }
 
-    /// Notes how many workers the controller has.
+    /// Notes how many workers the controller has; zero when they have ended.
     pub(crate) fn set_working(&self, workers: usize) {
         self.working.store(workers, Ordering::Relaxed);
+        if let Some(flight) = &self.flight {
+            let workers = u32::try_from(workers).unwrap_or(u32::MAX);
+            flight.record(match workers {
+                0 => Controlled::Stopped {},
+                workers => Controlled::Started { workers },
+            });
+        }
     }
 
     pub(crate) fn status(&self) -> ControllerStatus {

@@ -8,6 +8,7 @@ use lariat_core::ObjectKey;
 use lariat_queue::{Ageing, QueueBuilder, RateLimiter, WorkQueue, group};
 
 use super::core::Queue;
+use super::flight::ControllerFlight;
 use crate::handler::{HandlerOptions, Resync};
 use crate::sentinel::Sentinel;
 
@@ -159,16 +160,26 @@ impl ControllerOptions {
     }
 
     /// Makes the queue of one controller.
-    pub(super) fn queue(&self) -> Queue {
+    /// Returns how low priorities rise in the queue, and whether namespaces take turns.
+    pub(super) fn turns(&self) -> (Ageing, bool) {
         let ageing = self.ageing.unwrap_or_default();
+        (ageing, self.fair_namespaces == Some(true))
+    }
+
+    pub(super) fn queue(&self, flight: Option<&ControllerFlight>) -> Queue {
+        let (ageing, fair) = self.turns();
         let mut builder = WorkQueue::<ObjectKey>::builder().ageing(ageing);
         if let Some(limiter) = &self.limiter {
             builder = limiter(builder);
         }
-        if self.fair_namespaces == Some(true) {
+        if fair {
             builder = builder.fair_by(|key: &ObjectKey| group(&key.namespace()));
         }
-        builder.build()
+        let Some(flight) = flight else {
+            return builder.build();
+        };
+        flight.opened();
+        builder.build_tapped(flight.clone())
     }
 }
 

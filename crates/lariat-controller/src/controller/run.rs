@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::activity::WorkerActivity;
 use super::core::ControllerCore;
 use super::failures::{Failed, Next};
+use super::flight::CallOf;
 use super::guard::{Again, Answer, Failure, guarded};
 use super::history::{CallRecord, RunRecord};
 use super::report::Report;
@@ -185,6 +186,9 @@ impl Runner<'_> {
             }
             Ok(Newest::Known(object)) => {
                 let call = self.make_call(lane, object, failures);
+                if let Some(flight) = self.core.flight() {
+                    flight.call_began(self.call_of(lane), failures.saturating_add(1));
+                }
                 let object = call.object.as_ref().or(call.deleted.as_ref());
                 let gated = Gated::of(lane, &call.key, object);
                 let object = (self.core.gvk().clone(), call.key.clone());
@@ -212,7 +216,19 @@ impl Runner<'_> {
             Ok(again) => self.answered(lane, report, &again),
             Err(failure) => self.failed(lane, report, failure),
         };
-        Some(self.with_later_deletions(lane, verdict))
+        let verdict = self.with_later_deletions(lane, verdict);
+        if let Some(flight) = self.core.flight() {
+            flight.call_ended(self.call_of(lane), report, &verdict);
+        }
+        Some(verdict)
+    }
+
+    fn call_of<'a>(&'a self, lane: &'a Lane) -> CallOf<'a> {
+        CallOf {
+            run: self.number,
+            key: self.work.key(),
+            lane,
+        }
     }
 
     /// Has a handler called at once for the next deletion, if it is done with one of several.

@@ -115,7 +115,8 @@ impl Slot {
         // may be somebody who is told of a change and enqueues a key. Of two that are made one is dropped.
         let clients = self.caches.clients().clone();
         let (options, runs) = (self.options.clone(), Arc::clone(&self.runs));
-        let made = ControllerCore::new(self.informer(), clients, options, runs);
+        let flight = self.caches.flight().cloned();
+        let made = ControllerCore::new(self.informer(), clients, options, runs, flight);
         let made = Arc::new(made);
         let (core, is_new) = {
             let mut state = self.state.lock();

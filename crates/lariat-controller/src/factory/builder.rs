@@ -5,7 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use kube::Client;
-use lariat_cache::{CacheFactoryBuilder, MissingKind, SharedCacheFactory};
+use lariat_cache::{CacheFactoryBuilder, FlightRecorder, MissingKind, SharedCacheFactory};
 use lariat_core::Gvk;
 
 use super::SharedControllerFactory;
@@ -125,6 +125,25 @@ impl FactoryBuilder {
     /// Sets what a start does about a kind the API server does not serve (default: it fails at once).
     pub fn missing_kind(self, missing: MissingKind) -> Self {
         self.caches(|caches| caches.missing_kind(missing))
+    }
+
+    /// Records what caches, queues and handlers do, in a file of fixed size (default: nothing is recorded).
+    ///
+    /// The file says afterwards what the process saw and decided, also if it was killed: `lariat replay FILE` shows it.
+    /// Contents of objects, labels, annotations and the texts of errors are not recorded. What a record costs and what is
+    /// in the file is said in `docs/flight-recorder.md`.
+    ///
+    /// ```no_run
+    /// use lariat_controller::{FlightRecorder, SharedControllerFactory};
+    ///
+    /// # fn example(client: kube::Client) {
+    /// let factory = SharedControllerFactory::builder(client)
+    ///     .flight_recorder(FlightRecorder::file("/var/run/op.flight").bytes(8 << 20))
+    ///     .build();
+    /// # let _ = factory; }
+    /// ```
+    pub fn flight_recorder(self, recorder: FlightRecorder) -> Self {
+        self.caches(|caches| caches.flight_recorder(recorder))
     }
 
     /// Configures the caches: how much memory they may hold together, whether they are kept for the next start,

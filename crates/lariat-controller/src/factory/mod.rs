@@ -19,6 +19,7 @@ use kube::api::DynamicObject;
 use kube::core::ClusterResourceScope;
 use lariat_cache::{CacheFactoryBuilder, MapperError, SharedCacheFactory, View};
 use lariat_core::{Gvk, ResourceKind, Scope};
+use lariat_flight::FactoryStep;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -244,6 +245,8 @@ impl SharedControllerFactory {
         }
         let mut running = Running::new((workers, shared.options.default_workers()));
         let stopped = running.stopping.drain.clone();
+        let default = shared.options.default_workers();
+        shared.record(FactoryStep::Started, workers.or(default));
         shared.caches.start();
         for slot in state.slots.values() {
             if let Some(core) = slot.in_use() {
@@ -344,9 +347,14 @@ impl SharedControllerFactory {
         let Some(running) = running else {
             return Ok(());
         };
+        self.shared.record(FactoryStep::Stopping, None);
         running.begin_stop();
         self.shared.caches.stop().await;
-        running.stop(self.shared.options.grace_period).await
+        let stopped = running.stop(self.shared.options.grace_period).await;
+        self.shared.record(FactoryStep::Stopped, None);
+        // What handlers did since the caches stopped.
+        self.shared.caches.flush_flight().await;
+        stopped
     }
 
     /// Returns state and totals of every controller in use, by kind.

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 
 use lariat_cache::SharedCacheFactory;
 use lariat_core::Gvk;
+use lariat_flight::{FactoryStep, Record};
 use parking_lot::{Mutex, MutexGuard};
 
 use super::builder::Options;
@@ -49,6 +50,14 @@ impl Shared {
 
     pub(crate) fn caches(&self) -> &SharedCacheFactory {
         &self.caches
+    }
+
+    /// Records that the factory starts or stops, if there is a recorder.
+    pub(super) fn record(&self, step: FactoryStep, workers: Option<usize>) {
+        if let Some(flight) = self.caches.flight() {
+            let workers = workers.and_then(|workers| u32::try_from(workers).ok());
+            flight.record(&Record::Factory { step, workers });
+        }
     }
 
     /// Keeps others from registering handlers.

@@ -10,6 +10,7 @@ use parking_lot::{Mutex, RwLock};
 use tokio::sync::Notify;
 
 use super::{Lane, Totals};
+use crate::controller::ControllerFlight;
 use crate::error::RegisterError;
 use crate::status::HandlerStatus;
 
@@ -22,6 +23,7 @@ pub(crate) struct Lanes {
     changed: Notify,
     /// What was counted of lanes that are not in the list any more.
     gone: Arc<Mutex<Totals>>,
+    flight: Option<ControllerFlight>,
 }
 
 /// The lanes there are at some moment, in the order of their registration.
@@ -92,6 +94,13 @@ impl Deref for LaneList {
 }
 
 impl Lanes {
+    pub(crate) fn new(flight: Option<ControllerFlight>) -> Self {
+        Self {
+            flight,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn list(&self) -> LaneList {
         self.list.read().clone()
     }
@@ -131,6 +140,9 @@ impl Lanes {
     pub(crate) fn add(&self, lane: &Arc<Lane>) {
         let mut list = self.list.write();
         *list = LaneList::new(list.iter().chain([lane]).cloned().collect());
+        if let Some(flight) = &self.flight {
+            flight.registered(lane);
+        }
         drop(list);
         self.changed.notify_waiters();
     }
@@ -160,6 +172,9 @@ impl Lanes {
         for lane in &out {
             lane.gate.close();
             lane.leave(&self.gone);
+            if let Some(flight) = &self.flight {
+                flight.deregistered(lane);
+            }
         }
         let before = std::mem::replace(&mut *list, LaneList::new(rest.into()));
         drop(list);

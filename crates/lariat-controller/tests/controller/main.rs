@@ -10,6 +10,7 @@ mod content;
 mod enqueueing;
 mod factory;
 mod failing;
+mod flight;
 mod gates;
 mod guarantees;
 mod handler_options;

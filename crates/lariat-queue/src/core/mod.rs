@@ -70,6 +70,8 @@ pub struct QueueCore<K, P> {
     /// A shutdown without drain: what comes back from workers is forgotten too.
     dropping: bool,
     counters: Counters,
+    /// How many delays have ended.
+    released: u64,
 }
 
 /// Says which group a key belongs to.
@@ -91,6 +93,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             shutting_down: false,
             dropping: false,
             counters: Counters::default(),
+            released: 0,
         }
     }
 
@@ -316,6 +319,29 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ready.is_empty()
+    }
+
+    /// Returns how many delays have ended so far.
+    pub(crate) fn released(&self) -> u64 {
+        self.released
+    }
+
+    /// Returns whether nothing is left in the queue, so that it does what a new one would.
+    pub(crate) fn is_like_new(&self) -> bool {
+        let is_clear = || self.group.is_none() || self.ready.is_clear();
+        let is_ending = self.draining || self.shutting_down;
+        self.entries.len() == 0 && !is_ending && is_clear()
+    }
+
+    /// Returns the key of a slot that is with a worker.
+    pub(crate) fn key_at(&self, slot: u32) -> &K {
+        &self.entries[slot].key
+    }
+
+    /// Returns the group of a key, if groups take turns.
+    pub(crate) fn group_of(&self, key: &K) -> Option<u64> {
+        let group = self.group.as_ref()?;
+        Some(moves::group_of(Some(group), key))
     }
 
     /// Returns the keys that are ready. Their order says nothing, and is the same after the same calls.

@@ -85,6 +85,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             // The deadline may be stale: its lane ran early, or the slot serves another key by now.
             let slotted = self.entries.get(slot);
             if slotted.is_some_and(|slotted| slotted.value.has_delay(deadline)) {
+                self.released += 1;
                 self.note_due(slot, deadline.at);
                 // One of them was taken out; those of the others stay, and are stale.
                 let expired = self.entries[slot].value.expire(now);
@@ -181,7 +182,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
 
 /// Returns the group of a key. The function is the user's: where it panics, the key is of group 0, because whoever
 /// puts it in line may have other keys to put in line, and delayed lanes would be lost with their deadline.
-fn group_of<K>(group: Option<&Group<K>>, key: &K) -> u64 {
+pub(super) fn group_of<K>(group: Option<&Group<K>>, key: &K) -> u64 {
     let ask = |group: &Group<K>| catch_unwind(AssertUnwindSafe(|| group(key))).unwrap_or(0);
     group.map_or(0, ask)
 }

@@ -4,6 +4,7 @@
 //! nothing is under way is looked at once, at rest.
 
 mod calls;
+mod operator;
 mod states;
 mod wanted;
 
@@ -48,7 +49,7 @@ pub(crate) struct Checks(Vec<Box<dyn Check>>);
 
 impl Checks {
     pub(crate) fn all() -> Self {
-        Self(vec![
+        let mut all: Vec<Box<dyn Check>> = vec![
             Box::<calls::OneWorker>::default(),
             Box::<calls::LastCall>::default(),
             Box::<states::TrueStates>::default(),
@@ -56,7 +57,9 @@ impl Checks {
             Box::<states::OwnWrites>::default(),
             Box::<states::Subscribers>::default(),
             Box::<states::Caches>::default(),
-        ])
+        ];
+        all.extend(operator::all());
+        Self(all)
     }
 
     pub(crate) fn saw(

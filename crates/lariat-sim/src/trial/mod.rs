@@ -3,6 +3,7 @@
 mod behaviour;
 mod crew;
 mod own;
+mod operator;
 
 use std::time::Duration;
 
@@ -32,8 +33,11 @@ pub(crate) fn kinds() -> [Gvk; 3] {
 /// The plurals of the kinds.
 const PLURALS: [&str; 3] = ["configmaps", "secrets", "widgets"];
 
-/// Makes the simulation that Lariat is tried with.
+/// Makes the simulation that Lariat is tried with: every third seed is one of an operator.
 pub(crate) fn simulation(seed: u64) -> Simulation {
+    if seed % 3 == 2 {
+        return operator::simulation(seed);
+    }
     let [config_maps, secrets, widgets] = kinds();
     let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let data = |number: u64| json!({"data": {"number": number.to_string()}});

@@ -39,6 +39,18 @@ impl Ageing {
             share: share.max(1),
         }
     }
+
+    /// Returns how long a lower level waits before it gets a share.
+    #[must_use]
+    pub fn patience(self) -> Duration {
+        self.patience
+    }
+
+    /// Returns the share of hand-outs it gets then: one of so many.
+    #[must_use]
+    pub fn share(self) -> u32 {
+        self.share
+    }
 }
 
 impl Default for Ageing {
@@ -198,6 +210,11 @@ impl Ready {
     pub(super) fn most_tickets(&self) -> usize {
         let most = self.levels.iter().map(|level| most_tickets(level.valid));
         most.sum()
+    }
+
+    /// Returns whether not even stale tickets are left, which in turns keep the place of their group.
+    pub(super) fn is_clear(&self) -> bool {
+        self.levels.iter().all(|level| level.line.len() == 0)
     }
 
     /// Returns how many keys are in line at each level, the highest first.

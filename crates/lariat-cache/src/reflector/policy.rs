@@ -1,0 +1,429 @@
+//! What a reflector does after a list or a watch has ended.
+
+use std::time::{Duration, Instant};
+
+use lariat_flight::{End, NextStep, Numbers, Stage};
+
+use super::backoff::{Backoff, Setback};
+use super::streaming::Streaming;
+
+/// A watch that ends sooner than this and without an event has failed.
+pub(super) const SHORTEST_WATCH: Duration = Duration::from_secs(1);
+
+/// A watch that lasted longer has worked, whatever ended it.
+const LASTING_WATCH: Duration = Duration::from_secs(60);
+
+/// How long to wait after a watch that had events but was that short.
+const REOPEN_PAUSE: Duration = Duration::from_millis(100);
+
+/// How many watches in a row may fail before a new list is tried instead.
+const WATCH_ATTEMPTS: u32 = 5;
+
+/// How many watches in a row may be silent before a new list is tried instead, where the server does not answer what its
+/// history is: one that went back in time is silent until it has caught up.
+const SILENT_WATCHES: u32 = 2;
+
+/// The longest a server is left alone because it asks; a slip of its clock must not end the informer.
+const LONGEST_REST: Duration = Duration::from_secs(300);
+
+/// Decides what a reflector does after a list or a watch has ended: go on from the last version, or read everything
+/// again, and after which pause.
+///
+/// It is the state machine behind the watches of a [`SharedCacheFactory`](crate::SharedCacheFactory), without requests,
+/// clock and chance: the same ends at the same times lead to the same decisions. `lariat replay --check` gives it the ends
+/// that a flight recorder has recorded.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_cache::{Ending, ReflectorPolicy};
+/// use lariat_flight::{End, NextStep, Stage};
+///
+/// let now = tokio::time::Instant::now().into_std();
+/// let mut policy = ReflectorPolicy::new(false, true);
+/// let expired = Ending { stage: Stage::Watch, end: End::Expired, received: true, lasted: Duration::from_secs(90) };
+/// let decision = policy.ended(&expired, now, 0.5);
+/// assert_eq!((decision.next, decision.delay), (NextStep::Load, Duration::ZERO));
+/// ```
+#[derive(Debug)]
+pub struct ReflectorPolicy {
+    backoff: Backoff,
+    streaming: Streaming,
+    /// Whether the server is known to have the history from which the store was read. Not after a failure, nor at a
+    /// start that finds objects of an earlier run.
+    is_verified: bool,
+    /// How many watches in a row failed for reasons that may lie in their version.
+    failed_watches: u32,
+    /// How many watches in a row were silent.
+    silent_watches: u32,
+}
+
+/// How a list, a watch or a check of the server's history ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ending {
+    /// What ended.
+    pub stage: Stage,
+    /// Why.
+    pub end: End,
+    /// Whether any event was received before.
+    pub received: bool,
+    /// How long it was open; zero if it never was.
+    pub lasted: Duration,
+}
+
+/// What a reflector does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Decision {
+    /// What it does.
+    pub next: NextStep,
+    /// After which pause.
+    pub delay: Duration,
+    /// Whether the end counts as a failure, rather than as the way of lists and watches.
+    pub is_failure: bool,
+}
+
+impl Decision {
+    fn at_once(next: NextStep) -> Self {
+        Self {
+            next,
+            delay: Duration::ZERO,
+            is_failure: false,
+        }
+    }
+}
+
+impl ReflectorPolicy {
+    /// Makes the policy of a reflector.
+    ///
+    /// `streams` says whether it loads by watches that begin with everything there is, `is_verified` whether the first
+    /// watch may go on without a look at the server's history.
+    #[must_use]
+    pub fn new(streams: bool, is_verified: bool) -> Self {
+        Self {
+            backoff: Backoff::default(),
+            streaming: Streaming::new(streams),
+            is_verified,
+            failed_watches: 0,
+            silent_watches: 0,
+        }
+    }
+
+    /// Returns whether everything is read by a watch that begins with it, rather than by a list.
+    #[must_use]
+    pub fn streams(&self, now: Instant) -> bool {
+        self.streaming.is_on(now)
+    }
+
+    /// Returns whether a watch may go on without a look at the server's history.
+    #[must_use]
+    pub fn is_verified(&self) -> bool {
+        self.is_verified
+    }
+
+    /// Notes that the server may have another history.
+    pub fn doubt(&mut self) {
+        self.is_verified = false;
+    }
+
+    /// Notes that everything there is was read.
+    pub fn loaded(&mut self) {
+        self.is_verified = true;
+        (self.silent_watches, self.failed_watches) = (0, 0);
+        self.streaming.loaded();
+        self.backoff.served();
+    }
+
+    /// Decides what follows; `jitter` is a random number from 0 to 1, by which pauses vary.
+    pub fn ended(&mut self, ending: &Ending, now: Instant, jitter: f64) -> Decision {
+        match ending.stage {
+            _ if ending.end == End::NotServed => Decision {
+                is_failure: true,
+                ..Decision::at_once(NextStep::Nothing)
+            },
+            Stage::List if ending.end == End::Complete => Decision::at_once(NextStep::Watch),
+            Stage::List => self.failed(NextStep::Load, ending.end, jitter),
+            Stage::Stream => self.stream_ended(ending.end, now, jitter),
+            Stage::Watch => self.watch_ended(ending, jitter),
+            Stage::Check => self.check_ended(ending.end, jitter),
+        }
+    }
+
+    /// A stream ended before the end of its initial list.
+    fn stream_ended(&mut self, end: End, now: Instant, jitter: f64) -> Decision {
+        if refuses_streaming(end) {
+            self.streaming.unsupported(now);
+            return Decision::at_once(NextStep::Load);
+        }
+        if breaks_stream(end) {
+            self.streaming.broke_off();
+        }
+        self.failed(NextStep::Load, end, jitter)
+    }
+
+    fn watch_ended(&mut self, ending: &Ending, jitter: f64) -> Decision {
+        self.learn(ending);
+        let Ending {
+            end,
+            received,
+            lasted,
+            ..
+        } = *ending;
+        let worked = received || lasted >= LASTING_WATCH;
+        match end {
+            End::Closed => {}
+            // A watch that has worked may be cut at any time; going on at once is the rule.
+            End::Cut | End::Silent if worked => self.is_verified = false,
+            _ => return self.watch_failed(end, jitter),
+        }
+        let delay = match lasted < SHORTEST_WATCH {
+            true => REOPEN_PAUSE,
+            false => Duration::ZERO,
+        };
+        Decision {
+            delay,
+            ..Decision::at_once(NextStep::Watch)
+        }
+    }
+
+    /// Notes what a watch that has ended says about the server.
+    fn learn(&mut self, ending: &Ending) {
+        let has_lasted = ending.lasted >= LASTING_WATCH;
+        if has_lasted || (ending.received && !is_useless(ending.end)) {
+            self.backoff.reset();
+            self.failed_watches = 0;
+        }
+        if ending.received {
+            self.silent_watches = 0;
+        } else if has_lasted {
+            self.silent_watches += 1;
+        }
+        // A server that went back in time is silent until it has caught up.
+        self.is_verified &= self.silent_watches < SILENT_WATCHES;
+    }
+
+    fn check_ended(&mut self, end: End, jitter: f64) -> Decision {
+        match end {
+            End::Complete => self.silent_watches = 0,
+            End::NoHistory if self.silent_watches < SILENT_WATCHES => {}
+            End::OtherHistory | End::UnknownHistory | End::NoHistory => {
+                return Decision::at_once(NextStep::Load);
+            }
+            _ => return self.watch_failed(end, jitter),
+        }
+        self.is_verified = true;
+        Decision::at_once(NextStep::Watch)
+    }
+
+    /// Decides between another watch from the same version and a new list.
+    fn watch_failed(&mut self, end: End, jitter: f64) -> Decision {
+        self.failed_watches += u32::from(may_lie_in_version(end));
+        let next = match keeps_version(end) && self.failed_watches <= WATCH_ATTEMPTS {
+            true => NextStep::Watch,
+            false => NextStep::Load,
+        };
+        self.failed(next, end, jitter)
+    }
+
+    fn failed(&mut self, next: NextStep, end: End, jitter: f64) -> Decision {
+        // A version that has expired is the way of the server that was there all the time.
+        self.is_verified &= end == End::Expired;
+        Decision {
+            next,
+            delay: self.backoff.fail(setback(end), jitter),
+            is_failure: true,
+        }
+    }
+
+    /// Returns the state as numbers, for [`from_state`](Self::from_state).
+    #[must_use]
+    pub fn state(&self, now: Instant) -> Numbers {
+        let own = [
+            u32::from(self.is_verified),
+            self.failed_watches,
+            self.silent_watches,
+        ];
+        let (backoff, streaming) = (self.backoff.state(), self.streaming.state(now));
+        let parts = [&own[..], &backoff, &streaming];
+        parts.iter().flat_map(|part| part.iter()).copied().collect()
+    }
+
+    /// Makes a policy in a state; none if this version has other states.
+    #[must_use]
+    pub fn from_state(state: &[u32], now: Instant) -> Option<Self> {
+        let (own, rest) = state.split_first_chunk::<3>()?;
+        let (backoff, rest) = rest.split_first_chunk()?;
+        let streaming = rest.try_into().ok()?;
+        Some(Self {
+            is_verified: own[0] == 1,
+            failed_watches: own[1],
+            silent_watches: own[2],
+            backoff: Backoff::of_state(*backoff),
+            streaming: Streaming::of_state(streaming, now),
+        })
+    }
+
+    /// Returns whether the last attempt that failed was not answered.
+    pub(super) fn is_away(&self) -> bool {
+        self.backoff.is_away()
+    }
+
+    /// Returns whether the last failures are few enough to be a server's ordinary way of asking for patience.
+    pub(super) fn is_brief(&self) -> bool {
+        self.backoff.is_brief()
+    }
+}
+
+/// Returns whether a watch that ended so says nothing good about its events.
+pub(super) fn is_useless(end: End) -> bool {
+    matches!(end, End::Malformed | End::Expired | End::WentBack)
+}
+
+/// Returns what a failure says about the server.
+pub(super) fn setback(end: End) -> Setback {
+    match end {
+        End::Refused {
+            retry_after: Some(asked),
+            ..
+        } => Setback::Postponed(asked.min(LONGEST_REST)),
+        End::Expired | End::WentBack => Setback::Outdated,
+        End::Unreachable | End::Unanswered => Setback::Unanswered,
+        _ => Setback::Refused,
+    }
+}
+
+/// Returns whether the API server cannot begin a watch with everything there is.
+pub(super) fn refuses_streaming(end: End) -> bool {
+    match end {
+        End::NoEndMarker => true,
+        End::Refused { status, .. } => matches!(status, 400 | 405 | 406 | 415 | 422 | 501),
+        _ => false,
+    }
+}
+
+/// Returns whether a watch that begins with everything broke off for a reason that may be its size or form. A server
+/// that is away or busy, or asks who is there, says nothing about that.
+fn breaks_stream(end: End) -> bool {
+    match end {
+        End::Refused {
+            status,
+            retry_after,
+        } => retry_after.is_none() && !matches!(status, 401 | 403 | 429 | 503),
+        End::Unreachable | End::WentBack => false,
+        _ => true,
+    }
+}
+
+/// Returns whether the version of a watch may be why it failed.
+fn may_lie_in_version(end: End) -> bool {
+    !matches!(setback(end), Setback::Postponed(_) | Setback::Outdated) && end != End::Unreachable
+}
+
+/// Returns whether a watch that was refused so could work from the same version later.
+fn keeps_version(end: End) -> bool {
+    match end {
+        End::Unreachable | End::Unanswered | End::Cut | End::Silent | End::EndedAtOnce => true,
+        End::Refused { status, .. } => status == 429 || status >= 500,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives a policy ends, one each ten seconds, and returns the last decision.
+    fn decide(policy: &mut ReflectorPolicy, stage: Stage, ends: &[End]) -> Decision {
+        let mut now = tokio::time::Instant::now().into_std();
+        let mut last = None;
+        for end in ends {
+            now += Duration::from_secs(10);
+            let ending = Ending {
+                stage,
+                end: *end,
+                received: false,
+                lasted: Duration::ZERO,
+            };
+            last = Some(policy.ended(&ending, now, 0.5));
+        }
+        last.expect("there is an end")
+    }
+
+    #[test]
+    fn a_version_is_given_up_after_five_watches_that_failed() {
+        let mut policy = ReflectorPolicy::new(false, true);
+        assert_eq!(
+            decide(&mut policy, Stage::Watch, &[End::Cut; 5]).next,
+            NextStep::Watch
+        );
+        assert_eq!(
+            decide(&mut policy, Stage::Watch, &[End::Cut]).next,
+            NextStep::Load
+        );
+        // One that was never reached says nothing about it.
+        let mut policy = ReflectorPolicy::new(false, true);
+        let unreachable = [End::Unreachable; 20];
+        assert_eq!(
+            decide(&mut policy, Stage::Watch, &unreachable).next,
+            NextStep::Watch
+        );
+        assert!(!policy.is_verified());
+    }
+
+    #[test]
+    fn a_server_that_refuses_streams_is_asked_for_lists_for_half_an_hour() {
+        let mut policy = ReflectorPolicy::new(true, true);
+        let now = tokio::time::Instant::now().into_std();
+        let refused = Ending {
+            stage: Stage::Stream,
+            end: End::NoEndMarker,
+            received: true,
+            lasted: Duration::from_secs(10),
+        };
+        assert!(policy.streams(now));
+        assert_eq!(
+            policy.ended(&refused, now, 0.5),
+            Decision::at_once(NextStep::Load)
+        );
+        assert!(!policy.streams(now + Duration::from_secs(1799)));
+        assert!(policy.streams(now + Duration::from_secs(1800)));
+    }
+
+    #[test]
+    fn a_policy_goes_on_from_its_state() {
+        let now = tokio::time::Instant::now().into_std();
+        let mut policy = ReflectorPolicy::new(true, true);
+        let refused = End::Refused {
+            status: 429,
+            retry_after: Some(Duration::from_secs(1)),
+        };
+        decide(
+            &mut policy,
+            Stage::Stream,
+            &[End::Cut, End::NoEndMarker, refused],
+        );
+        decide(
+            &mut policy,
+            Stage::Watch,
+            &[End::Unanswered, End::Expired, End::Cut],
+        );
+        let state = policy.state(now);
+        let mut other = ReflectorPolicy::from_state(&state, now).expect("it is a state");
+        assert_eq!(other.state(now), state);
+        for ends in [[End::Cut, End::Expired], [refused, End::Unanswered]] {
+            let both = [&mut policy, &mut other];
+            let [a, b] = both.map(|policy| decide(policy, Stage::Watch, &ends));
+            assert_eq!(a, b);
+        }
+        assert!(ReflectorPolicy::from_state(&state[1..], now).is_none());
+    }
+
+    #[test]
+    fn the_same_ends_lead_to_the_same_decisions() {
+        let ends = [End::Cut, End::Unanswered, End::Expired, End::Malformed];
+        let decisions = || {
+            let mut policy = ReflectorPolicy::new(true, false);
+            ends.map(|end| decide(&mut policy, Stage::Watch, &[end, end]))
+        };
+        assert_eq!(decisions(), decisions());
+    }
+}

@@ -1,0 +1,212 @@
+//! The steps of a queue, taken by today's.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::Instant;
+
+use lariat_flight::{LaneVerdict, Queued, Urgency, VerdictType};
+use lariat_queue::{Add, Ageing, LaneId, Lanes, Priority, QueueCore, Taken, Verdict};
+use parking_lot::Mutex;
+
+use super::Outcome;
+
+type Key = Arc<str>;
+
+/// Today's queue; none before a moment at which it is known what the recorded one had.
+#[derive(Default)]
+pub(super) struct Queue {
+    known: Option<Known>,
+}
+
+struct Known {
+    core: QueueCore<Key, ()>,
+    held: HashMap<Key, Taken<Key, ()>>,
+    /// The groups of the keys that were added, as they were recorded.
+    groups: Arc<Mutex<HashMap<Key, u64>>>,
+}
+
+impl Known {
+    fn new(ageing: Ageing, fair: bool) -> Self {
+        let groups: Arc<Mutex<HashMap<Key, u64>>> = Arc::default();
+        let known = Arc::clone(&groups);
+        let group = move |key: &Key| known.lock().get(key).copied().unwrap_or(0);
+        Self {
+            core: match fair {
+                true => QueueCore::fair(ageing, group),
+                false => QueueCore::new(ageing),
+            },
+            held: HashMap::new(),
+            groups,
+        }
+    }
+}
+
+impl Queue {
+    /// Takes a step; a hand-out is what is compared.
+    pub(super) fn take(&mut self, step: &Queued<'_>, at: Instant) -> Outcome {
+        if let Queued::Opened {
+            patience,
+            share,
+            fair,
+        }
+        | Queued::Emptied {
+            patience,
+            share,
+            fair,
+        } = step
+        {
+            self.known = Some(Known::new(Ageing::new(*patience, *share), *fair));
+            return Outcome::Taken;
+        }
+        match &mut self.known {
+            Some(known) => known.take(step, at),
+            None if matches!(step, Queued::HandedOut { .. }) => Outcome::Unknown,
+            None => Outcome::Taken,
+        }
+    }
+}
+
+impl Known {
+    fn take(&mut self, step: &Queued<'_>, at: Instant) -> Outcome {
+        let core = &mut self.core;
+        match step {
+            Queued::Opened { .. } | Queued::Emptied { .. } => {}
+            Queued::Added { .. } => self.add(step, at),
+            Queued::HandedOut {
+                key,
+                lanes,
+                priority,
+                ..
+            } => return self.hand_out((key, lanes, *priority), at),
+            Queued::Finished { key, verdicts } => match self.held.remove(*key) {
+                Some(taken) => {
+                    let verdicts = verdicts.iter().map(verdict);
+                    core.finish(taken.slot, taken.priority, verdicts, at);
+                }
+                None => return not_held(key),
+            },
+            Queued::GivenBack { key } => match self.held.remove(*key) {
+                Some(taken) => core.give_back(taken, at),
+                None => return not_held(key),
+            },
+            // Figures are asked for, which lets delays end.
+            Queued::Released {} => drop(core.stats(at)),
+            Queued::DrainBegan {} => core.drain(at),
+            Queued::DrainEnded {} => core.resume(),
+            Queued::ShutDown { now: true } => core.shut_down_now(),
+            Queued::ShutDown { now: false } => core.shut_down(),
+            Queued::Reopened {} => core.reopen(),
+            Queued::Forgot { key, lane } => core.forget(&Key::from(*key), lane_id(*lane)),
+        }
+        Outcome::Taken
+    }
+
+    fn add(&mut self, step: &Queued<'_>, at: Instant) {
+        let Queued::Added {
+            key,
+            lanes,
+            after,
+            kept,
+            priority,
+            failures,
+            limited,
+            group,
+            ..
+        } = step
+        else {
+            return;
+        };
+        let key = Key::from(*key);
+        if let Some(group) = group {
+            self.groups.lock().insert(Arc::clone(&key), *group);
+        }
+        let lanes: Lanes = lanes.iter().map(|lane| lane_id(*lane)).collect();
+        let add = Add::after(*after).lanes(lanes).failures(*failures);
+        let add = add.priority(level(*priority));
+        let add = if *kept { add.kept() } else { add };
+        match limited {
+            Some(limited) => self.core.add_failed(key, add, |_| *limited, at),
+            None => self.core.add(key, add, at),
+        }
+    }
+
+    fn hand_out(
+        &mut self,
+        (key, lanes, priority): (&str, &[u32], Urgency),
+        at: Instant,
+    ) -> Outcome {
+        let recorded = described(key, lanes, level(priority));
+        let Some(taken) = self.core.take(at) else {
+            return Outcome::Differs(recorded, "nothing is handed out".to_owned());
+        };
+        let due: Vec<u32> = taken.lanes.ids().map(LaneId::number).collect();
+        let is_same = *taken.key == *key && due == lanes && taken.priority == level(priority);
+        if !is_same {
+            let today = described(&taken.key, &due, taken.priority);
+            return Outcome::Differs(recorded, today);
+        }
+        self.held.insert(Arc::clone(&taken.key), taken);
+        Outcome::Same
+    }
+}
+
+fn not_held(key: &str) -> Outcome {
+    let recorded = format!("{key} came back from a worker");
+    Outcome::Differs(recorded, "no worker has the key".to_owned())
+}
+
+fn described(key: &str, lanes: &[u32], priority: Priority) -> String {
+    let mut text = format!("{key} is handed out, {}, for ", priority.as_str());
+    match lanes {
+        [u32::MAX] => text.push_str("all handlers"),
+        lanes => {
+            let _ = write!(text, "lanes {lanes:?}");
+        }
+    }
+    text
+}
+
+fn lane_id(lane: u32) -> LaneId {
+    match lane {
+        u32::MAX => LaneId::WHOLE,
+        lane => LaneId::new(lane),
+    }
+}
+
+fn level(urgency: Urgency) -> Priority {
+    match urgency {
+        Urgency::Low => Priority::Low,
+        Urgency::Normal => Priority::Normal,
+        Urgency::High => Priority::High,
+    }
+}
+
+fn verdict(verdict: &LaneVerdict) -> (LaneId, Verdict<()>) {
+    let LaneVerdict {
+        lane,
+        what,
+        after,
+        priority,
+    } = *verdict;
+    let (payload, priority) = ((), priority.map(level));
+    let verdict = match what {
+        VerdictType::Done => Verdict::Done,
+        VerdictType::Again => Verdict::Again {
+            after,
+            payload,
+            priority,
+        },
+        VerdictType::Failed => Verdict::Failed {
+            after,
+            payload,
+            priority,
+        },
+        VerdictType::Held => Verdict::Held {
+            after,
+            payload,
+            priority,
+        },
+    };
+    (lane_id(lane), verdict)
+}

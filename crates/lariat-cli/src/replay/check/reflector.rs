@@ -1,0 +1,75 @@
+//! The ends of lists and watches, judged by today's policy.
+
+use std::time::{Duration, Instant};
+
+use lariat_cache::{Ending, ReflectorPolicy};
+use lariat_flight::{NextStep, Reflected};
+
+use super::Outcome;
+
+/// Today's policy; none before a moment at which the state of the recorded one is known.
+#[derive(Default)]
+pub(super) struct Reflector {
+    policy: Option<ReflectorPolicy>,
+    ended: Option<(Ending, Instant)>,
+}
+
+impl Reflector {
+    /// Takes a step; what follows an end is what is compared.
+    pub(super) fn take(&mut self, step: &Reflected<'_>, at: Instant) -> Outcome {
+        match step {
+            Reflected::Began {
+                streams, verified, ..
+            } => self.policy = Some(ReflectorPolicy::new(*streams, *verified)),
+            Reflected::Doubted {} => self.policy.iter_mut().for_each(ReflectorPolicy::doubt),
+            Reflected::Loaded { .. } => self.policy.iter_mut().for_each(ReflectorPolicy::loaded),
+            Reflected::Ended {
+                stage,
+                end,
+                received,
+                lasted,
+                state,
+            } => {
+                let ending = Ending {
+                    stage: *stage,
+                    end: *end,
+                    received: *received,
+                    lasted: *lasted,
+                };
+                self.ended = Some((ending, at));
+                if self.policy.is_none() {
+                    self.policy = ReflectorPolicy::from_state(state, at);
+                }
+            }
+            Reflected::Decided {
+                next,
+                delay,
+                jitter,
+            } => return self.decided((*next, *delay), f64::from_bits(*jitter)),
+            _ => {}
+        }
+        Outcome::Taken
+    }
+
+    fn decided(&mut self, recorded: (NextStep, Duration), jitter: f64) -> Outcome {
+        let (Some(policy), Some((ending, at))) = (&mut self.policy, self.ended.take()) else {
+            return Outcome::Unknown;
+        };
+        // A number that is none comes of damage, and no pause varies by it.
+        let jitter = if jitter.is_finite() {
+            jitter.clamp(0.0, 1.0)
+        } else {
+            0.0
+        };
+        let decision = policy.ended(&ending, at, jitter);
+        let today = (decision.next, decision.delay);
+        match today == recorded {
+            true => Outcome::Same,
+            false => Outcome::Differs(described(recorded), described(today)),
+        }
+    }
+}
+
+fn described((next, delay): (NextStep, Duration)) -> String {
+    format!("after {delay:?} {}", next.as_str())
+}

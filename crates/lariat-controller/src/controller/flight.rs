@@ -1,0 +1,239 @@
+//! Recording what a controller does.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lariat_core::{Cause, Gvk, ObjectKey};
+use lariat_flight::{
+    CallEnd, CauseType, Controlled, LaneVerdict, Lanes, Queued, Record, Recorder, Urgency,
+    VerdictType, Version,
+};
+use lariat_queue::{Ageing, LaneId, Priority, Request, Step, Tap, Verdict};
+
+use super::report::Report;
+use crate::lane::{Ended, Lane};
+use crate::payload::Payload;
+
+/// Records what the controller of a kind does, and every step of its queue.
+#[derive(Debug, Clone)]
+pub(crate) struct ControllerFlight {
+    recorder: Recorder,
+    kind: Arc<str>,
+    queue: u32,
+    ageing: Ageing,
+    /// Whether namespaces take turns.
+    fair: bool,
+}
+
+/// A call of a handler.
+#[derive(Clone, Copy)]
+pub(super) struct CallOf<'a> {
+    pub(super) run: u64,
+    pub(super) key: &'a ObjectKey,
+    pub(super) lane: &'a Lane,
+}
+
+impl ControllerFlight {
+    pub(super) fn new(recorder: Recorder, gvk: &Gvk, (ageing, fair): (Ageing, bool)) -> Self {
+        Self {
+            ageing,
+            fair,
+            kind: gvk.to_string().into(),
+            queue: recorder.number(),
+            recorder,
+        }
+    }
+
+    /// Records that the queue was made.
+    pub(super) fn opened(&self) {
+        let opened = Queued::Opened {
+            patience: self.ageing.patience(),
+            share: self.ageing.share(),
+            fair: self.fair,
+        };
+        self.queued(tokio::time::Instant::now().into_std(), opened);
+    }
+
+    fn queued(&self, at: Instant, what: Queued<'_>) {
+        let record = Record::Queue {
+            kind: &self.kind,
+            queue: self.queue,
+            what,
+        };
+        self.recorder.record_at(at, &record);
+    }
+
+    pub(super) fn record(&self, what: Controlled<'_>) {
+        let kind = &self.kind;
+        self.recorder.record(&Record::Controller { kind, what });
+    }
+
+    pub(crate) fn registered(&self, lane: &Lane) {
+        let (lane, handler) = (lane.id().number(), &**lane.name());
+        self.record(Controlled::Registered { lane, handler });
+    }
+
+    pub(crate) fn deregistered(&self, lane: &Lane) {
+        let (lane, handler) = (lane.id().number(), &**lane.name());
+        self.record(Controlled::Deregistered { lane, handler });
+    }
+
+    pub(super) fn call_began(&self, call: CallOf<'_>, attempt: u32) {
+        self.record(Controlled::CallBegan {
+            run: call.run,
+            key: call.key.as_str(),
+            handler: call.lane.name(),
+            lane: call.lane.id().number(),
+            attempt,
+        });
+    }
+
+    pub(super) fn call_ended(&self, call: CallOf<'_>, report: Report, verdict: &Verdict<Payload>) {
+        let verdict = verdict_of(call.lane.id(), verdict);
+        let again = verdict.what != VerdictType::Done;
+        self.record(Controlled::CallEnded {
+            run: call.run,
+            key: call.key.as_str(),
+            handler: call.lane.name(),
+            end: match verdict.what {
+                VerdictType::Held => CallEnd::Held,
+                _ => call_end(report.ended),
+            },
+            took: report.took,
+            again: again.then_some(verdict.after),
+        });
+    }
+}
+
+impl Tap<ObjectKey, Payload> for ControllerFlight {
+    fn step(&self, at: Instant, step: &Step<'_, ObjectKey, Payload>) {
+        self.queued(
+            at,
+            match step {
+                Step::Add {
+                    key,
+                    request,
+                    limited,
+                    group,
+                } => added(key, request, (*limited, *group)),
+                Step::Take(taken) => Queued::HandedOut {
+                    key: taken.key.as_str(),
+                    lanes: lanes(&taken.lanes),
+                    priority: urgency(taken.priority),
+                    waited: taken.waited,
+                },
+                Step::Finish { key, verdicts } => {
+                    let verdicts = verdicts.iter();
+                    Queued::Finished {
+                        key: key.as_str(),
+                        verdicts: verdicts
+                            .map(|(lane, verdict)| verdict_of(*lane, verdict))
+                            .collect(),
+                    }
+                }
+                Step::GiveBack { key } => Queued::GivenBack { key: key.as_str() },
+                Step::Forget { key, lane } => Queued::Forgot {
+                    key: key.as_str(),
+                    lane: lane.number(),
+                },
+                Step::Emptied => Queued::Emptied {
+                    patience: self.ageing.patience(),
+                    share: self.ageing.share(),
+                    fair: self.fair,
+                },
+                Step::Drain => Queued::DrainBegan {},
+                Step::Resume => Queued::DrainEnded {},
+                Step::ShutDown { now } => Queued::ShutDown { now: *now },
+                Step::Reopen => Queued::Reopened {},
+                Step::Release => Queued::Released {},
+                // What a later queue does is not recorded.
+                _ => return,
+            },
+        );
+    }
+}
+
+fn added<'a>(
+    key: &'a ObjectKey,
+    request: &Request<'a, Payload>,
+    (limited, group): (Option<Duration>, Option<u64>),
+) -> Queued<'a> {
+    let first = request.payload.causes.iter().next();
+    let (cause, by, version) = first.map_or((CauseType::Unknown, "", None), about);
+    Queued::Added {
+        key: key.as_str(),
+        lanes: lanes(request.lanes),
+        after: request.after,
+        kept: request.kept,
+        priority: urgency(request.priority),
+        failures: request.failures,
+        limited,
+        group,
+        cause,
+        by,
+        version: version.unwrap_or(Version::Text("")),
+    }
+}
+
+/// Returns what kind of cause it is, which handler is behind it, and which version is.
+fn about(cause: &Cause) -> (CauseType, &str, Option<Version<'_>>) {
+    match cause {
+        Cause::Added { version } => (CauseType::Added, "", Some(version.into())),
+        Cause::Updated { to, .. } => (CauseType::Updated, "", Some(to.into())),
+        Cause::Deleted { version, .. } => (CauseType::Deleted, "", Some(version.into())),
+        Cause::Wrote { by, to, .. } => (CauseType::Wrote, by, Some(to.into())),
+        // What happened to which object is said in words, and recorded where it happened.
+        Cause::Related { .. } => (CauseType::Related, "", None),
+        Cause::Resync => (CauseType::Resync, "", None),
+        Cause::Enqueued { by, .. } => (CauseType::Enqueued, by.as_deref().unwrap_or(""), None),
+        Cause::Retry { handler, .. } => (CauseType::Retry, handler, None),
+        Cause::Requeued { handler, .. } => (CauseType::Requeued, handler, None),
+        Cause::LateHandler { handler } => (CauseType::LateHandler, handler, None),
+        _ => (CauseType::Unknown, "", None),
+    }
+}
+
+fn lanes(lanes: &lariat_queue::Lanes) -> Lanes {
+    lanes.ids().map(LaneId::number).collect()
+}
+
+fn urgency(priority: Priority) -> Urgency {
+    match priority {
+        Priority::Low => Urgency::Low,
+        Priority::Normal => Urgency::Normal,
+        Priority::High => Urgency::High,
+    }
+}
+
+fn verdict_of(lane: LaneId, verdict: &Verdict<Payload>) -> LaneVerdict {
+    let (what, after, priority) = match verdict {
+        Verdict::Done => (VerdictType::Done, Duration::ZERO, None),
+        Verdict::Again {
+            after, priority, ..
+        } => (VerdictType::Again, *after, *priority),
+        Verdict::Failed {
+            after, priority, ..
+        } => (VerdictType::Failed, *after, *priority),
+        Verdict::Held {
+            after, priority, ..
+        } => (VerdictType::Held, *after, *priority),
+    };
+    LaneVerdict {
+        lane: lane.number(),
+        what,
+        after,
+        priority: priority.map(urgency),
+    }
+}
+
+fn call_end(ended: Ended) -> CallEnd {
+    match ended {
+        Ended::Done => CallEnd::Done,
+        Ended::Requeued => CallEnd::Requeued,
+        Ended::Ignored => CallEnd::Ignored,
+        Ended::Failed => CallEnd::Failed,
+        Ended::Terminal => CallEnd::Terminal,
+        Ended::Panicked => CallEnd::Panicked,
+        Ended::TimedOut => CallEnd::TimedOut,
+    }
+}

@@ -1,0 +1,132 @@
+//! Records that are not in the file yet.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant, SystemTime};
+
+use lariat_core::clock;
+
+use crate::code::{Encoder, Field};
+use crate::record::Record;
+
+/// A frame's records are at most about so many bytes.
+const FRAME: usize = 32 * 1024;
+
+/// Records, in frames that are full and one that is being filled.
+#[derive(Debug)]
+pub(crate) struct Buffer {
+    encoder: Encoder,
+    /// How many records the encoder has.
+    records: u32,
+    /// When the first record of all came, by both clocks.
+    began: Option<(Instant, SystemTime)>,
+    /// When the last record came, in nanoseconds since the first of all.
+    last: i64,
+    sealed: VecDeque<Sealed>,
+    /// The bytes in `sealed`, at most `limit`.
+    bytes: usize,
+    limit: usize,
+    /// From how many bytes on a frame is full.
+    full: usize,
+    /// How many records were lost and are in no frame's head yet.
+    lost: u64,
+}
+
+/// The records of a frame.
+#[derive(Debug)]
+pub(crate) struct Sealed {
+    pub(crate) payload: Vec<u8>,
+    pub(crate) records: u32,
+}
+
+impl Buffer {
+    /// Makes an empty one for a ring of a length, which keeps at most so many bytes.
+    pub(crate) fn new(ring: u64, limit: usize) -> Self {
+        Self {
+            encoder: Encoder::default(),
+            records: 0,
+            began: None,
+            last: 0,
+            sealed: VecDeque::new(),
+            bytes: 0,
+            limit,
+            full: FRAME.min((ring / 8) as usize),
+            lost: 0,
+        }
+    }
+
+    /// Takes a record in; returns whether someone has to come for it, because it is the first or a frame is full.
+    pub(crate) fn push(&mut self, at: Instant, record: &Record<'_>) -> bool {
+        let is_first = self.records == 0;
+        let (began, wall) = *self.began.get_or_insert_with(|| (at, clock::now()));
+        if is_first {
+            self.begin_frame(wall);
+        }
+        // Those who record at a time have read the clock before they came here, so it may be earlier than the last.
+        let since = at.saturating_duration_since(began);
+        let nanos = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
+        self.encoder.signed(nanos - self.last);
+        self.last = nanos;
+        record.put(&mut self.encoder);
+        self.records += 1;
+        let is_full = self.encoder.bytes.len() >= self.full;
+        if is_full {
+            self.seal();
+            self.forget_oldest();
+        }
+        is_first || is_full
+    }
+
+    /// Writes what makes a frame readable without the others.
+    fn begin_frame(&mut self, began: SystemTime) {
+        let since_epoch = began.duration_since(SystemTime::UNIX_EPOCH);
+        since_epoch.unwrap_or(Duration::ZERO).put(&mut self.encoder);
+        std::process::id().put(&mut self.encoder);
+        env!("CARGO_PKG_VERSION").put(&mut self.encoder);
+        self.last = 0;
+    }
+
+    fn seal(&mut self) {
+        if self.records == 0 {
+            return;
+        }
+        let payload = self.encoder.take();
+        self.bytes += payload.len();
+        let records = std::mem::take(&mut self.records);
+        self.sealed.push_back(Sealed { payload, records });
+    }
+
+    /// Drops the oldest frames while there are too many, and counts what is lost.
+    fn forget_oldest(&mut self) {
+        while self.bytes > self.limit
+            && let Some(oldest) = self.sealed.pop_front()
+        {
+            self.bytes -= oldest.payload.len();
+            self.lost += u64::from(oldest.records);
+        }
+    }
+
+    /// Returns whether a frame is full.
+    pub(crate) fn has_full(&self) -> bool {
+        !self.sealed.is_empty()
+    }
+
+    /// Ends the frame that is being filled; returns how many frames there are.
+    pub(crate) fn seal_all(&mut self) -> usize {
+        self.seal();
+        self.sealed.len()
+    }
+
+    /// Takes the oldest frame out, with how many records were lost before it.
+    pub(crate) fn pop(&mut self) -> Option<(Sealed, u32)> {
+        let oldest = self.sealed.pop_front()?;
+        self.bytes -= oldest.payload.len();
+        let lost = u32::try_from(self.lost).unwrap_or(u32::MAX);
+        self.lost = 0;
+        Some((oldest, lost))
+    }
+
+    /// Counts records that were taken out and could not be written.
+    pub(crate) fn lose(&mut self, records: u64) {
+        self.lost += records;
+    }
+}

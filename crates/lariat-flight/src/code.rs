@@ -1,0 +1,298 @@
+//! Numbers and names as bytes.
+
+use std::hash::BuildHasher;
+use std::time::Duration;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+use smallvec::{Array, SmallVec};
+
+/// How much of a name is kept. Kubernetes allows 253 bytes for each part of a key; names of handlers are the program's.
+const LONGEST_NAME: usize = 1024;
+
+/// How many elements of a list are read at most; more is damage.
+const LONGEST_LIST: u64 = 64 * 1024;
+
+/// Writes numbers, and names of which each is written once.
+#[derive(Debug, Default)]
+pub(crate) struct Encoder {
+    pub(crate) bytes: Vec<u8>,
+    /// The names in `bytes`, each once.
+    names: HashTable<Name>,
+    hasher: DefaultHashBuilder,
+}
+
+#[derive(Debug)]
+struct Name {
+    hash: u64,
+    offset: u32,
+    len: u32,
+    number: u32,
+}
+
+/// Reads what an [`Encoder`] wrote. Whatever the bytes are, it neither panics nor reads behind them.
+#[derive(Debug, Clone)]
+pub(crate) struct Decoder<'a> {
+    rest: &'a [u8],
+    names: Vec<&'a str>,
+}
+
+/// What can be a part of a record.
+pub(crate) trait Field<'a>: Sized {
+    fn put(&self, to: &mut Encoder);
+    /// Reads one; none if the bytes are not one.
+    fn get(from: &mut Decoder<'a>) -> Option<Self>;
+}
+
+impl Encoder {
+    pub(crate) fn byte(&mut self, byte: u8) {
+        self.bytes.push(byte);
+    }
+
+    /// Writes seven bits a byte, the lowest first.
+    pub(crate) fn number(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.bytes.push(number as u8 | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number as u8);
+    }
+
+    /// Writes a number that may be negative.
+    pub(crate) fn signed(&mut self, number: i64) {
+        self.number(((number << 1) ^ (number >> 63)) as u64);
+    }
+
+    /// Writes a name, or which of the earlier ones it is.
+    fn name(&mut self, name: &str) {
+        let name = &name[..name.floor_char_boundary(LONGEST_NAME)];
+        let hash = self.hasher.hash_one(name);
+        let bytes = &self.bytes;
+        let is_same = |known: &Name| {
+            let at = known.offset as usize;
+            bytes.get(at..at + known.len as usize) == Some(name.as_bytes())
+        };
+        if let Some(known) = self.names.find(hash, is_same) {
+            let number = u64::from(known.number);
+            return self.number(number);
+        }
+        self.number(0);
+        self.number(name.len() as u64);
+        let known = Name {
+            hash,
+            offset: self.bytes.len() as u32,
+            len: name.len() as u32,
+            number: self.names.len() as u32 + 1,
+        };
+        self.names.insert_unique(hash, known, |known| known.hash);
+        self.bytes.extend_from_slice(name.as_bytes());
+    }
+
+    /// Returns what was written, and begins again with no names.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        self.names.clear();
+        let room = self.bytes.capacity();
+        std::mem::replace(&mut self.bytes, Vec::with_capacity(room))
+    }
+}
+
+impl<'a> Decoder<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            rest: bytes,
+            names: Vec::new(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    pub(crate) fn byte(&mut self) -> Option<u8> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*first)
+    }
+
+    pub(crate) fn number(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            number |= u64::from(byte & 0x7F) << shift;
+            if byte < 0x80 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    pub(crate) fn signed(&mut self) -> Option<i64> {
+        let number = self.number()?;
+        Some((number >> 1) as i64 ^ -((number & 1) as i64))
+    }
+
+    fn name(&mut self) -> Option<&'a str> {
+        match self.number()? {
+            0 => {
+                let len = usize::try_from(self.number()?).ok()?;
+                let (name, rest) = self.rest.split_at_checked(len)?;
+                self.rest = rest;
+                let name = std::str::from_utf8(name).ok()?;
+                self.names.push(name);
+                Some(name)
+            }
+            number => {
+                let at = usize::try_from(number - 1).ok()?;
+                self.names.get(at).copied()
+            }
+        }
+    }
+}
+
+impl<'a> Field<'a> for &'a str {
+    fn put(&self, to: &mut Encoder) {
+        to.name(self);
+    }
+
+    fn get(from: &mut Decoder<'a>) -> Option<Self> {
+        from.name()
+    }
+}
+
+impl Field<'_> for bool {
+    fn put(&self, to: &mut Encoder) {
+        to.byte(u8::from(*self));
+    }
+
+    fn get(from: &mut Decoder<'_>) -> Option<Self> {
+        match from.byte()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+}
+
+impl Field<'_> for u16 {
+    fn put(&self, to: &mut Encoder) {
+        to.number((*self).into());
+    }
+
+    fn get(from: &mut Decoder<'_>) -> Option<Self> {
+        from.number()?.try_into().ok()
+    }
+}
+
+impl Field<'_> for u32 {
+    fn put(&self, to: &mut Encoder) {
+        to.number((*self).into());
+    }
+
+    fn get(from: &mut Decoder<'_>) -> Option<Self> {
+        from.number()?.try_into().ok()
+    }
+}
+
+impl Field<'_> for u64 {
+    fn put(&self, to: &mut Encoder) {
+        to.number(*self);
+    }
+
+    fn get(from: &mut Decoder<'_>) -> Option<Self> {
+        from.number()
+    }
+}
+
+impl Field<'_> for Duration {
+    /// Nanoseconds; what is longer than five centuries is as long as that.
+    fn put(&self, to: &mut Encoder) {
+        to.number(u64::try_from(self.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    fn get(from: &mut Decoder<'_>) -> Option<Self> {
+        from.number().map(Self::from_nanos)
+    }
+}
+
+impl<'a, T: Field<'a>> Field<'a> for Option<T> {
+    fn put(&self, to: &mut Encoder) {
+        self.is_some().put(to);
+        self.iter().for_each(|some| some.put(to));
+    }
+
+    fn get(from: &mut Decoder<'a>) -> Option<Self> {
+        match bool::get(from)? {
+            true => T::get(from).map(Some),
+            false => Some(None),
+        }
+    }
+}
+
+impl<'a, T: Field<'a>, A: Array<Item = T>> Field<'a> for SmallVec<A> {
+    fn put(&self, to: &mut Encoder) {
+        to.number(self.len() as u64);
+        self.iter().for_each(|each| each.put(to));
+    }
+
+    fn get(from: &mut Decoder<'a>) -> Option<Self> {
+        let len = from.number().filter(|len| *len <= LONGEST_LIST)?;
+        (0..len).map(|_| T::get(from)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(write: impl FnOnce(&mut Encoder)) -> Vec<u8> {
+        let mut encoder = Encoder::default();
+        write(&mut encoder);
+        encoder.take()
+    }
+
+    #[test]
+    fn numbers_of_all_sizes_come_back() {
+        for number in [0, 1, 0x7F, 0x80, 0x3FFF, 0x4000, u64::MAX - 1, u64::MAX] {
+            let bytes = written(|to| to.number(number));
+            assert_eq!(Decoder::new(&bytes).number(), Some(number));
+        }
+        for number in [0, 1, -1, 63, -64, i64::MAX, i64::MIN] {
+            let bytes = written(|to| to.signed(number));
+            assert_eq!(Decoder::new(&bytes).signed(), Some(number));
+        }
+    }
+
+    #[test]
+    fn a_name_is_written_once() {
+        let bytes = written(|to| {
+            ["shop/a", "shop/b", "shop/a"]
+                .iter()
+                .for_each(|n| to.name(n))
+        });
+        assert_eq!(bytes.len(), 8 + 8 + 1);
+        let mut decoder = Decoder::new(&bytes);
+        assert_eq!(decoder.name(), Some("shop/a"));
+        assert_eq!(decoder.name(), Some("shop/b"));
+        assert_eq!(decoder.name(), Some("shop/a"));
+        assert!(decoder.is_empty());
+    }
+
+    #[test]
+    fn a_long_name_is_cut_between_characters() {
+        let long = "ä".repeat(LONGEST_NAME);
+        let bytes = written(|to| {
+            to.byte(0);
+            to.name(&format!("x{long}"));
+        });
+        let mut decoder = Decoder::new(&bytes[1..]);
+        let name = decoder.name().unwrap();
+        assert_eq!(name.len(), LONGEST_NAME - 1);
+        assert!(long.starts_with(&name[1..]));
+    }
+
+    #[test]
+    fn an_endless_number_is_refused() {
+        assert_eq!(Decoder::new(&[0xFF; 20]).number(), None);
+        assert_eq!(Decoder::new(&[0x80]).number(), None);
+    }
+}

@@ -1,0 +1,51 @@
+//! The flight recorder of a process: what its caches, queues and handlers did, in a file of fixed size.
+//!
+//! A [`FlightRecorder`] names the file and its size; the factory that is given one opens a [`Recorder`], which caches,
+//! queues and controllers hand [`Record`]s to. A [`Recording`] reads the file again, also after a crash, and
+//! `lariat replay` shows it.
+//!
+//! A record has kinds, object keys, names of handlers, versions, delays and outcomes. It never has the content of an
+//! object, its labels or annotations, or the text of an error.
+//!
+//! ```
+//! use lariat_flight::{FactoryStep, FlightRecorder, Record, Recorder, Recording};
+//!
+//! # let folder = std::env::temp_dir().join(format!("flight-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! let path = folder.join("op.flight");
+//! let recorder = Recorder::new(FlightRecorder::file(&path).bytes(1 << 20));
+//! recorder.record(&Record::Factory { step: FactoryStep::Started, workers: Some(5) });
+//! recorder.flush_in_place();
+//!
+//! let recording = Recording::read(&path)?;
+//! assert_eq!(recording.entries().count(), 1);
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # The file
+//!
+//! A header of 64 bytes, then a ring of frames. A frame is appended behind the last one, or at the beginning of the ring
+//! where it does not fit any more, and has a sequence number and a checksum of its own. It also has its own table of
+//! names, so it can be read without any other. A reader looks for frames everywhere, takes those whose checksum is right,
+//! and orders them by number: whatever a crash leaves half written costs that frame and the ones below it.
+
+mod check;
+mod code;
+mod record;
+
+mod frame;
+mod ring;
+
+mod buffer;
+mod recorder;
+
+mod recording;
+
+pub use record::{
+    CallEnd, CauseType, ChangeType, Controlled, End, FactoryStep, LaneVerdict, Lanes, LineType,
+    NextStep, Numbers, Queued, Record, Reflected, Stage, Stored, Urgency, VerdictType, Verdicts,
+    Version,
+};
+pub use recorder::{FlightRecorder, Recorder};
+pub use recording::{Entry, ReadError, Recording, Session, What};

@@ -1,0 +1,148 @@
+//! How a list or a watch can end.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::code::{Decoder, Encoder, Field};
+
+/// Why a list, a watch or a check of the history ended, without the texts that errors have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum End {
+    /// It was read to its end, or answered as hoped.
+    Complete,
+    /// The server ended the watch, as servers do after some minutes.
+    Closed,
+    /// The watch ended at once, without an event.
+    EndedAtOnce,
+    /// The version is not in the server's history any more (410).
+    Expired,
+    /// The answer broke off.
+    Cut,
+    /// Nothing came for too long.
+    Silent,
+    /// The request could not be sent, or was not answered.
+    Unreachable,
+    /// The request was sent, and no answer came in time.
+    Unanswered,
+    /// The answer is not what the API says it is.
+    Malformed,
+    /// The server answered with an error.
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// How long the server asks to be left alone.
+        retry_after: Option<Duration>,
+    },
+    /// The server does not serve the kind.
+    NotServed,
+    /// A watch with an initial list had no bookmark at its end.
+    NoEndMarker,
+    /// The server went back in time.
+    WentBack,
+    /// The server has another history than the one from which the store was read.
+    OtherHistory,
+    /// The server's answers do not say which history it has.
+    UnknownHistory,
+    /// The server does not answer which history it has.
+    NoHistory,
+}
+
+/// The ends that have no fields, with their codes and words.
+const PLAIN: [(u8, End, &str); 15] = [
+    (1, End::Complete, "read to its end"),
+    (2, End::Closed, "closed by the server"),
+    (3, End::EndedAtOnce, "ended at once"),
+    (4, End::Expired, "the version has expired (410)"),
+    (5, End::Cut, "the connection broke off"),
+    (6, End::Silent, "silent for too long"),
+    (7, End::Unreachable, "the server cannot be reached"),
+    (8, End::Unanswered, "no answer in time"),
+    (9, End::Malformed, "the answer is not understood"),
+    (11, End::NotServed, "the kind is not served"),
+    (12, End::NoEndMarker, "the initial list had no end"),
+    (13, End::WentBack, "the server went back in time"),
+    (14, End::OtherHistory, "the server has another history"),
+    (15, End::UnknownHistory, "the server's history is uncertain"),
+    (
+        16,
+        End::NoHistory,
+        "the server does not answer what its history is",
+    ),
+];
+
+/// The code of [`End::Refused`].
+const REFUSED: u8 = 10;
+
+impl Field<'_> for End {
+    fn put(&self, to: &mut Encoder) {
+        if let Self::Refused {
+            status,
+            retry_after,
+        } = self
+        {
+            to.byte(REFUSED);
+            status.put(to);
+            retry_after.put(to);
+        } else if let Some((code, ..)) = PLAIN.iter().find(|(_, end, _)| end == self) {
+            to.byte(*code);
+        }
+    }
+
+    fn get(from: &mut Decoder<'_>) -> Option<Self> {
+        match from.byte()? {
+            REFUSED => Some(Self::Refused {
+                status: Field::get(from)?,
+                retry_after: Field::get(from)?,
+            }),
+            code => {
+                let plain = PLAIN.iter().find(|(known, ..)| *known == code);
+                plain.map(|(_, end, _)| *end)
+            }
+        }
+    }
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Refused {
+            status,
+            retry_after,
+        } = self
+        {
+            write!(f, "refused with {status}")?;
+            return match retry_after {
+                Some(after) => write!(f, ", to be asked again after {after:?}"),
+                None => Ok(()),
+            };
+        }
+        let words = PLAIN.iter().find(|(_, end, _)| end == self);
+        f.write_str(words.map_or("", |(.., words)| words))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Returns one of each.
+    pub(crate) fn all() -> Vec<End> {
+        let refused = |retry_after| End::Refused {
+            status: 503,
+            retry_after,
+        };
+        let plain = PLAIN.iter().map(|(_, end, _)| *end);
+        let refused = [refused(None), refused(Some(Duration::from_secs(3)))];
+        plain.chain(refused).collect()
+    }
+
+    #[test]
+    fn every_end_comes_back_and_has_words() {
+        for end in all() {
+            let mut encoder = Encoder::default();
+            end.put(&mut encoder);
+            let bytes = encoder.take();
+            assert_eq!(End::get(&mut Decoder::new(&bytes)), Some(end));
+            assert!(!end.to_string().is_empty());
+        }
+    }
+}

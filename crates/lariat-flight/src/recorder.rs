@@ -1,0 +1,243 @@
+//! The recorder of a process.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::Notify;
+use tokio::{task, time};
+use tokio_util::sync::CancellationToken;
+
+use crate::buffer::Buffer;
+use crate::record::Record;
+use crate::ring::Ring;
+
+/// The bytes of a file by default.
+const BYTES: u64 = 8 << 20;
+
+/// The smallest file.
+const LEAST: u64 = 64 << 10;
+
+/// How many bytes wait at most to be written.
+const UNWRITTEN: usize = 2 << 20;
+
+/// How long records wait at most before they are written.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// Where a process records what its caches, queues and handlers do, and how much of it is kept.
+///
+/// It is an option of factories, off by default. The file has a fixed size, and what is oldest is overwritten. Only its
+/// owner can read it. Each process needs a file of its own; a process that starts again goes on in the same file, with a
+/// session of its own. A file of another size or format is renamed to `FILE.1`, and one that is no recording is left as it
+/// is: then nothing is recorded, and the log says so once.
+///
+/// ```
+/// use lariat_flight::FlightRecorder;
+///
+/// let recorder = FlightRecorder::file("/var/run/op.flight").bytes(32 << 20);
+/// # let _ = recorder;
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "an option does nothing until a factory has it"]
+pub struct FlightRecorder {
+    path: PathBuf,
+    bytes: u64,
+}
+
+impl FlightRecorder {
+    /// Records in a file; its folder must be there.
+    pub fn file(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            bytes: BYTES,
+        }
+    }
+
+    /// Sets the size of the file in bytes (default 8 MiB; what is less than 64 KiB, zero included, is 64 KiB).
+    pub fn bytes(self, bytes: u64) -> Self {
+        let bytes = bytes.max(LEAST);
+        Self { bytes, ..self }
+    }
+}
+
+/// Takes records in and writes them to the file; a clone is the same recorder.
+///
+/// [`record`](Self::record) never waits for the file. Records are kept in memory and written by
+/// [`run`](Self::run): a second after the first that is not written, or as soon as 32 KiB have come. At most 2 MiB wait;
+/// beyond that the oldest are dropped, and the file says how many. Where a write fails the log says so once, and the
+/// records of that write count as lost. When the last clone is dropped, what is left is written.
+///
+/// What is written is safe when the process is killed. It is not synced to the disk, so that when the machine itself fails
+/// the last seconds may be missing.
+#[derive(Clone)]
+pub struct Recorder {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    options: FlightRecorder,
+    buffer: Mutex<Buffer>,
+    /// Notified when a first record waits to be written, and when a frame is full.
+    waits: Notify,
+    /// Locked before the buffer, and for as long as frames are written, so that they stay in their order.
+    file: Mutex<Option<Ring>>,
+    /// Whether the log knows that the file cannot be written.
+    is_reported: AtomicBool,
+    /// How many records could not be written.
+    failed: AtomicU64,
+    /// How many numbers were given out.
+    numbers: AtomicU32,
+}
+
+impl Recorder {
+    /// Makes a recorder. The file is opened by the first write.
+    #[must_use]
+    pub fn new(options: FlightRecorder) -> Self {
+        let buffer = Buffer::new(options.bytes, UNWRITTEN);
+        Self {
+            shared: Arc::new(Shared {
+                options,
+                buffer: Mutex::new(buffer),
+                waits: Notify::new(),
+                file: Mutex::default(),
+                is_reported: AtomicBool::new(false),
+                failed: AtomicU64::new(0),
+                numbers: AtomicU32::new(0),
+            }),
+        }
+    }
+
+    /// Returns the file.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.shared.options.path
+    }
+
+    /// Takes in a record of this moment, by tokio's clock.
+    pub fn record(&self, record: &Record<'_>) {
+        self.record_at(time::Instant::now().into_std(), record);
+    }
+
+    /// Takes in a record of a moment. Records are kept in the order of these calls.
+    pub fn record_at(&self, at: Instant, record: &Record<'_>) {
+        let waits = self.shared.buffer.lock().push(at, record);
+        if waits {
+            self.shared.waits.notify_one();
+        }
+    }
+
+    /// Returns a number that is unlike those of all other reflectors and queues; each call returns the next.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.shared.numbers.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Returns how many records could not be written because the file failed.
+    #[must_use]
+    pub fn failed(&self) -> u64 {
+        self.shared.failed.load(Ordering::Relaxed)
+    }
+
+    /// Writes records as they come, until `stop` is cancelled; then it writes what is left.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing: what is not written can be written by another call.
+    pub async fn run(self, stop: CancellationToken) {
+        while stop.run_until_cancelled(self.has_waited()).await.is_some() {
+            self.flush().await;
+        }
+        self.flush().await;
+    }
+
+    /// Waits until there is something to write and it has waited for long enough.
+    async fn has_waited(&self) {
+        let waits = &self.shared.waits;
+        waits.notified().await;
+        let full = async {
+            while !self.shared.buffer.lock().has_full() {
+                waits.notified().await;
+            }
+        };
+        // Either is good: the time is over, or a frame is full.
+        let _ = time::timeout(PERIOD, full).await;
+    }
+
+    /// Writes what there is; on a runtime of several threads by one that may block, on one with a single thread in place.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the write goes on.
+    pub async fn flush(&self) {
+        let is_threaded =
+            |runtime: Handle| runtime.runtime_flavor() != RuntimeFlavor::CurrentThread;
+        if !Handle::try_current().is_ok_and(is_threaded) {
+            return self.flush_in_place();
+        }
+        let recorder = self.clone();
+        // It fails only if the runtime ends.
+        let _ = task::spawn_blocking(move || recorder.flush_in_place()).await;
+    }
+
+    /// Writes what there is, on this thread.
+    pub fn flush_in_place(&self) {
+        self.shared.flush();
+    }
+}
+
+impl Shared {
+    fn flush(&self) {
+        let mut file = self.file.lock();
+        // What comes meanwhile is left for the next time, or this would not end.
+        let frames = self.buffer.lock().seal_all();
+        for _ in 0..frames {
+            let Some((frame, lost)) = self.buffer.lock().pop() else {
+                return;
+            };
+            if let Err(error) = self.append(&mut file, &frame.payload, (frame.records, lost)) {
+                let records = u64::from(frame.records);
+                self.buffer.lock().lose(records + u64::from(lost));
+                self.failed.fetch_add(records, Ordering::Relaxed);
+                self.report(&error);
+            }
+        }
+    }
+
+    fn append(
+        &self,
+        file: &mut Option<Ring>,
+        payload: &[u8],
+        (records, lost): (u32, u32),
+    ) -> std::io::Result<()> {
+        let ring = match file {
+            Some(ring) => ring,
+            None => file.insert(Ring::open(&self.options.path, self.options.bytes)?),
+        };
+        ring.append(payload, records, lost)
+    }
+
+    fn report(&self, error: &std::io::Error) {
+        if !self.is_reported.swap(true, Ordering::Relaxed) {
+            let file = self.options.path.display();
+            tracing::warn!(%file, %error, "the flight recorder cannot write; records are lost until it can");
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.flush();
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder")
+            .field("path", &self.path())
+            .finish_non_exhaustive()
+    }
+}

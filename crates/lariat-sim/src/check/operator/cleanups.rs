@@ -1,0 +1,234 @@
+//! Finalizers: no shop goes without its cleanup, and none that lives is cleaned up.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cluster::{Commit, StoredObject};
+use lariat_core::ObjectKey;
+
+use super::SHOPS;
+use crate::check::{Check, Findings};
+use crate::deed::Deed;
+use crate::event::{Event, Moment};
+use crate::oracle::Oracle;
+use crate::shop;
+
+/// For how long a removal of the finalizer by force may be on its way.
+const FORCED: Duration = Duration::from_secs(120);
+
+/// A shop with the finalizer goes only once a cleanup that began after it was deleted is done, and is cleaned up only
+/// once it is deleted.
+///
+/// `Reconciler::finalizer` says so: "An object that is being deleted and has the finalizer is given to `cleanup`",
+/// and the finalizer is removed when that is done; "cleanup happens at least once". What a foreign client took the
+/// finalizer off is exempt. A restored backup may bring a deleted shop back to life: it has to be cleaned up again.
+#[derive(Default)]
+pub(super) struct Cleanups {
+    shops: BTreeMap<String, Shop>,
+    /// When each process began to clean up a shop.
+    began: BTreeMap<(Arc<str>, String), u64>,
+    forced: BTreeMap<ObjectKey, Duration>,
+}
+
+#[derive(Default)]
+struct Shop {
+    has_finalizer: bool,
+    /// Whether it was ever being deleted.
+    was_deleting: bool,
+    /// The last event at which it lived.
+    lived: u64,
+    /// When the last cleanup that is done began, and in which epoch it ended.
+    cleaned: Option<(u64, u32)>,
+}
+
+impl Check for Cleanups {
+    fn name(&self) -> &'static str {
+        "cleanup before the end"
+    }
+
+    fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) -> Findings {
+        match event {
+            Event::Committed(Commit::Stored(object)) if object.resource() == SHOPS => {
+                let has = shop::has_finalizer(&shop::json_of(object));
+                self.is_now(oracle, moment, (object, has))
+            }
+            Event::Committed(Commit::Removed { last }) if last.resource() == SHOPS => {
+                self.is_now(oracle, moment, (last, false))
+            }
+            Event::Committed(Commit::Reset { .. }) => {
+                for shop in self.shops.values_mut() {
+                    shop.has_finalizer = false;
+                }
+                Vec::new()
+            }
+            Event::Did { process, deed, .. } => self.did(process, deed, (oracle, moment)),
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Cleanups {
+    fn is_now(
+        &mut self,
+        oracle: &Oracle,
+        moment: &Moment,
+        (object, has_finalizer): (&StoredObject, bool),
+    ) -> Findings {
+        let (uid, key) = (object.uid(), object.key());
+        let shop = self.shops.entry(uid.to_owned()).or_default();
+        let had = std::mem::replace(&mut shop.has_finalizer, has_finalizer);
+        let mut found = Vec::new();
+        if had && !has_finalizer {
+            let forced = self.forced.get(key);
+            let is_forced = forced.is_some_and(|at| moment.at <= *at + FORCED);
+            let wrong = shop.why_not_cleaned(oracle, uid).filter(|_| !is_forced);
+            found.extend(wrong.map(|why| format!("{key} ({uid}) lost the finalizer, but {why}")));
+        }
+        if object.is_deleting() {
+            shop.was_deleting = true;
+        } else {
+            shop.lived = moment.number;
+        }
+        found
+    }
+
+    fn did(
+        &mut self,
+        process: &Arc<str>,
+        deed: &Deed,
+        (oracle, moment): (&Oracle, &Moment),
+    ) -> Findings {
+        match deed {
+            Deed::CleansUp { key, uid } => {
+                let began = (Arc::clone(process), uid.clone());
+                self.began.insert(began, moment.number);
+                let was_deleting = self.shops.get(uid).is_some_and(|shop| shop.was_deleting);
+                if was_deleting {
+                    return Vec::new();
+                }
+                vec![format!(
+                    "{key} ({uid}) is cleaned up, but was never deleted"
+                )]
+            }
+            Deed::CleanedUp { uid, .. } => {
+                let began = self.began.get(&(Arc::clone(process), uid.clone()));
+                let began = began.copied().unwrap_or_default();
+                let shop = self.shops.entry(uid.clone()).or_default();
+                if shop.cleaned.is_none_or(|(before, _)| before < began) {
+                    shop.cleaned = Some((began, oracle.epoch()));
+                }
+                Vec::new()
+            }
+            Deed::RemovesFinalizer { key } => {
+                self.forced.insert(key.clone(), moment.at);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Shop {
+    /// Returns what is wrong with a shop that loses the finalizer now.
+    fn why_not_cleaned(&self, oracle: &Oracle, uid: &str) -> Option<&'static str> {
+        let Some((began, epoch)) = self.cleaned else {
+            return Some("was never cleaned up");
+        };
+        if began < self.lived {
+            return Some("has lived since it was cleaned up");
+        }
+        let ledger = oracle.now(&shop::config_maps(), &shop::ledger(uid));
+        (ledger.is_none() && epoch == oracle.epoch()).then_some("has no ledger")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stage::Stage;
+    use super::*;
+    use serde_json::json;
+
+    async fn deleted(stage: &mut Stage) -> String {
+        let uid = stage.create_shop("o1", 0).await;
+        stage.delete(&shop::gvk(), "o1").await;
+        uid
+    }
+
+    async fn lets_go(stage: &mut Stage) {
+        let patch = json!({"metadata": {"finalizers": null}});
+        stage.patch(&shop::gvk(), "o1", &patch).await;
+    }
+
+    fn cleans_up(stage: &mut Stage, uid: &str) {
+        let (key, uid) = (Stage::key("o1"), uid.to_owned());
+        stage.did(Deed::CleansUp { key, uid });
+    }
+
+    fn cleaned_up(stage: &mut Stage, uid: &str) {
+        let (key, uid) = (Stage::key("o1"), uid.to_owned());
+        stage.did(Deed::CleanedUp { key, uid });
+    }
+
+    #[tokio::test]
+    async fn a_shop_that_goes_without_cleanup_is_reported() {
+        let mut stage = Stage::new(Cleanups::default()).await;
+        deleted(&mut stage).await;
+        lets_go(&mut stage).await;
+        assert!(stage.found("was never cleaned up"), "{:?}", stage.all());
+    }
+
+    #[tokio::test]
+    async fn a_shop_that_goes_after_its_cleanup_is_fine() {
+        let mut stage = Stage::new(Cleanups::default()).await;
+        let uid = deleted(&mut stage).await;
+        cleans_up(&mut stage, &uid);
+        stage.create_ledger(&uid).await;
+        cleaned_up(&mut stage, &uid);
+        lets_go(&mut stage).await;
+        assert!(stage.all().is_empty(), "{:?}", stage.all());
+    }
+
+    #[tokio::test]
+    async fn a_finalizer_that_foreign_clients_remove_is_not_reported() {
+        let mut stage = Stage::new(Cleanups::default()).await;
+        deleted(&mut stage).await;
+        let key = Stage::key("o1");
+        stage.did(Deed::RemovesFinalizer { key });
+        lets_go(&mut stage).await;
+        assert!(stage.all().is_empty(), "{:?}", stage.all());
+    }
+
+    #[tokio::test]
+    async fn the_cleanup_of_a_shop_that_lives_is_reported() {
+        let mut stage = Stage::new(Cleanups::default()).await;
+        let uid = stage.create_shop("o1", 0).await;
+        cleans_up(&mut stage, &uid);
+        assert!(stage.found("was never deleted"), "{:?}", stage.all());
+    }
+
+    #[tokio::test]
+    async fn a_cleanup_without_a_ledger_is_reported() {
+        let mut stage = Stage::new(Cleanups::default()).await;
+        let uid = deleted(&mut stage).await;
+        cleans_up(&mut stage, &uid);
+        cleaned_up(&mut stage, &uid);
+        lets_go(&mut stage).await;
+        assert!(stage.found("has no ledger"), "{:?}", stage.all());
+    }
+
+    #[tokio::test]
+    async fn a_shop_that_a_backup_brings_back_to_life_has_to_be_cleaned_up_again() {
+        let mut stage = Stage::new(Cleanups::default()).await;
+        let uid = stage.create_shop("o1", 0).await;
+        let backup = stage.backup();
+        stage.delete(&shop::gvk(), "o1").await;
+        cleans_up(&mut stage, &uid);
+        stage.create_ledger(&uid).await;
+        cleaned_up(&mut stage, &uid);
+        stage.restore(&backup).await;
+        stage.delete(&shop::gvk(), "o1").await;
+        lets_go(&mut stage).await;
+        assert!(stage.found("has lived since"), "{:?}", stage.all());
+    }
+}

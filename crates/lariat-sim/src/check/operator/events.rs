@@ -1,0 +1,304 @@
+//! Kubernetes Events: counted rather than repeated, few, and there if they must be.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cluster::{Commit, StoredObject};
+use lariat_core::Gvk;
+use serde_json::Value;
+
+use super::Operators;
+use crate::check::{Check, Findings, Rest};
+use crate::deed::Deed;
+use crate::event::{Event, Moment};
+use crate::oracle::Oracle;
+use crate::shop::{self, OPERATOR, SETTLED};
+
+/// How many Events about one object are written at once, and after how long one more is (`EventOptions::burst`, and
+/// `EventOptions::refill`).
+const BURST: u64 = 25;
+const REFILL: Duration = Duration::from_secs(300);
+
+/// After how long without an event a series is over (`EventApi::Events`).
+const SERIES: Duration = Duration::from_secs(360);
+
+/// Events are counted, not repeated: a count never goes down, an Event is not created twice for the same thing, and
+/// there are no more about an object than the limit allows.
+///
+/// `EventApi::Core`: "Repetitions are counted in the Event"; `EventApi::Events`: "one series from the start"; and
+/// `EventOptions::burst` says how many are written. A process that starts again knows nothing of the Events of its last
+/// life, so each life may create them once more. What is published while nothing goes wrong, and within the limit, is
+/// there at rest.
+#[derive(Default)]
+pub(super) struct Events {
+    operators: Operators,
+    counts: BTreeMap<String, i64>,
+    /// How many Events there were of a subject, and the first of them.
+    created: BTreeMap<String, (u64, Duration)>,
+    /// How many Events about an object were created, and how many times they were counted up.
+    about: BTreeMap<String, (u64, u64, Duration)>,
+    published: BTreeMap<(Arc<str>, u32, String), Published>,
+}
+
+#[derive(Default)]
+struct Published {
+    events: u64,
+    /// Whether it was published that the shop is settled, in which epoch.
+    settled: Option<u32>,
+}
+
+impl Check for Events {
+    fn name(&self) -> &'static str {
+        "events are counted"
+    }
+
+    fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) -> Findings {
+        self.operators.saw(event);
+        match event {
+            Event::Committed(Commit::Stored(object)) if object.resource().starts_with("events") => {
+                self.stored(object, moment)
+            }
+            Event::Committed(Commit::Reset { .. }) => {
+                self.counts.clear();
+                self.created.clear();
+                self.about.clear();
+                Vec::new()
+            }
+            Event::Did {
+                process,
+                life,
+                deed: Deed::Published { uid, reason },
+            } => {
+                let of = (Arc::clone(process), *life, uid.clone());
+                let published = self.published.entry(of).or_default();
+                published.events += 1;
+                if *reason == SETTLED && published.events <= BURST {
+                    published.settled = Some(oracle.epoch());
+                }
+                Vec::new()
+            }
+            Event::Life {
+                process,
+                life,
+                is_alive: false,
+            } => {
+                self.published
+                    .retain(|of, _| of.0 != *process || of.1 != *life);
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn at_rest(&mut self, oracle: &Oracle, rest: &Rest<'_>) -> Findings {
+        let mut found = Vec::new();
+        for ((process, life, uid), published) in &self.published {
+            let is_due = published.settled == Some(oracle.epoch());
+            if process != rest.process || *life != rest.life || !is_due {
+                continue;
+            }
+            let groups = ["", "events.k8s.io"].map(|group| Gvk::new(group, "v1", "Event"));
+            let mut events = groups.iter().flat_map(|kind| oracle.all(kind));
+            let is_it = |event: Value| {
+                let view = View::of(&event);
+                view.about == *uid && view.reason == SETTLED
+            };
+            if !events.any(|(_, event)| is_it(shop::json_of(event))) {
+                found.push(format!("no Event says that the shop {uid} is settled"));
+            }
+        }
+        found
+    }
+}
+
+impl Events {
+    fn stored(&mut self, object: &StoredObject, moment: &Moment) -> Findings {
+        let json = shop::json_of(object);
+        let event = View::of(&json);
+        if event.component != OPERATOR {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        let (key, lives) = (object.key(), self.lives());
+        let before = self.counts.insert(object.uid().to_owned(), event.count);
+        match before {
+            Some(before) if before > event.count => found.push(format!(
+                "the count of {key} goes down from {before} to {}",
+                event.count
+            )),
+            Some(_) => {}
+            None => {
+                let (created, first) = self
+                    .created
+                    .entry(event.subject())
+                    .or_insert((0, moment.at));
+                *created += 1;
+                let allowed = event.allowed(moment.at.saturating_sub(*first)) * lives;
+                if *created > allowed {
+                    found.push(format!("{key} is Event {created} of {}", event.subject()));
+                }
+            }
+        }
+        found.extend(self.limit(&event, before.is_none(), moment));
+        found
+    }
+
+    fn limit(&mut self, event: &View<'_>, is_new: bool, moment: &Moment) -> Option<String> {
+        let lives = self.lives();
+        let about = self.about.entry(event.about.to_owned());
+        let (created, counted, first) = about.or_insert((0, 0, moment.at));
+        *created += u64::from(is_new);
+        *counted += u64::from(!is_new);
+        let refills = moment.at.saturating_sub(*first).as_secs() / REFILL.as_secs();
+        // A series is counted up without asking the limit.
+        let writes = if event.is_series {
+            *created
+        } else {
+            *created + *counted
+        };
+        let allowed = lives * (BURST + refills + 1);
+        (writes > allowed).then(|| {
+            format!(
+                "{writes} Events were written about {}, {allowed} are allowed",
+                event.about
+            )
+        })
+    }
+
+    fn lives(&self) -> u64 {
+        self.operators.lives.max(1).into()
+    }
+}
+
+/// What counts of an Event, in whichever API it was written.
+struct View<'a> {
+    about: &'a str,
+    reason: &'a str,
+    note: &'a str,
+    component: &'a str,
+    count: i64,
+    is_series: bool,
+}
+
+impl<'a> View<'a> {
+    fn of(event: &'a Value) -> Self {
+        let text = |names: [&str; 2]| {
+            let mut texts = names
+                .iter()
+                .filter_map(|name| event.pointer(name)?.as_str());
+            texts.find(|text| !text.is_empty()).unwrap_or_default()
+        };
+        let number = |name| event.pointer(name).and_then(Value::as_i64);
+        let count = number("/series/count").or(number("/count"));
+        Self {
+            about: text(["/involvedObject/uid", "/regarding/uid"]),
+            reason: text(["/reason", "/reason"]),
+            note: text(["/message", "/note"]),
+            component: text(["/reportingComponent", "/reportingController"]),
+            count: count.unwrap_or(1),
+            is_series: event.get("eventTime").is_some_and(|time| !time.is_null()),
+        }
+    }
+
+    /// What no two Events of one life have in common.
+    fn subject(&self) -> String {
+        let note = match self.note {
+            _ if self.is_series => "",
+            note if note.starts_with("(combined") => "(combined)",
+            note => note,
+        };
+        format!("{} about {} {note:?}", self.reason, self.about)
+    }
+
+    /// How many Events of its subject a life may have made.
+    fn allowed(&self, since: Duration) -> u64 {
+        if self.is_series {
+            return 1 + since.as_secs() / SERIES.as_secs();
+        }
+        1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stage::Stage;
+    use super::*;
+    use serde_json::json;
+
+    fn kind() -> Gvk {
+        Gvk::new("", "v1", "Event")
+    }
+
+    fn event(note: &str) -> Value {
+        json!({
+            "involvedObject": {"kind": "Shop", "name": "o1", "namespace": "default", "uid": "u"},
+            "reason": "Stocked", "type": "Normal", "message": note, "count": 1,
+            "reportingComponent": OPERATOR,
+        })
+    }
+
+    #[tokio::test]
+    async fn an_event_that_is_counted_is_fine_and_one_that_counts_down_is_not() {
+        let mut stage = Stage::new(Events::default()).await;
+        stage.operates();
+        stage.create(&kind(), "e1", &event("a")).await;
+        stage.create(&kind(), "e2", &event("b")).await;
+        stage.patch(&kind(), "e1", &json!({"count": 5})).await;
+        assert!(stage.all().is_empty(), "{:?}", stage.all());
+        stage.patch(&kind(), "e1", &json!({"count": 4})).await;
+        assert!(stage.found("goes down from 5 to 4"), "{:?}", stage.all());
+    }
+
+    #[tokio::test]
+    async fn the_same_event_twice_in_a_life_is_reported() {
+        let mut stage = Stage::new(Events::default()).await;
+        stage.operates();
+        stage.create(&kind(), "e1", &event("a")).await;
+        stage.operates();
+        stage.create(&kind(), "e2", &event("a")).await;
+        assert!(
+            stage.all().is_empty(),
+            "each of two lives may: {:?}",
+            stage.all()
+        );
+        stage.create(&kind(), "e3", &event("a")).await;
+        assert!(stage.found("e3 is Event 3"), "{:?}", stage.all());
+    }
+
+    #[tokio::test]
+    async fn more_events_than_the_limit_allows_are_reported() {
+        let mut stage = Stage::new(Events::default()).await;
+        stage.operates();
+        for number in 0..BURST + 1 {
+            let name = format!("e{number}");
+            stage.create(&kind(), &name, &event(&name)).await;
+        }
+        assert!(stage.all().is_empty(), "{:?}", stage.all());
+        stage.create(&kind(), "last", &event("last")).await;
+        assert!(stage.found("27 Events were written"), "{:?}", stage.all());
+    }
+
+    #[tokio::test]
+    async fn an_event_that_is_missing_at_rest_is_reported() {
+        let mut stage = Stage::new(Events::default()).await;
+        stage.operates();
+        stage.did(Deed::Published {
+            uid: "u".to_owned(),
+            reason: SETTLED,
+        });
+        stage.rest();
+        assert!(stage.found("no Event says"), "{:?}", stage.all());
+        let mut stage = Stage::new(Events::default()).await;
+        stage.operates();
+        stage.did(Deed::Published {
+            uid: "u".to_owned(),
+            reason: SETTLED,
+        });
+        let mut settled = event("all is in order");
+        settled["reason"] = SETTLED.into();
+        stage.create(&kind(), "e1", &settled).await;
+        stage.rest();
+        assert!(stage.all().is_empty(), "{:?}", stage.all());
+    }
+}

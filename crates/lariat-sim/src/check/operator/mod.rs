@@ -1,0 +1,65 @@
+//! What must hold of operators: finalizers, sets of children, statuses, Events, and that they come to rest.
+//!
+//! They look at shops, the kind of the operator that Lariat is tried with, and say nothing in runs without it.
+
+mod children;
+mod cleanups;
+mod ends;
+mod events;
+mod prunes;
+mod requests;
+mod settled;
+#[cfg(test)]
+mod stage;
+mod status;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::Check;
+use crate::deed::Deed;
+use crate::event::Event;
+
+/// The stored resource of shops.
+const SHOPS: &str = "shops.sim.dev";
+
+pub(super) fn all() -> Vec<Box<dyn Check>> {
+    vec![
+        Box::<cleanups::Cleanups>::default(),
+        Box::<ends::Ends>::default(),
+        Box::<children::Foreign>::default(),
+        Box::<prunes::Prunes>::default(),
+        Box::<status::Forward>::default(),
+        Box::<events::Events>::default(),
+        Box::<requests::Writes>::default(),
+        Box::<requests::Quiet>::default(),
+        Box::<settled::Settled>::default(),
+    ]
+}
+
+/// The processes that are operators.
+#[derive(Default)]
+struct Operators {
+    /// Whether their work takes reads that caches do not answer.
+    fetches: BTreeMap<Arc<str>, bool>,
+    /// How many lives they have begun together.
+    lives: u32,
+}
+
+impl Operators {
+    fn saw(&mut self, event: &Event) {
+        if let Event::Did {
+            process,
+            deed: Deed::Operates { fetches, .. },
+            ..
+        } = event
+        {
+            self.fetches.insert(Arc::clone(process), *fetches);
+            self.lives += 1;
+        }
+    }
+
+    fn has(&self, process: &str) -> bool {
+        self.fetches.contains_key(process)
+    }
+}

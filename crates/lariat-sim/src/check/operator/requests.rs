@@ -1,0 +1,168 @@
+//! Requests of operators: no hot loop, and none at all at rest.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Operators;
+use super::settled::is_blocked;
+use crate::check::{Check, Findings, Rest};
+use crate::event::{Event, Moment};
+use crate::oracle::Oracle;
+use crate::shop;
+
+/// How often one object may be written within a minute, whatever happens to it.
+const MOST: usize = 120;
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// An object is not written in a hot loop.
+///
+/// `Reconcile::apply` and `StatusWriter`: what is as wanted is not sent, so writes are bounded by what others change and
+/// by retries. The bound is [`MOST`] a minute for one path in one process.
+#[derive(Default)]
+pub(super) struct Writes {
+    operators: Operators,
+    recent: BTreeMap<(Arc<str>, String), VecDeque<Duration>>,
+}
+
+impl Check for Writes {
+    fn name(&self) -> &'static str {
+        "no hot loop of writes"
+    }
+
+    fn saw(&mut self, _: &Oracle, moment: &Moment, event: &Event) -> Findings {
+        self.operators.saw(event);
+        let Event::Sent { what, .. } = event else {
+            return Vec::new();
+        };
+        if !self.operators.has(&moment.actor) || !is_write(what) {
+            return Vec::new();
+        }
+        let path = what.split('?').next().unwrap_or_default();
+        let recent = self
+            .recent
+            .entry((Arc::clone(&moment.actor), path.to_owned()));
+        let recent = recent.or_default();
+        recent.push_back(moment.at);
+        while recent
+            .front()
+            .is_some_and(|first| *first + MINUTE < moment.at)
+        {
+            recent.pop_front();
+        }
+        if recent.len() <= MOST {
+            return Vec::new();
+        }
+        vec![format!("{path}: {} requests within a minute", recent.len())]
+    }
+}
+
+/// How long operators have to come to rest once all faults have ended.
+const RESTLESS: Duration = Duration::from_secs(15 * 60);
+
+/// At rest an operator sends nothing but watches, whatever its period is.
+///
+/// `Reconcile::apply`: "If nothing changes, nothing is sent, provided that the kinds are watched"; a status is written
+/// when it changes. While an object of others is in the way, its shop is tried again and says so in Events; and a kind
+/// of which only metadata is cached is read with requests. Neither writes anything else.
+#[derive(Default)]
+pub(super) struct Quiet {
+    operators: Operators,
+    ended: Option<Duration>,
+    /// What was sent since operators should be at rest.
+    sent: BTreeMap<Arc<str>, Vec<String>>,
+}
+
+impl Check for Quiet {
+    fn name(&self) -> &'static str {
+        "nothing is sent at rest"
+    }
+
+    fn saw(&mut self, _: &Oracle, moment: &Moment, event: &Event) -> Findings {
+        self.operators.saw(event);
+        match event {
+            Event::Note(note) if note == "all faults end" => self.ended = Some(moment.at),
+            Event::Sent { what, .. } => {
+                let rests = self.ended.is_some_and(|ended| ended + RESTLESS < moment.at);
+                if rests && self.operators.has(&moment.actor) && !what.contains("watch=") {
+                    let sent = self.sent.entry(Arc::clone(&moment.actor)).or_default();
+                    sent.push(what.clone());
+                }
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn at_rest(&mut self, oracle: &Oracle, rest: &Rest<'_>) -> Findings {
+        let sent = self.sent.get(rest.process).map_or(&[][..], Vec::as_slice);
+        let fetches = self.operators.fetches.get(rest.process) == Some(&true);
+        let mut shops = oracle.all(&shop::gvk());
+        let is_blocked = shops.any(|(key, shop)| is_blocked(oracle, key, shop));
+        let is_fine = |what: &str| {
+            let tries = is_blocked && (what.contains("/events") || !is_write(what));
+            tries || fetches && !is_write(what)
+        };
+        let wrong: Vec<&String> = sent.iter().filter(|what| !is_fine(what)).collect();
+        let Some(first) = wrong.first() else {
+            return Vec::new();
+        };
+        vec![format!("{} requests at rest, such as {first}", wrong.len())]
+    }
+}
+
+fn is_write(what: &str) -> bool {
+    !what.starts_with("GET ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stage::Stage;
+    use super::*;
+
+    const PATCH: &str = "PATCH /apis/sim.dev/v1/namespaces/default/shops/o1/status?";
+    const WATCH: &str = "GET /api/v1/secrets?&watch=true";
+
+    #[tokio::test]
+    async fn a_hot_loop_of_writes_is_reported() {
+        let mut stage = Stage::new(Writes::default()).await;
+        stage.operates();
+        for number in 0..MOST {
+            stage.sent(number as u64, PATCH);
+        }
+        stage.sent(1000, WATCH);
+        assert!(stage.all().is_empty(), "{:?}", stage.all());
+        stage.sent(1001, PATCH);
+        assert!(
+            stage.found("121 requests within a minute"),
+            "{:?}",
+            stage.all()
+        );
+    }
+
+    #[tokio::test]
+    async fn writes_that_are_spread_over_time_are_fine() {
+        let mut stage = Stage::new(Writes::default()).await;
+        stage.operates();
+        for number in 0..2 * MOST {
+            stage.sent(number as u64, PATCH);
+            stage.wait(Duration::from_secs(1));
+        }
+        assert!(stage.all().is_empty(), "{:?}", stage.all());
+    }
+
+    #[tokio::test]
+    async fn requests_at_rest_are_reported_and_watches_are_not() {
+        let mut stage = Stage::new(Quiet::default()).await;
+        stage.operates();
+        stage.note(Event::Note("all faults end".to_owned()));
+        stage.sent(1, PATCH);
+        stage.wait(RESTLESS + MINUTE);
+        stage.sent(2, WATCH);
+        stage.rest();
+        assert!(stage.all().is_empty(), "{:?}", stage.all());
+        stage.sent(3, PATCH);
+        stage.rest();
+        assert!(stage.found("1 requests at rest"), "{:?}", stage.all());
+    }
+}

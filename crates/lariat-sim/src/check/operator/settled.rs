@@ -1,0 +1,254 @@
+//! Shops at rest: everything is as their newest specs say, and nothing is left of those that are gone.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use lariat_cluster::StoredObject;
+use lariat_core::{Gvk, ObjectKey};
+use serde_json::Value;
+
+use super::Operators;
+use super::children::is_child;
+use crate::check::{Check, Findings, Rest};
+use crate::event::{Event, Moment};
+use crate::oracle::Oracle;
+use crate::shop::{self, OWNER_UID, READY};
+
+/// At rest children are exactly what the newest specs want, with the content that was applied, and statuses say so.
+///
+/// `Reconcile::apply` "brings the objects the reconciled one owns to what is wanted, … and deletes those it does not
+/// want any more", taking back what others changed; the garbage collector deletes the rest. No shop is stuck in its
+/// deletion. `Reconciler::report_errors`: the condition is `True` after a success, and `False` while an object of
+/// others is in the way. Two replicas of one operator have one field manager and one set, so they come to the same end.
+#[derive(Default)]
+pub(super) struct Settled {
+    operators: Operators,
+    /// What was looked at, so that replicas do not report the same twice.
+    looked: BTreeSet<Arc<str>>,
+}
+
+impl Check for Settled {
+    fn name(&self) -> &'static str {
+        "shops are settled at rest"
+    }
+
+    fn saw(&mut self, _: &Oracle, _: &Moment, event: &Event) -> Findings {
+        self.operators.saw(event);
+        Vec::new()
+    }
+
+    fn at_rest(&mut self, oracle: &Oracle, rest: &Rest<'_>) -> Findings {
+        let is_first = self.looked.is_empty();
+        if !self.operators.has(rest.process) {
+            return Vec::new();
+        }
+        self.looked.insert(Arc::clone(rest.process));
+        if !is_first {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for (key, object) in oracle.all(&shop::gvk()) {
+            look_at_shop(oracle, (key, object), &mut found);
+        }
+        for kind in [shop::config_maps(), shop::secrets()] {
+            for (key, object) in oracle.all(&kind) {
+                found.extend(left_over(oracle, &kind, (key, object)));
+            }
+        }
+        found
+    }
+}
+
+fn look_at_shop(oracle: &Oracle, (key, object): (&ObjectKey, &StoredObject), found: &mut Findings) {
+    let json = shop::json_of(object);
+    if object.is_deleting() {
+        found.push(format!("shop {key} is stuck in its deletion"));
+        return;
+    }
+    if shop::wants_finalizer(&json) && !shop::has_finalizer(&json) {
+        found.push(format!("shop {key} has no finalizer"));
+    }
+    for ((kind, child), wanted) in shop::wanted_by_key(key, &json) {
+        let of = format!("{} {child} of shop {key}", kind.kind());
+        match oracle.now(&kind, &child) {
+            None => found.push(format!("{of} is missing")),
+            Some(is) if !is_of(is, object.uid()) => {}
+            Some(is) => {
+                let is = shop::json_of(is);
+                let (data, labels) = (&is["data"], &is["metadata"]["labels"]);
+                let wants_labels = &wanted["metadata"]["labels"];
+                if !has(data, &wanted["data"]) || !has(labels, wants_labels) {
+                    found.push(format!("{of} is not as wanted"));
+                }
+                if is["metadata"]["ownerReferences"][0]["uid"] != object.uid() {
+                    found.push(format!("{of} has no reference to it"));
+                }
+            }
+        }
+    }
+    found.extend(
+        wrong_status(&json, is_blocked(oracle, key, object)).map(|what| {
+            format!(
+                "shop {key} (generation {}): {what}",
+                json["metadata"]["generation"]
+            )
+        }),
+    );
+}
+
+/// Returns what is wrong with the status of a shop at rest.
+fn wrong_status(shop: &Value, is_blocked: bool) -> Option<String> {
+    let (status, generation) = (&shop["status"], &shop["metadata"]["generation"]);
+    if status["observedGeneration"] != *generation {
+        return Some(format!("the status is of {}", status["observedGeneration"]));
+    }
+    let conditions = status["conditions"].as_array().into_iter().flatten();
+    for (kind, word) in [(READY, "Ready"), ("Synced", "Synced")] {
+        let condition = conditions.clone().find(|each| each["type"] == kind);
+        let wanted = if is_blocked { "False" } else { "True" };
+        let is = condition.map_or(&Value::Null, |condition| &condition["status"]);
+        if is != wanted {
+            return Some(format!("{word} is {is} instead of {wanted}"));
+        }
+    }
+    None
+}
+
+/// Returns what is wrong with an object of a set that is there at rest.
+fn left_over(
+    oracle: &Oracle,
+    kind: &Gvk,
+    (key, object): (&ObjectKey, &StoredObject),
+) -> Option<String> {
+    let owner = object
+        .labels()
+        .get(OWNER_UID)
+        .filter(|_| is_child(object))?;
+    let shops = shop::gvk();
+    let Some((name, shop)) = oracle.all(&shops).find(|(_, shop)| shop.uid() == owner) else {
+        return Some(format!(
+            "{} {key} is left of a shop that is gone ({owner})",
+            kind.kind()
+        ));
+    };
+    // Nothing is pruned in a call in which something could not be applied.
+    if is_blocked(oracle, name, shop) {
+        return None;
+    }
+    let wanted = shop::wanted_by_key(name, &shop::json_of(shop));
+    let is_wanted = wanted.contains_key(&(kind.clone(), key.clone()));
+    (!is_wanted).then(|| format!("{} {key} is not wanted by shop {name}", kind.kind()))
+}
+
+/// Returns whether an object of others has the name of a child.
+pub(super) fn is_blocked(oracle: &Oracle, key: &ObjectKey, shop: &StoredObject) -> bool {
+    let mut wanted = shop::wanted_by_key(key, &shop::json_of(shop)).into_keys();
+    wanted.any(|(kind, child)| {
+        let is = oracle.now(&kind, &child);
+        is.is_some_and(|is| !is_of(is, shop.uid()))
+    })
+}
+
+fn is_of(object: &StoredObject, uid: &str) -> bool {
+    object.labels().get(OWNER_UID) == Some(uid)
+}
+
+/// Returns whether an object has all fields of another.
+fn has(object: &Value, wanted: &Value) -> bool {
+    let mut fields = wanted.as_object().into_iter().flatten();
+    fields.all(|(name, value)| object[name] == *value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stage::Stage;
+    use super::*;
+    use serde_json::json;
+
+    /// Makes everything as a shop wants it.
+    async fn settle(stage: &mut Stage) -> String {
+        let uid = stage.create_shop("o1", 0b1).await;
+        let shop = shop::spec(0b1);
+        for ((kind, child), mut object) in shop::wanted_by_key(&Stage::key("o1"), &shop) {
+            object["metadata"]["labels"][OWNER_UID] = uid.as_str().into();
+            object["metadata"]["ownerReferences"] = json!([{
+                "apiVersion": "sim.dev/v1", "kind": "Shop", "name": "o1", "uid": uid,
+                "controller": true,
+            }]);
+            stage.create(&kind, child.name(), &object).await;
+        }
+        let condition = |kind: &str| json!({"type": kind, "status": "True"});
+        let conditions = [condition("Ready"), condition("Synced")];
+        let status = json!({"observedGeneration": 1, "conditions": conditions});
+        stage.patch_status("o1", &json!({"status": status})).await;
+        uid
+    }
+
+    async fn settled() -> Stage {
+        let mut stage = Stage::new(Settled::default()).await;
+        stage.operates();
+        settle(&mut stage).await;
+        stage
+    }
+
+    #[tokio::test]
+    async fn a_shop_that_has_all_it_wants_is_settled() {
+        let mut stage = settled().await;
+        stage.rest();
+        assert!(stage.all().is_empty(), "{:?}", stage.all());
+    }
+
+    #[tokio::test]
+    async fn children_that_are_missing_or_changed_or_too_many_are_reported() {
+        let maps = shop::config_maps();
+        let mut stage = settled().await;
+        stage.delete(&maps, "o1-a").await;
+        stage.rest();
+        assert!(stage.found("ConfigMap default/o1-a of shop default/o1 is missing"));
+
+        let mut stage = settled().await;
+        stage
+            .patch(&maps, "o1-a", &json!({"data": {"number": "9"}}))
+            .await;
+        stage.rest();
+        assert!(stage.found("is not as wanted"), "{:?}", stage.all());
+
+        let mut stage = settled().await;
+        let uid = stage.uid(&shop::gvk(), "o1");
+        let labels = json!({"metadata": {"labels": {OWNER_UID: uid}}});
+        stage.create(&maps, "o1-z", &labels).await;
+        stage.rest();
+        assert!(stage.found("o1-z is not wanted"), "{:?}", stage.all());
+    }
+
+    #[tokio::test]
+    async fn what_is_left_of_a_shop_that_is_gone_is_reported() {
+        let mut stage = Stage::new(Settled::default()).await;
+        stage.operates();
+        let labels = json!({"metadata": {"labels": {OWNER_UID: "gone"}}});
+        stage.create(&shop::config_maps(), "o1-a", &labels).await;
+        stage.rest();
+        assert!(stage.found("is left of a shop"), "{:?}", stage.all());
+    }
+
+    #[tokio::test]
+    async fn a_shop_that_is_stuck_or_says_what_is_not_so_is_reported() {
+        let mut stage = settled().await;
+        stage.delete(&shop::gvk(), "o1").await;
+        stage.rest();
+        assert!(stage.found("stuck in its deletion"), "{:?}", stage.all());
+
+        let mut stage = settled().await;
+        stage
+            .patch(&shop::gvk(), "o1", &json!({"spec": {"more": 1}}))
+            .await;
+        stage.rest();
+        assert!(stage.found("the status is of 1"), "{:?}", stage.all());
+
+        let mut stage = settled().await;
+        stage.delete(&shop::config_maps(), "o1-a").await;
+        stage.create(&shop::config_maps(), "o1-a", &json!({})).await;
+        stage.rest();
+        assert!(stage.found("instead of \"False\"") || stage.found("instead of False"));
+    }
+}

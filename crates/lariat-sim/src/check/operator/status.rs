@@ -1,0 +1,111 @@
+//! Statuses go forward.
+
+use std::collections::BTreeMap;
+
+use lariat_cluster::{Commit, StoredObject};
+use serde_json::Value;
+
+use super::SHOPS;
+use crate::check::{Check, Findings};
+use crate::event::{Event, Moment};
+use crate::oracle::Oracle;
+use crate::shop;
+
+/// The generation that a status says was observed never goes back, nor that of a condition.
+///
+/// `StatusWriter`: "The state is named in the request: when it is not the newest after all, the newest is read and the
+/// difference worked out again", so a replica that is behind does not write over what another knows better. A restored
+/// backup begins again.
+#[derive(Default)]
+pub(super) struct Forward {
+    observed: BTreeMap<String, BTreeMap<String, i64>>,
+}
+
+impl Check for Forward {
+    fn name(&self) -> &'static str {
+        "statuses go forward"
+    }
+
+    fn saw(&mut self, _: &Oracle, _: &Moment, event: &Event) -> Findings {
+        match event {
+            Event::Committed(Commit::Stored(object)) if object.resource() == SHOPS => {
+                self.stored(object)
+            }
+            Event::Committed(Commit::Removed { last }) if last.resource() == SHOPS => {
+                self.observed.remove(last.uid());
+                Vec::new()
+            }
+            Event::Committed(Commit::Reset { .. }) => {
+                self.observed.clear();
+                Vec::new()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+impl Forward {
+    fn stored(&mut self, object: &StoredObject) -> Findings {
+        let now = observed(&shop::json_of(object)["status"]);
+        let before = self.observed.insert(object.uid().to_owned(), now.clone());
+        let before = before.unwrap_or_default();
+        let back = before.iter().filter_map(|(what, before)| {
+            let now = now.get(what).filter(|now| *now < before)?;
+            Some(format!(
+                "{} of {} goes back from generation {before} to {now}",
+                what,
+                object.key()
+            ))
+        });
+        back.collect()
+    }
+}
+
+/// Returns the generations of the status itself and of its conditions.
+fn observed(status: &Value) -> BTreeMap<String, i64> {
+    let of = |value: &Value| value["observedGeneration"].as_i64();
+    let conditions = status["conditions"].as_array().into_iter().flatten();
+    let conditions = conditions.filter_map(|each| {
+        let kind = each["type"].as_str()?;
+        Some((format!("condition {kind}"), of(each)?))
+    });
+    let whole = of(status).map(|generation| ("the status".to_owned(), generation));
+    conditions.chain(whole).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::stage::Stage;
+    use super::*;
+    use serde_json::json;
+
+    async fn status(stage: &mut Stage, generation: i64, condition: i64) {
+        let condition = json!({"type": "Ready", "observedGeneration": condition});
+        let status = json!({"observedGeneration": generation, "conditions": [condition]});
+        stage.patch_status("o1", &json!({"status": status})).await;
+    }
+
+    #[tokio::test]
+    async fn a_status_that_goes_back_is_reported() {
+        let mut stage = Stage::new(Forward::default()).await;
+        stage.create_shop("o1", 0).await;
+        status(&mut stage, 1, 2).await;
+        status(&mut stage, 2, 2).await;
+        assert!(stage.all().is_empty(), "{:?}", stage.all());
+        status(&mut stage, 1, 2).await;
+        assert!(stage.found("the status of"), "{:?}", stage.all());
+        status(&mut stage, 1, 1).await;
+        assert!(stage.found("condition Ready of"), "{:?}", stage.all());
+    }
+
+    #[tokio::test]
+    async fn another_shop_of_the_name_begins_again() {
+        let mut stage = Stage::new(Forward::default()).await;
+        stage.create(&shop::gvk(), "o1", &shop::spec(0)).await;
+        status(&mut stage, 5, 5).await;
+        stage.delete(&shop::gvk(), "o1").await;
+        stage.create(&shop::gvk(), "o1", &shop::spec(0)).await;
+        status(&mut stage, 1, 1).await;
+        assert!(stage.all().is_empty(), "{:?}", stage.all());
+    }
+}

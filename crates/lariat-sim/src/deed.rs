@@ -1,0 +1,40 @@
+//! What an operator reports of its own doing, for checkers that look at operators.
+
+use std::fmt;
+use std::time::Duration;
+
+use lariat_core::ObjectKey;
+
+/// Something an operator or a foreign client did, or is about to do.
+#[derive(Debug, Clone)]
+pub(crate) enum Deed {
+    /// The process is an operator from now on; it looks at each object at least this often.
+    /// Reads that are not answered by its caches are part of its work if it `fetches`.
+    Operates { period: Duration, fetches: bool },
+    /// A cleanup begins.
+    CleansUp { key: ObjectKey, uid: String },
+    /// A cleanup is done, and the ledger is written.
+    CleanedUp { key: ObjectKey, uid: String },
+    /// A reconcile of an object is done, and found nothing to complain of.
+    Reconciled { key: ObjectKey, uid: String },
+    /// The end of an object was reported, and that was taken well.
+    Ended { key: ObjectKey, uid: String },
+    /// An Event about an object is handed to the recorder.
+    Published { uid: String, reason: &'static str },
+    /// A foreign client is about to remove the finalizer without a cleanup.
+    RemovesFinalizer { key: ObjectKey },
+}
+
+impl fmt::Display for Deed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Operates { period, .. } => write!(f, "operates, with a period of {period:?}"),
+            Self::CleansUp { key, uid } => write!(f, "cleans up {key} ({uid})"),
+            Self::CleanedUp { key, uid } => write!(f, "has cleaned up {key} ({uid})"),
+            Self::Reconciled { key, uid } => write!(f, "has reconciled {key} ({uid})"),
+            Self::Ended { key, uid } => write!(f, "knows that {key} is gone ({uid})"),
+            Self::Published { uid, reason } => write!(f, "publishes {reason} about {uid}"),
+            Self::RemovesFinalizer { key } => write!(f, "removes the finalizer of {key} by force"),
+        }
+    }
+}

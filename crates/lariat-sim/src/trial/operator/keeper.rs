@@ -1,0 +1,226 @@
+//! What the operator does for a shop: stocks it, says so, and cleans up after it.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{DynamicObject, ObjectMeta, Patch, PatchParams};
+use lariat_controller::{HandlerError, HandlerResult, Outcome};
+use lariat_core::ObjectKey;
+use lariat_operator::{ApiError, CachedApi, ConditionUpdate, Desired, Event, Operator, Reconcile};
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::time;
+
+use super::Setup;
+use crate::deed::Deed;
+use crate::panics::PLANNED;
+use crate::process::Process;
+use crate::shop;
+use crate::trial::crew::Dice;
+
+type Cx = Reconcile<DynamicObject>;
+
+/// The reconciler, its cleanup, and what it remembers.
+pub(super) struct Keeper {
+    process: Process,
+    ledgers: CachedApi<ConfigMap>,
+    dice: Dice,
+    /// Out of a thousand calls, how many misbehave.
+    bad: AtomicU32,
+    empties: bool,
+    /// Shops of which it was published that they are settled.
+    settled: Mutex<BTreeSet<String>>,
+}
+
+impl Keeper {
+    pub(super) fn new(process: &Process, operator: &Operator, setup: Setup) -> Self {
+        let mut random = fastrand::Rng::with_seed(setup.seed ^ u64::from(process.life()));
+        Self {
+            process: process.clone(),
+            ledgers: operator.api::<ConfigMap>(),
+            bad: AtomicU32::new([0, 50, 200][random.usize(..3)]),
+            dice: Dice::new(random),
+            empties: setup.empties,
+            settled: Mutex::default(),
+        }
+    }
+
+    /// Misbehaves more often from now on, or less.
+    pub(super) fn misbehave(&self, number: u32) {
+        self.bad.store(number % 400, Ordering::Relaxed);
+    }
+
+    /// Brings a shop's children to what its spec says, and its status to what came of that.
+    pub(super) async fn reconcile(&self, cx: &Cx) -> HandlerResult {
+        self.maybe_misbehave().await?;
+        let shop = json!({"spec": cx.object().data["spec"]});
+        let stocked = self.stock(cx, &shop).await;
+        self.maybe_misbehave().await?;
+        self.report(cx, stocked.is_ok()).await?;
+        stocked?;
+        let (key, uid) = of(cx);
+        self.process.did(Deed::Reconciled { key, uid });
+        Ok(Outcome::done())
+    }
+
+    /// Applies both sets, the second also if the first could not be applied.
+    async fn stock(&self, cx: &Cx, shop: &Value) -> Result<(), HandlerError> {
+        let mut result = Ok(());
+        let mut changed = 0;
+        for (set, objects) in shop::wanted(cx.key(), shop) {
+            let desired = objects
+                .into_iter()
+                .fold(Desired::new(), Desired::with_value);
+            match cx.apply_set(set).apply(desired).await {
+                Ok(applied) if applied.is_unchanged() => {}
+                Ok(applied) => changed += applied.objects().len(),
+                Err(error) => result = Err(HandlerError::from(error)),
+            }
+        }
+        match &result {
+            Err(error) => self.publish(cx, Event::warning("Blocked", error.to_string()), "Blocked"),
+            Ok(()) if changed > 0 => {
+                let note = format!("looked at {changed} objects");
+                self.publish(cx, Event::normal("Stocked", note), "Stocked");
+            }
+            Ok(()) => {}
+        }
+        if result.is_ok() && self.process.is_calm() {
+            let is_first = self.settled.lock().insert(cx.raw().uid().to_string());
+            if is_first {
+                let event = Event::normal(shop::SETTLED, "all is in order");
+                self.publish(cx, event, shop::SETTLED);
+            }
+        }
+        result
+    }
+
+    fn publish(&self, cx: &Cx, event: Event, reason: &'static str) {
+        let (_, uid) = of(cx);
+        self.process.did(Deed::Published { uid, reason });
+        cx.event(event);
+    }
+
+    /// Writes the status in two ways, and reads what the cache has afterwards.
+    async fn report(&self, cx: &Cx, is_stocked: bool) -> Result<(), HandlerError> {
+        let generation = cx.raw().generation().unwrap_or_default();
+        let newest = cx.newest().generation().unwrap_or_default();
+        let written = cx.update_status(|status: &mut Value| {
+            let before = status["observedGeneration"].as_i64().unwrap_or_default();
+            // Another replica may have seen a newer one; what no object has is from before a backup was restored.
+            if generation >= before || before > newest {
+                status["observedGeneration"] = generation.into();
+                status["stocked"] = is_stocked.into();
+            }
+        });
+        let mut written = written.await?;
+        let synced = if is_stocked {
+            ConditionUpdate::is_true("Synced", "Stocked")
+        } else {
+            ConditionUpdate::is_false("Synced", "Blocked")
+        };
+        written |= cx.set_condition(&synced).await?;
+        if written {
+            let version = cx.newest().version().to_string();
+            self.process.has_written(cx.gvk(), cx.key(), &version);
+            let read = cx.cache().store().get(cx.key());
+            self.process.has_read(cx.gvk(), cx.key(), read.as_ref());
+        }
+        Ok(())
+    }
+
+    /// Enters the shop into its ledger, which stays.
+    pub(super) async fn clean_up(&self, cx: &Cx) -> HandlerResult {
+        let (key, uid) = of(cx);
+        self.process.did(Deed::CleansUp {
+            key: key.clone(),
+            uid: uid.clone(),
+        });
+        self.maybe_misbehave().await?;
+        if self.empties && !self.empty(cx).await? {
+            return Ok(Outcome::requeue_after(Duration::from_secs(1)));
+        }
+        self.enter(&shop::ledger(&uid)).await?;
+        self.maybe_misbehave().await?;
+        self.process.did(Deed::CleanedUp { key, uid });
+        Ok(Outcome::done())
+    }
+
+    /// Applies empty sets, and returns whether nothing is left of them.
+    async fn empty(&self, cx: &Cx) -> Result<bool, HandlerError> {
+        let mut is_gone = true;
+        for set in ["stock", "keys"] {
+            let applied = cx.apply_set(set).apply(Desired::new()).await?;
+            is_gone &= applied.is_gone();
+        }
+        Ok(is_gone)
+    }
+
+    async fn enter(&self, ledger: &ObjectKey) -> Result<(), ApiError> {
+        let written = match self.ledgers.get_opt(ledger).await? {
+            Some(_) => self.enter_again(ledger).await,
+            None => {
+                let metadata = ObjectMeta {
+                    name: Some(ledger.name().to_owned()),
+                    namespace: ledger.namespace().map(str::to_owned),
+                    ..ObjectMeta::default()
+                };
+                let map = ConfigMap {
+                    metadata,
+                    ..ConfigMap::default()
+                };
+                match self.ledgers.create(&map).await {
+                    // The cache is behind, or an answer was lost.
+                    Err(error) if error.is_already_exists() => self.enter_again(ledger).await,
+                    created => created,
+                }
+            }
+        };
+        let version = written?.metadata.resource_version.unwrap_or_default();
+        let maps = shop::config_maps();
+        self.process.has_written(&maps, ledger, &version);
+        let read = self.ledgers.cache().store().get(ledger);
+        self.process.has_read(&maps, ledger, read.as_ref());
+        Ok(())
+    }
+
+    async fn enter_again(&self, ledger: &ObjectKey) -> Result<ConfigMap, ApiError> {
+        let entry = self.dice.below(1_000_000).to_string();
+        let patch = Patch::Merge(json!({"data": {"entered": entry}}));
+        self.ledgers
+            .patch(ledger, &PatchParams::default(), &patch)
+            .await
+    }
+
+    pub(super) async fn gone(&self, cx: &Cx) -> HandlerResult {
+        self.maybe_misbehave().await?;
+        let (key, uid) = of(cx);
+        self.process.did(Deed::Ended { key, uid });
+        Ok(Outcome::done())
+    }
+
+    async fn maybe_misbehave(&self) -> Result<(), HandlerError> {
+        let is_bad = self.dice.below(1000) < self.bad.load(Ordering::Relaxed);
+        if self.process.is_calm() || !is_bad {
+            return Ok(());
+        }
+        match self.dice.below(8) {
+            0 | 1 => Err("not now".into()),
+            2 => Err(HandlerError::from("later")
+                .retry_after(Duration::from_millis(self.dice.below(10_000).into()))),
+            3 => Err(HandlerError::terminal("never")),
+            4 => std::panic::panic_any(PLANNED),
+            5 => std::future::pending().await,
+            _ => {
+                time::sleep(Duration::from_millis(self.dice.below(5_000).into())).await;
+                Ok(())
+            }
+        }
+    }
+}
+
+fn of(cx: &Cx) -> (ObjectKey, String) {
+    (cx.key().clone(), cx.raw().uid().to_string())
+}
