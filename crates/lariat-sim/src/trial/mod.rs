@@ -2,8 +2,8 @@
 
 mod behaviour;
 mod crew;
-mod own;
 mod operator;
+mod own;
 
 use std::time::Duration;
 
