@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_core::Gvk;
+
 use crate::check::{Checks, Rest};
 use crate::coverage::{Coverage, Trouble};
 use crate::event::Event;
@@ -28,6 +30,12 @@ const BUSY: Duration = Duration::from_millis(4);
 const QUIET: Duration = Duration::from_millis(250);
 const RESTING: Duration = Duration::from_secs(2);
 
+/// How often processes are asked how they are, while something happens and at rest.
+const SAMPLES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(10)];
+
+/// How many times tasks make way for others before everything is looked at.
+const YIELDS: usize = 100;
+
 /// For how long a program may take to end once it is asked to.
 const ENDING: Duration = Duration::from_secs(180);
 
@@ -46,6 +54,9 @@ pub(crate) struct Driver<'a> {
     limits: Vec<(Duration, usize, FaultKind)>,
     steps: usize,
     names: Names,
+    /// When processes are asked next how they are.
+    next_sample: Duration,
+    is_calm: bool,
 }
 
 impl<'a> Driver<'a> {
@@ -82,6 +93,8 @@ impl<'a> Driver<'a> {
             limits: Vec::new(),
             steps: 0,
             names: simulation.names(),
+            next_sample: Duration::ZERO,
+            is_calm: false,
         }
     }
 
@@ -90,6 +103,8 @@ impl<'a> Driver<'a> {
         self.world.heal();
         self.world.load(self.simulation.filled);
         self.drive(Duration::from_secs(1));
+        self.world.fill();
+        self.drive(Duration::from_secs(2));
         for process in &mut self.processes {
             process.start(self.now, &mut self.world);
         }
@@ -117,12 +132,23 @@ impl<'a> Driver<'a> {
             let turn = Duration::from_millis(self.random.u64(1..=longest));
             let next = (self.now + turn).min(until);
             self.turn(next);
-            self.turn = if self.recorder.events() > before {
+            let is_busy = self.recorder.events() > before;
+            self.sample();
+            self.turn = if is_busy {
                 BUSY
             } else {
                 (self.turn * 2).min(self.quiet)
             };
         }
+    }
+
+    /// Asks the processes from time to time how they are.
+    fn sample(&mut self) {
+        if self.now < self.next_sample {
+            return;
+        }
+        self.next_sample = self.now + SAMPLES[usize::from(self.is_calm)];
+        self.processes.iter_mut().for_each(Body::sample);
     }
 
     /// Gives everybody one turn, in an order of its own.
@@ -183,6 +209,7 @@ impl<'a> Driver<'a> {
     }
 
     fn fault(&mut self, fault: &Fault) {
+        self.note_disturbed(fault);
         let agents: Vec<String> = self.processes.iter().map(Body::agent).collect();
         let acts_at_once = match fault.kind {
             FaultKind::Restore => self.world.has_backup(),
@@ -217,6 +244,28 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// Notes what a fault concerns.
+    fn note_disturbed(&self, fault: &Fault) {
+        let is_for_a_kind = !matches!(
+            fault.kind,
+            FaultKind::CutWatches
+                | FaultKind::EndWatches
+                | FaultKind::Compact
+                | FaultKind::Restore
+                | FaultKind::Away
+                | FaultKind::Blackhole
+                | FaultKind::Streams(_)
+                | FaultKind::Latency(_)
+        );
+        let kind = fault.resource.filter(|_| is_for_a_kind);
+        let kind = kind.and_then(|at| self.simulation.kinds.get(at));
+        let process = fault.process.and_then(|at| self.processes.get(at));
+        self.recorder.note(Event::Disturbed {
+            process: process.map(|process| Arc::clone(&process.name)),
+            kind: kind.map(|kind| kind.gvk().clone()),
+        });
+    }
+
     fn fate(&mut self, process: usize, what: Fate) {
         self.met(Some(Trouble::of_fate(what)), Some(process));
         let Some(process) = self.processes.get_mut(process) else {
@@ -234,6 +283,7 @@ impl<'a> Driver<'a> {
     fn rest(&mut self) {
         self.recorder.say("all faults end");
         self.quiet = RESTING;
+        self.is_calm = true;
         self.world.heal();
         for (_, process, what) in std::mem::take(&mut self.limits) {
             lift(&mut self.processes[process].line.lock(), what);
@@ -266,6 +316,12 @@ impl<'a> Driver<'a> {
 
     /// Has the checkers look at every living process, and the user's at the cluster.
     fn look(&mut self) {
+        let served: Vec<Gvk> = self
+            .simulation
+            .kinds
+            .iter()
+            .map(|kind| kind.gvk().clone())
+            .collect();
         for process in &mut self.processes {
             let name = Arc::clone(&process.name);
             let State::Running(life) = &mut process.state else {
@@ -275,11 +331,17 @@ impl<'a> Driver<'a> {
             };
             let factories = life.process.factories();
             let (controllers, caches) = life.machine.run(async {
+                // What became due at this very moment is done first.
+                for _ in 0..YIELDS {
+                    tokio::task::yield_now().await;
+                }
                 let controllers = factories.iter().flat_map(|each| each.status());
                 let caches = factories.iter().flat_map(|each| each.caches().status());
                 (controllers.collect::<Vec<_>>(), caches.collect::<Vec<_>>())
             });
             let rest = Rest {
+                now: self.now,
+                served: &served,
                 process: &name,
                 life: life.process.life(),
                 factories: &factories,

@@ -7,6 +7,7 @@ use lariat_cache::{CachedObject, Change, Selection};
 use lariat_cluster::Commit;
 use lariat_core::{Causes, Gvk, ObjectKey};
 
+use crate::activity::Activity;
 use crate::deed::Deed;
 use crate::oracle::Past;
 
@@ -53,7 +54,12 @@ impl Shown {
 
 /// Returns a version as the number the embedded cluster made it of.
 pub(crate) fn version_of(object: &CachedObject) -> u64 {
-    object.version().to_string().parse().unwrap_or_default()
+    number_of(&object.version().to_string())
+}
+
+/// Returns a version as a number; zero if it is none.
+pub(crate) fn number_of(version: &str) -> u64 {
+    version.parse().unwrap_or_default()
 }
 
 /// One thing that happened.
@@ -73,13 +79,16 @@ pub(crate) enum Event {
         attempt: u32,
         object: Option<Shown>,
         causes: Arc<Causes>,
+        /// How often the cache of the kind has been filled; none if no factory of the process has the kind.
+        loads: Option<u64>,
     },
-    /// A call of a handler ended; the result is none if the call was dropped.
+    /// A call of a handler ended; the result is none if the call panicked or was dropped.
     Ended {
         handler: HandlerId,
         key: ObjectKey,
         run: u64,
         result: Option<Result<(), String>>,
+        next: Next,
     },
     /// A cache published a change to a subscriber.
     Published {
@@ -123,12 +132,34 @@ pub(crate) enum Event {
         life: u32,
         is_alive: bool,
     },
+    /// From now on something may be wrong with a process or a kind; none for all of them.
+    Disturbed {
+        process: Option<Arc<str>>,
+        kind: Option<Gvk>,
+    },
+    /// A process did something with its factory, or was looked at.
+    Acted(Activity),
     /// Something in words.
     Note(String),
     /// A log line of a library.
     Log(String),
     /// A panic that no plan asked for.
     Panicked(String),
+}
+
+/// Which call of a handler for the same key must follow one that ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// None.
+    Done,
+    /// The handler asked to be called after a delay at the latest.
+    Again(Duration),
+    /// It failed, and is tried again: after the delay the error asks for, or as the limiter says.
+    Retry(Option<Duration>),
+    /// It panicked, and is tried again as the limiter says.
+    Panicked,
+    /// It was dropped, and is called again after the next start.
+    Dropped,
 }
 
 /// What the answer to a write said.
@@ -182,6 +213,7 @@ impl Event {
                 attempt,
                 object,
                 causes,
+                ..
             } => {
                 let object = object.as_ref().map_or_else(
                     || "gone".to_owned(),
@@ -198,8 +230,10 @@ impl Event {
                 key,
                 run,
                 result,
+                next,
             } => {
                 let result = match result {
+                    None if *next == Next::Panicked => "panicked".to_owned(),
                     None => "dropped".to_owned(),
                     Some(Ok(())) => "done".to_owned(),
                     Some(Err(error)) => error.clone(),
@@ -247,6 +281,8 @@ impl Event {
                 let state = if *is_alive { "begins" } else { "is over" };
                 format!("life {life} {state}")
             }
+            Self::Disturbed { .. } => return None,
+            Self::Acted(activity) => return activity.text(),
             Self::Note(text) | Self::Log(text) => text.clone(),
             Self::Panicked(text) => format!("panicked: {text}"),
         })

@@ -5,6 +5,7 @@
 //! the order of all tasks come from the seed, so a run that fails fails again. On the way and at rest, checkers look
 //! at what the programs were shown and did.
 
+mod activity;
 mod check;
 mod coverage;
 mod deed;

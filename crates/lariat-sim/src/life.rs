@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use crate::activity::{Act, Sample};
 use crate::coverage::{State as Doing, States};
 use crate::event::Event;
 use crate::machine::Machine;
@@ -156,6 +157,7 @@ impl Body {
                 self.traffic
                     .recorder
                     .say(format!("{} runs again", self.name));
+                life.process.acts(Act::Resumed);
                 life.machine.skip(until);
                 self.state = State::Running(life);
             }
@@ -242,9 +244,25 @@ impl Body {
 
     pub(crate) fn pause(&mut self, until: Duration) {
         self.state = match std::mem::replace(&mut self.state, State::Over) {
-            State::Running(life) => State::Paused(life, until),
+            State::Running(life) => {
+                life.process.acts(Act::Paused);
+                State::Paused(life, until)
+            }
             state => state,
         };
+    }
+
+    /// Notes what the controllers of the process say of themselves.
+    pub(crate) fn sample(&mut self) {
+        let State::Running(life) = &mut self.state else {
+            return;
+        };
+        let factories = life.process.factories();
+        let samples = life.machine.run(async {
+            let statuses = factories.iter().flat_map(|each| each.status());
+            statuses.map(|status| Sample::of(&status)).collect()
+        });
+        life.process.acts(Act::Sampled(samples));
     }
 
     /// Lets the wall clock jump.

@@ -21,6 +21,9 @@ pub(crate) struct Machine {
     runtime: Runtime,
     /// Virtual time up to which it has run.
     at: Duration,
+    /// The runtime's clock at its start, and when that was. Timers round up to milliseconds, so its clock may be ahead of
+    /// `at` for a moment; turns are measured from here, so that this does not add up.
+    origin: (Instant, Duration),
     random: fastrand::Rng,
     recorder: Recorder,
     /// By how many seconds the wall clock is off.
@@ -42,10 +45,12 @@ impl Machine {
         let runtime = builder
             .build()
             .expect("a runtime without I/O needs no resources");
+        let origin = (runtime.block_on(async { Instant::now() }), at);
         Self {
             name: Arc::clone(name),
             runtime,
             at,
+            origin,
             random: fastrand::Rng::with_seed(seed),
             recorder: recorder.clone(),
             shift: 0,
@@ -55,33 +60,40 @@ impl Machine {
 
     /// Runs what there is to run up to a time, timers included.
     pub(crate) fn turn(&mut self, until: Duration) {
-        let Some(length) = until.checked_sub(self.at) else {
+        if until < self.at {
             return;
-        };
-        self.run(async move { time::sleep(length).await });
+        }
+        let end = self.instant(until);
+        self.run(async move { time::sleep_until(end).await });
         self.at = until;
     }
 
     /// Lets time pass in which nothing could run, as for a process that was stopped by a signal.
     pub(crate) fn skip(&mut self, until: Duration) {
-        let Some(length) = until.checked_sub(self.at) else {
+        if until < self.at {
             return;
-        };
-        self.run(async move { time::advance(length).await });
+        }
+        let end = self.instant(until);
+        self.run(async move { time::advance(end.saturating_duration_since(Instant::now())).await });
         self.at = until;
+    }
+
+    /// Returns a time of the run as the runtime's clock shows it.
+    fn instant(&self, at: Duration) -> Instant {
+        self.origin.0 + at.saturating_sub(self.origin.1)
     }
 
     /// Runs a future on the machine's runtime, and what becomes ready meanwhile.
     pub(crate) fn run<T>(&mut self, future: impl Future<Output = T>) -> T {
         // Libraries draw from the generator of the thread, which all machines share.
         fastrand::seed(self.random.u64(..));
-        let (recorder, name, at) = (self.recorder.clone(), Arc::clone(&self.name), self.at);
-        let wall = self.wall();
+        let (recorder, name) = (self.recorder.clone(), Arc::clone(&self.name));
+        let (wall, (origin, started)) = (self.wall(), self.origin);
         let result = self.runtime.block_on(async move {
-            let began = Instant::now();
+            let now = move || started + origin.elapsed();
             // Dropped before the turn ends: each machine has a wall clock of its own.
-            let _simulated = clock::simulate(move || wall + began.elapsed());
-            recorder.begin_turn(&name, at);
+            let _simulated = clock::simulate(move || wall + now());
+            recorder.begin_turn(&name, now());
             future.await
         });
         self.recorder.end_turn(self.at, self.polls.hash());
@@ -94,10 +106,10 @@ impl Machine {
         look()
     }
 
-    /// The wall clock at the beginning of a turn.
+    /// The wall clock at time zero.
     fn wall(&self) -> SystemTime {
         let shift = Duration::from_secs(self.shift.unsigned_abs());
-        let wall = SystemTime::UNIX_EPOCH + EPOCH + self.at;
+        let wall = SystemTime::UNIX_EPOCH + EPOCH;
         if self.shift < 0 {
             wall - shift
         } else {
@@ -135,6 +147,7 @@ impl Machine {
             recorder,
             at,
             name: _,
+            origin: _,
             random: _,
             shift: _,
             polls,

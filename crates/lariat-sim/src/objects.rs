@@ -26,6 +26,7 @@ pub struct Objects {
     plural: String,
     content: Arc<dyn Fn(u64) -> Value + Send + Sync>,
     schema: Option<Value>,
+    initial: u16,
 }
 
 impl Objects {
@@ -38,6 +39,7 @@ impl Objects {
                 |number| json!({"metadata": {"annotations": {"number": number.to_string()}}}),
             ),
             schema: None,
+            initial: 0,
         }
     }
 
@@ -56,6 +58,16 @@ impl Objects {
     pub fn custom(self, open_api_v3_schema: Value) -> Self {
         let schema = Some(open_api_v3_schema);
         Self { schema, ..self }
+    }
+
+    /// Sets how many objects there are before the programs start (default 0).
+    pub fn initial(self, objects: u16) -> Self {
+        let initial = objects;
+        Self { initial, ..self }
+    }
+
+    pub(crate) fn initial_count(&self) -> u16 {
+        self.initial
     }
 
     pub(crate) fn gvk(&self) -> &Gvk {

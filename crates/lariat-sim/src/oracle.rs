@@ -138,6 +138,22 @@ impl Oracle {
             .is_some_and(|at| moment.at.saturating_sub(at) < time)
     }
 
+    /// Returns the version of the last commit of a kind by some time; zero if there was none.
+    pub(crate) fn newest(&self, kind: &Gvk, until: std::time::Duration) -> u64 {
+        let objects = self
+            .objects
+            .iter()
+            .filter(|((group, name, _), _)| *group == kind.group() && *name == kind.kind());
+        let last = |states: &Vec<Past>| {
+            let state = states.iter().rev().find(|past| past.at <= until);
+            state.map(|past| past.version)
+        };
+        objects
+            .filter_map(|(_, states)| last(states))
+            .max()
+            .unwrap_or(0)
+    }
+
     /// Counts the restored backups, the start included.
     pub(crate) fn epoch(&self) -> u32 {
         self.epoch

@@ -15,8 +15,9 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::activity::{Act, Activity};
 use crate::deed::Deed;
-use crate::event::{Event, HandlerId, Shown, Subscriber, Written};
+use crate::event::{Event, HandlerId, Next as Following, Shown, Subscriber, Written};
 use crate::network::Link;
 use crate::plan::Command;
 use crate::record::Recorder;
@@ -180,7 +181,26 @@ impl Process {
                 number: number.into(),
             },
         };
+        self.acts(Act::Subscribed(listener.subscriber.clone()));
         informer.subscribe(Arc::new(listener))
+    }
+
+    /// Reports what the process does with its factory.
+    pub(crate) fn acts(&self, what: Act) {
+        self.inner.recorder.note(Event::Acted(Activity {
+            process: Arc::clone(&self.inner.name),
+            life: self.inner.life,
+            what,
+        }));
+    }
+
+    /// Returns how often the cache of a kind has been filled.
+    fn loads(&self, kind: &Gvk) -> Option<u64> {
+        let factories = self.inner.factories.lock();
+        let mut statuses = factories.iter().flat_map(|each| each.caches().status());
+        statuses
+            .find(|each| each.gvk == *kind)
+            .map(|each| each.loads)
     }
 
     /// Returns whether all faults have ended: a program that misbehaves on purpose behaves from now on.
@@ -263,7 +283,9 @@ impl Middleware for Probe {
             key: call.key().clone(),
             run: call.run(),
             result: None,
+            next: Following::Dropped,
         };
+        let loads = self.process.loads(call.gvk());
         inner.recorder.note(Event::Began {
             handler: running.handler.clone(),
             key: running.key.clone(),
@@ -271,13 +293,24 @@ impl Middleware for Probe {
             attempt: call.attempt(),
             object: call.object().map(Shown::new),
             causes: Arc::new(call.causes().clone()),
+            loads,
         });
         let result = next.run(call).await;
+        running.next = following(&result);
         running.result = Some(match &result {
             Ok(_) => Ok(()),
             Err(error) => Err(error.to_string()),
         });
         result
+    }
+}
+
+/// Returns what must follow a call.
+fn following(result: &HandlerResult) -> Following {
+    match result {
+        Ok(outcome) => outcome.delay().map_or(Following::Done, Following::Again),
+        Err(error) if error.is_retryable() => Following::Retry(error.delay()),
+        Err(_) => Following::Done,
     }
 }
 
@@ -288,15 +321,20 @@ struct Running {
     key: ObjectKey,
     run: u64,
     result: Option<Result<(), String>>,
+    next: Following,
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
+        if self.result.is_none() && std::thread::panicking() {
+            self.next = Following::Panicked;
+        }
         self.recorder.note(Event::Ended {
             handler: self.handler.clone(),
             key: self.key.clone(),
             run: self.run,
             result: self.result.take(),
+            next: self.next,
         });
     }
 }

@@ -288,6 +288,16 @@ impl World {
         self.backup.is_some()
     }
 
+    /// Creates the objects that there are before programs start.
+    pub(crate) fn fill(&mut self) {
+        for kind in 0..self.kinds.len() {
+            for name in 0..self.kinds[kind].initial_count() {
+                let what = Change::Put;
+                self.write(&Write { kind, name, what });
+            }
+        }
+    }
+
     /// Returns how many foreign writes are under way.
     pub(crate) fn writing(&self) -> usize {
         self.writes.len()

@@ -4,14 +4,27 @@
 //! nothing is under way is looked at once, at rest.
 
 mod calls;
+mod due;
+mod fairness;
+mod idle;
+mod lanes;
+mod lifecycle;
+mod lives;
 mod operator;
+mod outage;
+mod quiet;
+mod requests;
 mod states;
+#[cfg(test)]
+mod testing;
 mod wanted;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_cache::KindStatus;
 use lariat_controller::{ControllerStatus, SharedControllerFactory};
+use lariat_core::Gvk;
 
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
@@ -37,6 +50,10 @@ pub(crate) trait Check: Send {
 
 /// A living process at rest.
 pub(crate) struct Rest<'a> {
+    /// Virtual time since the start of the run.
+    pub(crate) now: Duration,
+    /// The kinds that are served by now.
+    pub(crate) served: &'a [Gvk],
     pub(crate) process: &'a Arc<str>,
     pub(crate) life: u32,
     pub(crate) factories: &'a [SharedControllerFactory],
@@ -57,6 +74,18 @@ impl Checks {
             Box::<states::OwnWrites>::default(),
             Box::<states::Subscribers>::default(),
             Box::<states::Caches>::default(),
+            Box::<idle::FreeWorkers>::default(),
+            Box::<lifecycle::FilledFirst>::default(),
+            Box::<lifecycle::Stops>::default(),
+            Box::<due::Promises>::default(),
+            Box::<lanes::OnlyFailed>::default(),
+            Box::<lanes::LateOnce>::default(),
+            Box::<fairness::Overtaking>::default(),
+            Box::<quiet::EmptyQueues>::default(),
+            Box::<quiet::Counters>::default(),
+            Box::<quiet::KindsInUse>::default(),
+            Box::<requests::NoStorm>::default(),
+            Box::<outage::OtherKinds>::default(),
         ];
         all.extend(operator::all());
         Self(all)

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use lariat_cache::View;
 use lariat_controller::{Context, HandlerError, HandlerResult, Outcome};
-use lariat_core::ObjectKey;
+use lariat_core::{Gvk, ObjectKey};
 use tokio::time;
 
 use super::crew::Dice;
 use super::own::Target;
+use crate::activity::Act;
 use crate::panics::PLANNED;
 use crate::plan::Own;
 use crate::process::Process;
@@ -61,15 +62,24 @@ impl Behaviour {
         match self.dice.below(60) {
             0 => Ok(Outcome::requeue_after(self.delay(20_000))),
             1 => {
-                cx.enqueue_after(cx.key(), self.delay(20_000));
+                let after = self.delay(20_000);
+                self.enqueued(cx.gvk(), cx.key(), after);
+                cx.enqueue_after(cx.key(), after);
                 Ok(Outcome::done())
             }
             2 => {
-                cx.enqueue(&self.other_key());
+                let key = self.other_key();
+                self.enqueued(cx.gvk(), &key, Duration::ZERO);
+                cx.enqueue(&key);
                 Ok(Outcome::done())
             }
             _ => Ok(Outcome::done()),
         }
+    }
+
+    fn enqueued(&self, kind: &Gvk, key: &ObjectKey, after: Duration) {
+        let (kind, key) = (kind.clone(), key.clone());
+        self.process.acts(Act::Enqueued { kind, key, after });
     }
 
     fn delay(&self, most: u32) -> Duration {

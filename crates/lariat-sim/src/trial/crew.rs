@@ -6,7 +6,8 @@ use std::time::Duration;
 use kube::api::DynamicObject;
 use lariat_cache::{Metadata, Selection, Subscription};
 use lariat_controller::{
-    Context, HandlerOptions, Registration, Resync, SharedController, SharedControllerFactory,
+    Context, HandlerOptions, Outcome, Registration, Resync, SharedController,
+    SharedControllerFactory,
 };
 use lariat_core::{Gvk, LabelSelector, ObjectKey};
 use parking_lot::Mutex;
@@ -16,6 +17,7 @@ use tokio::time;
 use super::behaviour::Behaviour;
 use super::own::{Reader, Target};
 use super::{Setup, kinds};
+use crate::activity::Act;
 use crate::plan::{Command, NAMES, Own, Verb};
 use crate::process::Process;
 
@@ -50,6 +52,9 @@ impl Crew {
             let kind = random.usize(..kinds().len());
             crew.register(kind, random.u32(..));
         }
+        if setup.is_crowded {
+            crew.register_slow();
+        }
         crew
     }
 
@@ -64,11 +69,18 @@ impl Crew {
             Verb::Register if self.registrations.len() < 8 => self.register(kind, number),
             Verb::Leave if self.registrations.len() > 1 => {
                 let at = number as usize % self.registrations.len();
-                self.registrations.swap_remove(at).deregister().await;
+                let registration = self.registrations.swap_remove(at);
+                let (kind, name) = (registration.gvk().clone(), registration.name().into());
+                registration.deregister().await;
+                self.process.acts(Act::Deregistered { kind, name });
             }
-            Verb::Enqueue => self.controller(kind).enqueue(&key),
+            Verb::Enqueue => {
+                self.enqueued(kind, &key, Duration::ZERO);
+                self.controller(kind).enqueue(&key);
+            }
             Verb::EnqueueLater => {
                 let delay = command.delay();
+                self.enqueued(kind, &key, delay);
                 self.controller(kind).enqueue_after(&key, delay);
             }
             Verb::Select => self.select(command),
@@ -134,6 +146,11 @@ impl Crew {
         });
     }
 
+    fn enqueued(&self, kind: usize, key: &ObjectKey, after: Duration) {
+        let (kind, key) = (gvk(kind), key.clone());
+        self.process.acts(Act::Enqueued { kind, key, after });
+    }
+
     fn select(&self, command: Command) {
         let Some(informer) = self.factory.caches().existing(&gvk(command.kind)) else {
             return;
@@ -150,8 +167,9 @@ impl Crew {
         self.hired += 1;
         let name = format!("h{}", self.hired);
         let mut options = HandlerOptions::default();
-        if number & 3 == 0 {
-            options = options.concurrency(1);
+        let limit = (number & 3 == 0).then_some(1);
+        if let Some(limit) = limit {
+            options = options.concurrency(limit);
         }
         if number & 0x30 == 0 {
             options = options.resync(Resync::Every(Duration::from_secs(70)));
@@ -171,10 +189,40 @@ impl Crew {
             })
         };
         match registered {
-            Ok(registration) => self.registrations.push(registration),
+            Ok(registration) => {
+                let (kind, name) = (gvk(kind), name.into());
+                self.process.acts(Act::Registered { kind, name, limit });
+                self.registrations.push(registration);
+            }
             Err(error) => self
                 .process
                 .note(format!("{name} is not registered: {error}")),
+        }
+    }
+
+    /// Registers a handler at whose limit a line forms, and subscribes to its kind: what is published shows since when
+    /// a change waits.
+    fn register_slow(&mut self) {
+        let (kind, limit) = (gvk(0), Some(1));
+        let process = self.process.clone();
+        let handler = move |_: Context<Metadata>| {
+            let process = process.clone();
+            async move {
+                if !process.is_calm() {
+                    time::sleep(Duration::from_secs(1)).await;
+                }
+                Ok(Outcome::done())
+            }
+        };
+        let options = HandlerOptions::default().concurrency(1);
+        let controller = self.controller(0).view::<Metadata>();
+        if let Ok(registration) = controller.register_handler_with("slow", options, handler) {
+            let name = Arc::from("slow");
+            self.process.acts(Act::Registered { kind, name, limit });
+            self.registrations.push(registration);
+        }
+        if let Some(informer) = self.factory.caches().existing(&gvk(0)) {
+            self.subscriptions.push(self.process.subscribe(&informer));
         }
     }
 

@@ -8,16 +8,23 @@ mod own;
 use std::time::Duration;
 
 use lariat_cache::MissingKind;
-use lariat_controller::{ControllerOptions, HandlerOptions, SharedControllerFactory};
+use lariat_controller::{ControllerOptions, HandlerOptions, SharedControllerFactory, StopError};
 use lariat_core::Gvk;
 use serde_json::json;
 use tokio::time;
 
+use crate::activity::Act;
 use crate::objects::Objects;
 use crate::plan::Verb;
 use crate::process::Process;
 use crate::simulation::{Chaos, Simulation};
 use crew::Crew;
+
+/// How many objects of the first kind there are before the start in a crowded trial.
+const CROWD: u16 = 60;
+
+/// How long a stop waits for calls under way.
+const GRACE: Duration = Duration::from_secs(30);
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
@@ -44,9 +51,12 @@ pub(crate) fn simulation(seed: u64) -> Simulation {
     let spec = |number: u64| json!({"spec": {"number": number}});
     let secret = |number: u64| json!({"stringData": {"number": number.to_string()}});
     let mut random = fastrand::Rng::with_seed(seed ^ 0x7472_6961);
-    let setup = Setup::new(&mut random);
+    let mut setup = Setup::new(&mut random);
+    setup.is_crowded = fastrand::Rng::with_seed(seed ^ 0x6372_6f77).u8(..8) == 0;
+    let crowd = if setup.is_crowded { CROWD } else { 0 };
+    let config_maps = Objects::new(config_maps, PLURALS[0]).content(data);
     let mut simulation = Simulation::new(seed)
-        .objects(Objects::new(config_maps, PLURALS[0]).content(data))
+        .objects(config_maps.initial(crowd))
         .objects(Objects::new(secrets, PLURALS[1]).content(secret))
         .objects(
             Objects::new(widgets, PLURALS[2])
@@ -73,6 +83,8 @@ pub(super) struct Setup {
     budget: Option<usize>,
     grace: u64,
     resync: bool,
+    /// Whether there are many objects at the start, and a handler that takes long for each of them.
+    is_crowded: bool,
 }
 
 impl Setup {
@@ -84,6 +96,7 @@ impl Setup {
             budget: (random.u8(..4) == 0).then(|| random.usize(2_000..40_000)),
             grace: [1, 30, 60][random.usize(..3)],
             resync: random.u8(..4) == 0,
+            is_crowded: false,
         }
     }
 }
@@ -100,7 +113,7 @@ async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         .default_options(options)
         .missing_kind(MissingKind::Wait)
         .sync_timeout(Duration::from_secs(100))
-        .grace_period(Duration::from_secs(30))
+        .grace_period(GRACE)
         .caches(|caches| {
             let caches = caches.idle_grace(Duration::from_secs(setup.grace));
             match setup.budget {
@@ -111,7 +124,7 @@ async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         .build();
     process.inspect(&factory);
     let mut crew = Crew::new(&process, &factory, setup);
-    let mut runs = start(&factory, setup).await;
+    let mut runs = start(&process, &factory, setup).await;
     loop {
         let command = tokio::select! {
             biased;
@@ -120,7 +133,7 @@ async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
             () = time::sleep(Duration::from_secs(5)) => {
                 // One that was stopped, or could not be started, starts once everything is in order.
                 if !runs && process.is_calm() {
-                    runs = start(&factory, setup).await;
+                    runs = start(&process, &factory, setup).await;
                 }
                 continue;
             }
@@ -128,18 +141,36 @@ async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         let Some(command) = command else { break };
         match command.verb {
             Verb::Stop if runs => {
-                drop(factory.stop().await);
+                drop(stop(&process, &factory).await);
                 runs = false;
             }
-            Verb::Start if !runs => runs = start(&factory, setup).await,
+            Verb::Start if !runs => runs = start(&process, &factory, setup).await,
             _ => crew.command(command).await,
         }
     }
     crew.leave();
-    factory.stop().await?;
-    Ok(())
+    let is_calm = process.is_calm();
+    match stop(&process, &factory).await {
+        // What misbehaves may outlast the grace period.
+        Err(error) if is_calm => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
-async fn start(factory: &SharedControllerFactory, setup: Setup) -> bool {
-    factory.start(setup.workers).await.is_ok()
+async fn start(process: &Process, factory: &SharedControllerFactory, setup: Setup) -> bool {
+    let caches = factory.caches().status().into_iter();
+    let loads = caches.map(|kind| (kind.gvk, kind.loads)).collect();
+    process.acts(Act::Starting(loads));
+    let started = factory.start(setup.workers).await.is_ok();
+    if !started {
+        process.acts(Act::Stopped);
+    }
+    started
+}
+
+async fn stop(process: &Process, factory: &SharedControllerFactory) -> Result<(), StopError> {
+    process.acts(Act::Stopping(GRACE));
+    let result = factory.stop().await;
+    process.acts(Act::Stopped);
+    result
 }

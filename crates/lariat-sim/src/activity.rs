@@ -1,0 +1,126 @@
+//! What a process does with its factory: the events behind guarantees about starts, stops, queues and handlers.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cache::{Phase, Storage};
+use lariat_controller::ControllerStatus;
+use lariat_core::{Gvk, ObjectKey};
+
+use crate::event::{Subscriber, number_of};
+
+/// Something a life of a process did, or what it was like at a moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Activity {
+    pub(crate) process: Arc<str>,
+    pub(crate) life: u32,
+    pub(crate) what: Act,
+}
+
+/// What a process did.
+#[derive(Debug, Clone)]
+pub(crate) enum Act {
+    /// A start of the factory began; with how often the cache of each kind had been filled by then.
+    Starting(BTreeMap<Gvk, u64>),
+    /// A stop began, with this grace period.
+    Stopping(Duration),
+    /// A stop returned.
+    Stopped,
+    /// The process does not run from now on.
+    Paused,
+    /// The process runs again.
+    Resumed,
+    /// A handler is registered; `limit` is its concurrency.
+    Registered {
+        kind: Gvk,
+        name: Arc<str>,
+        limit: Option<usize>,
+    },
+    /// A handler is deregistered, and the call has returned.
+    Deregistered { kind: Gvk, name: Arc<str> },
+    /// A subscription began.
+    Subscribed(Subscriber),
+    /// A key was enqueued for all handlers.
+    Enqueued {
+        kind: Gvk,
+        key: ObjectKey,
+        after: Duration,
+    },
+    /// What the controllers of the process say of themselves, between two turns.
+    Sampled(Vec<Sample>),
+}
+
+/// One controller at a moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Sample {
+    pub(crate) kind: Gvk,
+    /// None while no worker takes keys.
+    pub(crate) workers: Option<usize>,
+    /// Keys in line that no worker has.
+    pub(crate) ready: usize,
+    /// Keys with a worker.
+    pub(crate) held: usize,
+    /// Keys handed out since the controller was made.
+    pub(crate) handed_out: u64,
+    /// How many keys wait for each handler outside of the queue.
+    pub(crate) waiting: Vec<(Arc<str>, usize)>,
+    /// Keys that are slowed down because they are in a hot loop.
+    pub(crate) slowed: BTreeSet<ObjectKey>,
+    pub(crate) is_synced: bool,
+    /// Whether content is fetched when a handler needs it.
+    pub(crate) is_on_demand: bool,
+    /// The version up to which the cache is.
+    pub(crate) version: u64,
+}
+
+impl Sample {
+    pub(crate) fn of(status: &ControllerStatus) -> Self {
+        let queue = &status.queue;
+        let handlers = status.handlers.iter();
+        let version = status.cache.version.as_ref();
+        Self {
+            kind: status.cache.gvk.clone(),
+            workers: status.workers,
+            ready: queue.depth().saturating_sub(queue.due_again),
+            held: queue.held,
+            handed_out: queue.handed_out,
+            waiting: handlers
+                .map(|each| (Arc::clone(&each.name), each.waiting))
+                .collect(),
+            slowed: status.circles.iter().map(|each| each.key.clone()).collect(),
+            is_on_demand: status.cache.storage == Storage::OnDemand,
+            is_synced: status.cache.phase == Phase::Synced,
+            version: version.map_or(0, |version| number_of(&version.to_string())),
+        }
+    }
+}
+
+impl Activity {
+    /// Returns the line of the trace; none for samples, which repeat what the trace says.
+    pub(crate) fn text(&self) -> Option<String> {
+        Some(match &self.what {
+            Act::Starting(_) => "the factory starts".to_owned(),
+            Act::Stopping(_) => "the factory stops".to_owned(),
+            Act::Stopped => "the factory has stopped".to_owned(),
+            Act::Paused => format!("{} is paused", self.process),
+            Act::Resumed => format!("{} runs again", self.process),
+            Act::Registered { kind, name, limit } => {
+                let limit = limit.map_or_else(String::new, |limit| format!(", {limit} at a time"));
+                format!("registered {name} for {}{limit}", kind.kind())
+            }
+            Act::Deregistered { kind, name } => {
+                format!("deregistered {name} from {}", kind.kind())
+            }
+            Act::Subscribed(subscriber) => format!(
+                "subscribed {} to {}",
+                subscriber.number,
+                subscriber.kind.kind()
+            ),
+            Act::Enqueued { kind, key, after } => {
+                format!("enqueued {} {key} after {after:?}", kind.kind())
+            }
+            Act::Sampled(_) => return None,
+        })
+    }
+}

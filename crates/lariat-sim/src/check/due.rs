@@ -1,0 +1,440 @@
+//! Calls that must come: what was enqueued, asked for, has failed or was dropped.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::{Gvk, ObjectKey};
+
+use super::lives::{LifeOf, Lives};
+use super::{Check, Findings, Rest};
+use crate::activity::{Act, Activity, Sample};
+use crate::event::{Event, HandlerId, Moment, Next};
+use crate::oracle::Oracle;
+
+/// Every call that was asked for comes, in time: an enqueued key calls each handler there is at its due time or later;
+/// a handler that asked to be called again, failed, panicked or was dropped is called again by then at the latest.
+///
+/// The due time is that of `SharedController::enqueue_after` and `Outcome::requeue_after`, the delay of an error, or the
+/// default limiter's curve (5 ms, doubling up to 30 s, two minutes from the 31st failure on), with ten seconds for a
+/// `Retry-After` the error may hide. The bound is a second after it in which the factory and the process have run, if
+/// then nothing is in line, the key has no worker, the handler has no line, and the sentinel does not slow the key: the
+/// queue's timer is all that is left to wait for. Everything is kept over a stop and a start. At rest nothing is open.
+///
+/// A handler whose content cannot be fetched fails unseen, so nothing is said while content is fetched on demand.
+#[derive(Default)]
+pub(super) struct Promises {
+    lives: Lives,
+    open: BTreeMap<HandlerId, BTreeMap<ObjectKey, Vec<Promise>>>,
+    attempts: BTreeMap<(HandlerId, ObjectKey), u32>,
+    /// When keys come due for all handlers.
+    delays: BTreeMap<(LifeOf, Gvk, ObjectKey), Duration>,
+    /// Since when each controller has had workers.
+    working: BTreeMap<(Arc<str>, u32, Gvk), Duration>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Promise {
+    /// When it was made.
+    from: Duration,
+    due: Duration,
+    why: Why,
+    /// The run whose end the delay counts from, and the delay.
+    run: Option<(u64, Duration)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// Code asked for the key: only a call at its due time or later will do.
+    Enqueued,
+    /// The handler asked to be called again.
+    Requeued,
+    Failed,
+    Dropped,
+}
+
+const SLACK: Duration = Duration::from_secs(1);
+
+/// How far the clock of a runtime may be from that of the run: timers round up to milliseconds.
+const CLOCKS: Duration = Duration::from_millis(2);
+
+/// What an API server may ask to wait, at most.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
+
+/// The default limiter, `lariat_queue::lasso_default`.
+fn backoff(attempt: u32) -> Duration {
+    if attempt > 30 {
+        return Duration::from_secs(120);
+    }
+    let doublings = attempt.saturating_sub(1).min(16);
+    (Duration::from_millis(5) * 2_u32.pow(doublings)).min(Duration::from_secs(30))
+}
+
+impl Check for Promises {
+    fn name(&self) -> &'static str {
+        "calls that were asked for come"
+    }
+
+    fn saw(&mut self, _: &Oracle, moment: &Moment, event: &Event) -> Findings {
+        self.lives.saw(moment, event);
+        match event {
+            Event::Acted(activity) => return self.act(activity, moment.at),
+            Event::Began {
+                handler,
+                key,
+                attempt,
+                ..
+            } => self.began(handler, key, (*attempt, moment.at)),
+            Event::Ended {
+                handler,
+                key,
+                run,
+                next,
+                ..
+            } => self.ended(handler, key, (*run, *next, moment.at)),
+            Event::Life { process, life, .. } => {
+                let is_other = |of: &HandlerId| of.process != *process || of.life != *life;
+                self.open.retain(|of, _| is_other(of));
+                self.attempts.retain(|of, _| is_other(&of.0));
+                self.delays
+                    .retain(|(of, ..), _| of.0 != *process || of.1 != *life);
+                self.working
+                    .retain(|of, _| of.0 != *process || of.1 != *life);
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn at_rest(&mut self, _: &Oracle, rest: &Rest<'_>) -> Findings {
+        let of_process = self
+            .open
+            .iter()
+            .filter(|(of, _)| of.process == *rest.process && of.life == rest.life);
+        let mut found = Vec::new();
+        for (handler, keys) in of_process {
+            for (key, promises) in keys {
+                let late = promises
+                    .iter()
+                    .filter(|promise| promise.due + SLACK < rest.now);
+                found.extend(late.map(|promise| says(handler, key, promise)));
+            }
+        }
+        found
+    }
+}
+
+fn says(handler: &HandlerId, key: &ObjectKey, promise: &Promise) -> String {
+    let kind = handler.kind.kind();
+    let why = match promise.why {
+        Why::Enqueued => "was enqueued",
+        Why::Requeued => "was to be called again",
+        Why::Failed => "failed",
+        Why::Dropped => "was dropped",
+    };
+    format!(
+        "{} {why} for {kind} {key}, due at {:?}, and is not called",
+        handler.name, promise.due
+    )
+}
+
+impl Promises {
+    fn began(&mut self, handler: &HandlerId, key: &ObjectKey, (attempt, now): (u32, Duration)) {
+        self.attempts
+            .insert((handler.clone(), key.clone()), attempt);
+        let Some(keys) = self.open.get_mut(handler) else {
+            return;
+        };
+        if let Some(promises) = keys.get_mut(key) {
+            promises.retain(|promise| promise.why == Why::Enqueued && promise.due > now + CLOCKS);
+            if promises.is_empty() {
+                keys.remove(key);
+            }
+        }
+    }
+
+    fn ended(
+        &mut self,
+        handler: &HandlerId,
+        key: &ObjectKey,
+        (run, next, now): (u64, Next, Duration),
+    ) {
+        self.goes_on(handler, key, (run, now));
+        let attempt = self.attempts.remove(&(handler.clone(), key.clone()));
+        let retried = backoff(attempt.unwrap_or(1)).max(RETRY_AFTER);
+        let (after, why) = match next {
+            Next::Done => return,
+            Next::Again(after) => (after, Why::Requeued),
+            Next::Retry(Some(after)) => (after, Why::Failed),
+            Next::Retry(None) | Next::Panicked => (retried, Why::Failed),
+            Next::Dropped => (Duration::ZERO, Why::Dropped),
+        };
+        let (due, run) = (now.saturating_add(after), Some((run, after)));
+        let promise = Promise {
+            from: now,
+            due,
+            why,
+            run,
+        };
+        self.promise(handler, key, promise);
+    }
+
+    /// Delays count from the end of the run, when the key is given back: another handler's call in it puts them off.
+    fn goes_on(&mut self, handler: &HandlerId, key: &ObjectKey, (run, now): (u64, Duration)) {
+        let of_kind = self.open.iter_mut().filter(|(of, _)| {
+            of.process == handler.process && of.life == handler.life && of.kind == handler.kind
+        });
+        let promises = of_kind.filter_map(|(_, keys)| keys.get_mut(key));
+        for promise in promises.flatten() {
+            if let Some((_, after)) = promise.run.filter(|(of, _)| *of == run) {
+                promise.due = now.saturating_add(after);
+            }
+        }
+    }
+
+    /// Notes a call that must come, for a handler that is known to be registered.
+    fn promise(&mut self, handler: &HandlerId, key: &ObjectKey, promise: Promise) {
+        let state = self.lives.of(&handler.process, handler.life);
+        let name = (handler.kind.clone(), Arc::clone(&handler.name));
+        if !state.is_some_and(|state| state.handlers.contains_key(&name)) {
+            return;
+        }
+        let keys = self.open.entry(handler.clone()).or_default();
+        let promises = keys.entry(key.clone()).or_default();
+        // Of two delays of one key the earlier wins.
+        let is_delay = |each: &&mut Promise| each.why == Why::Enqueued && each.due > promise.from;
+        let mut delays = promises.iter_mut().filter(is_delay);
+        match delays.next().filter(|_| promise.due > promise.from) {
+            Some(other) if promise.why == Why::Enqueued => other.due = other.due.min(promise.due),
+            _ => promises.push(promise),
+        }
+    }
+
+    fn act(&mut self, activity: &Activity, now: Duration) -> Findings {
+        let Activity {
+            process,
+            life,
+            what,
+        } = activity;
+        let id = |kind: &Gvk, name: &Arc<str>| HandlerId {
+            process: Arc::clone(process),
+            life: *life,
+            kind: kind.clone(),
+            name: Arc::clone(name),
+        };
+        match what {
+            Act::Enqueued { kind, key, after } => {
+                let Some(state) = self.lives.of(process, *life) else {
+                    return Vec::new();
+                };
+                let handlers: Vec<_> = state
+                    .handlers_of(kind)
+                    .map(|(name, _)| id(kind, name))
+                    .collect();
+                let due = self.due((process, *life), (kind, key), (*after, now));
+                let why = Why::Enqueued;
+                for handler in handlers {
+                    let run = None;
+                    let promise = Promise {
+                        from: now,
+                        due,
+                        why,
+                        run,
+                    };
+                    self.promise(&handler, key, promise);
+                }
+            }
+            Act::Deregistered { kind, name } => {
+                self.open.remove(&id(kind, name));
+                let state = self.lives.of(process, *life);
+                // With its last handler the queue of the kind ends.
+                if state.is_none_or(|state| state.handlers_of(kind).next().is_none()) {
+                    self.delays.retain(|(of, each, _), _| {
+                        of.0 != *process || of.1 != *life || each != kind
+                    });
+                }
+            }
+            Act::Sampled(samples) => {
+                let samples = samples.iter();
+                return samples
+                    .flat_map(|sample| self.look((process, *life), sample, now))
+                    .collect();
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    /// Returns when a key that is enqueued comes due: of two delays, of whatever handlers, the earlier wins.
+    fn due(
+        &mut self,
+        (process, life): (&Arc<str>, u32),
+        (kind, key): (&Gvk, &ObjectKey),
+        (after, now): (Duration, Duration),
+    ) -> Duration {
+        let due = now.saturating_add(after);
+        if after.is_zero() {
+            return due;
+        }
+        let of = ((Arc::clone(process), life), kind.clone(), key.clone());
+        let delay = self.delays.entry(of).or_insert(due);
+        if *delay <= now || due < *delay {
+            *delay = due;
+        }
+        *delay
+    }
+
+    /// Looks for calls that are late although their controller has nothing else to do.
+    fn look(
+        &mut self,
+        (process, life): (&Arc<str>, u32),
+        sample: &Sample,
+        now: Duration,
+    ) -> Findings {
+        let of = (Arc::clone(process), life, sample.kind.clone());
+        if sample.workers.is_none() {
+            self.working.remove(&of);
+            return Vec::new();
+        }
+        let working = *self.working.entry(of).or_insert(now);
+        let Some(state) = self.lives.of(process, life) else {
+            return Vec::new();
+        };
+        let is_at_rest =
+            !state.stops && sample.ready == 0 && sample.is_synced && !sample.is_on_demand;
+        let under_way =
+            |kind: &Gvk, key: &ObjectKey| state.running.contains(&(kind.clone(), key.clone()));
+        let calls = state
+            .running
+            .iter()
+            .filter(|(kind, _)| *kind == sample.kind);
+        // Otherwise a worker has a key of which no call is seen, and it may be this one.
+        if !is_at_rest || sample.held > calls.count() {
+            return Vec::new();
+        }
+        let from = working.max(state.since);
+        let mut found = Vec::new();
+        for (name, waiting) in &sample.waiting {
+            let handler = HandlerId {
+                process: Arc::clone(process),
+                life,
+                kind: sample.kind.clone(),
+                name: Arc::clone(name),
+            };
+            let keys = self.open.get(&handler).filter(|_| *waiting == 0);
+            for (key, promises) in keys.into_iter().flatten() {
+                if sample.slowed.contains(key) || under_way(&sample.kind, key) {
+                    continue;
+                }
+                let is_late = |promise: &&Promise| promise.due.max(from) + SLACK <= now;
+                let late = promises.iter().filter(is_late);
+                found.extend(late.map(|promise| says(&handler, key, promise)));
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lariat_core::Cause;
+
+    use super::*;
+    use crate::check::testing::{Story, key, kind, sample};
+
+    fn story() -> Story<Promises> {
+        let mut story = Story::of(Promises::default());
+        story.starts(0);
+        story.registered("h", None);
+        story.act(1, Act::Sampled(vec![sample(Some(1))]));
+        story
+    }
+
+    fn enqueue(story: &mut Story<Promises>, after: Duration) {
+        let (kind, key) = (kind(), key("a"));
+        story.act(10, Act::Enqueued { kind, key, after });
+    }
+
+    #[test]
+    fn an_enqueued_key_that_calls_nobody_is_found_and_not_while_the_factory_is_stopped() {
+        let mut story = story();
+        enqueue(&mut story, Duration::from_secs(5));
+        story.calls(4000, "h", "a", Cause::Resync);
+        story.act(5500, Act::Sampled(vec![sample(Some(1))]));
+        story.act(6000, Act::Sampled(vec![sample(None)]));
+        story.starts(60_000);
+        story.act(60_500, Act::Sampled(vec![sample(Some(1))]));
+        story.act(61_400, Act::Sampled(vec![sample(Some(1))]));
+        assert_eq!(story.found(), 0, "an early call does not do");
+        story.act(61_600, Act::Sampled(vec![sample(Some(1))]));
+        assert_eq!(story.found(), 1);
+    }
+
+    #[test]
+    fn an_enqueued_key_that_calls_its_handler_is_not_found() {
+        let mut story = story();
+        enqueue(&mut story, Duration::from_secs(5));
+        story.calls(5011, "h", "a", Cause::Resync);
+        story.act(60_000, Act::Sampled(vec![sample(Some(1))]));
+        assert_eq!(story.found(), 0);
+    }
+
+    #[test]
+    fn of_two_delays_the_earlier_wins() {
+        let mut story = story();
+        enqueue(&mut story, Duration::from_secs(5));
+        enqueue(&mut story, Duration::from_secs(9));
+        story.calls(5010, "h", "a", Cause::Resync);
+        story.act(60_000, Act::Sampled(vec![sample(Some(1))]));
+        assert_eq!(story.found(), 0);
+    }
+
+    #[test]
+    fn a_busy_or_slowed_controller_is_not_found() {
+        let mut story = story();
+        enqueue(&mut story, Duration::ZERO);
+        let held = Sample {
+            held: 1,
+            ..sample(Some(1))
+        };
+        let ready = Sample {
+            ready: 1,
+            ..sample(Some(1))
+        };
+        let slowed = Sample {
+            slowed: [key("a")].into(),
+            ..sample(Some(1))
+        };
+        story.act(60_000, Act::Sampled(vec![held]));
+        story.act(61_000, Act::Sampled(vec![ready]));
+        story.act(62_000, Act::Sampled(vec![slowed]));
+        assert_eq!(story.found(), 0);
+    }
+
+    #[test]
+    fn a_failed_call_that_is_not_repeated_is_found() {
+        for (next, found) in [
+            (Next::Retry(None), 1),
+            (Next::Retry(Some(Duration::from_secs(90))), 0),
+            (Next::Again(Duration::from_secs(1)), 1),
+            (Next::Panicked, 1),
+            (Next::Dropped, 1),
+            (Next::Done, 0),
+        ] {
+            let mut story = story();
+            story.begins(10, "h", "a", Cause::Resync.into());
+            story.ends(20, "h", "a", next);
+            story.act(60_000, Act::Sampled(vec![sample(Some(1))]));
+            assert_eq!(story.found(), found, "{next:?}");
+        }
+    }
+
+    #[test]
+    fn the_curve_is_the_default_limiters() {
+        let millis = |attempt| backoff(attempt).as_millis();
+        assert_eq!(
+            [1, 2, 13, 14, 30, 31].map(millis),
+            [5, 10, 20_480, 30_000, 30_000, 120_000]
+        );
+    }
+}

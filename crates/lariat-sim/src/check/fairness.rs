@@ -1,0 +1,376 @@
+//! The order of calls: fresh changes overtake what can wait, and what can wait is not starved.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cache::Change;
+use lariat_core::{Cause, Causes, Gvk, ObjectKey, ResourceVersion};
+
+use super::lives::{LifeOf, Lives};
+use super::{Check, Findings};
+use crate::activity::{Act, Activity};
+use crate::event::{Event, HandlerId, Moment, number_of};
+use crate::oracle::Oracle;
+
+/// Fresh changes overtake initial lists and late handlers, in the queue and in the line of a handler at its limit; and
+/// ageing bounds the wait of what they overtake.
+///
+/// While a handler has not been called for a change that was published, at most a quarter of its calls that begin go to
+/// keys that wait only for their first call (`Ageing::default`: every fourth hand-out to an aged key; `lane::line`:
+/// every fourth turn to the oldest). Beyond that quarter come as many as had begun their way before: one for each
+/// worker, one for each place at the limit, and one each for the beginning of the count in the queue and in the line,
+/// and for the key whose place is kept.
+///
+/// A key that waits for its first call since the cache was filled has it after at most `4 × (n + 1)` hand-outs of the
+/// queue and as many turns of the line, for `n` keys of the kind.
+///
+/// A change is known to be published where something is subscribed to the kind, so the trial subscribes. Keys the
+/// process writes itself are left out, because the sentinel may slow them; keys with a worker are not counted while
+/// they have it. A selection that changes shows old objects again, so from then on the kind is left out.
+#[derive(Default)]
+pub(super) struct Overtaking {
+    lives: Lives,
+    kinds: BTreeMap<(LifeOf, Gvk), Queue>,
+    /// When each life began.
+    born: BTreeMap<LifeOf, Duration>,
+}
+
+/// What is known of one kind in a life.
+#[derive(Default)]
+struct Queue {
+    workers: Option<usize>,
+    is_selected: bool,
+    /// Keys whose change waits for handlers.
+    fresh: BTreeMap<(Arc<str>, ObjectKey), Counts>,
+    /// Keys that handlers have been called for.
+    called: BTreeSet<(Arc<str>, ObjectKey)>,
+    /// How many calls of a handler have begun.
+    begun: BTreeMap<Arc<str>, usize>,
+    keys: BTreeSet<ObjectKey>,
+    /// Keys the process has written.
+    own: BTreeSet<ObjectKey>,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct Counts {
+    calls: usize,
+    /// Those of them that could have waited.
+    first: usize,
+}
+
+/// Every which hand-out goes to what has waited long.
+const SHARE: usize = 4;
+
+/// How many calls beyond the share may have been on their way: at the beginning of the count in the queue, in the line,
+/// and the key whose place in the line is kept.
+const BEGUN: usize = 3;
+
+impl Check for Overtaking {
+    fn name(&self) -> &'static str {
+        "fresh changes overtake what can wait"
+    }
+
+    fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) -> Findings {
+        self.lives.saw(moment, event);
+        match event {
+            Event::Life {
+                process,
+                life,
+                is_alive,
+            } => {
+                let of = (Arc::clone(process), *life);
+                self.kinds.retain(|each, _| each.0 != of);
+                self.born.remove(&of);
+                if *is_alive {
+                    self.born.insert(of, moment.at);
+                }
+            }
+            Event::Acted(activity) => self.act(activity),
+            Event::Selected {
+                process,
+                life,
+                kind,
+                ..
+            } => self.queue(process, *life, kind).is_selected = true,
+            Event::Wrote {
+                process,
+                life,
+                kind,
+                key,
+                ..
+            } => {
+                let queue = self.queue(process, *life, kind);
+                queue.fresh.retain(|of, _| of.1 != *key);
+                queue.own.insert(key.clone());
+            }
+            Event::Published { subscriber, change } => {
+                self.published(
+                    (&subscriber.process, subscriber.life),
+                    &subscriber.kind,
+                    change,
+                );
+            }
+            Event::Began {
+                handler,
+                key,
+                causes,
+                ..
+            } => return self.began(oracle, handler, (key, causes)),
+            _ => {}
+        }
+        Vec::new()
+    }
+}
+
+/// Returns the version of the object whose first sight is all there is to the causes; zero for a late handler.
+fn first_sight(causes: &Causes) -> Option<u64> {
+    let mut version = None;
+    for cause in causes.iter() {
+        match cause {
+            Cause::Added { version: of } => version = version.max(Some(number(of))),
+            Cause::LateHandler { .. } => version = version.max(Some(0)),
+            _ => return None,
+        }
+    }
+    version.filter(|_| causes.omitted() == 0)
+}
+
+fn number(version: &ResourceVersion) -> u64 {
+    number_of(&version.to_string())
+}
+
+impl Overtaking {
+    fn queue(&mut self, process: &Arc<str>, life: u32, kind: &Gvk) -> &mut Queue {
+        let of = ((Arc::clone(process), life), kind.clone());
+        self.kinds.entry(of).or_default()
+    }
+
+    fn act(&mut self, activity: &Activity) {
+        let Activity {
+            process,
+            life,
+            what,
+        } = activity;
+        match what {
+            Act::Sampled(samples) => {
+                for sample in samples {
+                    let queue = self.queue(process, *life, &sample.kind);
+                    queue.workers = sample.workers;
+                    let slowed = |key: &ObjectKey| sample.slowed.contains(key);
+                    queue.fresh.retain(|of, _| !slowed(&of.1));
+                }
+            }
+            Act::Starting(_) | Act::Stopping(_) | Act::Stopped => {
+                let of = (Arc::clone(process), *life);
+                for (_, queue) in self.kinds.iter_mut().filter(|(each, _)| each.0 == of) {
+                    queue.fresh.clear();
+                    queue.workers = None;
+                }
+            }
+            Act::Registered { kind, name, .. } | Act::Deregistered { kind, name } => {
+                let queue = self.queue(process, *life, kind);
+                queue.fresh.retain(|of, _| of.0 != *name);
+                queue.called.retain(|of| of.0 != *name);
+                queue.begun.remove(name);
+            }
+            _ => {}
+        }
+    }
+
+    fn published(&mut self, (process, life): (&Arc<str>, u32), kind: &Gvk, change: &Change) {
+        let Some(state) = self.lives.of(process, life) else {
+            return;
+        };
+        let handlers: Vec<Arc<str>> = state
+            .handlers_of(kind)
+            .map(|(name, _)| Arc::clone(name))
+            .collect();
+        let queue = self.queue(process, life, kind);
+        let key = change.key();
+        queue.keys.insert(key.clone());
+        let is_fresh = !matches!(
+            change,
+            Change::Added { initial: true, .. } | Change::Resynced { .. }
+        );
+        if !is_fresh || queue.workers.is_none() || queue.is_selected || queue.own.contains(key) {
+            return;
+        }
+        for name in handlers {
+            queue.fresh.entry((name, key.clone())).or_default();
+        }
+    }
+
+    fn began(
+        &mut self,
+        oracle: &Oracle,
+        handler: &HandlerId,
+        (key, causes): (&ObjectKey, &Causes),
+    ) -> Findings {
+        let (process, life, kind) = (&handler.process, handler.life, &handler.kind);
+        let of = (Arc::clone(process), life);
+        let (Some(state), Some(born)) = (self.lives.of(process, life), self.born.get(&of)) else {
+            return Vec::new();
+        };
+        let name = (kind.clone(), Arc::clone(&handler.name));
+        let Some(limit) = state.handlers.get(&name) else {
+            return Vec::new();
+        };
+        // What was there before the process was is in its first list, or comes to a late handler.
+        let was_there = |version: u64| {
+            let states = oracle.states(kind, key);
+            let at = states.iter().find(|past| past.version == version);
+            version == 0 || at.is_some_and(|past| past.at < *born)
+        };
+        let queue = self.kinds.entry((of, kind.clone())).or_default();
+        queue.keys.insert(key.clone());
+        let place = (Arc::clone(&handler.name), key.clone());
+        queue.fresh.remove(&place);
+        let is_first = queue.called.insert(place) && first_sight(causes).is_some_and(was_there);
+        let begun = queue.begun.entry(Arc::clone(&handler.name)).or_default();
+        *begun += 1;
+        let begun = *begun - 1;
+        let Some(workers) = queue.workers.filter(|_| !queue.is_selected) else {
+            return Vec::new();
+        };
+        let slack = workers + limit.unwrap_or(0) + BEGUN;
+        let mut found = Vec::new();
+        let overtaken = 2 * SHARE * (queue.keys.len() + 1) + slack;
+        let is_alone = state.handlers_of(kind).count() == 1;
+        // A call of another handler for the key may have kept it back.
+        if is_first && is_alone && begun > overtaken {
+            found.push(format!(
+                "{} is called for {} {key} for the first time after {begun} calls for others",
+                handler.name,
+                kind.kind()
+            ));
+        }
+        let waiting = queue
+            .fresh
+            .iter_mut()
+            .filter(|((of, _), _)| *of == handler.name);
+        for ((_, waits), counts) in waiting {
+            // A worker has it; it comes again afterwards.
+            if state.running.contains(&(kind.clone(), waits.clone())) {
+                continue;
+            }
+            counts.calls += 1;
+            counts.first += usize::from(is_first);
+            if is_first && counts.first > counts.calls / SHARE + slack {
+                found.push(format!(
+                    "{} is called for {} {key} for the first time while a change of {waits} waits: {} of {} calls since it did",
+                    handler.name,
+                    kind.kind(),
+                    counts.first,
+                    counts.calls
+                ));
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::{Story, handler, kind, sample};
+    use crate::event::{Next, Subscriber};
+    use lariat_cache::CachedObject;
+    use lariat_core::RawObject;
+
+    fn story(limit: Option<usize>) -> Story<Overtaking> {
+        let mut story = Story::of(Overtaking::default());
+        let life = Event::Life {
+            process: handler("h").process,
+            life: 0,
+            is_alive: true,
+        };
+        story.event(0, &life);
+        story.starts(0);
+        story.registered("h", limit);
+        story.act(1, Act::Sampled(vec![sample(Some(1))]));
+        story
+    }
+
+    fn publish(story: &mut Story<Overtaking>, name: &str) {
+        let json = format!(
+            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"namespace":"default","name":"{name}","uid":"u","resourceVersion":"9"}}}}"#
+        );
+        let raw = RawObject::parse(json.as_bytes(), &kind()).expect("the object is valid");
+        let object = Arc::new(CachedObject::new(raw));
+        let of = handler("h");
+        let subscriber = Subscriber {
+            process: of.process,
+            life: 0,
+            kind: of.kind,
+            number: 0,
+        };
+        let change = Change::Added {
+            object,
+            initial: false,
+        };
+        story.event(2, &Event::Published { subscriber, change });
+    }
+
+    fn late() -> Cause {
+        Cause::LateHandler {
+            handler: Arc::from("h"),
+        }
+    }
+
+    #[test]
+    fn a_change_that_waits_behind_first_calls_is_found() {
+        let mut story = story(Some(1));
+        publish(&mut story, "fresh");
+        for number in 0..6 {
+            story.calls(3, "h", &format!("listed-{number}"), late());
+        }
+        assert_eq!(story.found(), 0, "they had begun");
+        for number in 6..12 {
+            story.calls(3, "h", &format!("listed-{number}"), late());
+        }
+        assert!(story.found() > 0);
+    }
+
+    #[test]
+    fn every_fourth_first_call_is_not_found() {
+        let mut story = story(Some(1));
+        publish(&mut story, "fresh");
+        for number in 0..200 {
+            let cause = if number % 4 == 0 {
+                late()
+            } else {
+                Cause::Resync
+            };
+            story.calls(3, "h", &format!("key-{number}"), cause);
+        }
+        assert_eq!(story.found(), 0);
+    }
+
+    #[test]
+    fn a_change_that_was_handled_or_has_a_worker_does_not_wait() {
+        let mut story = story(Some(1));
+        publish(&mut story, "fresh");
+        story.begins(3, "g", "fresh", Cause::Resync.into());
+        for number in 0..20 {
+            story.calls(3, "h", &format!("listed-{number}"), late());
+        }
+        story.ends(4, "g", "fresh", Next::Done);
+        story.calls(5, "h", "fresh", Cause::Resync);
+        for number in 20..40 {
+            story.calls(6, "h", &format!("listed-{number}"), late());
+        }
+        assert_eq!(story.found(), 0);
+    }
+
+    #[test]
+    fn a_first_call_after_very_many_others_is_found() {
+        let mut story = story(None);
+        for _ in 0..30 {
+            story.calls(3, "h", "busy", Cause::Resync);
+        }
+        story.calls(4, "h", "starved", late());
+        assert_eq!(story.found(), 1);
+        assert_eq!(story.check.queue(&Arc::from("p"), 0, &kind()).keys.len(), 2);
+    }
+}

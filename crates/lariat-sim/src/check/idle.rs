@@ -1,0 +1,140 @@
+//! Workers: what is due does not wait while a worker is free.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::Gvk;
+
+use super::{Check, Findings};
+use crate::activity::{Act, Activity, Sample};
+use crate::event::{Event, Moment};
+use crate::oracle::Oracle;
+
+/// A key that is due and a worker that is free do not both wait: different keys of a kind run in parallel, as many as
+/// it has workers, and a call that hangs keeps no more than its own worker and key.
+///
+/// The bound is a second: of two looks at a controller at least that far apart, both find a key in line and fewer keys
+/// with workers than there are workers, and no key was handed out in between. A worker takes a key without waiting for
+/// anything (`controller::worker::next`), so in virtual time the true bound is zero. Keys that a drain, a limit, a hold
+/// or the sentinel keeps back are not in line. A controller without a handler takes none on purpose.
+#[derive(Default)]
+pub(super) struct FreeWorkers {
+    stuck: BTreeMap<(Arc<str>, u32, Gvk), Stuck>,
+}
+
+struct Stuck {
+    since: Duration,
+    handed_out: u64,
+}
+
+/// How long a key may be seen waiting beside a free worker.
+const MOMENT: Duration = Duration::from_secs(1);
+
+impl Check for FreeWorkers {
+    fn name(&self) -> &'static str {
+        "no key waits beside a free worker"
+    }
+
+    fn saw(&mut self, _: &Oracle, moment: &Moment, event: &Event) -> Findings {
+        let (process, life) = match event {
+            Event::Acted(activity) => (&activity.process, activity.life),
+            Event::Life { process, life, .. } => (process, *life),
+            _ => return Vec::new(),
+        };
+        if let Event::Acted(Activity {
+            what: Act::Sampled(samples),
+            ..
+        }) = event
+        {
+            let samples = samples.iter();
+            return samples
+                .filter_map(|sample| self.look(process, life, (sample, moment.at)))
+                .collect();
+        }
+        let is_break = |act: &Act| {
+            matches!(
+                act,
+                Act::Paused
+                    | Act::Resumed
+                    | Act::Starting(_)
+                    | Act::Stopping(_)
+                    | Act::Stopped
+                    | Act::Deregistered { .. }
+            )
+        };
+        if !matches!(event, Event::Acted(activity) if !is_break(&activity.what)) {
+            self.stuck.retain(|of, _| of.0 != *process || of.1 != life);
+        }
+        Vec::new()
+    }
+}
+
+impl FreeWorkers {
+    fn look(
+        &mut self,
+        process: &Arc<str>,
+        life: u32,
+        (sample, at): (&Sample, Duration),
+    ) -> Option<String> {
+        let of = (Arc::clone(process), life, sample.kind.clone());
+        let is_free = sample.workers.is_some_and(|workers| sample.held < workers);
+        if !is_free || sample.ready == 0 || sample.waiting.is_empty() {
+            self.stuck.remove(&of);
+            return None;
+        }
+        let now = Stuck {
+            since: at,
+            handed_out: sample.handed_out,
+        };
+        let stuck = self.stuck.entry(of).or_insert(now);
+        if stuck.handed_out != sample.handed_out {
+            (stuck.since, stuck.handed_out) = (at, sample.handed_out);
+        }
+        (at - stuck.since >= MOMENT).then(|| {
+            format!(
+                "{process}: {} keys of {} wait while {} of {} workers have one",
+                sample.ready,
+                sample.kind.kind(),
+                sample.held,
+                sample.workers.unwrap_or_default()
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::{Story, sample};
+
+    fn found(held: usize, handed_out: u64) -> usize {
+        let mut story = Story::of(FreeWorkers::default());
+        let first = Sample {
+            ready: 3,
+            held: 1,
+            handed_out: 5,
+            ..sample(Some(2))
+        };
+        story.act(0, Act::Sampled(vec![first.clone()]));
+        story.act(
+            1000,
+            Act::Sampled(vec![Sample {
+                held,
+                handed_out,
+                ..first
+            }]),
+        );
+        story.found()
+    }
+
+    #[test]
+    fn a_key_beside_a_free_worker_is_found() {
+        assert_eq!(found(1, 5), 1);
+    }
+
+    #[test]
+    fn keys_beside_busy_workers_and_keys_that_move_are_not() {
+        assert_eq!((found(2, 5), found(1, 6)), (0, 0));
+    }
+}

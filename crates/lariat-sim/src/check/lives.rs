@@ -1,0 +1,120 @@
+//! What checkers remember of the lives of processes: their handlers, and whether their factory runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::{Gvk, ObjectKey};
+
+use crate::activity::{Act, Activity};
+use crate::event::{Event, Moment};
+
+pub(super) type LifeOf = (Arc<str>, u32);
+
+/// The lives of processes that report what they do.
+#[derive(Default)]
+pub(super) struct Lives(BTreeMap<LifeOf, LifeState>);
+
+/// What a life is at.
+#[derive(Default)]
+pub(super) struct LifeState {
+    /// None until the program reports its first start.
+    pub(super) runs: Option<bool>,
+    /// Whether a stop is under way: what comes due waits for the next start.
+    pub(super) stops: bool,
+    /// Since when the process has run and its factory has not been started or stopped.
+    pub(super) since: Duration,
+    /// For how long the process was paused, all together.
+    paused: Duration,
+    paused_at: Option<Duration>,
+    /// Registered handlers with their limits.
+    pub(super) handlers: BTreeMap<(Gvk, Arc<str>), Option<usize>>,
+    /// Calls under way, by kind and key.
+    pub(super) running: BTreeSet<(Gvk, ObjectKey)>,
+}
+
+impl LifeState {
+    /// Returns for how long the process has run, pauses left out.
+    pub(super) fn awake(&self, now: Duration) -> Duration {
+        let paused = self.paused_at.map(|at| now.saturating_sub(at));
+        now.saturating_sub(self.paused + paused.unwrap_or_default())
+    }
+
+    /// Returns the handlers of a kind.
+    pub(super) fn handlers_of<'a>(
+        &'a self,
+        kind: &'a Gvk,
+    ) -> impl Iterator<Item = (&'a Arc<str>, Option<usize>)> {
+        let handlers = self.handlers.iter();
+        handlers
+            .filter(move |((of, _), _)| of == kind)
+            .map(|((_, name), limit)| (name, *limit))
+    }
+
+    fn act(&mut self, what: &Act, at: Duration) {
+        match what {
+            Act::Starting(_) | Act::Stopped => {
+                self.runs = Some(matches!(what, Act::Starting(_)));
+                (self.stops, self.since) = (false, at);
+            }
+            Act::Stopping(_) => self.stops = true,
+            Act::Paused => self.paused_at = Some(at),
+            Act::Resumed => {
+                let paused = self.paused_at.take().map(|since| at.saturating_sub(since));
+                self.paused += paused.unwrap_or_default();
+                self.since = at;
+            }
+            Act::Registered { kind, name, limit } => {
+                self.handlers
+                    .insert((kind.clone(), Arc::clone(name)), *limit);
+            }
+            Act::Deregistered { kind, name } => {
+                self.handlers.remove(&(kind.clone(), Arc::clone(name)));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Lives {
+    /// Takes an event in; to be called before the checker looks at it, but for the end of a call.
+    pub(super) fn saw(&mut self, moment: &Moment, event: &Event) {
+        match event {
+            Event::Life {
+                process,
+                life,
+                is_alive,
+            } => {
+                let of = (Arc::clone(process), *life);
+                if *is_alive {
+                    self.0.insert(of, LifeState::default());
+                } else {
+                    self.0.remove(&of);
+                }
+            }
+            Event::Acted(Activity {
+                process,
+                life,
+                what,
+            }) => {
+                let state = self.0.entry((Arc::clone(process), *life)).or_default();
+                state.act(what, moment.at);
+            }
+            Event::Began { handler, key, .. } | Event::Ended { handler, key, .. } => {
+                let of = (Arc::clone(&handler.process), handler.life);
+                let state = self.0.entry(of).or_default();
+                let place = (handler.kind.clone(), key.clone());
+                if matches!(event, Event::Began { .. }) {
+                    state.running.insert(place);
+                } else {
+                    state.running.remove(&place);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn of(&self, process: &Arc<str>, life: u32) -> Option<&LifeState> {
+        self.0.get(&(Arc::clone(process), life))
+    }
+}

@@ -1,0 +1,159 @@
+//! Outages: what goes wrong with one kind does not touch the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cluster::Commit;
+use lariat_core::Gvk;
+
+use super::lives::Lives;
+use super::{Check, Findings};
+use crate::activity::{Act, Activity, Sample};
+use crate::event::{Event, Moment};
+use crate::oracle::Oracle;
+
+/// A kind that no fault has concerned stays filled and up to date, whatever happens to the other kinds of the process.
+///
+/// The bounds: while the process and its factory run, the kind is filled within five seconds (a list, or reading it again
+/// because more of it is needed, takes a few round trips of some milliseconds), and the version its cache has reached is
+/// no older than the kind's last commit of a second ago. A fault for a kind, a process or everything counts as
+/// concerning it from then on, because a watch that hangs is noticed after minutes; so does a definition of a custom kind
+/// that changes. A kind of which a part is selected is left out: its version says little.
+#[derive(Default)]
+pub(super) struct OtherKinds {
+    lives: Lives,
+    concerned: BTreeSet<(Arc<str>, Gvk)>,
+    are_concerned: BTreeSet<Arc<str>>,
+    /// Everything is, or the custom kinds are.
+    all: bool,
+    customs: bool,
+    /// Since when a kind has not been filled.
+    unfilled: BTreeMap<(Arc<str>, u32, Gvk), Duration>,
+}
+
+const FILLING: Duration = Duration::from_secs(5);
+const TELLING: Duration = Duration::from_secs(1);
+
+impl Check for OtherKinds {
+    fn name(&self) -> &'static str {
+        "an outage of one kind leaves the others alone"
+    }
+
+    fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) -> Findings {
+        self.lives.saw(moment, event);
+        match event {
+            Event::Disturbed { process, kind } => match (process, kind) {
+                (None, None) => self.all = true,
+                (Some(process), None) => {
+                    self.are_concerned.insert(Arc::clone(process));
+                }
+                (process, Some(kind)) => {
+                    let process = process.clone().unwrap_or_else(|| Arc::from(""));
+                    self.concerned.insert((process, kind.clone()));
+                }
+            },
+            Event::Selected { process, kind, .. } => {
+                self.concerned.insert((Arc::clone(process), kind.clone()));
+            }
+            // The first definition of each is made before the programs start.
+            Event::Committed(Commit::Stored(object) | Commit::Removed { last: object }) => {
+                let is_definition = object
+                    .resource()
+                    .to_string()
+                    .starts_with("customresourcedefinitions");
+                self.customs |= is_definition && moment.at > TELLING;
+            }
+            Event::Acted(Activity {
+                process,
+                life,
+                what: Act::Sampled(samples),
+            }) => {
+                return samples
+                    .iter()
+                    .flat_map(|sample| self.look(oracle, (process, *life), (sample, moment.at)))
+                    .collect();
+            }
+            Event::Acted(activity) => {
+                let Activity { process, life, .. } = activity;
+                self.unfilled
+                    .retain(|of, _| of.0 != *process || of.1 != *life);
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+}
+
+impl OtherKinds {
+    fn is_concerned(&self, process: &Arc<str>, kind: &Gvk) -> bool {
+        let of = |process: Arc<str>| self.concerned.contains(&(process, kind.clone()));
+        self.all
+            || (self.customs && !kind.group().is_empty())
+            || self.are_concerned.contains(process)
+            || of(Arc::clone(process))
+            || of(Arc::from(""))
+    }
+
+    fn look(
+        &mut self,
+        oracle: &Oracle,
+        (process, life): (&Arc<str>, u32),
+        (sample, now): (&Sample, Duration),
+    ) -> Option<String> {
+        let state = self.lives.of(process, life)?;
+        let (runs, since) = (state.runs == Some(true) && !state.stops, state.since);
+        if !runs || since + FILLING > now || self.is_concerned(process, &sample.kind) {
+            return None;
+        }
+        let kind = sample.kind.kind();
+        let of = (Arc::clone(process), life, sample.kind.clone());
+        if !sample.is_synced {
+            let since = *self.unfilled.entry(of).or_insert(now);
+            return (now >= since + FILLING).then(|| {
+                format!(
+                    "{process}: {kind} is not filled since {since:?}, and nothing is wrong with it"
+                )
+            });
+        }
+        self.unfilled.remove(&of);
+        let newest = oracle.newest(&sample.kind, now.saturating_sub(TELLING));
+        (sample.version < newest).then(|| {
+            format!(
+                "{process}: {kind} is at version {}, the server had {newest} a second ago, and nothing is wrong with it",
+                sample.version
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::{Story, kind, sample};
+
+    fn found(concerned: &Gvk) -> usize {
+        let mut story = Story::of(OtherKinds::default());
+        story.starts(0);
+        let disturbed = Event::Disturbed {
+            process: None,
+            kind: Some(concerned.clone()),
+        };
+        story.event(1, &disturbed);
+        let unfilled = Sample {
+            is_synced: false,
+            ..sample(None)
+        };
+        story.act(6000, Act::Sampled(vec![unfilled.clone()]));
+        story.act(10_000, Act::Sampled(vec![unfilled.clone()]));
+        assert_eq!(story.found(), 0);
+        story.act(11_000, Act::Sampled(vec![unfilled]));
+        story.found()
+    }
+
+    #[test]
+    fn a_kind_that_is_not_filled_is_found_unless_a_fault_concerns_it() {
+        assert_eq!(found(&Gvk::new("", "v1", "Secret")), 1);
+        assert_eq!(found(&kind()), 0);
+    }
+}

@@ -1,0 +1,311 @@
+//! Rest: when faults have ended and nothing happens, nothing waits, and what nobody uses is gone.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use lariat_cache::Phase;
+use lariat_controller::{ControllerStatus, Ended, HandlerStatus};
+
+use super::lives::Lives;
+use super::{Check, Findings, Rest};
+use crate::activity::{Act, Activity};
+use crate::event::{Event, HandlerId, Moment, Next, Subscriber};
+use crate::oracle::Oracle;
+
+/// At rest no key is in line, with a worker, delayed, held, or waiting for a handler, no handler waits for caches, and
+/// no key counts as one in a hot loop (the sentinel forgets it after ten minutes).
+#[derive(Default)]
+pub(super) struct EmptyQueues;
+
+impl Check for EmptyQueues {
+    fn name(&self) -> &'static str {
+        "queues are empty at rest"
+    }
+
+    fn at_rest(&mut self, _: &Oracle, rest: &Rest<'_>) -> Findings {
+        rest.controllers.iter().flat_map(left).collect()
+    }
+}
+
+fn left(controller: &ControllerStatus) -> Findings {
+    let (kind, queue) = (controller.cache.gvk.kind(), &controller.queue);
+    let counts = [
+        ("in line", queue.depth()),
+        ("with workers", queue.held),
+        ("delayed", queue.delayed),
+        ("in hot loops", controller.circles.len()),
+    ];
+    let keys = counts.iter().filter(|(_, count)| *count > 0);
+    let mut found: Findings = keys
+        .map(|(what, count)| format!("{count} keys of {kind} are {what}"))
+        .collect();
+    for handler in &controller.handlers {
+        if handler.waiting > 0 || handler.is_held {
+            found.push(format!(
+                "{} keys of {kind} wait for {}, which is held: {}",
+                handler.waiting, handler.name, handler.is_held
+            ));
+        }
+    }
+    found
+}
+
+/// At rest the counters of a handler are the calls that were seen: successes, panics, and as many failures at least
+/// (a handler also fails unseen, where the content it needs cannot be fetched).
+#[derive(Default)]
+pub(super) struct Counters {
+    seen: BTreeMap<HandlerId, Seen>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Seen {
+    succeeded: u64,
+    failed: u64,
+    panicked: u64,
+}
+
+impl Check for Counters {
+    fn name(&self) -> &'static str {
+        "counters are the calls that were seen"
+    }
+
+    fn saw(&mut self, _: &Oracle, _: &Moment, event: &Event) -> Findings {
+        match event {
+            Event::Ended {
+                handler,
+                result,
+                next,
+                ..
+            } => {
+                let seen = self.seen.entry(handler.clone()).or_default();
+                match (result, next) {
+                    (Some(Ok(())), _) => seen.succeeded += 1,
+                    (Some(Err(_)), _) => seen.failed += 1,
+                    (None, Next::Panicked) => seen.panicked += 1,
+                    (None, _) => {}
+                }
+            }
+            Event::Acted(Activity {
+                process,
+                life,
+                what: Act::Registered { kind, name, .. },
+            }) => {
+                let handler = HandlerId {
+                    process: Arc::clone(process),
+                    life: *life,
+                    kind: kind.clone(),
+                    name: Arc::clone(name),
+                };
+                self.seen.insert(handler, Seen::default());
+            }
+            Event::Life { process, life, .. } => self
+                .seen
+                .retain(|of, _| of.process != *process || of.life != *life),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn at_rest(&mut self, _: &Oracle, rest: &Rest<'_>) -> Findings {
+        let mut found = Vec::new();
+        for controller in rest.controllers {
+            let kind = &controller.cache.gvk;
+            for handler in &controller.handlers {
+                let id = HandlerId {
+                    process: Arc::clone(rest.process),
+                    life: rest.life,
+                    kind: kind.clone(),
+                    name: Arc::clone(&handler.name),
+                };
+                let seen = self.seen.get(&id).copied().unwrap_or_default();
+                if let Some(counted) = differs(seen, handler) {
+                    found.push(format!(
+                        "{} of {}: {seen:?}, but counted are {counted:?}",
+                        handler.name,
+                        kind.kind()
+                    ));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Returns what a handler's status counts, if that is not what was seen.
+fn differs(seen: Seen, status: &HandlerStatus) -> Option<Seen> {
+    let counted = Seen {
+        succeeded: status.ended(Ended::Done) + status.ended(Ended::Requeued),
+        failed: status.failures - status.panics + status.ended(Ended::Ignored),
+        panicked: status.panics,
+    };
+    let is_same = counted.succeeded == seen.succeeded
+        && counted.panicked == seen.panicked
+        && counted.failed >= seen.failed;
+    (!is_same).then_some(counted)
+}
+
+/// At rest every kind in use is filled and watched, and a kind nobody uses is gone with its memory: there is no cache
+/// without a handler or a subscription, and no controller without a handler.
+///
+/// The bounds, all far shorter than the rest: a kind that is served is found within 2 s, a watch is opened again within
+/// 30 s and its jitter, a controller without handlers ends after a minute, and a cache without users after the factory's
+/// `idle_grace` (a minute at most in the trial). Which kinds are used is known of programs that report their handlers.
+#[derive(Default)]
+pub(super) struct KindsInUse {
+    lives: Lives,
+    subscribed: BTreeSet<Subscriber>,
+}
+
+impl Check for KindsInUse {
+    fn name(&self) -> &'static str {
+        "kinds in use are watched, others are gone"
+    }
+
+    fn saw(&mut self, _: &Oracle, moment: &Moment, event: &Event) -> Findings {
+        self.lives.saw(moment, event);
+        match event {
+            Event::Acted(Activity {
+                what: Act::Subscribed(subscriber),
+                ..
+            }) => {
+                self.subscribed.insert(subscriber.clone());
+            }
+            Event::Unsubscribed(subscriber) => {
+                self.subscribed.remove(subscriber);
+            }
+            Event::Life { process, life, .. } => self
+                .subscribed
+                .retain(|of| of.process != *process || of.life != *life),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn at_rest(&mut self, _: &Oracle, rest: &Rest<'_>) -> Findings {
+        let mut found = Vec::new();
+        for cache in rest
+            .caches
+            .iter()
+            .filter(|each| rest.served.contains(&each.gvk))
+        {
+            let kind = cache.gvk.kind();
+            if cache.phase != Phase::Synced {
+                found.push(format!("{kind} is {}, but it is served", cache.phase));
+            }
+            if cache.is_stale() {
+                found.push(format!("{kind} has no watch since {:?}", cache.interrupted));
+            }
+        }
+        let Some(state) = self.lives.of(rest.process, rest.life) else {
+            return found;
+        };
+        if state.runs.is_none() {
+            return found;
+        }
+        for cache in rest.caches {
+            let is_handled = state.handlers_of(&cache.gvk).next().is_some();
+            let is_subscribed = self.subscribed.iter().any(|of| {
+                of.process == *rest.process && of.life == rest.life && of.kind == cache.gvk
+            });
+            if !is_handled && !is_subscribed {
+                let (kind, objects) = (cache.gvk.kind(), cache.objects);
+                found.push(format!(
+                    "nobody uses {kind}, and {objects} objects are kept"
+                ));
+            }
+        }
+        let unused = rest
+            .controllers
+            .iter()
+            .filter(|each| each.handlers.is_empty());
+        found.extend(unused.map(|each| format!("{} has no handler", each.cache.gvk.kind())));
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use lariat_cache::Metadata;
+    use lariat_cluster::Cluster;
+    use lariat_controller::{Context, Outcome, SharedController, SharedControllerFactory};
+    use lariat_core::ObjectKey;
+    use tokio::time;
+
+    use super::*;
+    use crate::check::testing::{Story, key, kind};
+
+    /// A factory that runs, with one handler, `h`, and what it is asked to do.
+    async fn running(cluster: &Cluster) -> (SharedControllerFactory, SharedController<Metadata>) {
+        let factory = SharedControllerFactory::builder(cluster.client()).build();
+        let config_maps = factory.for_kind(kind()).view::<Metadata>();
+        let handler = |_: Context<Metadata>| async { Ok(Outcome::done()) };
+        let registered = config_maps.register_handler("h", handler);
+        registered.expect("the name is free");
+        factory.start(1).await.expect("the kind is served");
+        (factory, config_maps)
+    }
+
+    /// What a checker finds at rest, after some story and a wish of the program.
+    async fn found<C: Check>(
+        mut story: Story<C>,
+        wish: impl FnOnce(&SharedController<Metadata>, &ObjectKey),
+    ) -> usize {
+        let cluster = Cluster::builder().start().await;
+        let cluster = cluster.expect("a cluster without a socket starts");
+        let (factory, config_maps) = running(&cluster).await;
+        wish(&config_maps, &key("a"));
+        time::sleep(Duration::from_secs(1)).await;
+        let rest = Rest {
+            now: Duration::from_secs(1200),
+            served: &[kind()],
+            process: &Arc::from("p"),
+            life: 0,
+            factories: &[],
+            controllers: &factory.status(),
+            caches: &factory.caches().status(),
+        };
+        let found = story.check.at_rest(&story.oracle, &rest).len();
+        factory.stop().await.expect("nothing is under way");
+        found
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_that_is_left_is_found() {
+        let nothing = found(Story::of(EmptyQueues), |_, _| {}).await;
+        let hour = Duration::from_secs(3600);
+        let delayed = found(Story::of(EmptyQueues), |controller, key| {
+            controller.enqueue_after(key, hour);
+        });
+        assert_eq!((nothing, delayed.await), (0, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_is_not_seen_or_not_counted_is_found() {
+        let seen = || {
+            let mut story = Story::of(Counters::default());
+            story.calls(0, "h", "a", lariat_core::Cause::Resync);
+            story
+        };
+        let enqueue = |controller: &SharedController<Metadata>, key: &ObjectKey| {
+            controller.enqueue(key);
+        };
+        assert_eq!(found(seen(), enqueue).await, 0);
+        assert_eq!(found(seen(), |_, _| {}).await, 1);
+        assert_eq!(found(Story::of(Counters::default()), enqueue).await, 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kind_that_nobody_uses_is_found() {
+        let story = || {
+            let mut story = Story::of(KindsInUse::default());
+            story.starts(0);
+            story
+        };
+        let mut used = story();
+        used.registered("h", None);
+        assert_eq!(found(used, |_, _| {}).await, 0);
+        assert_eq!(found(story(), |_, _| {}).await, 1);
+    }
+}

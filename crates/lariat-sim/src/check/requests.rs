@@ -1,0 +1,252 @@
+//! Requests: none at rest but renewed watches, and no storm before.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Check, Findings, Rest};
+use crate::activity::Act;
+use crate::event::{Event, Moment};
+use crate::oracle::Oracle;
+
+/// What a request is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Verb {
+    /// A watch that goes on from a version.
+    Watch,
+    /// A list, or a watch that begins with everything there is.
+    Load,
+    /// A question for the newest object, to find out whether the history is the same.
+    Check,
+    Discovery,
+    /// A read of one object, or a write: what handlers do.
+    Other,
+}
+
+impl Verb {
+    fn of(method: &str, path: &str, query: &str) -> Self {
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        let after_version = match parts.first() {
+            Some(&"api") => 2,
+            Some(&"apis") => 3,
+            _ => return Self::Other,
+        };
+        let rest = parts.get(after_version..).unwrap_or_default();
+        let is_collection = match rest {
+            ["namespaces", _, _] | [_] => true,
+            _ => false,
+        };
+        let asks = |text: &str| query.split('&').any(|each| each == text);
+        match method {
+            "GET" if rest.is_empty() => Self::Discovery,
+            "GET" if !is_collection => Self::Other,
+            "GET" if asks("sendInitialEvents=true") => Self::Load,
+            "GET" if asks("watch=true") => Self::Watch,
+            "GET" if asks("limit=1") => Self::Check,
+            "GET" => Self::Load,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A verb and the path it is for.
+type Line = (Arc<str>, Verb, String);
+
+/// Programs do not flood the API server.
+///
+/// While something happens: in any minute no more than 100 requests of one verb and path for a process, and one more for
+/// each change in the cluster and two for each thing the program or its user does in it (a start, a handler, a
+/// selection, an end of a process). The first step of the reflector's backoff is 0.8 s with a quarter of jitter
+/// (`reflector::backoff`), so 100 a minute, and it is taken again and again only after watches that told something:
+/// those are the changes. A kind that is missing is asked for every two seconds, discovery every second and longer.
+///
+/// At rest, in the last ten minutes: no list, no check, no discovery and no write; a watch on one path is opened three
+/// times at most, because the shortest lasts five minutes (`reflector::watch`).
+#[derive(Default)]
+pub(super) struct NoStorm {
+    requests: BTreeMap<Line, VecDeque<Duration>>,
+    /// When something happened that may need requests, and how many.
+    reasons: VecDeque<(Duration, usize)>,
+    /// Requests of the last minutes but those of handlers.
+    late: VecDeque<(Duration, Line)>,
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+const PER_MINUTE: usize = 100;
+const QUIET: Duration = Duration::from_secs(600);
+const WATCHES: usize = 3;
+
+impl Check for NoStorm {
+    fn name(&self) -> &'static str {
+        "no request storm"
+    }
+
+    fn saw(&mut self, _: &Oracle, moment: &Moment, event: &Event) -> Findings {
+        let now = moment.at;
+        match event {
+            Event::Committed(_) => self.reasons.push_back((now, 1)),
+            Event::Acted(activity) if !matches!(activity.what, Act::Sampled(_)) => {
+                self.reasons.push_back((now, 2));
+            }
+            Event::Selected { .. } | Event::Life { .. } => self.reasons.push_back((now, 2)),
+            Event::Sent { what, .. } => return self.sent(&moment.actor, what, now),
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn at_rest(&mut self, _: &Oracle, rest: &Rest<'_>) -> Findings {
+        let mut watches: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut found = Vec::new();
+        let late = self
+            .late
+            .iter()
+            .filter(|(at, line)| *at + QUIET >= rest.now && line.0 == *rest.process);
+        for (at, (_, verb, path)) in late {
+            if *verb == Verb::Watch {
+                *watches.entry(path).or_default() += 1;
+            } else {
+                found.push(format!(
+                    "{verb:?} of {path} at {at:?}, although nothing happens"
+                ));
+            }
+        }
+        let many = watches.iter().filter(|(_, count)| **count > WATCHES);
+        found.extend(many.map(|(path, count)| {
+            format!("{count} watches of {path} in ten minutes, although nothing happens")
+        }));
+        found
+    }
+}
+
+impl NoStorm {
+    fn sent(&mut self, process: &Arc<str>, what: &str, now: Duration) -> Findings {
+        let (method, uri) = what.split_once(' ').unwrap_or((what, ""));
+        let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+        let verb = Verb::of(method, path, query);
+        if verb == Verb::Other && method == "GET" {
+            return Vec::new();
+        }
+        let line = (Arc::clone(process), verb, path.to_owned());
+        self.late.push_back((now, line.clone()));
+        while self
+            .late
+            .front()
+            .is_some_and(|(at, _)| *at + 2 * QUIET < now)
+        {
+            self.late.pop_front();
+        }
+        if verb == Verb::Other {
+            return Vec::new();
+        }
+        while self
+            .reasons
+            .front()
+            .is_some_and(|(at, _)| *at + MINUTE < now)
+        {
+            self.reasons.pop_front();
+        }
+        let reasons: usize = self.reasons.iter().map(|(_, count)| count).sum();
+        let times = self.requests.entry(line).or_default();
+        times.push_back(now);
+        while times.front().is_some_and(|at| *at + MINUTE <= now) {
+            times.pop_front();
+        }
+        if times.len() <= PER_MINUTE + reasons {
+            return Vec::new();
+        }
+        let count = times.len();
+        vec![format!(
+            "{count} requests within a minute for {verb:?} of {path}"
+        )]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::testing::Story;
+
+    fn send(story: &mut Story<NoStorm>, millis: u64, what: &str) {
+        let what = what.to_owned();
+        story.event(millis, &Event::Sent { request: 0, what });
+    }
+
+    #[test]
+    fn verbs_are_made_out() {
+        for (what, verb) in [
+            ("GET /api/v1/configmaps ", Verb::Load),
+            ("GET /api/v1/configmaps limit=500", Verb::Load),
+            (
+                "GET /api/v1/configmaps sendInitialEvents=true&watch=true",
+                Verb::Load,
+            ),
+            (
+                "GET /api/v1/namespaces/default/configmaps watch=true&resourceVersion=7",
+                Verb::Watch,
+            ),
+            ("GET /api/v1/configmaps limit=1", Verb::Check),
+            (
+                "GET /api/v1/namespaces/default/configmaps limit=1&fieldSelector=x",
+                Verb::Check,
+            ),
+            ("GET /apis/sim.dev/v1 ", Verb::Discovery),
+            ("GET /apis ", Verb::Discovery),
+            ("GET /api/v1/namespaces/default/configmaps/o1 ", Verb::Other),
+            ("DELETE /api/v1/namespaces/default/configmaps ", Verb::Other),
+        ] {
+            let parts: Vec<&str> = what.split(' ').collect();
+            assert_eq!(Verb::of(parts[0], parts[1], parts[2]), verb, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_storm_is_found_and_a_backoff_is_not() {
+        let mut story = Story::of(NoStorm::default());
+        for number in 0..300 {
+            send(&mut story, number * 600, "GET /api/v1/configmaps?limit=500");
+        }
+        assert_eq!(story.found(), 0);
+        for number in 0..150 {
+            send(
+                &mut story,
+                180_000 + number,
+                "GET /api/v1/configmaps?limit=500",
+            );
+        }
+        assert!(story.found() > 0);
+    }
+
+    fn at_rest(what: &[(u64, &str)]) -> usize {
+        let mut story = Story::of(NoStorm::default());
+        for (millis, what) in what {
+            send(&mut story, *millis, what);
+        }
+        let process = Arc::from("p");
+        let rest = Rest {
+            now: Duration::from_secs(1200),
+            served: &[],
+            process: &process,
+            life: 0,
+            factories: &[],
+            controllers: &[],
+            caches: &[],
+        };
+        story.check.at_rest(&story.oracle, &rest).len()
+    }
+
+    #[test]
+    fn requests_at_rest_are_found_but_for_renewed_watches() {
+        let watch = "GET /api/v1/configmaps?watch=true&resourceVersion=7";
+        let list = "GET /api/v1/configmaps?limit=500";
+        assert_eq!(
+            at_rest(&[(1000, list), (700_000, watch), (1_100_000, watch)]),
+            0
+        );
+        assert_eq!(at_rest(&[(700_000, list)]), 1);
+        let write = "PATCH /api/v1/namespaces/default/configmaps/o1";
+        assert_eq!(at_rest(&[(700_000, write)]), 1);
+        let often: Vec<_> = (0..4).map(|at| (700_000 + at * 100_000, watch)).collect();
+        assert_eq!(at_rest(&often), 1);
+    }
+}
