@@ -20,11 +20,13 @@ output=$(cd "${CARGO_TARGET_DIR:-target}/planted" && pwd)
 tree=$output/tree
 export CARGO_TARGET_DIR=$output/build
 
-# Runs the simulator from the worktree. It exits with 0 if no seed fails, and with 1 at the first that does, after a
-# line `seed N: CHECKER: message`, where seeds are counted from $first_seed. Any other end is a failure of the runner.
-first_seed=0
-simulator=(cargo run --quiet --package lariat-sim --bin simulate --) # <- the command, and …
-arguments=(--seeds "$seeds" --stop-at-first)                         # <- … its arguments
+# As `scripts/simulate.sh` builds it. Seeds are counted from zero; at the first that fails it says
+# `seed N fails`, and on the next line when, and after a space the checker, a colon and what was found.
+profile=${LARIAT_SIMULATE_PROFILE:-simulate}
+folder=$profile
+if [ "$profile" = dev ]; then folder=debug; fi
+simulator=$CARGO_TARGET_DIR/$folder/simulate
+arguments=(--seeds "$seeds" --stop-at-first --no-shrink)
 
 fail() {
     echo "$*" >&2
@@ -59,7 +61,7 @@ trap 'git -C "$tree" reset --quiet --hard' EXIT
 table=$output/table.md
 missed=0
 row() {
-    printf '| %-36s | %19s | %-24s | %7s |\n' "$@" | tee -a "$table"
+    printf '| %-36s | %19s | %-32s | %7s |\n' "$@" | tee -a "$table"
 }
 : >"$table"
 row "planted bug" "seeds until found" "checker" "seconds"
@@ -73,25 +75,24 @@ try() {
         return 1
     fi
     # Built apart: the time that is shown is the simulator's.
-    if ! (cd "$tree" && cargo build --quiet --package lariat-sim --bins) >"$log" 2>&1; then
+    if ! (cd "$tree" && cargo build --quiet --profile "$profile" --package lariat-sim --bin simulate) >"$log" 2>&1; then
         row "$name" "does not build" "" ""
         return 1
     fi
     began=$SECONDS
-    (cd "$tree" && "${simulator[@]}" "${arguments[@]}") >"$log" 2>&1 || status=$?
-    line=$(grep -m 1 -E '^seed [0-9]+: [^:]+: ' "$log" || true)
-    if [ "$status" -eq 0 ]; then
-        row "$name" "not in $seeds" "" $((SECONDS - began))
-        return 1
-    elif [ "$status" -ne 1 ] || [ -z "$line" ]; then
+    "$simulator" "${arguments[@]}" >"$log" 2>&1 || status=$?
+    # Several run at a time, so the first line need not be of the lowest seed.
+    seed=$(sed -nE 's/^seed ([0-9]+) fails$/\1/p' "$log" | sort -n | head -n 1)
+    if [ "$status" -gt 1 ]; then
         row "$name" "the runner failed" "" $((SECONDS - began))
         return 1
+    elif [ -z "$seed" ]; then
+        row "$name" "not in $seeds" "" $((SECONDS - began))
+        return 1
     fi
-    seed=${line#seed }
-    seed=${seed%%:*}
-    checker=${line#seed *: }
-    checker=${checker%%:*}
-    row "$name" $((seed - first_seed + 1)) "$checker" $((SECONDS - began))
+    line=$(grep -A 1 -m 1 -x "seed $seed fails" "$log" | tail -n 1)
+    checker=$(sed -E 's/^ *[0-9.]+s ([^:]+):.*/\1/' <<<"$line")
+    row "$name" $((seed + 1)) "$checker" $((SECONDS - began))
 }
 
 for name in "${names[@]}"; do

@@ -90,7 +90,9 @@ impl Trouble {
             FaultKind::HangWatch(_) => Self::WatchFallsSilent,
             FaultKind::CutBody(_) => Self::BodyCut,
             FaultKind::Expire | FaultKind::Gone | FaultKind::Compact => Self::Expired,
-            FaultKind::TooManyRequests | FaultKind::ServerError(_) => Self::Refused,
+            FaultKind::TooManyRequests | FaultKind::ServerError(_) | FaultKind::NotServed => {
+                Self::Refused
+            }
             FaultKind::Delay(_)
             | FaultKind::DelayReply(_)
             | FaultKind::Bandwidth(_)

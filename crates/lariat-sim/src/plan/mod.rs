@@ -4,6 +4,8 @@ mod generate;
 mod names;
 mod sequence;
 mod swarm;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 

@@ -1,0 +1,68 @@
+use std::time::Duration;
+
+use super::{Cast, FaultKind, Happening, Step, generate};
+use crate::simulation::Chaos;
+
+fn plan(seed: u64) -> Vec<Step> {
+    let cast = Cast {
+        processes: 2,
+        kinds: 3,
+        custom_from: 2,
+        names: 12,
+        commands: true,
+    };
+    generate(seed, &Chaos::default(), cast)
+}
+
+#[test]
+fn a_seed_makes_one_plan_in_the_order_of_time() {
+    for seed in 0..200 {
+        let steps = plan(seed);
+        assert_eq!(steps, plan(seed), "seed {seed}");
+        assert!(steps.is_sorted_by_key(|step| step.at), "seed {seed}");
+    }
+}
+
+/// Returns when resources are not served, for each process and kind.
+fn outages(steps: &[Step]) -> Vec<(Option<usize>, Option<usize>, Duration, Duration)> {
+    let faults = steps.iter().filter_map(|step| match &step.what {
+        Happening::Fault(fault) if fault.kind == FaultKind::NotServed => {
+            let end = step.at + fault.lasts;
+            Some((fault.process, fault.resource, step.at, end))
+        }
+        _ => None,
+    });
+    let mut faults: Vec<_> = faults.collect();
+    faults.sort();
+    faults
+}
+
+/// Objects of a kind that is not served for half a minute count as gone, which checkers do not expect.
+#[test]
+fn a_resource_is_never_away_for_so_long_that_its_objects_count_as_gone() {
+    let mut seeds = 0;
+    for seed in 0..400 {
+        let steps = plan(seed);
+        let outages = outages(&steps);
+        let is_disturbed = |step: &Step| match &step.what {
+            Happening::Fault(fault) => fault.kind != FaultKind::NotServed,
+            Happening::Process { .. } => true,
+            _ => false,
+        };
+        if outages.is_empty() {
+            continue;
+        }
+        seeds += 1;
+        assert!(!steps.iter().any(is_disturbed), "seed {seed}");
+        for (_, _, begin, end) in &outages {
+            assert!(*end - *begin < Duration::from_secs(25), "seed {seed}");
+        }
+        for pair in outages.windows(2) {
+            let ((process, kind, _, end), (next, other, begin, _)) = (&pair[0], &pair[1]);
+            let gap = Duration::from_secs(5);
+            let is_apart = (process, kind) != (next, other) || *begin >= *end + gap;
+            assert!(is_apart, "seed {seed}");
+        }
+    }
+    assert!(seeds > 5, "{seeds} seeds have outages");
+}
