@@ -21,6 +21,7 @@ use lariat_cluster::ClusterService;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_service::Service;
 
@@ -49,6 +50,7 @@ pub(crate) struct Link {
     numbers: Arc<Mutex<u64>>,
     sent: Arc<Mutex<u64>>,
     writing: Writing,
+    broken: CancellationToken,
 }
 
 /// How many writes of a process are sent and not answered.
@@ -131,14 +133,22 @@ impl Link {
             numbers: Arc::clone(numbers),
             sent: Arc::default(),
             writing: Writing::default(),
+            broken: CancellationToken::new(),
         };
-        let carrying = carry(arriving, service, Arc::clone(line));
+        let carrying = carry(arriving, service, Arc::clone(line), link.broken.clone());
         (link, carrying)
     }
 
     /// Returns how many requests were sent.
     pub(crate) fn sent(&self) -> u64 {
         *self.sent.lock()
+    }
+
+    /// Breaks all connections of the process, in the order of their requests.
+    ///
+    /// The drop of a runtime breaks them, too, but in the order of ids of tasks, which differs from run to run.
+    pub(crate) fn cut(&self) {
+        self.broken.cancel();
     }
 
     /// Returns whether a write is sent and not answered.
@@ -203,10 +213,12 @@ async fn carry(
     mut arriving: mpsc::UnboundedReceiver<Parcel>,
     service: ClusterService,
     line: Arc<Mutex<Line>>,
+    broken: CancellationToken,
 ) {
     let tasks = TaskTracker::new();
     while let Some(parcel) = arriving.recv().await {
-        tasks.spawn(deliver(parcel, service.clone(), Arc::clone(&line)));
+        let delivering = deliver(parcel, service.clone(), Arc::clone(&line));
+        tasks.spawn(broken.clone().run_until_cancelled_owned(delivering));
     }
     tasks.close();
     tasks.wait().await;
