@@ -7,6 +7,7 @@ mod feed;
 mod guard;
 mod history;
 mod hold;
+mod memory;
 mod options;
 mod registration;
 mod relate;
