@@ -4,6 +4,7 @@
 //! nothing is under way is looked at once, at rest.
 
 mod calls;
+mod memory;
 mod states;
 mod wanted;
 
@@ -56,6 +57,7 @@ impl Checks {
             Box::<states::OwnWrites>::default(),
             Box::<states::Subscribers>::default(),
             Box::<states::Caches>::default(),
+            Box::<memory::Memory>::default(),
         ])
     }
 
