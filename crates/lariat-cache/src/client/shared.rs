@@ -8,7 +8,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use kube::Client;
 use kube::api::{Api, ApiResource, DynamicObject};
-use lariat_core::{Gvk, ResourceKind, Scope};
+use lariat_core::{Gvk, Remembered, ResourceKind, Scope};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 
@@ -42,9 +42,14 @@ struct Shared {
 struct State {
     /// Weak, because a handle of a kind has the factory.
     kinds: HashMap<(Gvk, ClientIdentity), Weak<KindClient>>,
-    /// One client for each identity, so that they are made once.
-    clients: HashMap<ClientIdentity, Client>,
+    /// One client for each identity, so that they are made once; with the number of its last use.
+    clients: HashMap<ClientIdentity, (u64, Client)>,
+    /// Numbers uses of clients.
+    uses: u64,
 }
+
+/// For how many identities clients are kept. Programs that act for whoever is named in an object have any number.
+const MOST_IDENTITIES: usize = 256;
 
 impl SharedClientFactory {
     /// Makes a factory over a client.
@@ -103,6 +108,9 @@ impl SharedClientFactory {
 
     /// Returns the client everything is written through under an identity.
     ///
+    /// Asking again returns the same, as long as no more than 256 other identities were asked for since. Clients that
+    /// are not kept any more go on working for those who have them.
+    ///
     /// # Errors
     ///
     /// The identity cannot be sent.
@@ -123,20 +131,44 @@ impl SharedClientFactory {
              `#[tokio::main]`, or after `Runtime::enter`"
         );
         let mut state = self.shared.state.lock();
-        let client = state.clients.entry(identity.clone()).or_insert_with(|| {
-            let base = self.shared.base.clone();
-            let namespace = base.default_namespace().to_owned();
-            let observed = Observed {
-                client: base,
-                identity,
-                headers,
-                observer: Arc::new(Late(Arc::clone(&self.shared.observer))),
-                gate: Arc::clone(&self.shared.gate),
-                answer_timeout: self.shared.answer_timeout,
-            };
-            Client::new(observed, namespace)
-        });
-        client.clone()
+        state.uses += 1;
+        let now = state.uses;
+        if let Some((used, client)) = state.clients.get_mut(&identity) {
+            *used = now;
+            return client.clone();
+        }
+        let client = self.make_client(identity.clone(), headers);
+        let gone = state.make_room_for_client();
+        state.clients.insert(identity, (now, client.clone()));
+        drop(state);
+        drop(gone);
+        client
+    }
+
+    fn make_client(&self, identity: ClientIdentity, headers: HeaderMap) -> Client {
+        let base = self.shared.base.clone();
+        let namespace = base.default_namespace().to_owned();
+        let observed = Observed {
+            client: base,
+            identity,
+            headers,
+            observer: Arc::new(Late(Arc::clone(&self.shared.observer))),
+            gate: Arc::clone(&self.shared.gate),
+            answer_timeout: self.shared.answer_timeout,
+        };
+        Client::new(observed, namespace)
+    }
+
+    /// Returns how much is remembered of those who asked.
+    pub(crate) fn remembered(&self) -> [Remembered; 3] {
+        let (discovered, most) = self.shared.mapper.known();
+        let state = self.shared.state.lock();
+        let alive = state.kinds.values().filter(|kind| kind.strong_count() > 0);
+        [
+            Remembered::new("client handles", state.kinds.len(), alive.count()),
+            Remembered::new("clients", state.clients.len(), MOST_IDENTITIES + 1),
+            Remembered::new("discovered groups", discovered, most),
+        ]
     }
 
     /// Returns the mapper of kinds to resources.
@@ -167,7 +199,12 @@ impl SharedClientFactory {
     }
 
     fn kind(&self, gvk: Gvk, identity: ClientIdentity, headers: HeaderMap) -> Arc<KindClient> {
-        let plain = (!identity.is_empty()).then(|| self.for_kind(&gvk));
+        // Not under the lock, which the handle takes if it is dropped.
+        let place = if identity.is_empty() {
+            Arc::default()
+        } else {
+            Arc::clone(&self.for_kind(&gvk).place)
+        };
         let mut state = self.shared.state.lock();
         let known = state.kinds.get(&(gvk.clone(), identity.clone()));
         if let Some(known) = known.and_then(Weak::upgrade) {
@@ -177,9 +214,8 @@ impl SharedClientFactory {
             gvk: gvk.clone(),
             factory: self.clone(),
             identity: (identity.clone(), headers),
-            place: plain.map_or_else(Arc::default, |plain| Arc::clone(&plain.place)),
+            place,
         });
-        state.kinds.retain(|_, kind| kind.strong_count() > 0);
         state.kinds.insert((gvk, identity), Arc::downgrade(&kind));
         kind
     }
@@ -195,6 +231,38 @@ impl SharedClientFactory {
         }
         drop(place);
         kind
+    }
+}
+
+impl State {
+    /// Takes out the client of the identity that was not asked for the longest, if there are too many; never that of the
+    /// program itself.
+    fn make_room_for_client(&mut self) -> Option<(u64, Client)> {
+        let others = self
+            .clients
+            .iter()
+            .filter(|(identity, _)| !identity.is_empty());
+        if others.clone().count() < MOST_IDENTITIES {
+            return None;
+        }
+        let oldest = others.min_by_key(|(_, (used, _))| *used);
+        let oldest = oldest.map(|(identity, _)| identity.clone())?;
+        self.clients.remove(&oldest)
+    }
+}
+
+impl Drop for KindClient {
+    /// The handle is not found any more; another that was made meanwhile is.
+    fn drop(&mut self) {
+        let id = (self.gvk.clone(), self.identity.0.clone());
+        let mut state = self.factory.shared.state.lock();
+        if state
+            .kinds
+            .get(&id)
+            .is_some_and(|kind| kind.strong_count() == 0)
+        {
+            state.kinds.remove(&id);
+        }
     }
 }
 
@@ -350,5 +418,51 @@ impl fmt::Debug for KindClient {
             .field("gvk", &self.gvk)
             .field("resource", &self.known_resource())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{Request, Response};
+    use kube::client::Body;
+
+    use super::*;
+
+    fn factory() -> SharedClientFactory {
+        let service = tower::service_fn(|_: Request<Body>| async {
+            Ok::<_, std::io::Error>(Response::new(Body::empty()))
+        });
+        SharedClientFactory::new(Client::new(service, "default"))
+    }
+
+    #[tokio::test]
+    async fn clients_of_the_identities_asked_for_last_are_kept() {
+        let clients = factory();
+        let user = |number: usize| ClientIdentity::default().impersonate(format!("user-{number}"));
+        drop(clients.client());
+        for number in 0..1_000 {
+            clients.client_as(user(number)).expect("it can be sent");
+            clients.client_as(user(0)).expect("it can be sent");
+        }
+        let state = clients.shared.state.lock();
+        assert_eq!(state.clients.len(), MOST_IDENTITIES + 1);
+        for kept in [ClientIdentity::default(), user(0), user(999)] {
+            assert!(state.clients.contains_key(&kept), "{kept:?}");
+        }
+        assert!(!state.clients.contains_key(&user(1)));
+    }
+
+    #[tokio::test]
+    async fn a_handle_that_is_dropped_is_not_remembered() {
+        let clients = factory();
+        let gvk = |number: usize| Gvk::new("demo.dev", "v1", &format!("Kind{number}"));
+        let kept = clients.for_kind(gvk(0));
+        for number in 0..100 {
+            let identity = ClientIdentity::default().impersonate("jane");
+            let handle = clients.for_kind_as(gvk(number), identity);
+            drop(handle.expect("it can be sent"));
+        }
+        assert_eq!(clients.shared.state.lock().kinds.len(), 1);
+        assert!(Arc::ptr_eq(&kept, &clients.for_kind(gvk(0))));
     }
 }

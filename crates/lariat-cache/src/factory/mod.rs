@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures::future::{select_all, try_join_all};
 use kube::Client;
-use lariat_core::{Gvk, ResourceKind};
+use lariat_core::{Gvk, Remembered, ResourceKind};
 use lariat_flight::Recorder;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
@@ -245,6 +245,46 @@ impl SharedCacheFactory {
     #[must_use]
     pub fn status(&self) -> Vec<KindStatus> {
         self.cores().iter().map(|core| core.status()).collect()
+    }
+
+    /// Returns how much is remembered beyond the objects, by structure and kind, with the bound of each: for checks, and
+    /// for gauges of programs that run for long. Locks are held for moments, and the cost does not grow with the number of
+    /// objects.
+    ///
+    /// | `what` | keyed by | bound |
+    /// |---|---|---|
+    /// | `cached objects` | object key | objects of the kind (the table for reads by key beside the tree for lists) |
+    /// | `own writes` | object key, and uid for deletions | 1,024, or twice the writes of the last minute and of the time since a list in progress began |
+    /// | `collections` | namespace | selected namespaces, or one |
+    /// | `label indexes` | label | 8 |
+    /// | `indexed objects` | object, in each index of a label or function | objects of the kind, times indexes |
+    /// | `client handles` | kind and identity | handles somebody has |
+    /// | `clients` | identity | 257 |
+    /// | `discovered groups` | group and version | 64, or twice those that are served or were asked for within a second |
+    /// | `budgeted kinds` | kind | kinds in use |
+    ///
+    /// All of a kind go with the kind, [a grace time](crate::CacheFactoryBuilder::idle_grace) after its last use. Not
+    /// listed, because to count them would take as long as there are objects, are the index of owners (objects times
+    /// their owners) and links to decoded values (types that were read of an object; those nobody has any more are
+    /// cleared away with the object, and within 64 further decodes as a rule). A stream of
+    /// [`Changes`](crate::Changes) says itself how much is [unread](crate::Changes::unread): at most a change of each
+    /// object its reader has seen and of each there is.
+    #[must_use]
+    pub fn remembered(&self) -> Vec<Remembered> {
+        let cores = self.cores();
+        let mut all = Vec::with_capacity(5 * cores.len() + 4);
+        for core in &cores {
+            all.extend(core.store().remembered().map(|each| each.of(core.gvk())));
+        }
+        all.extend(self.shared.clients.remembered());
+        // Kinds end at any time, so those that are counted are asked for before those there are.
+        let budgeted = self.shared.budget.kinds();
+        all.push(Remembered::new(
+            "budgeted kinds",
+            budgeted,
+            self.cores().len(),
+        ));
+        all
     }
 
     fn cores(&self) -> Vec<Arc<Core>> {

@@ -89,6 +89,11 @@ impl SharedBudget {
         }
     }
 
+    /// Returns how many kinds are counted.
+    pub(crate) fn kinds(&self) -> usize {
+        self.held.kinds.lock().len()
+    }
+
     fn is_over(&self) -> bool {
         let held = self.held.total.load(Ordering::Relaxed);
         let held = usize::try_from(held).unwrap_or(0);
@@ -181,6 +186,8 @@ impl Drop for Budget {
         let counted = self.share.counted.swap(0, Ordering::Relaxed);
         let total = &self.all.held.total;
         total.fetch_sub(counted.cast_signed(), Ordering::Relaxed);
+        let is_own = |kind: &Weak<Share>| kind.as_ptr() == Arc::as_ptr(&self.share);
+        self.all.held.kinds.lock().retain(|kind| !is_own(kind));
     }
 }
 
@@ -233,8 +240,10 @@ mod tests {
         kinds[0].enforce();
         let held = kinds.iter().map(|kind| kind.share.store.bytes());
         assert_eq!(total(&all), held.sum::<usize>());
+        assert_eq!(all.kinds(), 3);
         drop(kinds);
         assert_eq!(total(&all), 0);
+        assert_eq!(all.kinds(), 0, "nothing is left of kinds that ended");
     }
 
     #[test]

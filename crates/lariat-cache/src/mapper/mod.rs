@@ -33,10 +33,18 @@ pub struct RestMapper {
 struct Shared {
     client: Client,
     /// By the path of group and version.
-    known: Mutex<HashMap<String, Entry>>,
+    known: Mutex<Groups>,
     /// Which of `/api` and `/apis` were asked for everything. Locked meanwhile, so that many who ask at
     /// once cause one request.
     asked: AsyncMutex<HashSet<&'static str>>,
+}
+
+/// What is known, by the path of group and version.
+#[derive(Default)]
+struct Groups {
+    entries: HashMap<String, Entry>,
+    /// How many there were left when those that are of no use were cleared away last.
+    left: usize,
 }
 
 /// Locked while a request is under way.
@@ -54,6 +62,13 @@ const BELIEVED: Duration = Duration::from_secs(600);
 
 /// How long it is believed that a kind is missing.
 const MISSING_BELIEVED: Duration = Duration::from_secs(1);
+
+/// How long what was served is kept after it was asked for last, in case its group does not answer.
+const KEPT: Duration = Duration::from_secs(24 * 3600);
+
+/// How many groups and versions are known before those of no use are cleared away: one that is not served, but was asked
+/// for, must not stay for ever.
+const CLEAR_AT: usize = 64;
 
 /// A kind that could not be looked up.
 #[derive(thiserror::Error)]
@@ -162,7 +177,7 @@ impl RestMapper {
         for root in ["/api/", "/apis/"] {
             self.ask_everything(root).await;
         }
-        let entries: Vec<Entry> = self.shared.known.lock().values().cloned().collect();
+        let entries: Vec<Entry> = self.shared.known.lock().entries.values().cloned().collect();
         let mut namesakes = Vec::new();
         for entry in entries {
             // One that is being asked for is left out, rather than waited for.
@@ -234,12 +249,17 @@ impl RestMapper {
     /// Forgets what is served under the path of a group and version, such as `/apis/apps/v1`, so that it is asked for
     /// again: for whoever has just defined a kind. Handles of kinds that were found keep what they know.
     pub fn forget(&self, api_path: &str) {
-        self.shared.known.lock().remove(api_path);
+        self.shared.known.lock().entries.remove(api_path);
     }
 
     fn entry(&self, api_path: &str) -> Entry {
-        let mut known = self.shared.known.lock();
-        Arc::clone(known.entry(api_path.to_owned()).or_default())
+        self.shared.known.lock().entry(api_path)
+    }
+
+    /// Returns for how many groups and versions something is kept, and for how many at most.
+    pub(crate) fn known(&self) -> (usize, usize) {
+        let known = self.shared.known.lock();
+        (known.entries.len(), known.clear_at())
     }
 
     /// Asks for all groups at once, if that has not been tried.
@@ -297,6 +317,45 @@ impl RestMapper {
     }
 }
 
+impl Groups {
+    fn entry(&mut self, api_path: &str) -> Entry {
+        if let Some(known) = self.entries.get(api_path) {
+            return Arc::clone(known);
+        }
+        // After each doubling, so that those who ask for many do not look through all of them each time.
+        if self.entries.len() >= self.clear_at() {
+            self.entries.retain(|_, entry| is_of_use(entry));
+            self.left = self.entries.len();
+        }
+        let entry = Entry::default();
+        self.entries.insert(api_path.to_owned(), Arc::clone(&entry));
+        entry
+    }
+
+    fn clear_at(&self) -> usize {
+        CLEAR_AT.max(2 * self.left)
+    }
+}
+
+/// Returns whether an entry is waited for, or has an answer that is believed or may have to be.
+fn is_of_use(entry: &Entry) -> bool {
+    let Some(known) = entry
+        .try_lock()
+        .ok()
+        .filter(|_| Arc::strong_count(entry) == 1)
+    else {
+        return true;
+    };
+    known.as_ref().is_some_and(|known| {
+        let kept = if known.resources.is_empty() {
+            MISSING_BELIEVED
+        } else {
+            KEPT
+        };
+        known.at.elapsed() < kept
+    })
+}
+
 /// Returns whether the API server says that something is not served; a proxy before it may say so of
 /// everything.
 fn is_not_served(status: &kube::core::Status) -> bool {
@@ -309,5 +368,46 @@ pub(crate) const NO_PATH: &str = "404 page not found";
 impl std::fmt::Debug for RestMapper {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("RestMapper")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lariat_core::Scope;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn groups_that_are_not_served_are_not_remembered_for_ever() {
+        let mut groups = Groups::default();
+        let known = |kinds: &[&str]| {
+            let resource = |kind: &&str| {
+                ResourceKind::new(
+                    Gvk::new("demo.dev", "v1", kind),
+                    "things",
+                    Scope::Namespaced,
+                )
+            };
+            Known {
+                resources: Arc::new(kinds.iter().map(resource).collect()),
+                at: Instant::now(),
+            }
+        };
+        *groups.entry("/apis/demo.dev/v1").lock().await = Some(known(&["Thing"]));
+        let waited_for = groups.entry("/apis/slow.dev/v1");
+        for number in 0..10_000 {
+            let entry = groups.entry(&format!("/apis/none-{number}.dev/v1"));
+            // Every other one is never answered.
+            *entry.lock().await = (number % 2 == 0).then(|| known(&[]));
+            time::advance(Duration::from_millis(100)).await;
+        }
+        assert!(groups.entries.len() <= CLEAR_AT, "{}", groups.entries.len());
+        assert!(groups.entries.contains_key("/apis/demo.dev/v1"));
+        assert!(Arc::ptr_eq(&waited_for, &groups.entry("/apis/slow.dev/v1")));
+        time::advance(KEPT).await;
+        for number in 0..CLEAR_AT {
+            groups.entry(&format!("/apis/more-{number}.dev/v1"));
+        }
+        assert!(!groups.entries.contains_key("/apis/demo.dev/v1"));
     }
 }

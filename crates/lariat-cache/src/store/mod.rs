@@ -21,7 +21,7 @@ mod writer;
 use std::fmt;
 use std::sync::Arc;
 
-use lariat_core::{Gvk, ObjectKey};
+use lariat_core::{Gvk, ObjectKey, Remembered};
 use parking_lot::{Mutex, RwLock};
 
 pub use body::Storage;
@@ -252,6 +252,28 @@ impl Store {
         let dictionary = self.writer.lock().codec.bytes();
         let state = self.state.read();
         dictionary + state.tree.bytes() + state.indexes.bytes() + self.table.bytes()
+    }
+
+    /// Returns how much is remembered to find objects and to fence own writes; see
+    /// [`SharedCacheFactory::remembered`](crate::SharedCacheFactory::remembered).
+    pub(crate) fn remembered(&self) -> impl Iterator<Item = Remembered> + use<> {
+        // Held, so that table and tree have the same objects.
+        let writer = self.writer.lock();
+        let (writes, most_writes) = writer.own_writes();
+        let collections = writer.collections();
+        // Until a selection is known, one reads all.
+        let most_collections = writer
+            .namespaces()
+            .map_or(1, |namespaces| namespaces.max(1));
+        let state = self.state.read();
+        let objects = state.tree.len();
+        let of_indexes = state.indexes.remembered(objects);
+        let of_store = [
+            Remembered::new("cached objects", self.table.len(), objects),
+            Remembered::new("own writes", writes, most_writes),
+            Remembered::new("collections", collections, most_collections),
+        ];
+        of_store.into_iter().chain(of_indexes)
     }
 
     /// Counts the decoded values that are kept, which is all that were asked for in kinds that are kept

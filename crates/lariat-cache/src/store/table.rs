@@ -62,6 +62,11 @@ impl Table {
         }
     }
 
+    /// Returns how many objects there are.
+    pub(super) fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.read().len()).sum()
+    }
+
     /// Returns the memory of the table itself.
     pub(super) fn bytes(&self) -> usize {
         let sizes = self

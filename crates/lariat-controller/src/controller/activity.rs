@@ -37,7 +37,11 @@ impl Activity {
     /// Adds a worker.
     pub(super) fn add_worker(&self) -> WorkerActivity<'_> {
         let doing = Arc::default();
-        self.0.lock().push(Arc::clone(&doing));
+        let mut activity = self.0.lock();
+        // A stop that was dropped leaves what its workers were doing, and nothing asks for that any more.
+        activity.retain(|worker| Arc::strong_count(worker) > 1);
+        activity.push(Arc::clone(&doing));
+        drop(activity);
         WorkerActivity {
             activity: self,
             doing,

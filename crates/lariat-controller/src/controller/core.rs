@@ -251,6 +251,7 @@ impl ControllerCore {
         let informer = is_required.then(|| self.informer.required());
         let before = std::mem::replace(&mut *self.required.lock(), informer);
         drop(before);
+        self.failures.forget_gone(&lanes);
     }
 
     /// Notes whose tasks have to end before this controller takes keys.

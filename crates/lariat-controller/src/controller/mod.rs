@@ -8,6 +8,7 @@ mod flight;
 mod guard;
 mod history;
 mod hold;
+mod memory;
 mod options;
 mod registration;
 mod relate;

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Weak};
 
 use lariat_cache::{Informer, SharedCacheFactory, View};
-use lariat_core::{Gvk, ResourceKind};
+use lariat_core::{Gvk, Remembered, ResourceKind};
 use parking_lot::Mutex;
 use tokio_util::task::TaskTracker;
 
@@ -98,6 +98,26 @@ impl Slot {
         match resource {
             Some(resource) => self.caches.for_resource_kind(&resource),
             None => self.caches.for_kind(&self.gvk),
+        }
+    }
+
+    /// Returns whether nothing would be lost with it: nothing is in use, nothing is related, and the tasks of the last
+    /// controller have ended.
+    pub(crate) fn is_unused(&self) -> bool {
+        let state = self.state.lock();
+        let is_idle = |tasks: &TaskTracker| tasks.is_empty();
+        state.core.is_none()
+            && state.relations.is_empty()
+            && state.predecessor.as_ref().is_none_or(is_idle)
+    }
+
+    /// Returns how much the controller remembers, if it is in use.
+    pub(crate) fn remembered(&self, all: &mut Vec<Remembered>) {
+        let state = self.state.lock();
+        let (core, relations) = (state.core.clone(), state.relations.len());
+        drop(state);
+        if let Some(core) = core {
+            core.remembered(relations, all);
         }
     }
 

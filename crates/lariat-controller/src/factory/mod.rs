@@ -18,7 +18,7 @@ use kube::Client;
 use kube::api::DynamicObject;
 use kube::core::ClusterResourceScope;
 use lariat_cache::{CacheFactoryBuilder, MapperError, SharedCacheFactory, View};
-use lariat_core::{Gvk, ResourceKind, Scope};
+use lariat_core::{Gvk, Remembered, ResourceKind, Scope};
 use lariat_flight::FactoryStep;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -365,6 +365,42 @@ impl SharedControllerFactory {
             .iter()
             .filter_map(|slot| Some(slot.in_use()?.status()))
             .collect()
+    }
+}
+
+impl SharedControllerFactory {
+    /// Returns how much is remembered beyond the objects, by structure and kind, with the bound of each: for checks, and
+    /// for gauges of programs that run for long. Nothing grows without bound in a program that never stops.
+    ///
+    /// Locks are held for moments, and the cost does not grow with the number of objects or keys. To what
+    /// [the caches](SharedCacheFactory::remembered) remember it adds:
+    ///
+    /// | `what` | keyed by | bound |
+    /// |---|---|---|
+    /// | `queue keys`, `queue tickets`, `queue deadlines`, `queue hand-outs` | object key | by the keys that are due, delayed or with a worker: [`QueueMemory`](lariat_queue::QueueMemory) |
+    /// | `runs` | run | [`ControllerOptions::history`](crate::ControllerOptions::history) |
+    /// | `older runs` | run, at most 4 of a key | 4,096 |
+    /// | `failing keys` | handler and object key | 4,096 for each handler |
+    /// | `suspects` | object key | 1,024; see [`Sentinel`](crate::Sentinel) |
+    /// | `keys in line` | handler and object key | keys that were enqueued while as many calls of the handler were under way as it allows; otherwise none |
+    /// | `kept places` | handler and object key | the [concurrency](crate::HandlerOptions::concurrency) of the handlers |
+    /// | `relations` | relation | relations that were not [ended](crate::Related::end) |
+    /// | `owners set aside` | object key | for each relation 1,024, or twice the owners that objects name |
+    /// | `controllers` | kind | 64, or twice the kinds with handlers, relations or handles |
+    ///
+    /// All of a kind go with its last handler, but for what the cache has. Bounded without being listed, for they travel
+    /// with a key and leave with it: the deletions that a handler has not handled (32 under one name), the causes of a run, the
+    /// failures of a key's lanes, and what a chain of runs wrote (4,096 objects and fields).
+    #[must_use]
+    pub fn remembered(&self) -> Vec<Remembered> {
+        let state = self.shared.state.lock();
+        let (controllers, most) = (state.slots.len(), state.most_slots());
+        let slots: Vec<Arc<Slot>> = state.slots.values().cloned().collect();
+        drop(state);
+        let mut all = self.shared.caches.remembered();
+        slots.iter().for_each(|slot| slot.remembered(&mut all));
+        all.push(Remembered::new("controllers", controllers, most));
+        all
     }
 }
 

@@ -28,9 +28,14 @@ pub(crate) struct Shared {
     pub(super) runs: Arc<AtomicU64>,
 }
 
+/// How many slots there are before those of no use are cleared away.
+const SLOTS: usize = 64;
+
 #[derive(Default)]
 pub(super) struct State {
     pub(super) slots: BTreeMap<Gvk, Arc<Slot>>,
+    /// How many slots were left when those of no use were cleared away last.
+    slots_left: usize,
     /// Handlers of many kinds.
     pub(super) followers: Vec<Arc<Follower>>,
     pub(super) running: Option<Running>,
@@ -39,13 +44,18 @@ pub(super) struct State {
 impl Shared {
     pub(crate) fn slot(self: &Arc<Self>, gvk: Gvk) -> Arc<Slot> {
         let mut state = self.state.lock();
-        let slot = state.slots.entry(gvk).or_insert_with_key(|gvk| {
-            let caches = self.caches.clone();
-            let options = self.options.of(gvk);
-            let (factory, runs) = (Arc::downgrade(self), Arc::clone(&self.runs));
-            Arc::new(Slot::new(gvk.clone(), caches, options, factory, runs))
-        });
-        Arc::clone(slot)
+        if let Some(slot) = state.slots.get(&gvk) {
+            return Arc::clone(slot);
+        }
+        let unused = state.make_room_for_slot();
+        let options = self.options.of(&gvk);
+        let (factory, runs) = (Arc::downgrade(self), Arc::clone(&self.runs));
+        let slot = Slot::new(gvk.clone(), self.caches.clone(), options, factory, runs);
+        let slot = Arc::new(slot);
+        state.slots.insert(gvk, Arc::clone(&slot));
+        drop(state);
+        drop(unused);
+        slot
     }
 
     pub(crate) fn caches(&self) -> &SharedCacheFactory {
@@ -102,6 +112,26 @@ impl Shared {
 }
 
 impl State {
+    /// Takes out slots of kinds that nothing has to do with any more: who asks again gets another. A program that is
+    /// asked for any kinds must not keep a slot of each.
+    fn make_room_for_slot(&mut self) -> Vec<Arc<Slot>> {
+        // After each doubling, so that many kinds are not looked through for each that comes.
+        if self.slots.len() < self.most_slots() {
+            return Vec::new();
+        }
+        let is_unused =
+            |_: &Gvk, slot: &mut Arc<Slot>| Arc::strong_count(slot) == 1 && slot.is_unused();
+        let unused = self.slots.extract_if(.., is_unused);
+        let unused: Vec<(Gvk, Arc<Slot>)> = unused.collect();
+        self.slots_left = self.slots.len();
+        unused.into_iter().map(|(_, slot)| slot).collect()
+    }
+
+    /// Returns how many slots there are at most.
+    pub(super) fn most_slots(&self) -> usize {
+        SLOTS.max(2 * self.slots_left)
+    }
+
     /// Returns whether there is a handler of any kind.
     pub(super) fn has_handlers(&self) -> bool {
         let cores = self.slots.values().filter_map(|slot| slot.in_use());

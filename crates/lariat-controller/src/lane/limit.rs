@@ -99,6 +99,19 @@ impl Limit {
         state.waiting.take_all()
     }
 
+    /// Returns how many keys are in line, and how many may be: none, while a call may begin.
+    pub(super) fn in_line(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        let waiting = state.waiting.len();
+        let is_full = state.inside + state.called.len() >= self.most;
+        (waiting, if is_full { waiting } else { 0 })
+    }
+
+    /// Returns for how many keys a place is kept, and for how many at most.
+    pub(super) fn kept(&self) -> (usize, usize) {
+        (self.state.lock().called.len(), self.most)
+    }
+
     /// Returns how many keys are in line.
     pub(super) fn waiting(&self) -> usize {
         self.state.lock().waiting.len()

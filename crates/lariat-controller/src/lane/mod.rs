@@ -114,6 +114,16 @@ impl Lane {
         self.hold.waiting() + self.limit.as_ref().map_or(0, Limit::waiting)
     }
 
+    /// Returns how many keys are in line before the handler, and how many may be.
+    pub(crate) fn in_line(&self) -> (usize, usize) {
+        self.limit.as_ref().map_or((0, 0), Limit::in_line)
+    }
+
+    /// Returns for how many keys a place is kept, and for how many at most.
+    pub(crate) fn kept(&self) -> (usize, usize) {
+        self.limit.as_ref().map_or((0, 0), Limit::kept)
+    }
+
     /// Returns the token whose end is the handler's.
     pub(crate) fn until(&self) -> Option<&CancellationToken> {
         self.options.until.as_ref()

@@ -1,7 +1,7 @@
 //! Watching another kind for the sake of one.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -67,6 +67,8 @@ trait Unread: Subscriber {
 
     /// Enqueues the owners that were set aside, by what is known of their kind now, and sets none aside from now on.
     fn place_owners(&self);
+    /// Returns how many owners are set aside, and how many at most.
+    fn aside(&self) -> (usize, usize);
 }
 
 struct Relating<V> {
@@ -120,7 +122,7 @@ impl<V: View> AnyRelation for Relating<V> {
             relation: Arc::clone(&self.relation),
             has_unread: AtomicBool::new(false),
             is_hopeless: AtomicBool::new(false),
-            aside: Mutex::new(Some(BTreeMap::new())),
+            aside: Mutex::new(Some(SetAside::default())),
         });
         let subscription = informer.subscribe(Arc::clone(&feed) as Arc<dyn Subscriber>);
         Joined {
@@ -141,6 +143,11 @@ impl Joined {
     /// Enqueues the owners that were set aside because it was not known whether they have a namespace.
     pub(crate) fn place_owners(&self) {
         self.feed.place_owners();
+    }
+
+    /// Returns how many owners are set aside, and how many at most.
+    pub(crate) fn aside(&self) -> (usize, usize) {
+        self.feed.aside()
     }
 
     /// Returns whether objects have to be told again once their content is there.
@@ -181,8 +188,19 @@ struct Feed<V> {
     is_hopeless: AtomicBool,
     /// Owners in the namespace of what they own, of which it is not known whether they have one; none any more once the
     /// cache of their kind is filled. Sorted, because they are queued in this order.
-    aside: Mutex<Option<BTreeMap<ObjectKey, Aside>>>,
+    aside: Mutex<Option<SetAside>>,
 }
+
+/// Owners that were set aside.
+#[derive(Default)]
+struct SetAside {
+    owners: BTreeMap<ObjectKey, Aside>,
+    /// How many were left when those that no object names any more were cleared away last.
+    left: usize,
+}
+
+/// How many owners are set aside before those that no object names are cleared away. Their kind may never be served.
+const ASIDE: usize = 1024;
 
 /// What an owner is going to be enqueued with.
 #[derive(Clone)]
@@ -212,7 +230,7 @@ impl<V: View> Unread for Feed<V> {
         let has_namespace = self.scope() != Some(Scope::Cluster);
         self.target
             .queue
-            .add_all(aside.into_iter().map(|(key, add)| {
+            .add_all(aside.owners.into_iter().map(|(key, add)| {
                 let key = if has_namespace {
                     key
                 } else {
@@ -221,6 +239,25 @@ impl<V: View> Unread for Feed<V> {
                 let now = Add::now().lanes(add.lanes).priority(add.priority);
                 (key, now.payload(add.payload))
             }));
+    }
+
+    fn aside(&self) -> (usize, usize) {
+        let aside = self.aside.lock();
+        let sizes = |aside: &SetAside| (aside.owners.len(), aside.most());
+        aside.as_ref().map_or((0, 0), sizes)
+    }
+}
+
+impl SetAside {
+    fn most(&self) -> usize {
+        ASIDE.max(2 * self.left)
+    }
+
+    fn put(&mut self, key: ObjectKey, add: Aside) {
+        match self.owners.entry(key) {
+            Entry::Vacant(entry) => drop(entry.insert(add)),
+            Entry::Occupied(mut entry) => entry.get_mut().merge(add),
+        }
     }
 }
 
@@ -290,11 +327,22 @@ impl<V: View> Feed<V> {
             return;
         };
         for key in keys.extract_if(.., |key| key.namespace().is_some()) {
-            match aside.entry(key) {
-                Entry::Vacant(entry) => drop(entry.insert(add.clone())),
-                Entry::Occupied(mut entry) => entry.get_mut().merge(add.clone()),
+            if aside.owners.len() >= aside.most() {
+                let named = self.named_owners();
+                aside.owners.retain(|key, _| named.contains(key));
+                aside.left = aside.owners.len();
             }
+            aside.put(key, add.clone());
         }
+    }
+
+    /// Returns the owners that some object names, as keys with a namespace.
+    fn named_owners(&self) -> BTreeSet<ObjectKey> {
+        let snapshot = self.store.snapshot();
+        let keys = snapshot
+            .iter()
+            .flat_map(|object| self.keys_of(object, None));
+        keys.collect()
     }
 
     /// Returns the keys the object had to do with before the change, and has to do with since.

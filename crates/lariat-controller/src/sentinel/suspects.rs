@@ -107,6 +107,11 @@ impl Suspects {
         )
     }
 
+    /// Returns how many keys are remembered, and how many at most.
+    pub(super) fn remembered(&self) -> (usize, usize) {
+        (self.0.len(), MOST)
+    }
+
     /// Returns the keys that go round in circles, and forgets those that have been quiet.
     pub(super) fn circles(&mut self, now: Instant) -> Vec<Circle> {
         self.0.retain(|_, suspect| !suspect.is_quiet(now));

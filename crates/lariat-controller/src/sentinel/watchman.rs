@@ -95,6 +95,11 @@ impl Watchman {
         judgement
     }
 
+    /// Returns how many keys are remembered, and how many at most.
+    pub(crate) fn remembered(&self) -> (usize, usize) {
+        self.suspects.lock().remembered()
+    }
+
     pub(crate) fn status(&self) -> Vec<Circle> {
         self.suspects.lock().circles(Instant::now())
     }

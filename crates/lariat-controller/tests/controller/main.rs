@@ -21,6 +21,7 @@ mod lanes;
 mod lasso;
 mod lives;
 mod many_kinds;
+mod memory;
 #[cfg(feature = "metrics")]
 mod metrics;
 #[cfg(feature = "metrics")]

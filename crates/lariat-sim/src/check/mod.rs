@@ -10,6 +10,7 @@ mod idle;
 mod lanes;
 mod lifecycle;
 mod lives;
+mod memory;
 mod operator;
 mod outage;
 mod quiet;
@@ -86,6 +87,7 @@ impl Checks {
             Box::<quiet::KindsInUse>::default(),
             Box::<requests::NoStorm>::default(),
             Box::<outage::OtherKinds>::default(),
+            Box::<memory::Memory>::default(),
         ];
         all.extend(operator::all());
         Self(all)

@@ -59,6 +59,11 @@ impl CustomIndex {
         self.by_value.count(value)
     }
 
+    /// Returns how many objects it finds under some value.
+    pub(super) fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
     pub(super) fn bytes(&self) -> usize {
         self.by_value.bytes() + self.by_key.capacity() * (size_of::<ObjectKey>() + 48)
     }

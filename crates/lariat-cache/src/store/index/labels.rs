@@ -10,7 +10,7 @@ use super::posting::Postings;
 use crate::store::object::CachedObject;
 
 /// For how many labels there is an index at a time. The one that was not used for longest gives way.
-const MOST: usize = 8;
+pub(super) const MOST: usize = 8;
 
 /// An index that was not used by so many queries in a row is not in use.
 const IN_USE: u64 = 64;
@@ -58,6 +58,15 @@ impl LabelIndexes {
             })
         });
         paths.min_by_key(|path| path.count)
+    }
+
+    /// Returns how many labels have an index, and how many keys all of them hold.
+    pub(super) fn sizes(&self) -> (usize, usize) {
+        let indexes = self.by_label.values();
+        (
+            self.by_label.len(),
+            indexes.map(|index| index.by_value.len()).sum(),
+        )
     }
 
     /// Returns whether there is an index of a label.

@@ -4,7 +4,7 @@ mod custom;
 mod labels;
 mod posting;
 
-use lariat_core::{ObjectKey, OwnerRef, Uid};
+use lariat_core::{ObjectKey, OwnerRef, Remembered, Uid};
 
 use super::object::CachedObject;
 pub(crate) use custom::IndexFn;
@@ -81,6 +81,18 @@ impl Indexes {
 
     pub(super) fn owned_count(&self, uid: &Uid) -> usize {
         self.owners.as_ref().map_or(0, |owners| owners.count(uid))
+    }
+
+    /// Returns how much the indexes of a store of so many objects remember. That of owners is not among them, for it has
+    /// as many entries as objects have owners, and nothing counts these.
+    pub(super) fn remembered(&self, objects: usize) -> [Remembered; 2] {
+        let (labels, keys) = self.labels.sizes();
+        let found: usize = self.custom.iter().map(CustomIndex::len).sum();
+        let most = objects * (labels + self.custom.len());
+        [
+            Remembered::new("label indexes", labels, labels::MOST),
+            Remembered::new("indexed objects", keys + found, most),
+        ]
     }
 
     /// Estimates the memory held.

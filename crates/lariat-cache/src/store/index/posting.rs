@@ -106,6 +106,11 @@ impl<V: Eq + Hash> Postings<V> {
         one.into_iter().chain(many.into_iter().flatten())
     }
 
+    /// Returns how many keys all values have together.
+    pub(super) fn len(&self) -> usize {
+        self.keys
+    }
+
     /// Estimates the memory held: a node of a set has room for eleven keys and is two thirds full.
     pub(super) fn bytes(&self) -> usize {
         self.keys * size_of::<ObjectKey>() * 3 / 2

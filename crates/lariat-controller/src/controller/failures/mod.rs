@@ -76,7 +76,7 @@ struct OfHandler {
 }
 
 /// How many failing keys of a handler are known one by one.
-const KEYS: usize = 4096;
+pub(super) const KEYS: usize = 4096;
 
 /// How many different errors of a handler are counted apart.
 const GROUPS: usize = 16;
@@ -165,6 +165,22 @@ impl Failures {
         }
     }
 
+    /// Forgets the failures of handlers that are gone.
+    pub(super) fn forget_gone(&self, lanes: &LaneList) {
+        if !self.are_any.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut handlers = self.handlers.lock();
+        handlers.retain(|of| of.is_one_of(lanes));
+        self.are_any.store(!handlers.is_empty(), Ordering::Relaxed);
+    }
+
+    /// Returns how many failing keys are known one by one.
+    pub(super) fn keys(&self) -> usize {
+        let handlers = self.handlers.lock();
+        handlers.iter().map(|of| of.failing.len()).sum()
+    }
+
     fn next(&self) -> Option<Instant> {
         let handlers = self.handlers.lock();
         let groups = handlers.iter().flat_map(|of| &of.groups);
@@ -176,12 +192,7 @@ impl Failures {
         {
             let mut handlers = self.handlers.lock();
             // Of handlers that are gone nothing is to be expected.
-            let is_there = |of: &OfHandler| {
-                lanes
-                    .iter()
-                    .any(|lane| Arc::ptr_eq(lane.name(), &of.handler))
-            };
-            handlers.retain(is_there);
+            handlers.retain(|of| of.is_one_of(lanes));
             for OfHandler {
                 handler, groups, ..
             } in handlers.iter_mut()
@@ -208,6 +219,11 @@ impl OfHandler {
             failing: HashMap::new(),
             groups: Vec::new(),
         }
+    }
+
+    fn is_one_of(&self, lanes: &LaneList) -> bool {
+        let mut lanes = lanes.iter();
+        lanes.any(|lane| Arc::ptr_eq(lane.name(), &self.handler))
     }
 
     /// Returns what is to be logged now, and whether something is to be logged sooner than before.

@@ -91,6 +91,16 @@ impl History {
         drop(gone);
     }
 
+    /// Returns how many runs are remembered, and how many at most: the last of the kind, and of those before them the
+    /// last of each key.
+    pub(super) fn remembered(&self) -> [(usize, usize); 2] {
+        let runs = self.runs.lock();
+        [
+            (runs.last.len(), self.limit),
+            (runs.older.len(), older::RUNS),
+        ]
+    }
+
     /// Returns the last runs of the kind, oldest first.
     pub(crate) fn all(&self) -> Vec<RunRecord> {
         self.runs.lock().last.iter().cloned().collect()

@@ -11,7 +11,7 @@ use super::{CallRecord, RunRecord};
 const RUNS_OF_KEY: u8 = 4;
 
 /// How many runs are kept of all keys together.
-const RUNS: usize = 4096;
+pub(super) const RUNS: usize = 4096;
 
 /// How much memory they take together, about.
 const BYTES: usize = 1 << 20;
@@ -77,6 +77,11 @@ impl Older {
             gone = self.remove(oldest);
         }
         gone
+    }
+
+    /// Returns how many runs are kept.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len() - self.free.len()
     }
 
     /// Returns the runs of a key, oldest first.

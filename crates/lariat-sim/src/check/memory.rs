@@ -1,0 +1,76 @@
+//! Everything that remembers keeps to its bound.
+
+use lariat_core::{Gvk, Remembered};
+
+use super::{Check, Findings, Rest};
+use crate::oracle::Oracle;
+
+/// What a factory remembers keeps to its bounds, and what belongs to a kind goes with its last use.
+#[derive(Default)]
+pub(super) struct Memory;
+
+impl Check for Memory {
+    fn name(&self) -> &'static str {
+        "memory keeps to its bounds"
+    }
+
+    fn at_rest(&mut self, _: &Oracle, rest: &Rest<'_>) -> Findings {
+        let all = rest.factories.iter().flat_map(|each| each.remembered());
+        let handled: Vec<&Gvk> = rest.controllers.iter().map(|of| &of.cache.gvk).collect();
+        let cached: Vec<&Gvk> = rest.caches.iter().map(|of| &of.gvk).collect();
+        all.flat_map(|each| judge(&each, &handled, &cached))
+            .collect()
+    }
+}
+
+/// What belongs to the cache of a kind, which stays for a grace time after its last use. All else goes with the last
+/// handler.
+const OF_CACHES: [&str; 5] = [
+    "cached objects",
+    "own writes",
+    "collections",
+    "label indexes",
+    "indexed objects",
+];
+
+/// Says what is wrong with one structure, by the kinds that are handled and those that are cached.
+fn judge(of: &Remembered, handled: &[&Gvk], cached: &[&Gvk]) -> Findings {
+    let mut found = Vec::new();
+    if of.is_exceeded() {
+        found.push(format!("there is too much of {of}"));
+    }
+    let in_use = if OF_CACHES.contains(&of.what) {
+        cached
+    } else {
+        handled
+    };
+    let is_left = of.kind.as_ref().is_some_and(|kind| !in_use.contains(&kind));
+    if is_left && of.entries > 0 {
+        found.push(format!("nothing uses the kind any more, and there is {of}"));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_structure_keeps_to_its_bound_and_goes_with_its_kind() {
+        let (pods, jobs) = (Gvk::new("", "v1", "Pod"), Gvk::new("batch", "v1", "Job"));
+        let check = |of: Remembered| judge(&of, &[&pods], &[&pods, &jobs]).len();
+        assert_eq!(check(Remembered::new("runs", 5, 5).of(&pods)), 0);
+        assert_eq!(check(Remembered::new("runs", 6, 5).of(&pods)), 1);
+        assert_eq!(check(Remembered::new("clients", 6, 5)), 1);
+        assert_eq!(check(Remembered::new("clients", 5, 5)), 0);
+        assert_eq!(
+            check(Remembered::new("own writes", 1, 5).of(&jobs)),
+            0,
+            "the grace time of the cache goes on"
+        );
+        assert_eq!(check(Remembered::new("runs", 1, 5).of(&jobs)), 1);
+        assert_eq!(check(Remembered::new("runs", 0, 5).of(&jobs)), 0);
+        let gone = Gvk::new("demo.dev", "v1", "Gone");
+        assert_eq!(check(Remembered::new("own writes", 1, 5).of(&gone)), 1);
+    }
+}
