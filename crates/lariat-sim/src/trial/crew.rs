@@ -70,9 +70,7 @@ impl Crew {
             Verb::Leave if self.registrations.len() > 1 => {
                 let at = number as usize % self.registrations.len();
                 let registration = self.registrations.swap_remove(at);
-                let (kind, name) = (registration.gvk().clone(), registration.name().into());
-                registration.deregister().await;
-                self.process.acts(Act::Deregistered { kind, name });
+                self.deregister(registration).await;
             }
             Verb::Enqueue => {
                 self.enqueued(kind, &key, Duration::ZERO);
@@ -113,12 +111,18 @@ impl Crew {
         }
     }
 
+    async fn deregister(&self, registration: Registration) {
+        let (kind, name) = (registration.gvk().clone(), registration.name().into());
+        registration.deregister().await;
+        self.process.acts(Act::Deregistered { kind, name });
+    }
+
     /// Takes all handlers of a kind away; its cache is kept for a while.
     async fn dismiss(&mut self, kind: usize) {
         let all = std::mem::take(&mut self.registrations);
         for registration in all {
             if *registration.gvk() == gvk(kind) {
-                registration.deregister().await;
+                self.deregister(registration).await;
             } else {
                 self.registrations.push(registration);
             }
