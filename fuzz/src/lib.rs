@@ -3,7 +3,7 @@
 //! A target panics where something does not hold. `scripts/fuzz.sh` runs the targets under libFuzzer; the tests of this
 //! package run them over their seed corpora and over kept findings. `docs/fuzzing.md` lists them.
 
-mod door;
+mod cluster;
 mod input;
 #[cfg(fuzzing)]
 mod panics;

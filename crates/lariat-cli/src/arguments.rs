@@ -348,7 +348,7 @@ mod tests {
             ),
             (
                 "serve",
-                "there is no command \"serve\"; there are `lariat cluster` and `lariat new`",
+                "there is no command \"serve\"; there are `lariat cluster`, `lariat new` and `lariat replay`",
             ),
             (
                 "--bogus",

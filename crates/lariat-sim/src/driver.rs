@@ -366,7 +366,8 @@ impl<'a> Driver<'a> {
     fn finish(self, plan: &[Step]) -> Result<Report, Box<Failure>> {
         let requests = self.processes.iter().map(Body::requests).sum();
         // What the processes leave behind may still report.
-        drop(self.processes);
+        let processes = self.processes;
+        self.recorder.end(|| drop(processes));
         let (calls, commits) = self.recorder.counts();
         let (trace, violations) = self.recorder.finish();
         panics::end();

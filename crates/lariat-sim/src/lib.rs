@@ -41,3 +41,8 @@ pub use record::Violation;
 pub use report::Report;
 pub use simulation::{Chaos, Simulation};
 pub use trace::Trace;
+
+/// Compiles and runs the program in the guide.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/simulator.md")]
+struct Guide;

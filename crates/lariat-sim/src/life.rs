@@ -218,6 +218,7 @@ impl Body {
         let number = life.process.life();
         self.requests += life.process.requests();
         life.process.forget_factories();
+        life.process.cut();
         life.machine.kill();
         self.note_life(number, false);
     }

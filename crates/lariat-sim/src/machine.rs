@@ -152,8 +152,8 @@ impl Machine {
             shift: _,
             polls,
         } = self;
-        drop(runtime);
         recorder.end_turn(at, polls.hash());
+        recorder.end(|| drop(runtime));
     }
 }
 

@@ -21,6 +21,7 @@ use lariat_cluster::ClusterService;
 use parking_lot::Mutex;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_service::Service;
 
@@ -47,6 +48,7 @@ pub(crate) struct Link {
     traffic: Traffic,
     sent: Arc<AtomicU64>,
     writing: Writing,
+    broken: CancellationToken,
 }
 
 /// Where links report what they carry, and the numbers of requests, which all links share.
@@ -150,14 +152,22 @@ impl Link {
             traffic: traffic.clone(),
             sent: Arc::default(),
             writing: Writing::default(),
+            broken: CancellationToken::new(),
         };
-        let carrying = carry(arriving, service, Arc::clone(line));
+        let carrying = carry(arriving, service, Arc::clone(line), link.broken.clone());
         (link, carrying)
     }
 
     /// Returns how many requests were sent.
     pub(crate) fn sent(&self) -> u64 {
         self.sent.load(Ordering::Relaxed)
+    }
+
+    /// Breaks all connections of the process, in the order of their requests.
+    ///
+    /// The drop of a runtime breaks them, too, but in the order of ids of tasks, which differs from run to run.
+    pub(crate) fn cut(&self) {
+        self.broken.cancel();
     }
 
     /// Returns whether a write is sent and not answered.
@@ -217,10 +227,12 @@ async fn carry(
     mut arriving: mpsc::UnboundedReceiver<Parcel>,
     service: ClusterService,
     line: Arc<Mutex<Line>>,
+    broken: CancellationToken,
 ) {
     let tasks = TaskTracker::new();
     while let Some(parcel) = arriving.recv().await {
-        tasks.spawn(deliver(parcel, service.clone(), Arc::clone(&line)));
+        let delivering = deliver(parcel, service.clone(), Arc::clone(&line));
+        tasks.spawn(broken.clone().run_until_cancelled_owned(delivering));
     }
     tasks.close();
     tasks.wait().await;

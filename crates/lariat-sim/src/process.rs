@@ -244,6 +244,11 @@ impl Process {
         self.inner.factories.lock().clear();
     }
 
+    /// Breaks all connections of the process.
+    pub(crate) fn cut(&self) {
+        self.inner.link.cut();
+    }
+
     /// Returns whether a write of the process is under way.
     pub(crate) fn is_writing(&self) -> bool {
         self.inner.link.is_writing()

@@ -26,6 +26,8 @@ struct Inner {
     oracle: Oracle,
     checks: Checks,
     violations: Vec<Violation>,
+    /// What ends with a machine, until all of it has.
+    ending: Option<Vec<Event>>,
     calls: u64,
     commits: u64,
 }
@@ -81,6 +83,7 @@ impl Recorder {
             oracle: Oracle::default(),
             checks,
             violations: Vec::new(),
+            ending: None,
             calls: 0,
             commits: 0,
         })))
@@ -112,6 +115,9 @@ impl Recorder {
     pub(crate) fn note(&self, event: Event) {
         let mut inner = self.0.lock();
         let inner = &mut *inner;
+        if let Some(ending) = &mut inner.ending {
+            return ending.push(event);
+        }
         inner.number += 1;
         inner.events += u64::from(!matches!(event, Event::Log(_)));
         inner.calls += u64::from(matches!(event, Event::Began { .. }));
@@ -134,6 +140,20 @@ impl Recorder {
         }
         for (check, what) in found {
             inner.found(check, moment.at, what);
+        }
+    }
+
+    /// Has something end, and notes what that leads to in the order of the lines.
+    ///
+    /// A runtime drops its tasks by their ids, which all runs of the operating system's process count together.
+    pub(crate) fn end(&self, end: impl FnOnce()) {
+        self.0.lock().ending = Some(Vec::new());
+        end();
+        let ended = self.0.lock().ending.take();
+        let mut ended = ended.unwrap_or_default();
+        ended.sort_by_cached_key(Event::text);
+        for event in ended {
+            self.note(event);
         }
     }
 

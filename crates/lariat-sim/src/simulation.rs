@@ -46,7 +46,7 @@ pub(crate) type AtRest = Arc<dyn Fn(&Cluster) -> Ending + Send + Sync>;
 ///         config_maps.register_handler("log", |_: Context<ConfigMap>| async {
 ///             Ok(Outcome::done())
 ///         })?;
-///         factory.run_until(process.terminated()).await?;
+///         factory.run(2, process.terminated()).await?;
 ///         Ok(())
 ///     })
 ///     .run()

@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use crate::door::{APPLY, Answer, Door, with_door};
+use crate::cluster::{APPLY, Answer, Tested, with_cluster};
 use crate::input::two_values;
 
 /// What an applied object is.
@@ -53,14 +53,14 @@ pub(crate) fn run(data: &[u8]) {
         return;
     };
     let (first, second) = (kind.typed(first), kind.typed(second));
-    with_door(|door| {
-        let bench = Bench { door, kind };
+    with_cluster(|tested| {
+        let bench = Bench { tested, kind };
         bench.twice_is_once(&first);
         if kind.is_plain {
             bench.managers_commute(&first, &second);
             bench.the_last_counts(&first, &second);
         }
-        door.reset();
+        tested.reset();
     });
 }
 
@@ -77,7 +77,7 @@ impl Kind {
 }
 
 struct Bench<'a> {
-    door: &'a Door,
+    tested: &'a Tested,
     kind: &'a Kind,
 }
 
@@ -88,7 +88,7 @@ impl Bench<'_> {
             self.kind.plural
         );
         let answer = self
-            .door
+            .tested
             .send(Method::PATCH, &path, APPLY, object.to_string().as_bytes());
         let message = answer.body["message"].as_str().unwrap_or_default();
         // A genuine server, too, takes a field without a schema for an error of its own.
@@ -100,7 +100,7 @@ impl Bench<'_> {
 
     /// Applies objects by managers one after the other to nothing; the last answer, if all went well.
     fn sequence(&self, steps: &[(&str, &Value)]) -> Option<Value> {
-        self.door.reset();
+        self.tested.reset();
         let mut last = None;
         for (manager, object) in steps {
             let answer = self.apply(manager, object, false);
@@ -111,7 +111,7 @@ impl Bench<'_> {
     }
 
     fn twice_is_once(&self, object: &Value) {
-        self.door.reset();
+        self.tested.reset();
         let created = self.apply("a", object, false);
         if created.code >= 300 {
             return;
@@ -123,7 +123,7 @@ impl Bench<'_> {
         }
         let path = format!("{}/x", self.kind.plural);
         assert_eq!(
-            self.door.get(&path).body,
+            self.tested.get(&path).body,
             created.body,
             "what is stored was answered"
         );

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use serde_json::{Value, json};
 
-use crate::door::{Answer, Door, with_door};
+use crate::cluster::{Answer, Tested, with_cluster};
 
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const EVERYWHERE: &str = "/api/v1/configmaps";
@@ -28,19 +28,19 @@ pub(crate) fn run(data: &[u8]) {
             BASE64.encode(token.to_string()).into_bytes()
         }
     };
-    with_door(|door| check(door, path, &token));
+    with_cluster(|tested| check(tested, path, &token));
 }
 
-fn check(door: &Door, path: &str, token: &[u8]) {
+fn check(tested: &Tested, path: &str, token: &[u8]) {
     // Every byte is escaped, so that the whole of it is the token.
     let escaped: String = token.iter().map(|byte| format!("%{byte:02X}")).collect();
-    let answer = door.get(&format!("{path}?limit=3&continue={escaped}"));
+    let answer = tested.get(&format!("{path}?limit=3&continue={escaped}"));
     if answer.code != 200 {
         let is_refused = matches!(answer.code, 400 | 410);
         assert!(is_refused, "{}", answer.body);
         if let Some(rest) = next(&answer) {
             assert_eq!(answer.code, 410);
-            let answer = door.get(&format!("{path}?limit=3&continue={rest}"));
+            let answer = tested.get(&format!("{path}?limit=3&continue={rest}"));
             assert_eq!(answer.code, 200, "the rest can be had: {}", answer.body);
         }
         return;
@@ -50,13 +50,13 @@ fn check(door: &Door, path: &str, token: &[u8]) {
         .as_str()
         .unwrap_or_default();
     let state = format!("resourceVersion={version}&resourceVersionMatch=Exact");
-    let whole = door.get(&format!("{path}?{state}"));
+    let whole = tested.get(&format!("{path}?{state}"));
     assert_eq!(whole.code, 200, "{}", whole.body);
     let whole = keys(&whole);
     let mut rest = keys(&answer);
     let mut token = next(&answer).map(str::to_owned);
     while let Some(next_token) = token {
-        let answer = door.get(&format!("{path}?limit=3&continue={next_token}"));
+        let answer = tested.get(&format!("{path}?limit=3&continue={next_token}"));
         assert_eq!(answer.code, 200, "{}", answer.body);
         let page = keys(&answer);
         assert!(!page.is_empty(), "a page that was announced is not empty");

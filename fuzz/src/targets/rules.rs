@@ -4,7 +4,7 @@ use http::Method;
 use lariat_cluster::fuzzing::{faults_of_rules, validate};
 use serde_json::{Value, json};
 
-use crate::door::{JSON, with_door};
+use crate::cluster::{JSON, with_cluster};
 use crate::input::split;
 
 const DEFINITIONS: &str =
@@ -95,7 +95,8 @@ fn admitted(schema: &Value) -> bool {
         },
     });
     let body = definition.to_string();
-    let answer = with_door(|door| door.send(Method::POST, DEFINITIONS, JSON, body.as_bytes()));
+    let answer =
+        with_cluster(|tested| tested.send(Method::POST, DEFINITIONS, JSON, body.as_bytes()));
     match answer.code {
         201 => true,
         422 => false,

@@ -18,7 +18,7 @@ impl Folder {
     fn new() -> Self {
         let name = format!("flight-{}", fastrand::u64(..));
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        fs::create_dir(&path).unwrap();
+        fs::create_dir(&path).expect("the folder is new");
         Self(path)
     }
 }

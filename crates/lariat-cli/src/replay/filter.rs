@@ -131,18 +131,19 @@ pub(super) fn key_of<'a>(record: &Record<'a>) -> Option<&'a str> {
                 Some(key)
             }
         },
-        Record::Queue { what, .. } => match what {
-            Queued::Added { key, .. }
-            | Queued::HandedOut { key, .. }
-            | Queued::Finished { key, .. }
-            | Queued::GivenBack { key }
-            | Queued::Forgot { key, .. } => Some(key),
-            _ => None,
-        },
-        Record::Controller { what, .. } => match what {
-            Controlled::CallBegan { key, .. } | Controlled::CallEnded { key, .. } => Some(key),
-            _ => None,
-        },
+        Record::Queue {
+            what:
+                Queued::Added { key, .. }
+                | Queued::HandedOut { key, .. }
+                | Queued::Finished { key, .. }
+                | Queued::GivenBack { key }
+                | Queued::Forgot { key, .. },
+            ..
+        }
+        | Record::Controller {
+            what: Controlled::CallBegan { key, .. } | Controlled::CallEnded { key, .. },
+            ..
+        } => Some(key),
         _ => None,
     }
 }

@@ -56,6 +56,7 @@ pub(super) const PACKAGES: &[&str] = &[
     "lariat-cluster",
     "lariat-controller",
     "lariat-core",
+    "lariat-flight",
     "lariat-operator",
     "lariat-queue",
     "schemars",

@@ -57,6 +57,13 @@ pub(super) fn set(
     Ok(Some(json!({"conditions": conditions})))
 }
 
+/// Returns whether a condition was observed at a newer generation than an update, and one that the object has had: a
+/// restored backup may have put the object back behind what its condition says.
+pub(super) fn is_newer(was: &Value, update: &ConditionUpdate, generation: Option<i64>) -> bool {
+    let (seen, observed) = (was["observedGeneration"].as_i64(), update.observed);
+    observed.is_some() && seen > observed && seen <= generation
+}
+
 /// Returns the types of the conditions that whoever made `after` of `before` decided on: those that differ, and those
 /// with a reason of their own. One of ours that is the same was only carried along.
 pub(super) fn decided(before: &Value, after: &Value) -> Vec<String> {
@@ -184,6 +191,22 @@ mod tests {
 
     fn at(second: i64) -> Timestamp {
         Timestamp::from_second(second).unwrap()
+    }
+
+    #[test]
+    fn what_was_observed_of_a_newer_spec_is_newer_unless_the_object_never_had_it() {
+        let was = json!({"type": "Ready", "observedGeneration": 5});
+        let update = |observed: i64| ConditionUpdate::is_true("Ready", "Is").observed(observed);
+        assert!(is_newer(&was, &update(4), Some(5)));
+        assert!(!is_newer(&was, &update(5), Some(5)));
+        assert!(!is_newer(&was, &update(6), Some(6)));
+        assert!(
+            !is_newer(&was, &update(4), Some(4)),
+            "a backup was restored"
+        );
+        assert!(!is_newer(&json!({"type": "Ready"}), &update(1), Some(5)));
+        let update = ConditionUpdate::is_true("Ready", "Is");
+        assert!(!is_newer(&was, &update, Some(5)), "no generation is said");
     }
 
     /// Sets a condition in a status whose patches are whole.

@@ -69,7 +69,9 @@ impl<K: View> Reconcile<K> {
     /// Sets one condition in `status.conditions`, by the rules of [`Conditions::set`], and leaves the others as they
     /// are. Returns whether anything was written.
     ///
-    /// Without an [observed generation](ConditionUpdate::observed) it is the one of the object this reconcile is about.
+    /// Without an [observed generation](ConditionUpdate::observed) it is the one of the object this reconcile is about. A
+    /// condition that was observed at a newer one stays as it is: whoever wrote it, such as another replica, has seen a
+    /// spec this call does not know, and this reconciler is called for that as well.
     ///
     /// The condition in which this reconciler [reports errors](crate::Reconciler::report_errors) is written when the
     /// call ends, in the last form that was set, and only if the call does not fail; what is returned is whether it

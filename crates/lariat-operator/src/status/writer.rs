@@ -181,10 +181,18 @@ impl<K: View> StatusWriter<K> {
     ) -> Result<bool, StatusError> {
         let update = self.observed(update);
         let now = clock::now();
-        self.merge(|status| {
-            let patch = listed::set(status, &update, now);
+        let manager = &self.cx.shared().name;
+        self.change(|state| {
+            let status = status_of(state);
+            let was = listed::find(&status, update.kind());
+            // The newest state may say what another replica observed of a newer spec, which this call does not know.
+            if was.is_some_and(|was| listed::is_newer(was, &update, state.generation())) {
+                return Ok(None);
+            }
+            let patch = listed::set(&status, &update, now);
             let patch = patch.map_err(|detail| self.says(detail))?;
-            Ok(patch.filter(|_| worth(listed::find(status, update.kind()))))
+            let patch = patch.filter(|_| worth(was));
+            Ok(patch.map(|patch| Attempt::merge(manager, json!({"status": patch}), state)))
         })
         .await
     }

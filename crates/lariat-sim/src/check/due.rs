@@ -27,7 +27,7 @@ pub(super) struct Promises {
     lives: Lives,
     open: BTreeMap<HandlerId, BTreeMap<ObjectKey, Vec<Promise>>>,
     attempts: BTreeMap<(HandlerId, ObjectKey), u32>,
-    /// When keys come due for all handlers.
+    /// When keys come due for all handlers, until one is called: a stop keeps what came due meanwhile, too.
     delays: BTreeMap<(LifeOf, Gvk, ObjectKey), Duration>,
     /// Since when each controller has had workers.
     working: BTreeMap<(Arc<str>, u32, Gvk), Duration>,
@@ -142,6 +142,11 @@ impl Promises {
     fn began(&mut self, handler: &HandlerId, key: &ObjectKey, (attempt, now): (u32, Duration)) {
         self.attempts
             .insert((handler.clone(), key.clone()), attempt);
+        let life = (Arc::clone(&handler.process), handler.life);
+        let of = (life, handler.kind.clone(), key.clone());
+        if self.delays.get(&of).is_some_and(|due| *due <= now + CLOCKS) {
+            self.delays.remove(&of);
+        }
         let Some(keys) = self.open.get_mut(handler) else {
             return;
         };
@@ -278,9 +283,7 @@ impl Promises {
         }
         let of = ((Arc::clone(process), life), kind.clone(), key.clone());
         let delay = self.delays.entry(of).or_insert(due);
-        if *delay <= now || due < *delay {
-            *delay = due;
-        }
+        *delay = due.min(*delay);
         *delay
     }
 

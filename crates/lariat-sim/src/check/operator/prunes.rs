@@ -99,7 +99,8 @@ impl Prunes {
             .called
             .get(&(Arc::clone(&deletion.process), name.clone()))?;
         let states = oracle.states(&shops, name);
-        let from = states.iter().rposition(|past| past.is(uid, *version))?;
+        // The first: a restored backup may have the version again, with other content.
+        let from = states.iter().position(|past| past.is(uid, *version))?;
         let child = (gvk_of(resource), key.clone());
         let wants_always = states[from..].iter().all(|past| {
             let state = past.object.as_ref().filter(|object| object.uid() == owner);

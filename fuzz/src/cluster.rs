@@ -17,7 +17,7 @@ pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 const MOST_INPUTS: usize = 2000;
 
 /// A cluster with a namespace `default`, ten ConfigMaps `c0` to `c9`, and a custom kind.
-pub(crate) struct Door {
+pub(crate) struct Tested {
     runtime: Runtime,
     cluster: Cluster,
     begun: Snapshot,
@@ -32,25 +32,25 @@ pub(crate) struct Answer {
 }
 
 thread_local! {
-    static DOOR: RefCell<Option<Door>> = const { RefCell::new(None) };
+    static TESTED: RefCell<Option<Tested>> = const { RefCell::new(None) };
 }
 
 /// Works with a cluster that holds what every input finds.
-pub(crate) fn with_door<T>(work: impl FnOnce(&Door) -> T) -> T {
-    DOOR.with_borrow_mut(|kept| {
-        let mut door = kept
+pub(crate) fn with_cluster<T>(work: impl FnOnce(&Tested) -> T) -> T {
+    TESTED.with_borrow_mut(|kept| {
+        let mut tested = kept
             .take()
-            .filter(|door| door.inputs < MOST_INPUTS)
-            .unwrap_or_else(Door::open);
-        door.inputs += 1;
-        // A panic leaves no door, so the next input gets a cluster of its own.
-        let result = work(&door);
-        *kept = Some(door);
+            .filter(|tested| tested.inputs < MOST_INPUTS)
+            .unwrap_or_else(Tested::open);
+        tested.inputs += 1;
+        // A panic leaves none, so the next input gets a cluster of its own.
+        let result = work(&tested);
+        *kept = Some(tested);
         result
     })
 }
 
-impl Door {
+impl Tested {
     fn open() -> Self {
         let runtime = Builder::new_current_thread()
             .enable_time()
@@ -65,15 +65,15 @@ impl Door {
         let cluster = runtime
             .block_on(cluster)
             .expect("a cluster without a socket starts");
-        let mut door = Self {
+        let mut tested = Self {
             begun: cluster.snapshot(),
             runtime,
             cluster,
             inputs: 0,
         };
-        door.fill();
-        door.begun = door.cluster.snapshot();
-        door
+        tested.fill();
+        tested.begun = tested.cluster.snapshot();
+        tested
     }
 
     fn fill(&self) {
