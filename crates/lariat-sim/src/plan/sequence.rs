@@ -201,6 +201,8 @@ impl<'a> Sequence<'a> {
     /// Neither outage is as long as that after which objects count as gone, and between them the resource is served for
     /// long enough that a factory that runs notices.
     fn not_served(&mut self) {
+        // Handlers wait for the caches of a start, and see nothing of what a subscriber is given before.
+        self.command(Verb::Subscribe, 0);
         let first = self.random.u64(12_000..22_000);
         let began = self.at;
         self.fault(FaultKind::NotServed, None, first);
