@@ -63,6 +63,7 @@ pub(super) async fn run(
         stopping,
         decoded: Decoded::default(),
         returned: None,
+        fetched: None,
         calls: Vec::with_capacity(due),
     };
     let mut verdicts = Vec::with_capacity(due);
@@ -129,6 +130,8 @@ struct Runner<'a> {
     decoded: Decoded,
     /// What a handler of this run returned as the newest state.
     returned: Option<Arc<CachedObject>>,
+    /// What was fetched for a handler of this run, because the cache has no content.
+    fetched: Option<Arc<CachedObject>>,
     calls: Vec<CallRecord>,
 }
 
@@ -275,8 +278,17 @@ impl Runner<'_> {
         }
     }
 
-    /// Returns the newest state that is known: the cache's, or what a handler of this run returned.
+    /// Returns the newest state that is known, with what was fetched of it.
     fn newest(&self) -> Option<Arc<CachedObject>> {
+        let known = self.known()?;
+        // What was fetched stands for a state that is known, never for one that a handler of this run deleted since.
+        let fetched = self.fetched.as_ref();
+        let fetched = fetched.filter(|fetched| !is_better(&known, fetched));
+        Some(fetched.cloned().unwrap_or(known))
+    }
+
+    /// Returns the newest state that is known: the cache's, or what a handler of this run returned.
+    fn known(&self) -> Option<Arc<CachedObject>> {
         let cached = self.core.informer().store().get(self.work.key());
         let Some(returned) = &self.returned else {
             return cached;
@@ -304,7 +316,7 @@ impl Runner<'_> {
             .load_within(self.work.key(), Duration::ZERO)
             .await?;
         // The handlers after it need not fetch it again.
-        self.returned.clone_from(&loaded);
+        self.fetched.clone_from(&loaded);
         Ok(Newest::Known(loaded))
     }
 

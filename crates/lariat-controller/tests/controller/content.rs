@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, Patch, PatchParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use lariat_cache::{KindOptions, Metadata, Storage};
 use lariat_cluster::faults::{Action, Rule};
 use lariat_controller::{Context, HandlerResult, Outcome};
@@ -81,6 +81,32 @@ async fn content_on_demand_is_fetched_once_for_all_handlers_of_a_run() {
     }
     assert_eq!(gets(&bench), 1);
     assert_eq!(bench.status().cache.storage, Storage::OnDemand);
+}
+
+/// The second handler of a run was called with what had been fetched for the first, which deleted the object.
+#[tokio::test(start_paused = true)]
+async fn what_a_handler_deletes_is_gone_for_those_after_it_whatever_was_fetched() {
+    let on_demand = KindOptions::default().storage(Storage::OnDemand);
+    let bench =
+        Bench::with(|builder| builder.caches(|caches| caches.default_options(on_demand))).await;
+    let api: Api<ConfigMap> = Api::namespaced(bench.factory.client(), "default");
+    let deletes = bench.on("deletes", move |call| {
+        let api = api.clone();
+        async move {
+            if call.value.is_some() {
+                api.delete(&call.name, &DeleteParams::default()).await?;
+            }
+            Ok(Outcome::done())
+        }
+    });
+    let calls = bench.record("looks");
+    bench.create("one").await;
+    bench.change("one", "value").await;
+    bench.start().await;
+    time::sleep(SECOND).await;
+    assert_eq!(deletes.all()[0].value.as_deref(), Some("value"));
+    assert!(calls.all().iter().all(|call| call.value.is_none()));
+    assert!(!calls.all().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -17,10 +17,10 @@ use crate::oracle::Oracle;
 /// no key counts as one in a hot loop (the sentinel forgets it after ten minutes).
 ///
 /// Keys are delayed for ever where a handler asks at the end of each call to be called again
-/// (`Outcome::requeue_after`): of such a kind no more keys are delayed than there are objects.
+/// (`Outcome::requeue_after`), or fails each time: of such a kind no more keys are delayed than calls ended so.
 #[derive(Default)]
 pub(super) struct EmptyQueues {
-    /// The kinds of which a handler asked to be called again in the last call for some key.
+    /// The kinds of which a handler was to be called again after the last call for some key.
     again: BTreeMap<(HandlerId, ObjectKey), Gvk>,
 }
 
@@ -35,7 +35,7 @@ impl Check for EmptyQueues {
                 handler, key, next, ..
             } => {
                 let call = (handler.clone(), key.clone());
-                if matches!(next, Next::Again(_)) {
+                if matches!(next, Next::Again(_) | Next::Retry(_)) {
                     self.again.insert(call, handler.kind.clone());
                 } else {
                     self.again.remove(&call);

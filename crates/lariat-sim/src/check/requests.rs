@@ -124,7 +124,9 @@ impl NoStorm {
         let (method, uri) = what.split_once(' ').unwrap_or((what, ""));
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
         let verb = Verb::of(method, path, query);
-        if verb == Verb::Other && method == "GET" {
+        // Events of a failure that lasts are written again while it lasts; their own checker looks at them.
+        let is_of_an_event = path.contains("/events");
+        if verb == Verb::Other && (method == "GET" || is_of_an_event) {
             return Vec::new();
         }
         let line = (Arc::clone(process), verb, path.to_owned());
