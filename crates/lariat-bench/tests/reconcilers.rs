@@ -15,6 +15,10 @@ use tokio::time::sleep;
 
 #[path = "../../../docs/reconciler/kube_rs.rs"]
 #[allow(unreachable_pub, reason = "it reads as a program does")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "it has no part of Lariat, and no clock of it"
+)]
 mod kube_rs;
 #[path = "../../../docs/reconciler/lariat.rs"]
 #[allow(unreachable_pub, reason = "it reads as a program does")]

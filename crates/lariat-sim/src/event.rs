@@ -206,6 +206,27 @@ impl Event {
             Self::Committed(commit) => return committed(commit),
             Self::Sent { request, what } => format!("#{request} {what}"),
             Self::Answered { request, result } => format!("#{request} → {result}"),
+            Self::Began { .. } | Self::Ended { .. } => return self.call(),
+            Self::Published { .. }
+            | Self::Wrote { .. }
+            | Self::Selected { .. }
+            | Self::Unsubscribed(_)
+            | Self::Read { .. } => return self.cached(),
+            Self::Did { deed, .. } => deed.to_string(),
+            Self::Life { life, is_alive, .. } => {
+                let state = if *is_alive { "begins" } else { "is over" };
+                format!("life {life} {state}")
+            }
+            Self::Disturbed { .. } => return None,
+            Self::Acted(activity) => return activity.text(),
+            Self::Note(text) | Self::Log(text) => text.clone(),
+            Self::Panicked(text) => format!("panicked: {text}"),
+        })
+    }
+
+    /// Returns the line of a call of a handler.
+    fn call(&self) -> Option<String> {
+        match self {
             Self::Began {
                 handler,
                 key,
@@ -219,11 +240,11 @@ impl Event {
                     || "gone".to_owned(),
                     |shown| format!("at {}", shown.version),
                 );
-                format!(
+                Some(format!(
                     "{}: {} {key} {object} (run {run}, attempt {attempt}; {causes})",
                     handler.name,
                     handler.kind.kind()
-                )
+                ))
             }
             Self::Ended {
                 handler,
@@ -233,25 +254,30 @@ impl Event {
                 next,
             } => {
                 let result = match result {
-                    None if *next == Next::Panicked => "panicked".to_owned(),
-                    None => "dropped".to_owned(),
-                    Some(Ok(())) => "done".to_owned(),
-                    Some(Err(error)) => error.clone(),
+                    None if *next == Next::Panicked => "panicked",
+                    None => "dropped",
+                    Some(Ok(())) => "done",
+                    Some(Err(error)) => error,
                 };
-                format!(
+                Some(format!(
                     "{}: {} {key} {result} (run {run})",
                     handler.name,
                     handler.kind.kind()
-                )
+                ))
             }
-            Self::Published { subscriber, change } => {
-                format!(
-                    "published {} to {}: {}",
-                    subscriber.kind.kind(),
-                    subscriber.number,
-                    published(change)
-                )
-            }
+            _ => None,
+        }
+    }
+
+    /// Returns the line of what a cache did, or of how it is used.
+    fn cached(&self) -> Option<String> {
+        Some(match self {
+            Self::Published { subscriber, change } => format!(
+                "published {} to {}: {}",
+                subscriber.kind.kind(),
+                subscriber.number,
+                published(change)
+            ),
             Self::Wrote {
                 kind, key, written, ..
             } => match written {
@@ -261,13 +287,11 @@ impl Event {
             Self::Selected {
                 kind, selection, ..
             } => format!("selects {}: {selection:?}", kind.kind()),
-            Self::Unsubscribed(subscriber) => {
-                format!(
-                    "unsubscribed {} from {}",
-                    subscriber.number,
-                    subscriber.kind.kind()
-                )
-            }
+            Self::Unsubscribed(subscriber) => format!(
+                "unsubscribed {} from {}",
+                subscriber.number,
+                subscriber.kind.kind()
+            ),
             Self::Read {
                 kind, key, object, ..
             } => {
@@ -276,15 +300,7 @@ impl Event {
                     .map_or_else(|| "nothing".to_owned(), |shown| shown.version.to_string());
                 format!("read {} {key}: {object}", kind.kind())
             }
-            Self::Did { deed, .. } => deed.to_string(),
-            Self::Life { life, is_alive, .. } => {
-                let state = if *is_alive { "begins" } else { "is over" };
-                format!("life {life} {state}")
-            }
-            Self::Disturbed { .. } => return None,
-            Self::Acted(activity) => return activity.text(),
-            Self::Note(text) | Self::Log(text) => text.clone(),
-            Self::Panicked(text) => format!("panicked: {text}"),
+            _ => return None,
         })
     }
 }

@@ -178,7 +178,7 @@ impl Body {
             return;
         };
         let main = &mut life.main;
-        let ending = life.machine.run(async move { main.await });
+        let ending = life.machine.run(main);
         let name = &self.name;
         match ending {
             Ok(Ok(())) if life.process.is_terminated() => {}
@@ -276,7 +276,7 @@ impl Body {
     pub(crate) fn command(&mut self, command: Command) {
         if let State::Running(life) | State::Paused(life, _) = &self.state {
             // A program that takes no commands has closed the channel.
-            drop(life.commands.send(command));
+            life.commands.send(command).ok();
         }
     }
 

@@ -17,8 +17,6 @@ use crate::event::{Event, Moment};
 pub(crate) struct Oracle {
     epoch: u32,
     objects: BTreeMap<Name, Vec<Past>>,
-    /// The highest version of each epoch.
-    revision: u64,
     /// The event that began the present epoch.
     pub(crate) reset_at: u64,
     restored: Option<Duration>,
@@ -30,10 +28,7 @@ type Name = (String, String, ObjectKey);
 /// One state of an object, or its absence.
 #[derive(Debug, Clone)]
 pub(crate) struct Past {
-    pub(crate) epoch: u32,
     pub(crate) version: u64,
-    /// Counts events; see [`Moment::number`].
-    pub(crate) number: u64,
     pub(crate) at: Duration,
     pub(crate) object: Option<StoredObject>,
 }
@@ -79,7 +74,6 @@ impl Oracle {
 
     fn reset(&mut self, revision: u64, moment: &Moment) {
         self.epoch += 1;
-        self.revision = revision;
         self.reset_at = moment.number;
         // The first is the start of the cluster.
         self.restored = (self.epoch > 1).then_some(moment.at);
@@ -87,9 +81,7 @@ impl Oracle {
         for states in self.objects.values_mut() {
             if states.last().is_some_and(|last| last.object.is_some()) {
                 states.push(Past {
-                    epoch: self.epoch,
                     version: revision,
-                    number: moment.number,
                     at: moment.at,
                     object: None,
                 });
@@ -99,11 +91,8 @@ impl Oracle {
 
     fn push(&mut self, object: &StoredObject, moment: &Moment, is_there: bool) {
         let Some(name) = name_of(object) else { return };
-        self.revision = self.revision.max(object.revision());
         self.objects.entry(name).or_default().push(Past {
-            epoch: self.epoch,
             version: object.revision(),
-            number: moment.number,
             at: moment.at,
             object: is_there.then(|| object.clone()),
         });
@@ -157,10 +146,5 @@ impl Oracle {
     /// Counts the restored backups, the start included.
     pub(crate) fn epoch(&self) -> u32 {
         self.epoch
-    }
-
-    /// Returns the version of the cluster.
-    pub(crate) fn revision(&self) -> u64 {
-        self.revision
     }
 }

@@ -91,7 +91,6 @@ impl Process {
     ///
     /// Handlers get a middleware outside of all others. Options set on the builder afterwards with
     /// [`FactoryBuilder::default_options`] replace it: give them [`watched`](Self::watched) instead.
-    #[must_use]
     pub fn factory(&self) -> FactoryBuilder {
         let options =
             ControllerOptions::default().handlers(self.watched(HandlerOptions::default()));
@@ -99,7 +98,6 @@ impl Process {
     }
 
     /// Returns options of handlers with the middleware that reports calls to the checkers.
-    #[must_use]
     pub fn watched(&self, options: HandlerOptions) -> HandlerOptions {
         options.wrap(Probe {
             process: self.clone(),

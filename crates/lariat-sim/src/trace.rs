@@ -65,6 +65,7 @@ impl Trace {
     }
 
     /// Returns the last lines, 20,000 at most, each with its virtual time and its actor.
+    #[must_use]
     pub fn lines(&self) -> impl ExactSizeIterator<Item = &str> {
         self.lines.iter().map(|line| line.text.as_str())
     }

@@ -297,11 +297,6 @@ impl World {
             }
         }
     }
-
-    /// Returns how many foreign writes are under way.
-    pub(crate) fn writing(&self) -> usize {
-        self.writes.len()
-    }
 }
 
 fn is_about_watches(kind: FaultKind) -> bool {

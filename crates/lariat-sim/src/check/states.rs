@@ -263,8 +263,20 @@ const NOTICED: Duration = Duration::from_secs(120);
 /// A process never reads a state older than its own write that was answered.
 #[derive(Default)]
 pub(super) struct OwnWrites {
-    written: BTreeMap<(Arc<str>, u32, Gvk, ObjectKey), (u64, usize)>,
+    written: BTreeMap<Own, Answered>,
     selections: Selections,
+}
+
+/// An object in a life of a process.
+type Own = (Arc<str>, u32, Gvk, ObjectKey);
+
+/// An answer to a write.
+#[derive(Clone, Copy)]
+struct Answered {
+    /// Counts events; see [`Moment::number`].
+    number: u64,
+    /// Which state of the object the write led to.
+    at: usize,
 }
 
 impl Check for OwnWrites {
@@ -282,11 +294,10 @@ impl Check for OwnWrites {
                 key,
                 written,
             } => {
-                let states = oracle.states(kind, key);
-                let at = written.place(states);
-                if let Some(at) = at {
-                    let place = (Arc::clone(process), *life, kind.clone(), key.clone());
-                    self.written.insert(place, (moment.number, at));
+                if let Some(at) = written.place(oracle.states(kind, key)) {
+                    let own = (Arc::clone(process), *life, kind.clone(), key.clone());
+                    let number = moment.number;
+                    self.written.insert(own, Answered { number, at });
                 }
                 return Vec::new();
             }
@@ -296,33 +307,34 @@ impl Check for OwnWrites {
                 is_alive: false,
             } => self
                 .written
-                .retain(|place, _| place.0 != *process || place.1 != *life),
+                .retain(|own, _| own.0 != *process || own.1 != *life),
             _ => {}
         }
-        let Some(sight) = Sight::of(event) else {
-            return Vec::new();
-        };
         // What a subscriber gets may be on its way while the answer comes.
-        if matches!(sight.channel, Channel::Subscriber(_)) {
-            return Vec::new();
-        }
-        let place = (
+        let sight =
+            Sight::of(event).filter(|sight| !matches!(sight.channel, Channel::Subscriber(_)));
+        let found = sight.and_then(|sight| self.look(oracle, moment, &sight));
+        found.into_iter().collect()
+    }
+}
+
+impl OwnWrites {
+    fn look(&self, oracle: &Oracle, moment: &Moment, sight: &Sight<'_>) -> Option<String> {
+        let own = (
             Arc::clone(sight.process),
             sight.life,
             sight.kind.clone(),
             sight.key.clone(),
         );
-        let Some((number, from)) = self.written.get(&place).copied() else {
-            return Vec::new();
-        };
+        let Answered { number, at } = *self.written.get(&own)?;
         // A backup that was restored since may not have the write, and until the process has noticed it, what it wrote
         // since has a lower version than what it knows.
         if oracle.reset_at > number || oracle.was_restored_within(moment, NOTICED) {
-            return Vec::new();
+            return None;
         }
-        let selected = self.selections.of(&place.0, place.1, sight.kind);
+        let selected = self.selections.of(sight.process, sight.life, sight.kind);
         let states = oracle.states(sight.kind, sight.key);
-        let is_new = states.iter().skip(from).any(|past| match &sight.object {
+        let is_new = states.iter().skip(at).any(|past| match &sight.object {
             Some(shown) => past.is(&shown.uid, shown.version),
             None => !past
                 .object
@@ -330,13 +342,13 @@ impl Check for OwnWrites {
                 .is_some_and(|object| selected.always(sight.key, object)),
         });
         if is_new {
-            return Vec::new();
+            return None;
         }
-        let version = states.get(from).map_or(0, |past| past.version);
-        vec![format!(
+        let version = states.get(at).map_or(0, |past| past.version);
+        Some(format!(
             "{} after a write that was answered with version {version}",
             sight.says()
-        )]
+        ))
     }
 }
 

@@ -155,7 +155,7 @@ mod tests {
     async fn requests_at_rest_are_reported_and_watches_are_not() {
         let mut stage = Stage::new(Quiet::default()).await;
         stage.operates();
-        stage.note(Event::Note("all faults end".to_owned()));
+        stage.note(&Event::Note("all faults end".to_owned()));
         stage.sent(1, PATCH);
         stage.wait(RESTLESS + MINUTE);
         stage.sent(2, WATCH);

@@ -89,16 +89,16 @@ impl Stage {
         self.now.at += time;
     }
 
-    pub(super) fn note(&mut self, event: Event) {
+    pub(super) fn note(&mut self, event: &Event) {
         self.now.number += 1;
-        self.oracle.saw(&self.now, &event);
+        self.oracle.saw(&self.now, event);
         self.found
-            .extend(self.check.saw(&self.oracle, &self.now, &event));
+            .extend(self.check.saw(&self.oracle, &self.now, event));
     }
 
     pub(super) fn did(&mut self, deed: Deed) {
         let process = Arc::from(PROCESS);
-        self.note(Event::Did {
+        self.note(&Event::Did {
             process,
             life: 0,
             deed,
@@ -115,12 +115,12 @@ impl Stage {
 
     pub(super) fn sent(&mut self, request: u64, what: &str) {
         let what = what.to_owned();
-        self.note(Event::Sent { request, what });
+        self.note(&Event::Sent { request, what });
     }
 
     pub(super) fn answered(&mut self, request: u64, result: &str) {
         let result = result.to_owned();
-        self.note(Event::Answered { request, result });
+        self.note(&Event::Answered { request, result });
     }
 
     /// Calls the handler of shops with the present state of one.
@@ -132,7 +132,7 @@ impl Stage {
             version: now.revision(),
             object: cached(now.json().as_ref()),
         };
-        self.note(Event::Began {
+        self.note(&Event::Began {
             handler: HandlerId {
                 process: Arc::from(PROCESS),
                 life: 0,
@@ -144,12 +144,15 @@ impl Stage {
             attempt: 1,
             object: Some(shown),
             causes: Arc::new(Causes::default()),
+            loads: None,
         });
     }
 
     pub(super) fn rest(&mut self) {
         let process = Arc::from(PROCESS);
         let rest = Rest {
+            now: self.now.at,
+            served: &[],
             process: &process,
             life: 0,
             factories: &[],
@@ -236,7 +239,7 @@ impl Stage {
 
     fn take(&mut self) {
         for commit in self.commits.take() {
-            self.note(Event::Committed(commit));
+            self.note(&Event::Committed(commit));
         }
     }
 
