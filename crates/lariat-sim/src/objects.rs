@@ -27,6 +27,7 @@ pub struct Objects {
     content: Arc<dyn Fn(u64) -> Value + Send + Sync>,
     schema: Option<Value>,
     initial: u16,
+    has_one_version: bool,
 }
 
 impl Objects {
@@ -39,6 +40,7 @@ impl Objects {
                 |number| json!({"metadata": {"annotations": {"number": number.to_string()}}}),
             ),
             schema: None,
+            has_one_version: false,
             initial: 0,
         }
     }
@@ -70,6 +72,16 @@ impl Objects {
         self.initial
     }
 
+    /// Defines the kind with the same version each time, for objects that hold finalizers of the program.
+    ///
+    /// Objects whose finalizers the program cannot see any more keep the definition of another version from going.
+    pub(crate) fn of_one_version(self) -> Self {
+        Self {
+            has_one_version: true,
+            ..self
+        }
+    }
+
     pub(crate) fn gvk(&self) -> &Gvk {
         &self.gvk
     }
@@ -96,7 +108,7 @@ impl Objects {
 
     /// Makes a definition of the kind: 0 is the usual one, others differ in version, scope or both.
     pub(crate) fn definition(&self, number: u8) -> Value {
-        let version = if number & 1 == 0 {
+        let version = if number & 1 == 0 || self.has_one_version {
             self.gvk.version()
         } else {
             "v9"

@@ -68,7 +68,7 @@ fn left(controller: &ControllerStatus, delayed: usize) -> Findings {
     let (kind, queue) = (controller.cache.gvk.kind(), &controller.queue);
     let counts = [
         ("in line", queue.depth()),
-        ("with workers", queue.held),
+        ("with workers", queue.held.saturating_sub(delayed)),
         ("delayed", queue.delayed.saturating_sub(delayed)),
         ("in hot loops", controller.circles.len()),
     ];

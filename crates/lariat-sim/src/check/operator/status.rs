@@ -1,6 +1,8 @@
 //! Statuses go forward.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_cluster::{Commit, StoredObject};
 use serde_json::Value;
@@ -14,22 +16,36 @@ use crate::shop;
 /// The generation that a status says was observed never goes back, nor that of a condition.
 ///
 /// `StatusWriter`: "The state is named in the request: when it is not the newest after all, the newest is read and the
-/// difference worked out again", so a replica that is behind does not write over what another knows better. A restored
-/// backup begins again.
+/// difference worked out again", so a replica that is behind does not write over what another knows better. That holds
+/// for conditions; the generation of the status itself is a field of the program's, which two replicas that run at the
+/// same time write as each knows it. A restored backup begins again, once the program can have noticed it.
 #[derive(Default)]
 pub(super) struct Forward {
     observed: BTreeMap<String, BTreeMap<String, i64>>,
+    /// The replicas that have run so far.
+    replicas: BTreeSet<Arc<str>>,
 }
+
+/// How long after a restored backup a program may still write what it knows from before.
+const NOTICED: Duration = Duration::from_secs(120);
 
 impl Check for Forward {
     fn name(&self) -> &'static str {
         "statuses go forward"
     }
 
-    fn saw(&mut self, _: &Oracle, _: &Moment, event: &Event) -> Findings {
+    fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) -> Findings {
         match event {
+            Event::Life { process, .. } if process.starts_with("operator-") => {
+                self.replicas.insert(Arc::clone(process));
+                Vec::new()
+            }
             Event::Committed(Commit::Stored(object)) if object.resource() == SHOPS => {
-                self.stored(object)
+                let found = self.stored(object);
+                if oracle.was_restored_within(moment, NOTICED) {
+                    return Vec::new();
+                }
+                found
             }
             Event::Committed(Commit::Removed { last }) if last.resource() == SHOPS => {
                 self.observed.remove(last.uid());
@@ -50,6 +66,9 @@ impl Forward {
         let before = self.observed.insert(object.uid().to_owned(), now.clone());
         let before = before.unwrap_or_default();
         let back = before.iter().filter_map(|(what, before)| {
+            if *what == WHOLE && self.replicas.len() > 1 {
+                return None;
+            }
             let now = now.get(what).filter(|now| *now < before)?;
             Some(format!(
                 "{} of {} goes back from generation {before} to {now}",
@@ -61,6 +80,8 @@ impl Forward {
     }
 }
 
+const WHOLE: &str = "the status";
+
 /// Returns the generations of the status itself and of its conditions.
 fn observed(status: &Value) -> BTreeMap<String, i64> {
     let of = |value: &Value| value["observedGeneration"].as_i64();
@@ -69,7 +90,7 @@ fn observed(status: &Value) -> BTreeMap<String, i64> {
         let kind = each["type"].as_str()?;
         Some((format!("condition {kind}"), of(each)?))
     });
-    let whole = of(status).map(|generation| ("the status".to_owned(), generation));
+    let whole = of(status).map(|generation| (WHOLE.to_owned(), generation));
     conditions.chain(whole).collect()
 }
 

@@ -53,7 +53,8 @@ pub(in crate::trial) fn simulation(seed: u64) -> Simulation {
     let setup = Setup::new(&mut random);
     let shops = Objects::new(shop::gvk(), "shops")
         .content(shop::spec)
-        .custom(schema);
+        .custom(schema)
+        .of_one_version();
     let mut simulation = Simulation::new(seed)
         .objects(Objects::new(shop::config_maps(), "configmaps").content(data))
         .objects(Objects::new(shop::secrets(), "secrets").content(secret))
