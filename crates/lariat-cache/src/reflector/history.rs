@@ -3,13 +3,14 @@
 //! An etcd that is restored from a backup goes back to an earlier version and counts on from there, so the same versions
 //! come again for other states. The API server does not notice: a watch from a version that it has not reached yet
 //! is opened and stays silent, and a watch from one that it has passed again leaves out what changed below it. So after
-//! a failed connection a reflector asks, before it watches on, for the newest object it knows of. Version, uid and
-//! content are still the same in the same history, and with another all reflectors of the factory read everything again
-//! and compare contents.
+//! a failed connection a reflector asks, before it watches on, for the newest object it has read, and for the newest that
+//! the process wrote since. Version, uid and content are still the same in the same history, and with another all
+//! reflectors of the factory read everything again and compare contents.
 //!
-//! What this cannot notice: no kind of the factory changed between the backup and the failure, *and* the restored server
-//! had passed the version of a kind's watch by the time it was reached again. Changes made below that version
-//! then stay unseen until their objects change again, or the kind is read again for another reason.
+//! What this cannot notice: no object of any kind of the factory was created or changed between the backup and the failure
+//! (deletions leave nothing to ask for), *and* the restored server had passed the version of a kind's watch by the time
+//! it was reached again. Changes made below that version, and objects whose deletion was undone, then stay unseen
+//! until they change again, or the kind is read again for another reason.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -86,26 +87,45 @@ impl Reflector {
             // Versions that are no numbers say nothing about earlier and later.
             return Ok(History::Same);
         }
-        let Some(newest) = self.newest() else {
+        let newest = self.newest(since);
+        if newest.iter().all(Option::is_none) {
             let (version, is_empty) = self.look().await?;
             return Ok(match version.compare(since) {
                 Some(Ordering::Less) => History::Other,
                 _ if is_empty => History::Same,
                 _ => History::Unknown,
             });
+        }
+        let mut history = History::Same;
+        for object in newest.into_iter().flatten() {
+            match self.history_of(&object, since).await? {
+                History::Same => {}
+                other => history = other,
+            }
+            if history == History::Other {
+                break;
+            }
+        }
+        Ok(history)
+    }
+
+    /// Finds out whether the API server's history is the one that an object is from.
+    async fn history_of(
+        &mut self,
+        object: &CachedObject,
+        since: &ResourceVersion,
+    ) -> Result<History, ReflectorError> {
+        let reached = match object.version().compare(since) {
+            Some(Ordering::Greater) => object.version(),
+            _ => since,
         };
-        // What this process wrote is in the store before the watch has reached it.
-        let reached = match newest.version().compare(since) {
-            Some(Ordering::Greater) => newest.version().clone(),
-            _ => since.clone(),
-        };
-        let (version, now) = self.look_at(&newest, None).await?;
-        if version.compare(&reached) == Some(Ordering::Less) {
+        let (version, now) = self.look_at(object, None).await?;
+        if version.compare(reached) == Some(Ordering::Less) {
             return Ok(History::Other);
         }
         let sight = match now {
             // It may have changed or ended since; what matters is how it was then.
-            Sight::Absent | Sight::Other => self.look_at(&newest, Some(&reached)).await?.1,
+            Sight::Absent | Sight::Other => self.look_at(object, Some(reached)).await?.1,
             seen => seen,
         };
         Ok(match sight {
@@ -116,14 +136,27 @@ impl Reflector {
         })
     }
 
-    /// Returns the newest object of those this reflector reads.
-    fn newest(&self) -> Option<Arc<CachedObject>> {
+    /// Returns the newest object that was read up to a version, and the newest that this process wrote after it.
+    ///
+    /// What this process wrote is in the store before the watch has reached it, and may have been written after a
+    /// restore that is not noticed yet: then it says nothing about what was read before.
+    fn newest(&self, since: &ResourceVersion) -> [Option<Arc<CachedObject>>; 2] {
         let snapshot = self.publisher.store().snapshot();
-        let newest = match &self.reading.namespace {
-            Some(namespace) => snapshot.in_namespace(namespace).reduce(newer),
-            None => snapshot.iter().reduce(newer),
+        let is_later = |object: &&Arc<CachedObject>| {
+            object.version().compare(since) == Some(Ordering::Greater)
         };
-        newest.cloned()
+        let newest = |later: bool| {
+            let wanted = |object: &&Arc<CachedObject>| is_later(object) == later;
+            let newest = match &self.reading.namespace {
+                Some(namespace) => snapshot
+                    .in_namespace(namespace)
+                    .filter(wanted)
+                    .reduce(newer),
+                None => snapshot.iter().filter(wanted).reduce(newer),
+            };
+            newest.cloned()
+        };
+        [newest(false), newest(true)]
     }
 
     /// Asks for any object; returns the server's version and whether there is none.

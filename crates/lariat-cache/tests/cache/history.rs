@@ -116,6 +116,33 @@ async fn a_restored_cluster_that_has_overtaken_the_cache_is_noticed() {
     }
 }
 
+/// The newest object that is known was then one of the new history, and asking for it alone said nothing.
+#[tokio::test(start_paused = true)]
+async fn what_this_process_writes_after_a_restore_does_not_hide_it() {
+    let bench = Restored::begin().await;
+    let backup = bench.cluster.snapshot();
+    bench.writer.create("lost").await;
+    bench.catches_up().await;
+    for verb in ["list", "watch"] {
+        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
+        let rule = Rule::new(Action::Refuse(refusal)).client("informer");
+        let away = rule.verb(verb).for_time(Duration::from_secs(20));
+        bench.cluster.faults().add(away);
+    }
+    bench.cluster.rewind_to(&backup).await.expect("restored");
+    for number in 0..5 {
+        bench.writer.change("c", &number.to_string()).await;
+    }
+    let api: Api<ConfigMap> = Api::namespaced(bench.factory.clients().client(), "default");
+    let own = json!({"metadata": {"name": "own"}});
+    let own = serde_json::from_value(own).expect("it is one");
+    api.create(&PostParams::default(), &own)
+        .await
+        .expect("created");
+    assert!(cached(&bench.informer).contains_key("own"));
+    bench.converges().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_object_that_gets_its_version_again_with_other_content_is_updated() {
     let bench = Restored::begin().await;
