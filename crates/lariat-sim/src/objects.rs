@@ -72,7 +72,7 @@ impl Objects {
         self.initial
     }
 
-    /// Defines the kind with the same version each time, for objects that hold finalizers of the program.
+    /// Defines the kind in the same way each time, for objects that hold finalizers of the program.
     ///
     /// Objects whose finalizers the program cannot see any more keep the definition of another version from going.
     pub(crate) fn of_one_version(self) -> Self {
@@ -113,7 +113,7 @@ impl Objects {
         } else {
             "v9"
         };
-        let scope = if number & 2 == 0 {
+        let scope = if number & 2 == 0 || self.has_one_version {
             "Namespaced"
         } else {
             "Cluster"

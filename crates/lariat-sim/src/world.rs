@@ -130,7 +130,7 @@ impl World {
             FaultKind::CutWatches => self.cluster.cut_watches(),
             FaultKind::EndWatches => self.cluster.end_watches(),
             FaultKind::Compact => self.cluster.compact(),
-            FaultKind::Backup => self.backup = Some(self.cluster.snapshot()),
+            FaultKind::Backup => self.back_up(),
             FaultKind::Restore => self.restore(fault.lasts, agents),
             FaultKind::Away => self.isolate(fault, agents, false),
             FaultKind::Blackhole => self.isolate(fault, agents, true),
@@ -163,6 +163,10 @@ impl World {
             }
             if let Some(kind) = fault.resource.and_then(|at| self.kinds.get(at)) {
                 rule = rule.resource(kind.plural());
+            }
+            if fault.kind == FaultKind::NotServed {
+                // The answer to a read of one object would say that this object is gone.
+                rule = rule.when(|request| &*request.verb != "get");
             }
             rules.push(rule);
         }
@@ -232,7 +236,23 @@ impl World {
         });
     }
 
-    /// Sets the cluster back to the backup while nobody can reach it.
+    /// Keeps a backup.
+    ///
+    /// A restore is one that a cache cannot notice if no object has changed since the backup (`lariat_cache`'s
+    /// reflector says so), so an object of each kind is written after it.
+    fn back_up(&mut self) {
+        self.backup = Some(self.cluster.snapshot());
+        for kind in 0..self.kinds.len() {
+            let what = Change::Put;
+            self.write(&Write {
+                kind,
+                name: 0,
+                what,
+            });
+        }
+    }
+
+    /// Sets the cluster back to the backup while no process can reach it.
     fn restore(&mut self, away: Duration, agents: &[String]) {
         let Some(backup) = self.backup.clone() else {
             return;
