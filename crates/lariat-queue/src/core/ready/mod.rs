@@ -117,12 +117,13 @@ impl Ready {
         }
     }
 
-    /// Makes every ticket stale.
+    /// Makes every ticket stale; no aged key is left that hand-outs could have passed over.
     pub(super) fn clear(&mut self) {
         for level in &mut self.levels {
             level.line.retain(|_| false);
             level.valid = 0;
         }
+        self.passed_over = 0;
     }
 
     /// Notes that a ticket is stale from now on.

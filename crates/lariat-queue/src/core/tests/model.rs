@@ -285,6 +285,7 @@ impl Model {
             self.dropping = true;
             self.due.retain(|key, _| !self.held.contains_key(key));
             dropped.extend(self.line.drain(..).map(|(key, _)| key));
+            self.passed_over = 0;
             self.turns = self.turns.as_ref().map(|_| Vec::new());
         }
         for key in dropped {
