@@ -175,9 +175,10 @@ impl ReflectorPolicy {
             End::Cut | End::Silent if worked => self.is_verified = false,
             _ => return self.watch_failed(end, jitter),
         }
-        let delay = match lasted < SHORTEST_WATCH {
-            true => REOPEN_PAUSE,
-            false => Duration::ZERO,
+        let delay = if lasted < SHORTEST_WATCH {
+            REOPEN_PAUSE
+        } else {
+            Duration::ZERO
         };
         Decision {
             delay,
@@ -217,9 +218,10 @@ impl ReflectorPolicy {
     /// Decides between another watch from the same version and a new list.
     fn watch_failed(&mut self, end: End, jitter: f64) -> Decision {
         self.failed_watches += u32::from(may_lie_in_version(end));
-        let next = match keeps_version(end) && self.failed_watches <= WATCH_ATTEMPTS {
-            true => NextStep::Watch,
-            false => NextStep::Load,
+        let next = if keeps_version(end) && self.failed_watches <= WATCH_ATTEMPTS {
+            NextStep::Watch
+        } else {
+            NextStep::Load
         };
         self.failed(next, end, jitter)
     }

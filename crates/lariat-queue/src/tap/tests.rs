@@ -167,9 +167,10 @@ fn action() -> impl Strategy<Value = Action> {
 async fn seen(fair: bool, actions: Vec<Action>) -> Vec<(Instant, Seen)> {
     let seer = Seer::default();
     let builder = QueueBuilder::new().ageing(Ageing::new(Duration::from_millis(500), 3));
-    let builder = match fair {
-        true => builder.fair_by(|key| u64::from(*key % 3)),
-        false => builder,
+    let builder = if fair {
+        builder.fair_by(|key| u64::from(*key % 3))
+    } else {
+        builder
     };
     let queue: WorkQueue<Key> = builder.build_tapped(seer.clone());
     let mut held = Vec::new();
@@ -205,9 +206,10 @@ async fn seen(fair: bool, actions: Vec<Action>) -> Vec<(Instant, Seen)> {
 fn check(fair: bool, seen: Vec<(Instant, Seen)>, renews: bool) {
     let make = || {
         let ageing = Ageing::new(Duration::from_millis(500), 3);
-        match fair {
-            true => QueueCore::<Key, ()>::fair(ageing, |key| u64::from(*key % 3)),
-            false => QueueCore::new(ageing),
+        if fair {
+            QueueCore::<Key, ()>::fair(ageing, |key| u64::from(*key % 3))
+        } else {
+            QueueCore::new(ageing)
         }
     };
     let mut core = make();

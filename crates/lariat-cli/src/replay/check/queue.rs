@@ -31,11 +31,13 @@ impl Known {
         let groups: Arc<Mutex<HashMap<Key, u64>>> = Arc::default();
         let known = Arc::clone(&groups);
         let group = move |key: &Key| known.lock().get(key).copied().unwrap_or(0);
+        let core = if fair {
+            QueueCore::fair(ageing, group)
+        } else {
+            QueueCore::new(ageing)
+        };
         Self {
-            core: match fair {
-                true => QueueCore::fair(ageing, group),
-                false => QueueCore::new(ageing),
-            },
+            core,
             held: HashMap::new(),
             groups,
         }

@@ -45,13 +45,13 @@ impl Reflector {
                 next,
                 delay,
                 jitter,
-            } => return self.decided((*next, *delay), f64::from_bits(*jitter)),
+            } => return self.decided(*next, *delay, f64::from_bits(*jitter)),
             _ => {}
         }
         Outcome::Taken
     }
 
-    fn decided(&mut self, recorded: (NextStep, Duration), jitter: f64) -> Outcome {
+    fn decided(&mut self, next: NextStep, delay: Duration, jitter: f64) -> Outcome {
         let (Some(policy), Some((ending, at))) = (&mut self.policy, self.ended.take()) else {
             return Outcome::Unknown;
         };
@@ -62,14 +62,14 @@ impl Reflector {
             0.0
         };
         let decision = policy.ended(&ending, at, jitter);
-        let today = (decision.next, decision.delay);
-        match today == recorded {
-            true => Outcome::Same,
-            false => Outcome::Differs(described(recorded), described(today)),
+        if (decision.next, decision.delay) == (next, delay) {
+            return Outcome::Same;
         }
+        let today = described(decision.next, decision.delay);
+        Outcome::Differs(described(next, delay), today)
     }
 }
 
-fn described((next, delay): (NextStep, Duration)) -> String {
+fn described(next: NextStep, delay: Duration) -> String {
     format!("after {delay:?} {}", next.as_str())
 }
