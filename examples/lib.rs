@@ -17,6 +17,7 @@ pub mod kronjob;
 pub mod dynamic_audit;
 pub mod related_kinds;
 pub mod sample_controller;
+pub mod simulated;
 pub mod useless_machine;
 
 mod support;

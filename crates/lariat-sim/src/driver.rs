@@ -99,7 +99,7 @@ impl<'a> Driver<'a> {
     }
 
     pub(crate) fn run(mut self, plan: &[Step]) -> Result<Report, Box<Failure>> {
-        let _logging = self.simulation.logs.then(|| logs::begin(&self.recorder));
+        let _logging = logs::begin(&self.recorder, self.simulation.logs);
         self.world.heal();
         self.world.load(self.simulation.filled);
         self.drive(Duration::from_secs(1));

@@ -96,10 +96,7 @@ impl Failure {
         };
         let shown = &lines[lines.len().saturating_sub(LINES)..];
         let (shown_lines, all) = (shown.len(), self.trace.count());
-        writeln!(
-            f,
-            "\ntrace{about}: {shown_lines} of {all} lines, --trace shows all"
-        )?;
+        writeln!(f, "\ntrace{about}: {shown_lines} of {all} lines")?;
         shown.iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }

@@ -3,20 +3,27 @@
 use std::fmt::{self, Write};
 
 use tracing::field::{Field, Visit};
-use tracing::subscriber::DefaultGuard;
+use tracing::subscriber::{DefaultGuard, NoSubscriber};
 use tracing::{Dispatch, Level, Metadata, Subscriber, span};
 
 use crate::event::Event;
 use crate::record::Recorder;
 
-/// Puts warnings and errors into the trace until the guard is dropped.
+/// Puts warnings and errors into the trace until the guard is dropped, or none of them if `is_asked` is false.
 ///
-/// It is for this thread alone: runs on other threads have traces of their own.
-pub(crate) fn begin(recorder: &Recorder) -> DefaultGuard {
-    let logs = Logs {
-        recorder: recorder.clone(),
+/// It is for this thread alone: runs on other threads have traces of their own. Whoever has a subscriber gets what is
+/// logged if it is not asked for here; where there is none, factories do not have to warn that there is none.
+pub(crate) fn begin(recorder: &Recorder, is_asked: bool) -> Option<DefaultGuard> {
+    let dispatch = if is_asked {
+        Dispatch::new(Logs {
+            recorder: recorder.clone(),
+        })
+    } else if tracing::dispatcher::has_been_set() {
+        return None;
+    } else {
+        Dispatch::new(NoSubscriber::new())
     };
-    tracing::dispatcher::set_default(&Dispatch::new(logs))
+    Some(tracing::dispatcher::set_default(&dispatch))
 }
 
 struct Logs {

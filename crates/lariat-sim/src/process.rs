@@ -3,12 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 use kube::Client;
 use lariat_cache::{CachedObject, Change, Informer, Selection, Subscription};
 use lariat_controller::{
     Call, ControllerOptions, FactoryBuilder, HandlerOptions, HandlerResult, Middleware, Next,
-    SharedControllerFactory,
+    RunError, SharedControllerFactory,
 };
 use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
@@ -21,6 +22,9 @@ use crate::event::{Event, HandlerId, Next as Following, Shown, Subscriber, Writt
 use crate::network::Link;
 use crate::plan::Command;
 use crate::record::Recorder;
+
+/// How long a start waits for its caches: longer than any fault lasts.
+const SYNC_TIMEOUT: Duration = Duration::from_secs(300);
 
 /// One life of a program: from a start to its end, its kill or the end of the run.
 ///
@@ -90,11 +94,14 @@ impl Process {
     /// Returns the builder of a factory whose handlers, reads and caches are checked.
     ///
     /// Handlers get a middleware outside of all others. Options set on the builder afterwards with
-    /// [`FactoryBuilder::default_options`] replace it: give them [`watched`](Self::watched) instead.
+    /// [`FactoryBuilder::default_options`] replace it: give them [`watched`](Self::watched) instead. A start waits 300
+    /// seconds for its caches, which is longer than any fault lasts.
     pub fn factory(&self) -> FactoryBuilder {
         let options =
             ControllerOptions::default().handlers(self.watched(HandlerOptions::default()));
-        SharedControllerFactory::builder(self.client()).default_options(options)
+        SharedControllerFactory::builder(self.client())
+            .default_options(options)
+            .sync_timeout(SYNC_TIMEOUT)
     }
 
     /// Returns options of handlers with the middleware that reports calls to the checkers.
@@ -107,6 +114,24 @@ impl Process {
     /// Has the caches and queues of a factory compared with the cluster whenever everything is at rest.
     pub fn inspect(&self, factory: &SharedControllerFactory) {
         self.inner.factories.lock().push(factory.clone());
+    }
+
+    /// [Inspects](Self::inspect) a factory, and runs it with `workers` workers until the program is asked to end.
+    ///
+    /// # Errors
+    ///
+    /// The start failed, or the stop had to cut calls short although no fault was left: while faults last, a call may
+    /// take longer than any grace period.
+    pub async fn run(
+        &self,
+        factory: &SharedControllerFactory,
+        workers: usize,
+    ) -> Result<(), RunError> {
+        self.inspect(factory);
+        match factory.run(workers, self.terminated()).await {
+            Err(RunError::Stop(_)) if !self.is_calm() => Ok(()),
+            result => result,
+        }
     }
 
     /// Resolves when the simulation asks the program to end, as SIGTERM does.

@@ -41,12 +41,11 @@ pub(crate) type AtRest = Arc<dyn Fn(&Cluster) -> Ending + Send + Sync>;
 ///     .chaos(Chaos::default().lasts(Duration::from_secs(10)))
 ///     .program("operator", |process| async move {
 ///         let factory = process.factory().build();
-///         process.inspect(&factory);
 ///         let config_maps = factory.for_object::<ConfigMap>();
 ///         config_maps.register_handler("log", |_: Context<ConfigMap>| async {
 ///             Ok(Outcome::done())
 ///         })?;
-///         factory.run(2, process.terminated()).await?;
+///         process.run(&factory, 2).await?;
 ///         Ok(())
 ///     })
 ///     .run()

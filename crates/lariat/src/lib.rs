@@ -26,6 +26,7 @@
 //! | `rustls-tls` (default) | TLS by rustls and ring |
 //! | `kube-runtime` | shared informers as streams and stores of kube-rs |
 //! | `cluster` | `lariat::cluster`, a Kubernetes API server in memory |
+//! | `sim` | `lariat::sim`, which runs whole programs against that server in virtual time, from one seed |
 //! | `metrics` | `lariat::metrics`, what is counted, in a registry of `prometheus-client` |
 
 mod signal;
@@ -110,6 +111,12 @@ pub use lariat_controller::metrics;
 #[cfg(feature = "cluster")]
 pub mod cluster {
     pub use lariat_cluster::*;
+}
+
+/// Whole programs in one thread, in virtual time, from one seed.
+#[cfg(feature = "sim")]
+pub mod sim {
+    pub use lariat_sim::*;
 }
 
 /// The kube crate this is built on, for its client and its object types.

@@ -12,6 +12,7 @@ mod pod_terminator;
 mod quickstart;
 mod related_kinds;
 mod sample_controller;
+mod simulated;
 mod slow;
 #[cfg(unix)]
 mod suggestions;

@@ -164,7 +164,10 @@ impl<'a> Runner<'a> {
             let few: Vec<&str> = text.lines().take(2).collect();
             paint(&few.join("\n"));
         }
-        println!("repeat it with: {}\n", self.repeat(failure.seed()));
+        println!(
+            "repeat it with: {} (--trace for every line)\n",
+            self.repeat(failure.seed())
+        );
         if self.options.trace {
             show(failure.trace());
         }
