@@ -136,6 +136,19 @@ impl Store {
         changes
     }
 
+    /// Notes that a watch of a namespace, or of all, is opened: it may tell what the one before it did not.
+    pub(crate) fn watch_opened(&self, namespace: Option<&str>) {
+        let mut writer = self.writer.lock();
+        let heard = writer.reached.last_heard(namespace);
+        let covers = |key: &ObjectKey| namespace.is_none_or(|it| key.namespace() == Some(it));
+        writer.own.watch_opened(heard, covers);
+    }
+
+    /// Notes that the watch of a namespace, or of all, told how far it is.
+    pub(crate) fn watch_heard(&self, namespace: Option<&str>) {
+        self.writer.lock().reached.heard(namespace);
+    }
+
     /// Removes every object that a selection leaves out.
     pub(crate) fn restrict(&self, selection: &Selection) -> Vec<Change> {
         let mut writer = self.writer.lock();
@@ -178,6 +191,9 @@ impl Store {
     pub(crate) fn apply(&self, deltas: Vec<Delta>, content: Content) -> Vec<Change> {
         let mut changes = Vec::with_capacity(deltas.len());
         let mut writer = self.writer.lock();
+        if let Some(first) = deltas.first().filter(|_| writer.own.has_deleted()) {
+            writer.reached.told(first.key());
+        }
         for delta in deltas {
             match delta {
                 Delta::Present(object) => {
