@@ -176,6 +176,15 @@ impl OwnWrites {
         is_deleted || self.is_before(told)
     }
 
+    /// Returns whether the answer to a write is older than another one. Unlike the watch it shows nothing that was
+    /// written before: a write that changes nothing is answered with the state that is there, and a list in progress may
+    /// be older than that.
+    pub(super) fn outdates_answer(&self, answer: &ObjectMetadata) -> bool {
+        let deleted = self.deleted.get(answer.uid());
+        let is_deleted = deleted.is_some_and(|(mark, _)| mark.at.elapsed() < LATEST_EVENT);
+        is_deleted || self.order(answer) == Some(Ordering::Less)
+    }
+
     /// Returns whether a state in a list is older than what was written.
     pub(super) fn outdates_listed(&mut self, listing: &Listing, told: &ObjectMetadata) -> bool {
         if self.is_empty() {
@@ -204,8 +213,7 @@ impl OwnWrites {
     }
 
     fn is_before(&mut self, told: &ObjectMetadata) -> bool {
-        let written = self.by_key.get(told.key());
-        match written.and_then(|(_, written)| told.version().compare(&written.version)) {
+        match self.order(told) {
             Some(Ordering::Less) => true,
             Some(_) => {
                 self.by_key.remove(told.key());
@@ -213,6 +221,12 @@ impl OwnWrites {
             }
             None => false,
         }
+    }
+
+    /// Compares a state with what was written.
+    fn order(&self, told: &ObjectMetadata) -> Option<Ordering> {
+        let (_, written) = self.by_key.get(told.key())?;
+        told.version().compare(&written.version)
     }
 
     /// Returns whether an object that a list does not mention was written after that list.

@@ -221,7 +221,9 @@ impl Store {
         if has_ended || known.as_deref().is_some_and(unknowable) {
             return changes;
         }
-        self.put_watched(&mut writer, object, content, &mut changes);
+        if !writer.own.outdates_answer(&object) {
+            self.put_newer(&mut writer, object, content, &mut changes);
+        }
         for change in &changes {
             if let Change::Added { object, .. } | Change::Updated { new: object, .. } = change {
                 let (own, reached) = writer.fences();
@@ -322,6 +324,19 @@ impl Store {
         content: Content,
         changes: &mut Vec<Change>,
     ) {
+        if !writer.own.outdates(&object) {
+            self.put_newer(writer, object, content, changes);
+        }
+    }
+
+    /// Takes in a state, unless a later one is known.
+    fn put_newer(
+        &self,
+        writer: &mut Writer,
+        object: RawObject,
+        content: Content,
+        changes: &mut Vec<Change>,
+    ) {
         let known = self.table.get(object.key().as_str());
         let stale = known.as_ref().is_some_and(|known| is_stale(known, &object));
         // An answer may have been read as metadata at the moment when content came to be wanted.
@@ -329,7 +344,7 @@ impl Store {
             content == Content::Whole && !known.has_content() && is_same_state(known, &object)
         };
         let completes = known.as_ref().is_some_and(completes);
-        if writer.own.outdates(&object) || (stale && !completes) {
+        if stale && !completes {
             return;
         }
         let new = self.packed(writer, object, content);

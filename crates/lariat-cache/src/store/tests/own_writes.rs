@@ -51,6 +51,18 @@ fn what_we_deleted_does_not_come_back_by_older_events() {
     );
 }
 
+#[test]
+fn a_write_that_changes_nothing_leaves_the_one_before_fenced() {
+    let store = Store::default();
+    list(&store, 1, vec![state(1, 1)]);
+    let listing = store.begin_listing(false, Content::Whole, None);
+    store.wrote(state(1, 7), Content::Whole);
+    assert!(store.wrote(state(1, 7), Content::Whole).is_empty());
+    assert!(store.list_page(&listing, vec![state(1, 1)]).is_empty());
+    store.end_listing(&listing, &3.into());
+    assert_eq!(shown(&store), Some(7));
+}
+
 /// A store in which an object was deleted a minute and a half ago.
 async fn deleted_long_ago(heard: impl FnOnce(&Store)) -> Store {
     let store = Store::default();
