@@ -29,6 +29,9 @@ use crate::oracle::Oracle;
 /// process writes itself are left out, because the sentinel may slow them; keys with a worker are not counted while
 /// they have it. A selection that changes shows old objects again, so from then on the kind is left out.
 ///
+/// While content is fetched on demand, a worker may have a key and wait for the content before a handler is called, which
+/// no event shows; until it is cached again no calls are counted.
+///
 /// A key that changes while it waits for its first call waits as a fresh one from then on. Its causes need not say so:
 /// after a restore they are the first sight of the object again.
 #[derive(Default)]
@@ -44,6 +47,7 @@ pub(super) struct Overtaking {
 struct Queue {
     workers: Option<usize>,
     is_selected: bool,
+    is_on_demand: bool,
     /// Keys whose change waits for handlers.
     fresh: BTreeMap<(Arc<str>, ObjectKey), Counts>,
     /// Keys that have changed since handlers were called for them, or since they are registered.
@@ -162,6 +166,7 @@ impl Overtaking {
                 for sample in samples {
                     let queue = self.queue(process, *life, &sample.kind);
                     queue.workers = sample.workers;
+                    queue.is_on_demand = sample.is_on_demand;
                     let slowed = |key: &ObjectKey| sample.slowed.contains(key);
                     queue.fresh.retain(|of, _| !slowed(&of.1));
                 }
@@ -264,7 +269,8 @@ impl Overtaking {
             .filter(|((of, _), _)| *of == handler.name);
         for ((_, waits), counts) in waiting {
             // A worker has it; it comes again afterwards.
-            if state.running.contains(&(kind.clone(), waits.clone())) {
+            let is_running = state.running.contains(&(kind.clone(), waits.clone()));
+            if is_running || queue.is_on_demand {
                 continue;
             }
             counts.calls += 1;
@@ -286,6 +292,7 @@ impl Overtaking {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::activity::Sample;
     use crate::check::testing::{Server, Story, handler, kind, sample};
     use crate::event::{Next, Subscriber};
     use lariat_cache::CachedObject;
@@ -347,6 +354,23 @@ mod tests {
             story.calls(3, "h", &format!("listed-{number}"), late());
         }
         assert!(story.found() > 0);
+    }
+
+    #[test]
+    fn a_key_whose_content_a_worker_may_wait_for_is_not_found() {
+        for (is_on_demand, is_found) in [(false, true), (true, false)] {
+            let mut story = story(Some(1));
+            let sample = Sample {
+                is_on_demand,
+                ..sample(Some(1))
+            };
+            story.act(2, Act::Sampled(vec![sample]));
+            publish(&mut story, "fresh");
+            for number in 0..12 {
+                story.calls(3, "h", &format!("listed-{number}"), late());
+            }
+            assert_eq!(story.found() > 0, is_found, "on demand: {is_on_demand}");
+        }
     }
 
     #[tokio::test]
