@@ -129,6 +129,9 @@ impl Core {
                 key: key.clone(),
                 detail: error.to_string(),
             })?;
-        Ok(Some(Arc::new(CachedObject::new(object))))
+        // A kind that was deleted and defined with another scope is served at another path, where the name is that of
+        // another object. What is cached is gone then, and the next list is going to show it.
+        let is_asked_for = object.key() == key;
+        Ok(is_asked_for.then(|| Arc::new(CachedObject::new(object))))
     }
 }

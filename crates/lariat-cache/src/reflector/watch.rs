@@ -54,6 +54,8 @@ impl Reflector {
             }
         };
         self.progress.watch_opened();
+        let store = self.publisher.store();
+        store.watch_opened(self.reading.namespace.as_deref());
         let stream = WatchStream::new(response.into_body(), self.patience.with(timeout));
         let cursor = Cursor {
             version: since,
@@ -261,6 +263,8 @@ impl Reflector {
                 // The marker says nothing of bookmarks later on.
                 if !ends_initial {
                     self.patience.bookmarked();
+                    let store = self.publisher.store();
+                    store.watch_heard(self.reading.namespace.as_deref());
                     stream.set_patience(self.patience.with(cursor.timeout));
                 }
                 cursor.move_to(&version);

@@ -13,6 +13,14 @@ pub(crate) enum Delta {
     Gone(RawObject),
 }
 
+impl Delta {
+    pub(super) fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Present(object) | Self::Gone(object) => object.key(),
+        }
+    }
+}
+
 /// How much of each object the reflector reads.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Content {

@@ -11,8 +11,8 @@ use super::delta::Listing;
 use super::object::CachedObject;
 use super::reached::Reached;
 
-/// How long a watch may tell earlier states of an object that this process deleted. A server that was restored
-/// from a backup has the object again, and never tells its deletion.
+/// How long a watch may tell earlier states of an object that this process deleted, after the deletion was answered or
+/// the watch was opened. A server that was restored from a backup has the object again, and never tells its deletion.
 const LATEST_EVENT: Duration = Duration::from_secs(60);
 
 /// How many writes are remembered before old ones are cleared away.
@@ -38,6 +38,7 @@ pub(super) struct OwnWrites {
 /// When a write was answered.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
+    /// Of a deletion, since when a watch may tell earlier states: see [`OwnWrites::watch_opened`].
     at: Instant,
     /// How many lists had begun.
     lists: u64,
@@ -85,6 +86,33 @@ impl OwnWrites {
     pub(super) fn deleted(&mut self, key: &ObjectKey, uid: &Uid, reached: &Reached) {
         let mark = self.mark(reached);
         self.deleted.insert(uid.clone(), (mark, key.clone()));
+    }
+
+    /// Returns whether a deletion is remembered.
+    pub(super) fn has_deleted(&self) -> bool {
+        !self.deleted.is_empty()
+    }
+
+    /// Notes that a watch of some keys is opened, and when the one before it was heard from last.
+    ///
+    /// What that one did not tell within its time the new one tells first: a connection that drops packets is noticed
+    /// only after minutes, and a deletion answered meanwhile must not be undone by the states of before. So the time of
+    /// these deletions begins again.
+    pub(super) fn watch_opened(
+        &mut self,
+        heard: Option<Instant>,
+        covers: impl Fn(&ObjectKey) -> bool,
+    ) {
+        let now = Instant::now();
+        let is_told = |mark: &Mark| {
+            let told_for = |heard: Instant| heard.saturating_duration_since(mark.at);
+            heard.is_some_and(|heard| told_for(heard) >= LATEST_EVENT)
+        };
+        for (mark, key) in self.deleted.values_mut() {
+            if covers(key) && !is_told(mark) {
+                mark.at = now;
+            }
+        }
     }
 
     fn remember(&mut self, key: &ObjectKey, written: Written, reached: &Reached) {
@@ -148,6 +176,15 @@ impl OwnWrites {
         is_deleted || self.is_before(told)
     }
 
+    /// Returns whether the answer to a write is older than another one. Unlike the watch it shows nothing that was
+    /// written before: a write that changes nothing is answered with the state that is there, and a list in progress may
+    /// be older than that.
+    pub(super) fn outdates_answer(&self, answer: &ObjectMetadata) -> bool {
+        let deleted = self.deleted.get(answer.uid());
+        let is_deleted = deleted.is_some_and(|(mark, _)| mark.at.elapsed() < LATEST_EVENT);
+        is_deleted || self.order(answer) == Some(Ordering::Less)
+    }
+
     /// Returns whether a state in a list is older than what was written.
     pub(super) fn outdates_listed(&mut self, listing: &Listing, told: &ObjectMetadata) -> bool {
         if self.is_empty() {
@@ -176,8 +213,7 @@ impl OwnWrites {
     }
 
     fn is_before(&mut self, told: &ObjectMetadata) -> bool {
-        let written = self.by_key.get(told.key());
-        match written.and_then(|(_, written)| told.version().compare(&written.version)) {
+        match self.order(told) {
             Some(Ordering::Less) => true,
             Some(_) => {
                 self.by_key.remove(told.key());
@@ -185,6 +221,12 @@ impl OwnWrites {
             }
             None => false,
         }
+    }
+
+    /// Compares a state with what was written.
+    fn order(&self, told: &ObjectMetadata) -> Option<Ordering> {
+        let (_, written) = self.by_key.get(told.key())?;
+        told.version().compare(&written.version)
     }
 
     /// Returns whether an object that a list does not mention was written after that list.

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 
 use lariat_core::{ObjectKey, ObjectMetadata, ResourceVersion};
+use tokio::time::Instant;
 
 use super::delta::Listing;
 
@@ -20,6 +21,8 @@ struct Collection {
     version: Option<ResourceVersion>,
     /// The number of the list in progress, if there is one. What a watch tells meanwhile is not all that happened.
     listing: Option<u64>,
+    /// When a watch told something last, as far as that matters.
+    heard: Option<Instant>,
 }
 
 impl Reached {
@@ -34,6 +37,7 @@ impl Reached {
                 namespace: listing.namespace.clone(),
                 version: None,
                 listing: Some(listing.begun),
+                heard: None,
             });
         };
         known.listing = Some(listing.begun);
@@ -71,6 +75,31 @@ impl Reached {
         {
             *version = last.version().clone();
         }
+    }
+
+    /// Notes that a watch told something of a key.
+    pub(super) fn told(&mut self, key: &ObjectKey) {
+        let known = self.0.iter_mut().find(|each| each.holds(key));
+        if let Some(known) = known {
+            known.heard = Some(Instant::now());
+        }
+    }
+
+    /// Notes that the watch of a namespace, or of all, told how far it is.
+    pub(super) fn heard(&mut self, namespace: Option<&str>) {
+        if let Some(known) = self.of(namespace) {
+            known.heard = Some(Instant::now());
+        }
+    }
+
+    /// Returns when the watch of a namespace, or of all, told something last, if a deletion was remembered then.
+    pub(super) fn last_heard(&mut self, namespace: Option<&str>) -> Option<Instant> {
+        self.of(namespace)?.heard
+    }
+
+    fn of(&mut self, namespace: Option<&str>) -> Option<&mut Collection> {
+        let mut all = self.0.iter_mut();
+        all.find(|each| each.namespace.as_deref() == namespace)
     }
 
     /// Returns whether a list is in progress that may show an earlier state of a key than a write that was answered when

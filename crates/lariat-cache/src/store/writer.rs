@@ -136,6 +136,19 @@ impl Store {
         changes
     }
 
+    /// Notes that a watch of a namespace, or of all, is opened: it may tell what the one before it did not.
+    pub(crate) fn watch_opened(&self, namespace: Option<&str>) {
+        let mut writer = self.writer.lock();
+        let heard = writer.reached.last_heard(namespace);
+        let covers = |key: &ObjectKey| namespace.is_none_or(|it| key.namespace() == Some(it));
+        writer.own.watch_opened(heard, covers);
+    }
+
+    /// Notes that the watch of a namespace, or of all, told how far it is.
+    pub(crate) fn watch_heard(&self, namespace: Option<&str>) {
+        self.writer.lock().reached.heard(namespace);
+    }
+
     /// Removes every object that a selection leaves out.
     pub(crate) fn restrict(&self, selection: &Selection) -> Vec<Change> {
         let mut writer = self.writer.lock();
@@ -178,6 +191,9 @@ impl Store {
     pub(crate) fn apply(&self, deltas: Vec<Delta>, content: Content) -> Vec<Change> {
         let mut changes = Vec::with_capacity(deltas.len());
         let mut writer = self.writer.lock();
+        if let Some(first) = deltas.first().filter(|_| writer.own.has_deleted()) {
+            writer.reached.told(first.key());
+        }
         for delta in deltas {
             match delta {
                 Delta::Present(object) => {
@@ -205,7 +221,9 @@ impl Store {
         if has_ended || known.as_deref().is_some_and(unknowable) {
             return changes;
         }
-        self.put_watched(&mut writer, object, content, &mut changes);
+        if !writer.own.outdates_answer(&object) {
+            self.put_newer(&mut writer, object, content, &mut changes);
+        }
         for change in &changes {
             if let Change::Added { object, .. } | Change::Updated { new: object, .. } = change {
                 let (own, reached) = writer.fences();
@@ -306,6 +324,19 @@ impl Store {
         content: Content,
         changes: &mut Vec<Change>,
     ) {
+        if !writer.own.outdates(&object) {
+            self.put_newer(writer, object, content, changes);
+        }
+    }
+
+    /// Takes in a state, unless a later one is known.
+    fn put_newer(
+        &self,
+        writer: &mut Writer,
+        object: RawObject,
+        content: Content,
+        changes: &mut Vec<Change>,
+    ) {
         let known = self.table.get(object.key().as_str());
         let stale = known.as_ref().is_some_and(|known| is_stale(known, &object));
         // An answer may have been read as metadata at the moment when content came to be wanted.
@@ -313,7 +344,7 @@ impl Store {
             content == Content::Whole && !known.has_content() && is_same_state(known, &object)
         };
         let completes = known.as_ref().is_some_and(completes);
-        if writer.own.outdates(&object) || (stale && !completes) {
+        if stale && !completes {
             return;
         }
         let new = self.packed(writer, object, content);

@@ -123,6 +123,28 @@ async fn content_on_demand_is_never_watched_and_always_to_be_had() {
     );
 }
 
+/// A kind was deleted and defined with another scope: the path is that of another object.
+#[tokio::test(start_paused = true)]
+async fn what_is_fetched_in_place_of_an_object_is_not_its_content() {
+    let cluster = cluster().await;
+    Writer::new(cluster.client()).create("a").await;
+    let service = cluster.service();
+    let moved = tower::service_fn(move |mut request: http::Request<kube::client::Body>| {
+        use tower_service::Service;
+        if request.uri().path().ends_with("/configmaps/a") {
+            *request.uri_mut() = http::Uri::from_static("/api/v1/namespaces/default");
+        }
+        service.clone().call(request)
+    });
+    let factory = SharedCacheFactory::builder(kube::Client::new(moved, "default"))
+        .default_options(KindOptions::default().storage(Storage::OnDemand))
+        .build();
+    let informer = factory.for_kind(config_maps());
+    factory.start();
+    factory.wait_for_sync(MINUTE).await.expect("synced");
+    assert!(informer.load(&key("a")).await.unwrap().is_none());
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_a_transform_leaves_out_is_neither_cached_nor_shown() {
     let cluster = cluster().await;

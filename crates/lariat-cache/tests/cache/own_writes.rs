@@ -8,6 +8,8 @@ use lariat_cluster::faults::{Action, After, Rule};
 use lariat_core::{Gvk, ObjectKey};
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
 
 use crate::bench::{MINUTE, Recorder, cluster, config_maps, eventually};
 
@@ -189,6 +191,32 @@ async fn the_watch_that_tells_it_again_changes_nothing() {
     tokio::time::sleep(MINUTE).await;
     assert_eq!(recorder.told().len(), 8, "{:?}", recorder.told());
     assert_eq!(cache.len(), 1);
+}
+
+/// The connection drops packets, which is noticed minutes later; the next watch tells all states of before.
+#[tokio::test(start_paused = true)]
+async fn what_was_deleted_while_a_watch_was_silent_does_not_come_back_with_the_next() {
+    let cluster = cluster().await;
+    let second = Duration::from_secs(1);
+    let silence = Rule::new(Action::HangWatch(After::Time(second))).verb("watch");
+    let silence = cluster.faults().add(silence);
+    let (factory, cache) = started(&cluster, Selection::all()).await;
+    cluster.faults().remove(silence);
+    tokio::time::sleep(2 * second).await;
+    let recorder = Arc::new(Recorder::default());
+    let informer = factory.for_kind(config_maps());
+    let _subscription = informer.subscribe(Arc::clone(&recorder) as _);
+    let watches = informer.status().watches;
+    let api: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    let params = PostParams::default();
+    api.create(&params, &labelled("a", &[])).await.unwrap();
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    let deleted = Instant::now();
+    eventually(async || informer.status().watches > watches, true).await;
+    assert!(deleted.elapsed() > MINUTE, "{:?}", deleted.elapsed());
+    tokio::time::sleep(MINUTE).await;
+    assert_eq!(recorder.told().len(), 2, "{:?}", recorder.told());
+    assert!(cache.is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -16,8 +16,9 @@ use crate::oracle::Oracle;
 /// At rest no key is in line, with a worker, delayed, held, or waiting for a handler, no handler waits for caches, and
 /// no key counts as one in a hot loop (the sentinel forgets it after ten minutes).
 ///
-/// Keys are delayed for ever where a handler asks at the end of each call to be called again
-/// (`Outcome::requeue_after`), or fails each time: of such a kind no more keys are delayed than calls ended so.
+/// Keys come again for ever where a handler asks at the end of each call to be called again (`Outcome::requeue_after`),
+/// or fails each time: of such a kind no more keys are in the queue than keys had calls that ended so. Some of them may
+/// be due at the moment of the look. They are in line only while each worker has a key.
 #[derive(Default)]
 pub(super) struct EmptyQueues {
     /// The kinds of which a handler was to be called again after the last call for some key.
@@ -56,25 +57,22 @@ impl Check for EmptyQueues {
             let asked = self.again.iter().filter(|((of, _), again)| {
                 of.process == *rest.process && of.life == rest.life && *again == kind
             });
-            let most = asked.count().min(oracle.all(kind).count());
+            let keys: BTreeSet<&ObjectKey> = asked.map(|((_, key), _)| key).collect();
+            let most = keys.len().min(oracle.all(kind).count());
             left(controller, most)
         });
         found.collect()
     }
 }
 
-/// Says what is left of a controller, of whose keys so many may be delayed.
-fn left(controller: &ControllerStatus, delayed: usize) -> Findings {
-    let (kind, queue) = (controller.cache.gvk.kind(), &controller.queue);
-    let counts = [
-        ("in line", queue.depth()),
-        ("with workers", queue.held.saturating_sub(delayed)),
-        ("delayed", queue.delayed.saturating_sub(delayed)),
-        ("in hot loops", controller.circles.len()),
-    ];
-    let keys = counts.iter().filter(|(_, count)| *count > 0);
+/// Says what is left of a controller, of whose keys so many come again for ever.
+fn left(controller: &ControllerStatus, again: usize) -> Findings {
+    let kind = controller.cache.gvk.kind();
+    let mut counts = Keys::of(controller).left(again);
+    counts.push((controller.circles.len(), "in hot loops"));
+    let keys = counts.iter().filter(|(count, _)| *count > 0);
     let mut found: Findings = keys
-        .map(|(what, count)| format!("{count} keys of {kind} are {what}"))
+        .map(|(count, what)| format!("{count} keys of {kind} are {what}"))
         .collect();
     for handler in &controller.handlers {
         if handler.waiting > 0 || handler.is_held {
@@ -85,6 +83,42 @@ fn left(controller: &ControllerStatus, delayed: usize) -> Findings {
         }
     }
     found
+}
+
+/// The keys of a queue; each is in one place.
+#[derive(Debug, Clone, Copy)]
+struct Keys {
+    in_line: usize,
+    held: usize,
+    delayed: usize,
+    workers: usize,
+}
+
+impl Keys {
+    fn of(controller: &ControllerStatus) -> Self {
+        let queue = &controller.queue;
+        Self {
+            in_line: queue.depth().saturating_sub(queue.due_again),
+            held: queue.held,
+            delayed: queue.delayed,
+            workers: controller.workers.unwrap_or(0),
+        }
+    }
+
+    /// Returns how many keys are where they should not be, if so many come again for ever.
+    fn left(self, again: usize) -> Vec<(usize, &'static str)> {
+        if self.in_line + self.held + self.delayed > again {
+            return vec![
+                (self.in_line, "in line"),
+                (self.held, "with workers"),
+                (self.delayed, "delayed"),
+            ];
+        }
+        if self.held < self.workers {
+            return vec![(self.in_line, "in line, while a worker has none")];
+        }
+        Vec::new()
+    }
 }
 
 /// At rest the counters of a handler are the calls that were seen: successes, panics, and as many failures at least
@@ -315,6 +349,27 @@ mod tests {
             controller.enqueue_after(key, hour);
         });
         assert_eq!((nothing, delayed.await), (0, 1));
+    }
+
+    #[test]
+    fn a_key_that_comes_again_is_in_line_only_while_no_worker_is_free() {
+        let keys = Keys {
+            in_line: 1,
+            held: 1,
+            delayed: 1,
+            workers: 1,
+        };
+        let found = |keys: Keys, again| keys.left(again).iter().map(|(count, _)| count).sum();
+        let counts: [usize; 4] = [
+            found(keys, 3),
+            // One more than comes again.
+            found(keys, 2),
+            // The second worker should have taken it.
+            found(Keys { workers: 2, ..keys }, 3),
+            // A controller that does not run hands nothing out.
+            found(Keys { workers: 0, ..keys }, 0),
+        ];
+        assert_eq!(counts, [0, 3, 1, 3]);
     }
 
     #[tokio::test(start_paused = true)]

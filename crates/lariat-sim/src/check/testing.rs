@@ -4,11 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_core::{Cause, Causes, Gvk, ObjectKey};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
+use lariat_cache::CachedObject;
+use lariat_cluster::{Cluster, Commit, Commits, StoredObject};
+use lariat_core::{Cause, Causes, Gvk, ObjectKey, RawObject};
 
 use super::{Check, Findings};
 use crate::activity::{Act, Activity, Sample};
-use crate::event::{Event, HandlerId, Moment, Next};
+use crate::event::{Event, HandlerId, Moment, Next, Shown};
 use crate::oracle::Oracle;
 
 /// A checker with what it is shown, and what it found.
@@ -36,6 +40,58 @@ pub(super) fn handler(name: &str) -> HandlerId {
         kind: kind(),
         name: Arc::from(name),
     }
+}
+
+/// A server with config maps, and what it commits.
+pub(super) struct Server {
+    cluster: Cluster,
+    commits: Commits,
+}
+
+impl Server {
+    pub(super) async fn start() -> Self {
+        let cluster = Cluster::builder().start().await;
+        let cluster = cluster.expect("a cluster without a socket starts");
+        let commits = cluster.commits();
+        drop(commits.take());
+        Self { cluster, commits }
+    }
+
+    /// Creates a config map, and returns its state.
+    pub(super) async fn create(&self, name: &str) -> StoredObject {
+        let metadata = ObjectMeta {
+            name: Some(name.to_owned()),
+            ..ObjectMeta::default()
+        };
+        let map = ConfigMap {
+            metadata,
+            ..ConfigMap::default()
+        };
+        let created = self.api().create(&PostParams::default(), &map).await;
+        created.expect("the name is free");
+        let object = self.cluster.object("configmaps", &key(name));
+        object.expect("it was created")
+    }
+
+    pub(super) async fn delete(&self, name: &str) {
+        let deleted = self.api().delete(name, &DeleteParams::default()).await;
+        deleted.expect("it exists");
+    }
+
+    /// Takes what was committed since the last call.
+    pub(super) fn take(&self) -> Vec<Commit> {
+        self.commits.take()
+    }
+
+    fn api(&self) -> Api<ConfigMap> {
+        Api::namespaced(self.cluster.client(), "default")
+    }
+}
+
+/// Returns a state as a program is shown it.
+pub(super) fn shown(object: &StoredObject) -> Shown {
+    let raw = RawObject::parse(&object.json(), &kind()).expect("the server's objects are valid");
+    Shown::new(&Arc::new(CachedObject::new(raw)))
 }
 
 /// A controller that is at rest, with one handler, `h`.
@@ -97,6 +153,17 @@ impl<C: Check> Story<C> {
     }
 
     pub(super) fn begins(&mut self, millis: u64, name: &str, of: &str, causes: Causes) {
+        self.begins_with(millis, (name, of), None, causes);
+    }
+
+    /// Begins a call of a handler for a key with some state of the object.
+    pub(super) fn begins_with(
+        &mut self,
+        millis: u64,
+        (name, of): (&str, &str),
+        object: Option<Shown>,
+        causes: Causes,
+    ) {
         self.run += 1;
         self.event(
             millis,
@@ -105,11 +172,18 @@ impl<C: Check> Story<C> {
                 key: key(of),
                 run: self.run,
                 attempt: 1,
-                object: None,
+                object,
                 causes: Arc::new(causes),
                 loads: Some(1),
             },
         );
+    }
+
+    /// Lets the server commit something.
+    pub(super) fn commits(&mut self, millis: u64, commits: Vec<Commit>) {
+        for commit in commits {
+            self.event(millis, &Event::Committed(commit));
+        }
     }
 
     pub(super) fn ends(&mut self, millis: u64, name: &str, of: &str, next: Next) {

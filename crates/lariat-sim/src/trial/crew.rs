@@ -21,6 +21,9 @@ use crate::activity::Act;
 use crate::plan::{Command, NAMES, Own, Verb};
 use crate::process::Process;
 
+/// After how many milliseconds a write of the program itself begins, at the latest; plans number it at random.
+const LATEST: u32 = 2_000;
+
 pub(super) struct Crew {
     process: Process,
     factory: SharedControllerFactory,
@@ -83,7 +86,7 @@ impl Crew {
             }
             Verb::Select => self.select(command),
             Verb::Dismiss => self.dismiss(kind).await,
-            Verb::Write(own) => self.write(own, (kind, key), number / NAMES),
+            Verb::Write(own) => self.write(own, (kind, key), number / NAMES % LATEST),
             Verb::Read => {
                 let reader = Reader::filled(&self.process, &self.factory, gvk(kind));
                 self.tasks.spawn(async move {

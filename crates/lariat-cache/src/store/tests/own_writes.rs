@@ -52,6 +52,60 @@ fn what_we_deleted_does_not_come_back_by_older_events() {
 }
 
 #[test]
+fn a_write_that_changes_nothing_leaves_the_one_before_fenced() {
+    let store = Store::default();
+    list(&store, 1, vec![state(1, 1)]);
+    let listing = store.begin_listing(false, Content::Whole, None);
+    store.wrote(state(1, 7), Content::Whole);
+    assert!(store.wrote(state(1, 7), Content::Whole).is_empty());
+    assert!(store.list_page(&listing, vec![state(1, 1)]).is_empty());
+    store.end_listing(&listing, &3.into());
+    assert_eq!(shown(&store), Some(7));
+}
+
+/// A store in which an object was deleted a minute and a half ago.
+async fn deleted_long_ago(heard: impl FnOnce(&Store)) -> Store {
+    let store = Store::default();
+    list(&store, 1, vec![state(1, 1)]);
+    store.watch_opened(None);
+    store.deleted(state(1, 1).key(), state(1, 1).uid(), None);
+    tokio::time::advance(Duration::from_secs(90)).await;
+    heard(&store);
+    store
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_after_one_that_was_silent_does_not_bring_back_what_we_deleted() {
+    let store = deleted_long_ago(|_| {}).await;
+    store.watch_opened(None);
+    let late = || vec![Delta::Present(state(1, 2)), Delta::Gone(state(1, 3))];
+    assert_eq!(changes(&store, late()), Vec::<String>::new());
+    // The next one goes on from there; the server has been restored, and has the object again.
+    tokio::time::advance(Duration::from_secs(61)).await;
+    changes(
+        &store,
+        vec![Delta::Present(object(1, State { uid: 9, version: 4 }))],
+    );
+    store.watch_opened(None);
+    assert_eq!(changes(&store, late()), ["added 2", "deleted 3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_said_how_far_it_is_has_told_what_we_deleted() {
+    for (is_heard, shown) in [(false, 0), (true, 1)] {
+        let heard = |store: &Store| {
+            if is_heard {
+                store.watch_heard(None);
+            }
+        };
+        let store = deleted_long_ago(heard).await;
+        store.watch_opened(None);
+        let told = changes(&store, vec![Delta::Present(state(1, 5))]);
+        assert_eq!(told.len(), shown, "{told:?}");
+    }
+}
+
+#[test]
 fn where_versions_do_not_compare_the_server_is_believed() {
     let store = Store::default();
     let state = |version: &str| {

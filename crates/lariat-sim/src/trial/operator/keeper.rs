@@ -115,20 +115,29 @@ impl Keeper {
                 status["stocked"] = is_stocked.into();
             }
         });
-        let mut written = written.await?;
+        if written.await? {
+            self.read_written(cx);
+        }
         let synced = if is_stocked {
             ConditionUpdate::is_true("Synced", "Stocked")
         } else {
             ConditionUpdate::is_false("Synced", "Blocked")
         };
-        written |= cx.set_condition(&synced).await?;
-        if written {
-            let version = cx.newest().version().to_string();
-            self.process.has_written(cx.gvk(), cx.key(), &version);
-            let read = cx.cache().store().get(cx.key());
-            self.process.has_read(cx.gvk(), cx.key(), read.as_ref());
+        if cx.set_condition(&synced).await? {
+            self.read_written(cx);
         }
         Ok(())
+    }
+
+    /// Reports the status just written, and reads what the cache has.
+    ///
+    /// To be called after each write on its own: a later one that finds nothing to change may have read a newer state,
+    /// which others wrote and the cache need not have yet.
+    fn read_written(&self, cx: &Cx) {
+        let version = cx.newest().version().to_string();
+        self.process.has_written(cx.gvk(), cx.key(), &version);
+        let read = cx.cache().store().get(cx.key());
+        self.process.has_read(cx.gvk(), cx.key(), read.as_ref());
     }
 
     /// Enters the shop into its ledger, which stays.
