@@ -48,6 +48,9 @@ async fn a_name_that_another_process_took_is_left_to_it() {
     events.sort();
     let counts: Vec<_> = events.iter().map(|(_, count)| *count).collect();
     assert_eq!(counts, [Some(1), Some(2)], "{events:?}");
+    let number = |(name, _): &(String, _)| u64::from_str_radix(&name["web.".len()..], 16);
+    let [one, other] = [&events[0], &events[1]].map(|event| number(event).unwrap());
+    assert_eq!(other, one + 1, "the first name was taken");
 }
 
 #[test]
