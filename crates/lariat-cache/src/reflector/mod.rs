@@ -155,12 +155,12 @@ impl Reflector {
             None => Step::Load,
         };
         loop {
-            let is_concerned = self.policy.is_verified() && self.reading.server.concerns();
-            let mut others = self.reading.server.clone();
+            let is_verified = self.policy.is_verified();
+            let server = self.reading.server.clone();
             let outcome = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                () = others.is_restored(), if is_concerned => Ok(self.read_again()),
+                () = server.until_restored(), if is_verified => Ok(self.read_again()),
                 outcome = self.take(step) => outcome,
             };
             step = match outcome {
@@ -198,6 +198,8 @@ impl Reflector {
                 }
             },
             Step::Watch { since } if self.policy.is_verified() => self.watch(since).await,
+            // Others know what a check might not find out.
+            Step::Watch { .. } if self.reading.server.is_restored() => Ok(self.read_again()),
             Step::Watch { since } => self.verify(since).await,
         }
     }
@@ -206,7 +208,6 @@ impl Reflector {
     fn read_again(&mut self) -> Step {
         tracing::debug!(kind = %self.progress.gvk(), "the API server was restored; everything is read again");
         self.doubt();
-        self.reading.server.see();
         self.progress.watch_ended();
         self.progress.reconnects(Reconnect::Failed);
         Step::Load
