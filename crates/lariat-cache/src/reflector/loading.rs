@@ -135,6 +135,8 @@ impl Reflector {
         }
         if !self.policy.is_verified() {
             self.reading.server.compared(loading.history, went_back);
+            // It may be from a history that is over.
+            self.last_ended = None;
         }
         self.reached = version.clone();
         self.policy.loaded();

@@ -40,6 +40,7 @@ use crate::informer::{Publisher, Reconnect, Segment, Trouble};
 use crate::selection::Selection;
 use crate::store::Content;
 use error::ReflectorError;
+use history::Ended;
 use patience::Patience;
 use query::Queries;
 
@@ -82,6 +83,8 @@ pub(crate) struct Reflector {
     patience: Patience,
     /// The version that the store is at.
     reached: ResourceVersion,
+    /// The last end of an object that the watch told, in the server's present history.
+    last_ended: Option<Ended>,
     /// Whether the next list is read in one piece, because pages expire before they are read.
     in_one_piece: bool,
 }
@@ -127,6 +130,7 @@ impl Reflector {
             policy: ReflectorPolicy::new(reading.streams, publisher.store().is_empty()),
             patience: Patience::default(),
             reached: reading.resume.clone().unwrap_or_default(),
+            last_ended: None,
             in_one_piece: false,
             source,
             publisher,

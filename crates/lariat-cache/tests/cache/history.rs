@@ -79,6 +79,41 @@ async fn one_that_has_changed_since_is_asked_for_as_it_was() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_last_object_that_was_deleted_is_asked_for_as_well() {
+    let with = |now: Option<u64>, then: Option<u64>| {
+        let script = Script::new(|ask| match (ask.watch, ask.number) {
+            (false, 0) => list(10, "", &["a", "b"]),
+            (false, _) => list(30, "", &["a", "b"]),
+            (true, 0) => Answer::Pieces(vec![event("DELETED", "b", 12)], Ending::Cut),
+            (true, _) => quiet(),
+        });
+        script.checked(move |ask| {
+            let b = |at: Option<u64>| at.map(|version| object("b", version));
+            match (ask.query.contains("%3Db"), ask.query.contains("Exact")) {
+                (false, _) => seen(20, Some(object("a", 10))),
+                (true, false) => seen(20, b(now)),
+                (true, true) => seen(12, b(then)),
+            }
+        })
+    };
+    let asked = "limit=1&fieldSelector=metadata.name%3Db";
+    for (now, then, lists) in [
+        // It is the same history …
+        (None, None, 1),
+        // … and this one too, in which it came back into the selection …
+        (Some(15), None, 1),
+        // … and this one is another.
+        (Some(9), Some(9), 2),
+    ] {
+        let bench = Scripted::of(with(now, then));
+        time::sleep(MINUTE).await;
+        assert_eq!(bench.script.checks()[1], asked, "{now:?}");
+        assert_eq!(bench.script.lists(), lists, "{now:?}");
+        assert_eq!(bench.script.watches(), 2, "{now:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_understand_the_question_is_watched_on() {
     for answer in [400, 403, 422] {
         let bench = Scripted::of(script(move |_| status(answer, "Invalid")));

@@ -143,6 +143,66 @@ async fn what_this_process_writes_after_a_restore_does_not_hide_it() {
     bench.converges().await;
 }
 
+/// The newest object was then one that this process had created again, at a version the watch had passed.
+#[tokio::test(start_paused = true)]
+async fn what_this_process_creates_again_after_a_restore_does_not_hide_it() {
+    let bench = Restored::begin().await;
+    // No other kind is cached, which might find out.
+    let others = Secrets::begin(&bench).await;
+    let backup = bench.cluster.snapshot();
+    bench.writer.create("lost").await;
+    bench.writer.create("own").await;
+    for number in 0..20 {
+        others.change(&number.to_string()).await;
+    }
+    bench.catches_up().await;
+    // The watch is moved on by bookmarks.
+    time::sleep(3 * MINUTE).await;
+    let rule = Rule::new(Action::Refuse(Refusal::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+    )));
+    for verb in ["list", "watch"] {
+        let away = rule
+            .clone()
+            .client("informer")
+            .resource("configmaps")
+            .verb(verb);
+        bench
+            .cluster
+            .faults()
+            .add(away.for_time(Duration::from_secs(20)));
+    }
+    bench.cluster.rewind_to(&backup).await.expect("restored");
+    for number in 0..5 {
+        others.change(&number.to_string()).await;
+    }
+    let api: Api<ConfigMap> = Api::namespaced(bench.factory.clients().client(), "default");
+    let own = json!({"metadata": {"name": "own"}});
+    let own = serde_json::from_value(own).expect("it is one");
+    let created = api.create(&PostParams::default(), &own).await;
+    let created = created.expect("created").metadata.resource_version;
+    assert_eq!(cached(&bench.informer).get("own"), created.as_ref());
+    for number in 0..30 {
+        others.change(&number.to_string()).await;
+    }
+    bench.converges().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restore_after_which_only_a_deletion_is_undone_is_noticed() {
+    let bench = Restored::begin().await;
+    let others = Secrets::begin(&bench).await;
+    let backup = bench.cluster.snapshot();
+    bench.writer.delete("b").await;
+    bench.catches_up().await;
+    bench.keep_away(Duration::from_secs(20));
+    bench.cluster.rewind_to(&backup).await.expect("restored");
+    for number in 0..10 {
+        others.change(&number.to_string()).await;
+    }
+    bench.converges().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_object_that_gets_its_version_again_with_other_content_is_updated() {
     let bench = Restored::begin().await;
