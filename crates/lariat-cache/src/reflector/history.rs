@@ -5,17 +5,19 @@
 //! is opened and stays silent, and a watch from one that it has passed again leaves out what changed below it. So after
 //! a failed connection a reflector asks, before it watches on, for the newest object it has read, and for the newest that
 //! the process wrote since. Version, uid and content are still the same in the same history, and with another all
-//! reflectors of the factory read everything again and compare contents.
+//! reflectors of the factory read everything again and compare contents. If an object was deleted after all that, it
+//! asks for that one too: it is back in another history.
 //!
-//! What this cannot notice: no object of any kind of the factory was created or changed between the backup and the failure
-//! (deletions leave nothing to ask for), *and* the restored server had passed the version of a kind's watch by the time
-//! it was reached again. Changes made below that version, and objects whose deletion was undone, then stay unseen
-//! until they change again, or the kind is read again for another reason.
+//! What this cannot notice: in no kind of the factory was an object created, changed or deleted between the backup and
+//! the failure, *and* the restored server had passed the version of a kind's watch by the time it was reached again. (Of
+//! deletions the last one counts, of an object that is not deleted once more, and which the watch told since everything
+//! was last read because of a failure.) Changes made below that version then stay unseen until the objects change again,
+//! or the kind is read again for another reason.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use lariat_core::{RawObject, ResourceVersion};
+use lariat_core::{ObjectKey, RawObject, ResourceVersion, Uid};
 use lariat_flight::{End, NextStep, Reflected, Stage};
 
 use super::error::ReflectorError;
@@ -45,6 +47,24 @@ enum Sight {
     Differs,
     /// It is as it is known.
     Same,
+}
+
+/// The end of an object, as a watch told it.
+#[derive(Debug, Clone)]
+pub(super) struct Ended {
+    key: ObjectKey,
+    uid: Uid,
+    version: ResourceVersion,
+}
+
+impl Ended {
+    pub(super) fn of(last: &RawObject) -> Self {
+        Self {
+            key: last.key().clone(),
+            uid: last.uid().clone(),
+            version: last.version().clone(),
+        }
+    }
 }
 
 impl Reflector {
@@ -97,16 +117,49 @@ impl Reflector {
             });
         }
         let mut history = History::Same;
-        for object in newest.into_iter().flatten() {
-            match self.history_of(&object, since).await? {
+        for object in newest.iter().flatten() {
+            match self.history_of(object, since).await? {
                 History::Same => {}
                 other => history = other,
             }
             if history == History::Other {
-                break;
+                return Ok(history);
             }
         }
-        Ok(history)
+        let [read, _] = newest;
+        Ok(match self.last_end(read.as_deref()) {
+            Some(end) if self.is_undone(&end, since).await? => History::Other,
+            _ => history,
+        })
+    }
+
+    /// Returns the last end of an object that the watch told, if no object is newer.
+    fn last_end(&self, newest: Option<&CachedObject>) -> Option<Ended> {
+        let end = self.last_ended.as_ref()?;
+        let is_newer =
+            |newest: &CachedObject| end.version.compare(newest.version()) == Some(Ordering::Less);
+        (!newest.is_some_and(is_newer)).then(|| end.clone())
+    }
+
+    /// Returns whether an object whose end was told is there all the same, or was at a version that the watch has reached.
+    async fn is_undone(
+        &mut self,
+        end: &Ended,
+        since: &ResourceVersion,
+    ) -> Result<bool, ReflectorError> {
+        // It may be in the selection again since.
+        Ok(self.is_there(end, None).await? && self.is_there(end, Some(since)).await?)
+    }
+
+    async fn is_there(
+        &mut self,
+        end: &Ended,
+        at: Option<&ResourceVersion>,
+    ) -> Result<bool, ReflectorError> {
+        let json = self.ask_for(&end.key, at).await?;
+        let page = Page::parse(&json)?;
+        let item = item_of(&page, &end.key).map(|json| self.intake.read(json));
+        Ok(item.is_some_and(|item| item.is_ok_and(|object| *object.uid() == end.uid)))
     }
 
     /// Finds out whether the API server's history is the one that an object is from.
@@ -138,12 +191,15 @@ impl Reflector {
 
     /// Returns the newest object that was read up to a version, and the newest that this process wrote after it.
     ///
-    /// What this process wrote is in the store before the watch has reached it, and may have been written after a
-    /// restore that is not noticed yet: then it says nothing about what was read before.
+    /// What this process wrote is in the store before the watch has told it, and may have been written after a
+    /// restore that is not noticed yet: then it says nothing about what was read before, although its version may be one
+    /// that the watch has passed.
     fn newest(&self, since: &ResourceVersion) -> [Option<Arc<CachedObject>>; 2] {
-        let snapshot = self.publisher.store().snapshot();
+        let store = self.publisher.store();
+        let (snapshot, own) = (store.snapshot(), store.unconfirmed());
         let is_later = |object: &&Arc<CachedObject>| {
             object.version().compare(since) == Some(Ordering::Greater)
+                || own.get(object.key()) == Some(object.version())
         };
         let newest = |later: bool| {
             let wanted = |object: &&Arc<CachedObject>| is_later(object) == later;
@@ -173,12 +229,9 @@ impl Reflector {
         object: &CachedObject,
         at: Option<&ResourceVersion>,
     ) -> Result<(ResourceVersion, Sight), ReflectorError> {
-        let key = object.key();
-        let query = self.queries.one(Some(key.name()), at);
-        let json = self.ask(key.namespace().map(Arc::from), query).await?;
+        let json = self.ask_for(object.key(), at).await?;
         let page = Page::parse(&json)?;
-        let mut items = page.items.iter().map(|item| item.get().as_bytes());
-        let found = items.find(|item| RawObject::key_of(item).as_ref() == Some(key));
+        let found = item_of(&page, object.key());
         let sight = found.map_or(Sight::Absent, |json| self.sight(object, json));
         Ok((page.version, sight))
     }
@@ -195,6 +248,16 @@ impl Reflector {
         }
     }
 
+    /// Asks for the list of the object that has a key, as it is or as it was at a version.
+    async fn ask_for(
+        &self,
+        key: &ObjectKey,
+        at: Option<&ResourceVersion>,
+    ) -> Result<Vec<u8>, ReflectorError> {
+        let query = self.queries.one(Some(key.name()), at);
+        self.ask(key.namespace().map(Arc::from), query).await
+    }
+
     async fn ask(
         &self,
         namespace: Option<Arc<str>>,
@@ -207,6 +270,12 @@ impl Reflector {
         };
         body::read(self.open(request).await?).await
     }
+}
+
+/// Returns the object of a list that has a key.
+fn item_of<'a>(page: &'a Page<'_>, key: &ObjectKey) -> Option<&'a [u8]> {
+    let mut items = page.items.iter().map(|item| item.get().as_bytes());
+    items.find(|item| RawObject::key_of(item).as_ref() == Some(key))
 }
 
 fn newer<'a>(a: &'a Arc<CachedObject>, b: &'a Arc<CachedObject>) -> &'a Arc<CachedObject> {

@@ -25,6 +25,8 @@ pub(super) struct Loading {
     started: Instant,
     said: Instant,
     pub(super) loaded: usize,
+    /// The number of the last history of the API server that was found when the list began.
+    history: u64,
     /// What was read and is not in the store yet.
     news: Vec<RawObject>,
 }
@@ -42,6 +44,7 @@ impl Reflector {
             started: Instant::now(),
             said: Instant::now(),
             loaded: 0,
+            history: self.reading.server.found(),
             news: Vec::new(),
         }
     }
@@ -61,6 +64,7 @@ impl Reflector {
     pub(super) fn restart(&self, loading: &mut Loading) {
         loading.listing = self.begin_listing(loading.initial);
         loading.loaded = 0;
+        loading.history = self.reading.server.found();
         loading.news.clear();
     }
 
@@ -125,11 +129,14 @@ impl Reflector {
 
     /// Ends a list of a version.
     pub(super) fn end_loading(&mut self, mut loading: Loading, version: &ResourceVersion) {
-        if !self.policy.is_verified() {
-            self.reading.server.compared();
-        }
-        if self.went_back(version) {
+        let went_back = self.went_back(version);
+        if went_back {
             self.reading.server.restored();
+        }
+        if !self.policy.is_verified() {
+            self.reading.server.compared(loading.history, went_back);
+            // It may be from a history that is over.
+            self.last_ended = None;
         }
         self.reached = version.clone();
         self.policy.loaded();

@@ -40,6 +40,7 @@ use crate::informer::{Publisher, Reconnect, Segment, Trouble};
 use crate::selection::Selection;
 use crate::store::Content;
 use error::ReflectorError;
+use history::Ended;
 use patience::Patience;
 use query::Queries;
 
@@ -82,6 +83,8 @@ pub(crate) struct Reflector {
     patience: Patience,
     /// The version that the store is at.
     reached: ResourceVersion,
+    /// The last end of an object that the watch told, in the server's present history.
+    last_ended: Option<Ended>,
     /// Whether the next list is read in one piece, because pages expire before they are read.
     in_one_piece: bool,
 }
@@ -127,6 +130,7 @@ impl Reflector {
             policy: ReflectorPolicy::new(reading.streams, publisher.store().is_empty()),
             patience: Patience::default(),
             reached: reading.resume.clone().unwrap_or_default(),
+            last_ended: None,
             in_one_piece: false,
             source,
             publisher,
@@ -155,12 +159,12 @@ impl Reflector {
             None => Step::Load,
         };
         loop {
-            let is_concerned = self.policy.is_verified() && self.reading.server.concerns();
-            let mut others = self.reading.server.clone();
+            let is_verified = self.policy.is_verified();
+            let server = self.reading.server.clone();
             let outcome = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                () = others.is_restored(), if is_concerned => Ok(self.read_again()),
+                () = server.until_restored(), if is_verified => Ok(self.read_again()),
                 outcome = self.take(step) => outcome,
             };
             step = match outcome {
@@ -198,6 +202,8 @@ impl Reflector {
                 }
             },
             Step::Watch { since } if self.policy.is_verified() => self.watch(since).await,
+            // Others know what a check might not find out.
+            Step::Watch { .. } if self.reading.server.is_restored() => Ok(self.read_again()),
             Step::Watch { since } => self.verify(since).await,
         }
     }
@@ -206,7 +212,6 @@ impl Reflector {
     fn read_again(&mut self) -> Step {
         tracing::debug!(kind = %self.progress.gvk(), "the API server was restored; everything is read again");
         self.doubt();
-        self.reading.server.see();
         self.progress.watch_ended();
         self.progress.reconnects(Reconnect::Failed);
         Step::Load

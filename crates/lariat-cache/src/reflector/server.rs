@@ -3,11 +3,7 @@
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{self, Instant};
-
-/// How long after it has read everything again a reflector does not do so because of others: they all notice the same
-/// restore, one after the other.
-const SAME: Duration = Duration::from_secs(120);
+use tokio::time;
 
 /// Within which time everybody asks a server that is back.
 const RUSH: Duration = Duration::from_secs(1);
@@ -15,58 +11,67 @@ const RUSH: Duration = Duration::from_secs(1);
 /// What one reflector finds out, and others wait for: that the API server is back, or has another history.
 ///
 /// A kind in which nothing had happened since a backup cannot see itself that the server was restored from it.
+///
+/// Histories are numbered. A reflector knows the number of the one from which its store was read, so it reads everything
+/// again once for each that is found, whoever finds it and however long it was busy meanwhile; and what it finds after
+/// others is not news to them.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedServer {
-    /// Counts the histories that were found.
-    restored: watch::Sender<u64>,
-    seen: watch::Receiver<u64>,
+    /// The number of the last history that was found.
+    found: watch::Sender<u64>,
+    /// The number of the history of what this reflector has read.
+    read: u64,
     /// Counts how often the server answered again after it had not.
     back: watch::Sender<u64>,
-    /// When everything was read again last, contents compared.
-    compared: Option<Instant>,
 }
 
 impl Default for SharedServer {
     fn default() -> Self {
-        let (restored, seen) = watch::channel(0);
         Self {
-            restored,
-            seen,
+            found: watch::Sender::new(0),
+            read: 0,
             back: watch::Sender::new(0),
-            compared: None,
         }
     }
 }
 
 impl SharedServer {
-    /// Says that the server has another history.
+    /// Says that the server has another history than the one this reflector has read.
     pub(super) fn restored(&self) {
-        self.restored.send_modify(|count| *count += 1);
+        self.found.send_if_modified(|found| {
+            // All notice the same restore, one after the other.
+            let is_news = *found == self.read;
+            *found += u64::from(is_news);
+            is_news
+        });
     }
 
-    /// Notes that everything was read again, contents compared.
-    pub(super) fn compared(&mut self) {
-        self.compared = Some(Instant::now());
+    /// Returns the number of the history that is read from now on.
+    pub(super) fn found(&self) -> u64 {
+        *self.found.borrow()
     }
 
-    /// Returns whether another history that is found concerns this reflector by now.
-    pub(super) fn concerns(&mut self) -> bool {
-        let is_done = self.compared.is_some_and(|at| at.elapsed() < SAME);
-        if is_done {
-            self.see();
-        }
-        !is_done
+    /// Notes that everything was read, contents compared, since the last history had this number; `went_back` if that was
+    /// from another history than before.
+    pub(super) fn compared(&mut self, found: u64, went_back: bool) {
+        self.read = found.max(self.read + u64::from(went_back));
     }
 
-    /// Forgets what was found until now.
+    /// Notes that there is nothing yet that was read before another history was found.
     pub(super) fn see(&mut self) {
-        self.seen.mark_unchanged();
+        self.read = self.found();
     }
 
-    /// Waits until another reflector finds another history.
-    pub(super) async fn is_restored(&mut self) {
+    /// Returns whether another history was found than this reflector has read.
+    pub(super) fn is_restored(&self) -> bool {
+        self.found() > self.read
+    }
+
+    /// Waits until another history is found than this reflector has read.
+    pub(super) async fn until_restored(&self) {
+        let mut found = self.found.subscribe();
         // There is a sender in the same struct.
-        let _ = self.seen.changed().await;
+        let _ = found.wait_for(|found| *found > self.read).await;
     }
 
     /// Says that the server answers again.
@@ -80,5 +85,40 @@ impl SharedServer {
         if let Ok(Ok(())) = time::timeout(delay, back.changed()).await {
             time::sleep(RUSH.mul_f64(fastrand::f64())).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reflector_reads_once_for_each_history() {
+        let mut one = SharedServer::default();
+        let mut other = one.clone();
+        assert!(!one.is_restored() && !other.is_restored());
+        one.restored();
+        assert!(one.is_restored() && other.is_restored());
+        // The other notices the same, later.
+        one.compared(one.found(), false);
+        other.restored();
+        assert!(!one.is_restored() && other.is_restored());
+        other.compared(other.found(), false);
+        assert!(!one.is_restored() && !other.is_restored());
+        other.restored();
+        assert!(one.is_restored() && other.is_restored(), "a second restore");
+    }
+
+    #[test]
+    fn what_was_read_before_another_history_was_found_is_read_again() {
+        let mut one = SharedServer::default();
+        let other = one.clone();
+        let begun = one.found();
+        other.restored();
+        one.compared(begun, false);
+        assert!(one.is_restored());
+        // Its versions show that this is from the other history.
+        one.compared(begun, true);
+        assert!(!one.is_restored());
     }
 }

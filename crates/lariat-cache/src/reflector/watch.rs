@@ -10,6 +10,7 @@ use tokio::time::{self, Instant};
 
 use super::error::ReflectorError;
 use super::event::WatchEvent;
+use super::history::Ended;
 use super::initial::INITIAL_SILENCE;
 use super::loading::Loading;
 use super::policy::{self, Decision, Ending, SHORTEST_WATCH};
@@ -244,6 +245,7 @@ impl Reflector {
                     self.show(loading, None);
                 }
                 cursor.move_to(last.version());
+                self.last_ended = Some(Ended::of(&last));
                 deltas.push(Delta::Gone(last));
             }
             WatchEvent::Bookmark {

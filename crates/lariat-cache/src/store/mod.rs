@@ -21,7 +21,8 @@ mod writer;
 use std::fmt;
 use std::sync::Arc;
 
-use lariat_core::{Gvk, ObjectKey, Remembered};
+use hashbrown::HashMap;
+use lariat_core::{Gvk, ObjectKey, Remembered, ResourceVersion};
 use parking_lot::{Mutex, RwLock};
 
 pub use body::Storage;
@@ -252,6 +253,11 @@ impl Store {
         let dictionary = self.writer.lock().codec.bytes();
         let state = self.state.read();
         dictionary + state.tree.bytes() + state.indexes.bytes() + self.table.bytes()
+    }
+
+    /// Returns the versions of objects that this process wrote, and that no list and no watch has shown since.
+    pub(crate) fn unconfirmed(&self) -> HashMap<ObjectKey, ResourceVersion> {
+        self.writer.lock().unconfirmed()
     }
 
     /// Returns how much is remembered to find objects and to fence own writes; see

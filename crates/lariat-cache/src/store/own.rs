@@ -149,6 +149,15 @@ impl OwnWrites {
         }
     }
 
+    /// Returns the versions of the objects that no list and no watch has shown since they were written.
+    pub(super) fn versions(&self) -> HashMap<ObjectKey, ResourceVersion> {
+        let written = self.by_key.iter();
+        let version = |(key, (_, written)): (&ObjectKey, &(Mark, Written))| {
+            (key.clone(), written.version.clone())
+        };
+        written.map(version).collect()
+    }
+
     /// Returns how many writes are remembered.
     pub(super) fn len(&self) -> usize {
         self.by_key.len() + self.deleted.len()

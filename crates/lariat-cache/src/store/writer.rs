@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use hashbrown::HashMap;
 use lariat_core::{ObjectKey, ObjectMetadata, RawObject, ResourceVersion, Scan, Uid};
 
 use super::Store;
@@ -37,6 +38,11 @@ impl Writer {
     /// Returns how many writes of this process are remembered, and how many are at most.
     pub(super) fn own_writes(&self) -> (usize, usize) {
         (self.own.len(), self.own.most())
+    }
+
+    /// Returns the versions of objects since writes of this process that are not shown yet.
+    pub(super) fn unconfirmed(&self) -> HashMap<ObjectKey, ResourceVersion> {
+        self.own.versions()
     }
 
     /// Returns how many collections are read.

@@ -1,238 +1,15 @@
-//! Servers that are restored from a backup, and what a reflector asks before it watches on.
+//! What a reflector asks before it watches on.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::{Api, Patch, PatchParams, PostParams};
-use lariat_cache::{Informer, Phase, SharedCacheFactory, Subscription};
-use lariat_cluster::Cluster;
-use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
-use lariat_core::{Gvk, ObjectKey};
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, Patch, PatchParams};
+use lariat_cache::Phase;
 use serde_json::json;
 use tokio::time;
 
-use crate::bench::{
-    MINUTE, Recorder, Writer, cached, client_as, cluster, config_maps, eventually, factory,
-};
+use crate::bench::{MINUTE, Recorder, Writer, cluster, config_maps, factory};
 use crate::script::{Answer, Ending, Script, Scripted, event, list, object, quiet, status};
-
-struct Restored {
-    cluster: Cluster,
-    writer: Writer,
-    informer: Informer,
-    recorder: Arc<Recorder>,
-    factory: SharedCacheFactory,
-    _subscription: Subscription,
-}
-
-impl Restored {
-    /// A cluster with three objects, and a cache of them.
-    async fn begin() -> Self {
-        let cluster = cluster().await;
-        let writer = Writer::new(cluster.client());
-        for name in ["a", "b", "c"] {
-            writer.create(name).await;
-        }
-        let factory = factory(client_as(&cluster, "informer"));
-        let informer = factory.for_kind(config_maps());
-        informer.need::<ConfigMap>();
-        let recorder = Arc::new(Recorder::default());
-        let subscription = informer.subscribe(Arc::clone(&recorder) as _);
-        factory.start();
-        assert!(informer.synced().await);
-        Self {
-            cluster,
-            writer,
-            informer,
-            recorder,
-            factory,
-            _subscription: subscription,
-        }
-    }
-
-    async fn catches_up(&self) {
-        eventually(async || cached(&self.informer), self.writer.truth().await).await;
-    }
-
-    /// Keeps the informer away for a time.
-    fn keep_away(&self, time: Duration) {
-        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
-        let rule = Rule::new(Action::Refuse(refusal)).client("informer");
-        self.cluster.faults().add(rule.for_time(time));
-    }
-
-    /// Checks that the cache shows what there is, content included, within two minutes.
-    async fn converges(&self) {
-        time::sleep(2 * MINUTE).await;
-        let truth = self.writer.truth().await;
-        assert_eq!(cached(&self.informer), truth);
-        assert_eq!(self.recorder.known(), truth);
-        for name in truth.keys() {
-            assert_eq!(self.value(name), self.writer.value(name).await, "{name}");
-        }
-    }
-
-    fn value(&self, name: &str) -> Option<String> {
-        let key = ObjectKey::namespaced("default", name);
-        let object = self.informer.cache::<ConfigMap>().get(&key);
-        let object = object.expect("it is cached").expect("it decodes");
-        object.data.as_ref()?.get("value").cloned()
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_cluster_restored_from_a_backup_is_read_again_however_long_it_was_away() {
-    for away in [0, 20, 60] {
-        let bench = Restored::begin().await;
-        let backup = bench.cluster.snapshot();
-        bench.writer.change("a", "lost").await;
-        bench.writer.delete("b").await;
-        bench.writer.create("lost").await;
-        bench.catches_up().await;
-        bench.keep_away(Duration::from_secs(away));
-        bench.cluster.rewind_to(&backup).await.expect("restored");
-        bench.converges().await;
-    }
-}
-
-/// So a watch from the version before the restore is opened, and leaves out what happened below it.
-#[tokio::test(start_paused = true)]
-async fn a_restored_cluster_that_has_overtaken_the_cache_is_noticed() {
-    for away in [20, 60] {
-        let bench = Restored::begin().await;
-        let backup = bench.cluster.snapshot();
-        bench.writer.change("a", "lost").await;
-        bench.writer.delete("b").await;
-        bench.writer.create("lost").await;
-        bench.catches_up().await;
-        bench.keep_away(Duration::from_secs(away));
-        bench.cluster.rewind_to(&backup).await.expect("restored");
-        bench.writer.change("b", "after the restore").await;
-        for number in 0..10 {
-            bench.writer.change("c", &number.to_string()).await;
-        }
-        bench.converges().await;
-    }
-}
-
-/// The newest object that is known was then one of the new history, and asking for it alone said nothing.
-#[tokio::test(start_paused = true)]
-async fn what_this_process_writes_after_a_restore_does_not_hide_it() {
-    let bench = Restored::begin().await;
-    let backup = bench.cluster.snapshot();
-    bench.writer.create("lost").await;
-    bench.catches_up().await;
-    for verb in ["list", "watch"] {
-        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
-        let rule = Rule::new(Action::Refuse(refusal)).client("informer");
-        let away = rule.verb(verb).for_time(Duration::from_secs(20));
-        bench.cluster.faults().add(away);
-    }
-    bench.cluster.rewind_to(&backup).await.expect("restored");
-    for number in 0..5 {
-        bench.writer.change("c", &number.to_string()).await;
-    }
-    let api: Api<ConfigMap> = Api::namespaced(bench.factory.clients().client(), "default");
-    let own = json!({"metadata": {"name": "own"}});
-    let own = serde_json::from_value(own).expect("it is one");
-    api.create(&PostParams::default(), &own)
-        .await
-        .expect("created");
-    assert!(cached(&bench.informer).contains_key("own"));
-    bench.converges().await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_object_that_gets_its_version_again_with_other_content_is_updated() {
-    let bench = Restored::begin().await;
-    let backup = bench.cluster.snapshot();
-    bench.writer.change("a", "before").await;
-    bench.writer.change("b", "newest").await;
-    bench.catches_up().await;
-    let version = cached(&bench.informer)["a"].clone();
-    bench.keep_away(Duration::from_secs(20));
-    bench.cluster.rewind_to(&backup).await.expect("restored");
-    bench.writer.change("a", "after").await;
-    assert_eq!(bench.writer.truth().await["a"], version);
-    bench.converges().await;
-    assert_eq!(bench.value("a").as_deref(), Some("after"));
-    let told = bench.recorder.told();
-    assert!(
-        told.contains(&format!("a updated {version} → {version}")),
-        "{told:?}"
-    );
-}
-
-/// Nothing the second kind knows of shows that there is another history: nothing had changed in it since the backup.
-#[tokio::test(start_paused = true)]
-async fn a_kind_that_cannot_notice_a_restore_itself_hears_of_it_from_another() {
-    let bench = Restored::begin().await;
-    let secrets: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
-    let secret = |value: &str| {
-        let text = json!({"metadata": {"name": "s"}, "stringData": {"value": value}});
-        serde_json::from_value::<Secret>(text).expect("it is one")
-    };
-    let create = PostParams::default();
-    secrets
-        .create(&create, &secret("first"))
-        .await
-        .expect("created");
-    let quiet = bench.factory.for_kind(Gvk::new("", "v1", "Secret"));
-    assert!(quiet.synced().await);
-    let backup = bench.cluster.snapshot();
-    bench.writer.change("a", "lost").await;
-    bench.catches_up().await;
-    // Its watch is moved on by bookmarks.
-    time::sleep(3 * MINUTE).await;
-    let reached = quiet.status().version;
-    assert_eq!(reached, bench.informer.status().version);
-    bench.keep_away(Duration::from_secs(20));
-    bench.cluster.rewind_to(&backup).await.expect("restored");
-    let changed = secret("second");
-    let (params, patch) = (PatchParams::default(), Patch::Merge(&changed));
-    let replaced = secrets.patch("s", &params, &patch);
-    let version = replaced.await.expect("changed").metadata.resource_version;
-    for number in 0..10 {
-        bench.writer.change("c", &number.to_string()).await;
-    }
-    bench.converges().await;
-    let cached = quiet.store().snapshot();
-    let cached = cached.iter().map(|object| object.version().to_string());
-    assert_eq!(cached.collect::<Vec<_>>(), [version.unwrap()]);
-    assert!(quiet.status().loads <= 2, "{}", quiet.status().loads);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_cluster_restored_between_two_runs_is_noticed() {
-    let bench = Restored::begin().await;
-    let backup = bench.cluster.snapshot();
-    bench.writer.change("a", "before").await;
-    bench.catches_up().await;
-    bench.factory.stop().await;
-    bench.cluster.rewind_to(&backup).await.expect("restored");
-    bench.writer.change("a", "after").await;
-    bench.factory.start();
-    bench.converges().await;
-    assert_eq!(bench.value("a").as_deref(), Some("after"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_cluster_that_is_the_same_after_an_outage_is_not_read_again() {
-    let bench = Restored::begin().await;
-    bench.catches_up().await;
-    let loads = bench.informer.status().loads;
-    for _ in 0..5 {
-        bench.keep_away(Duration::from_secs(20));
-        bench.cluster.cut_watches();
-        // The newest object is another by the time the reflector asks.
-        bench.writer.change("c", "meanwhile").await;
-        bench.writer.delete("b").await;
-        bench.writer.create("b").await;
-        bench.converges().await;
-    }
-    assert_eq!(bench.informer.status().loads, loads);
-}
 
 /// A watch that ends after a moment, having said something.
 fn cut() -> Answer {
@@ -299,6 +76,41 @@ async fn one_that_has_changed_since_is_asked_for_as_it_was() {
     }));
     time::sleep(MINUTE).await;
     assert_eq!((bench.script.lists(), bench.script.watches()), (2, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_object_that_was_deleted_is_asked_for_as_well() {
+    let with = |now: Option<u64>, then: Option<u64>| {
+        let script = Script::new(|ask| match (ask.watch, ask.number) {
+            (false, 0) => list(10, "", &["a", "b"]),
+            (false, _) => list(30, "", &["a", "b"]),
+            (true, 0) => Answer::Pieces(vec![event("DELETED", "b", 12)], Ending::Cut),
+            (true, _) => quiet(),
+        });
+        script.checked(move |ask| {
+            let b = |at: Option<u64>| at.map(|version| object("b", version));
+            match (ask.query.contains("%3Db"), ask.query.contains("Exact")) {
+                (false, _) => seen(20, Some(object("a", 10))),
+                (true, false) => seen(20, b(now)),
+                (true, true) => seen(12, b(then)),
+            }
+        })
+    };
+    let asked = "limit=1&fieldSelector=metadata.name%3Db";
+    for (now, then, lists) in [
+        // It is the same history …
+        (None, None, 1),
+        // … and this one too, in which it came back into the selection …
+        (Some(15), None, 1),
+        // … and this one is another.
+        (Some(9), Some(9), 2),
+    ] {
+        let bench = Scripted::of(with(now, then));
+        time::sleep(MINUTE).await;
+        assert_eq!(bench.script.checks()[1], asked, "{now:?}");
+        assert_eq!(bench.script.lists(), lists, "{now:?}");
+        assert_eq!(bench.script.watches(), 2, "{now:?}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

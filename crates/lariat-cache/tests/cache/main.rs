@@ -27,6 +27,7 @@ mod outages;
 mod own_writes;
 mod phases;
 mod refusals;
+mod restores;
 mod resync;
 mod selection;
 mod sockets;

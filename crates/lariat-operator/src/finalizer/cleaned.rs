@@ -1,42 +1,80 @@
 //! Objects that were cleaned up and are not gone yet.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 
+use lariat_cache::CachedObject;
 use lariat_core::Uid;
+use serde::Deserialize;
 
 /// How many are remembered. More that wait for finalizers of others at a time make the first of them be cleaned up
 /// again, if their own finalizer cannot be removed.
 const MOST: usize = 16 * 1024;
 
-/// The uids of objects whose cleanup is done.
+/// One deletion of one object.
+///
+/// An API server that is restored from a backup may bring an object back to life under its uid. When it is deleted
+/// again, that is another deletion, at another time, and there is something to clean up again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Deletion {
+    uid: Uid,
+    time: String,
+}
+
+impl Deletion {
+    /// Returns the deletion of an object; none if it lives.
+    pub(super) fn of(object: &CachedObject) -> Option<Self> {
+        #[derive(Default, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Metadata {
+            deletion_timestamp: Option<String>,
+        }
+        #[derive(Default, Deserialize)]
+        struct Object {
+            metadata: Metadata,
+        }
+        if !object.is_deleting() {
+            return None;
+        }
+        let json = object.json();
+        let read = json.and_then(|json| serde_json::from_slice::<Object>(&json).ok());
+        let time = read.unwrap_or_default().metadata.deletion_timestamp;
+        Some(Self {
+            uid: object.uid().clone(),
+            time: time.unwrap_or_default(),
+        })
+    }
+}
+
+/// The deletions after which the cleanup is done.
 #[derive(Debug, Default)]
 pub(super) struct Cleaned {
-    uids: HashSet<Uid>,
+    times: HashMap<Uid, String>,
     /// The same uids, oldest first, and some that were forgotten since.
     order: VecDeque<Uid>,
 }
 
 impl Cleaned {
-    pub(super) fn contains(&self, uid: &Uid) -> bool {
-        self.uids.contains(uid)
+    pub(super) fn contains(&self, deletion: &Deletion) -> bool {
+        self.times.get(&deletion.uid) == Some(&deletion.time)
     }
 
-    pub(super) fn insert(&mut self, uid: &Uid) {
-        if !self.uids.insert(uid.clone()) {
+    pub(super) fn insert(&mut self, deletion: Deletion) {
+        let Deletion { uid, time } = deletion;
+        if self.times.insert(uid.clone(), time).is_some() {
             return;
         }
-        self.order.push_back(uid.clone());
+        self.order.push_back(uid);
         while self.order.len() > MOST {
             let oldest = self.order.pop_front();
-            oldest.map(|uid| self.uids.remove(&uid));
+            oldest.map(|uid| self.times.remove(&uid));
         }
     }
 
     pub(super) fn forget(&mut self, uid: &Uid) {
-        self.uids.remove(uid);
+        self.times.remove(uid);
         // Objects mostly go in the order in which they were cleaned up.
         while let Some(first) = self.order.front()
-            && !self.uids.contains(first)
+            && !self.times.contains_key(first)
         {
             self.order.pop_front();
         }
@@ -45,25 +83,48 @@ impl Cleaned {
 
 #[cfg(test)]
 mod tests {
+    use lariat_core::{Gvk, RawObject};
+    use serde_json::json;
+
     use super::*;
 
-    fn uid(number: usize) -> Uid {
-        Uid::new(&number.to_string())
+    fn deletion(number: usize) -> Deletion {
+        Deletion {
+            uid: Uid::new(&number.to_string()),
+            time: "2026-01-01T00:00:00Z".to_owned(),
+        }
     }
 
     #[test]
     fn the_last_ones_are_remembered_until_they_are_gone() {
         let mut cleaned = Cleaned::default();
         for number in 0..MOST + 10 {
-            cleaned.insert(&uid(number));
-            cleaned.insert(&uid(number));
+            cleaned.insert(deletion(number));
+            cleaned.insert(deletion(number));
         }
-        assert_eq!(cleaned.uids.len(), MOST);
-        assert!(!cleaned.contains(&uid(9)));
-        assert!(cleaned.contains(&uid(10)));
+        assert_eq!(cleaned.times.len(), MOST);
+        assert!(!cleaned.contains(&deletion(9)));
+        assert!(cleaned.contains(&deletion(10)));
         for number in (10..MOST + 10).rev() {
-            cleaned.forget(&uid(number));
+            cleaned.forget(&deletion(number).uid);
         }
-        assert!(cleaned.uids.is_empty() && cleaned.order.is_empty());
+        assert!(cleaned.times.is_empty() && cleaned.order.is_empty());
+    }
+
+    #[test]
+    fn a_second_deletion_of_the_same_object_is_another() {
+        let at = |time: Option<&str>| {
+            let object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {
+                "name": "a", "uid": "u", "resourceVersion": "1", "deletionTimestamp": time}});
+            let json = object.to_string();
+            let raw = RawObject::parse(json.as_bytes(), &Gvk::new("", "v1", "Pod"));
+            Deletion::of(&CachedObject::new(raw.expect("a pod")))
+        };
+        let (first, second) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:05Z");
+        let mut cleaned = Cleaned::default();
+        cleaned.insert(at(Some(first)).expect("it is being deleted"));
+        assert!(cleaned.contains(&at(Some(first)).expect("it is being deleted")));
+        assert!(!cleaned.contains(&at(Some(second)).expect("it is being deleted")));
+        assert_eq!(at(None), None, "it lives");
     }
 }

@@ -8,7 +8,7 @@ use lariat_core::Uid;
 use parking_lot::Mutex;
 use serde_json::json;
 
-use super::cleaned::Cleaned;
+use super::cleaned::{Cleaned, Deletion};
 use super::error::FinalizerNameError;
 use super::{Finalizer, name};
 use crate::api::ApiError;
@@ -75,23 +75,42 @@ impl<K: View> Held<K> {
 
     /// Cleans up after an object that is being deleted, and lets it go when that is done.
     pub(crate) async fn take_off(&self, cx: &Reconcile<K>) -> HandlerResult {
-        let object = cx.raw();
-        if !self.finalizer.is_on(object) {
-            return Ok(Outcome::done());
-        }
-        // Decided before the await: the lock is not held meanwhile.
-        let is_cleaned = self.cleaned.lock().contains(object.uid());
-        if !is_cleaned {
-            let outcome = self.cleanup.call(cx.clone()).await?;
-            if outcome.delay().is_some() {
-                return Ok(outcome);
+        let mut cx = cx.clone();
+        while self.finalizer.is_on(cx.raw())
+            && let Some(deletion) = Deletion::of(cx.raw())
+        {
+            // Decided before the await: the lock is not held meanwhile.
+            let is_cleaned = self.cleaned.lock().contains(&deletion);
+            if !is_cleaned {
+                let outcome = self.cleanup.call(cx.clone()).await?;
+                if outcome.delay().is_some() {
+                    return Ok(outcome);
+                }
+                self.cleaned.lock().insert(deletion.clone());
             }
-            self.cleaned.lock().insert(object.uid());
+            match self.let_go(&cx, &deletion).await? {
+                // Restored from a backup, and maybe deleted again.
+                Changed::Unneeded(now) => cx = cx.with_state(K::view(&now, cx.gvk())?, now),
+                _ => break,
+            }
         }
-        let wire = Wire::of(cx).await?;
-        let removal = remove(&wire, &self.finalizer.name, &cx.shared().name, cx.newest());
-        Guard::exempt(removal).await?;
         Ok(Outcome::done())
+    }
+
+    /// Removes the finalizer from an object after the cleanup for one deletion.
+    async fn let_go(
+        &self,
+        cx: &Reconcile<K>,
+        deletion: &Deletion,
+    ) -> Result<Changed, HandlerError> {
+        let (wire, name) = (Wire::of(cx).await?, self.finalizer.name());
+        let removal = wire.change(None, cx.newest(), |state| {
+            // A server that was restored may have it alive by now.
+            let is_same = Deletion::of(state).as_ref() == Some(deletion);
+            let removal = is_same.then(|| without(name, &cx.shared().name, state));
+            Ok::<_, ApiError>(removal.flatten())
+        });
+        Ok(Guard::exempt(removal).await?)
     }
 
     /// Forgets an object that is gone.
@@ -108,12 +127,17 @@ pub(super) async fn remove(
     state: Arc<CachedObject>,
 ) -> Result<bool, ApiError> {
     let changed = wire.change(None, state, |state| {
-        let others: Vec<&str> = state.finalizers().filter(|each| *each != name).collect();
-        let is_on = others.len() < state.finalizers().count();
-        Ok::<_, ApiError>(is_on.then(|| set(manager, &others, state)))
+        Ok::<_, ApiError>(without(name, manager, state))
     });
     // Whoever is gone has no finalizer either.
     Ok(matches!(changed.await?, Changed::Made(_)))
+}
+
+/// Returns what removes a finalizer from a state of an object, if it has it.
+fn without(name: &str, manager: &str, state: &CachedObject) -> Option<Attempt> {
+    let others: Vec<&str> = state.finalizers().filter(|each| *each != name).collect();
+    let is_on = others.len() < state.finalizers().count();
+    is_on.then(|| set(manager, &others, state))
 }
 
 fn set(manager: &str, names: &[&str], state: &CachedObject) -> Attempt {

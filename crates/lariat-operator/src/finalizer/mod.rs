@@ -90,10 +90,11 @@ impl<K: View> Reconciler<K> {
     /// [period](Self::requeue_after) of the reconciler, or ten minutes if it has none. An object that is being deleted
     /// and does not have the finalizer is left alone.
     ///
-    /// Cleanup happens at least once: not again for the same object in this process after it was done, but again in the
+    /// Cleanup happens at least once: not again for the same deletion in this process after it was done, but again in the
     /// next process if this one ended before the finalizer was removed. It must bear that, as it must bear being
     /// dropped by a [timeout](lariat_controller::HandlerOptions::timeout). It is told of every deletion, whatever
-    /// [`options`](Self::options) say of changes.
+    /// [`options`](Self::options) say of changes. An object that a restored backup brought back to life keeps the
+    /// finalizer, and is cleaned up again when it is deleted again.
     ///
     /// Reconciling goes on in the same call with the object as the API server answered it. Finalizers of others are
     /// never overwritten: only the state they were read from is changed, and that is tried again on the newest.

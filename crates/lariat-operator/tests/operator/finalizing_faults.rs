@@ -334,3 +334,49 @@ async fn stripping_removes_a_finalizer_everywhere_and_goes_on_after_failures() {
     let left = bench.get("w1").await.unwrap().metadata.finalizers;
     assert_eq!(left.unwrap(), ["demo.dev/other"]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_a_backup_brings_back_to_life_is_cleaned_up_again() {
+    let bench = Bench::new().await;
+    let (reconciler, calls) = counted(&bench.operator, &bench);
+    reconciler.register(done).unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    let backup = bench.cluster.snapshot();
+    bench.cluster.faults().add(on_patches(unavailable()));
+    bench.delete("a").await;
+    time::sleep(5 * SECOND).await;
+    assert_eq!((has_ours(&bench).await, count(&calls)), (Some(true), 1));
+    bench.cluster.rewind_to(&backup).await.expect("restored");
+    time::sleep(60 * SECOND).await;
+    bench.cluster.faults().clear();
+    bench.delete("a").await;
+    time::sleep(600 * SECOND).await;
+    assert_eq!((has_ours(&bench).await, count(&calls)), (None, 2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_is_brought_back_to_life_during_its_cleanup_keeps_the_finalizer() {
+    let bench = Bench::new().await;
+    let widgets = bench.operator.reconciler("finalizes", &bench.widgets);
+    let reconciler = widgets.finalizer(Finalizer::new(OURS), |cx: Reconcile<Widget>| async {
+        time::sleep(10 * SECOND).await;
+        done(cx).await
+    });
+    reconciler.register(done).unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    let version = bench.get("a").await.unwrap().metadata.resource_version;
+    let backup = bench.cluster.snapshot();
+    bench.delete("a").await;
+    time::sleep(5 * SECOND).await;
+    bench.cluster.rewind_to(&backup).await.expect("restored");
+    time::sleep(60 * SECOND).await;
+    let now = bench.get("a").await.expect("it lives again").metadata;
+    assert_eq!(now.resource_version, version, "nothing was written");
+    bench.delete("a").await;
+    time::sleep(60 * SECOND).await;
+    assert_eq!(has_ours(&bench).await, None);
+}

@@ -46,7 +46,7 @@ impl Counting {
         Self {
             spam: SpamFilter::new(options.burst, options.refill, CAPACITY),
             options,
-            names: Names::default(),
+            names: Names::new(),
             notes: Recent::new(CAPACITY),
             seen: Recent::new(CAPACITY),
             seed: fastrand::u64(..),

@@ -55,7 +55,7 @@ impl SeriesKeeper {
         Self {
             spam: SpamFilter::new(options.burst, options.refill, CAPACITY),
             options,
-            names: Names::default(),
+            names: Names::new(),
             series: Recent::new(CAPACITY),
         }
     }

@@ -302,7 +302,7 @@ fn a_name_that_is_taken_is_replaced_for_good() {
 
 #[test]
 fn names_never_repeat_even_if_the_clock_does() {
-    let mut names = Names::default();
+    let mut names = Names::new();
     let times = [5, 5, 3, -9, 5].map(Timestamp::from_second);
     let names: HashSet<String> = times
         .into_iter()
@@ -386,5 +386,17 @@ fn it_decides_as_one_that_remembers_everything() {
             let expected = naive(&mut history, (bench.seconds, object, note));
             assert_eq!(decided, expected, "round {round}, step {step}");
         }
+    }
+}
+
+#[test]
+fn two_replicas_give_different_names_to_what_they_see_at_the_same_time() {
+    for api in [EventApi::Core, EventApi::Events] {
+        let mut replicas = [(), ()].map(|()| Bench::new(EventOptions::default().api(api)));
+        for replica in &mut replicas {
+            assert_eq!(replica.say("a"), "create #0 x1 a");
+        }
+        let [one, other] = replicas;
+        assert_ne!(one.names, other.names);
     }
 }

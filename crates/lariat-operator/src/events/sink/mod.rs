@@ -112,9 +112,10 @@ impl Sink {
             }
         }
         match self.create(record).await {
+            // It was created by a try whose answer was lost: names of two processes are hardly ever equal.
             Err(error) if error.is_already_exists() && attempt.maybe_created => Ok(()),
             Err(error) if error.is_already_exists() => {
-                // Another process took the name in the same nanosecond.
+                // Another process took the name.
                 self.correlator.lock().rename(record);
                 self.create(record).await
             }

@@ -1,0 +1,351 @@
+//! Servers that are restored from a backup.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::ResourceExt;
+use kube::api::{Api, ListParams, Patch, PatchParams, PostParams};
+use lariat_cache::{Informer, SharedCacheFactory, Subscription};
+use lariat_cluster::Cluster;
+use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
+use lariat_core::{Gvk, ObjectKey};
+use serde_json::json;
+use tokio::time;
+
+use crate::bench::{
+    MINUTE, Recorder, Writer, cached, client_as, cluster, config_maps, eventually, factory,
+};
+
+struct Restored {
+    cluster: Cluster,
+    writer: Writer,
+    informer: Informer,
+    recorder: Arc<Recorder>,
+    factory: SharedCacheFactory,
+    _subscription: Subscription,
+}
+
+impl Restored {
+    /// A cluster with three objects, and a cache of them.
+    async fn begin() -> Self {
+        let cluster = cluster().await;
+        let writer = Writer::new(cluster.client());
+        for name in ["a", "b", "c"] {
+            writer.create(name).await;
+        }
+        let factory = factory(client_as(&cluster, "informer"));
+        let informer = factory.for_kind(config_maps());
+        informer.need::<ConfigMap>();
+        let recorder = Arc::new(Recorder::default());
+        let subscription = informer.subscribe(Arc::clone(&recorder) as _);
+        factory.start();
+        assert!(informer.synced().await);
+        Self {
+            cluster,
+            writer,
+            informer,
+            recorder,
+            factory,
+            _subscription: subscription,
+        }
+    }
+
+    async fn catches_up(&self) {
+        eventually(async || cached(&self.informer), self.writer.truth().await).await;
+    }
+
+    /// Keeps the informer away for a time.
+    fn keep_away(&self, time: Duration) {
+        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
+        let rule = Rule::new(Action::Refuse(refusal)).client("informer");
+        self.cluster.faults().add(rule.for_time(time));
+    }
+
+    /// Checks that the cache shows what there is, content included, within two minutes.
+    async fn converges(&self) {
+        time::sleep(2 * MINUTE).await;
+        let truth = self.writer.truth().await;
+        assert_eq!(cached(&self.informer), truth);
+        assert_eq!(self.recorder.known(), truth);
+        for name in truth.keys() {
+            assert_eq!(self.value(name), self.writer.value(name).await, "{name}");
+        }
+    }
+
+    fn value(&self, name: &str) -> Option<String> {
+        let key = ObjectKey::namespaced("default", name);
+        let object = self.informer.cache::<ConfigMap>().get(&key);
+        let object = object.expect("it is cached").expect("it decodes");
+        object.data.as_ref()?.get("value").cloned()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_restored_from_a_backup_is_read_again_however_long_it_was_away() {
+    for away in [0, 20, 60] {
+        let bench = Restored::begin().await;
+        let backup = bench.cluster.snapshot();
+        bench.writer.change("a", "lost").await;
+        bench.writer.delete("b").await;
+        bench.writer.create("lost").await;
+        bench.catches_up().await;
+        bench.keep_away(Duration::from_secs(away));
+        bench.cluster.rewind_to(&backup).await.expect("restored");
+        bench.converges().await;
+    }
+}
+
+/// So a watch from the version before the restore is opened, and leaves out what happened below it.
+#[tokio::test(start_paused = true)]
+async fn a_restored_cluster_that_has_overtaken_the_cache_is_noticed() {
+    for away in [20, 60] {
+        let bench = Restored::begin().await;
+        let backup = bench.cluster.snapshot();
+        bench.writer.change("a", "lost").await;
+        bench.writer.delete("b").await;
+        bench.writer.create("lost").await;
+        bench.catches_up().await;
+        bench.keep_away(Duration::from_secs(away));
+        bench.cluster.rewind_to(&backup).await.expect("restored");
+        bench.writer.change("b", "after the restore").await;
+        for number in 0..10 {
+            bench.writer.change("c", &number.to_string()).await;
+        }
+        bench.converges().await;
+    }
+}
+
+/// The newest object that is known was then one of the new history, and asking for it alone said nothing.
+#[tokio::test(start_paused = true)]
+async fn what_this_process_writes_after_a_restore_does_not_hide_it() {
+    let bench = Restored::begin().await;
+    let backup = bench.cluster.snapshot();
+    bench.writer.create("lost").await;
+    bench.catches_up().await;
+    for verb in ["list", "watch"] {
+        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
+        let rule = Rule::new(Action::Refuse(refusal)).client("informer");
+        let away = rule.verb(verb).for_time(Duration::from_secs(20));
+        bench.cluster.faults().add(away);
+    }
+    bench.cluster.rewind_to(&backup).await.expect("restored");
+    for number in 0..5 {
+        bench.writer.change("c", &number.to_string()).await;
+    }
+    let api: Api<ConfigMap> = Api::namespaced(bench.factory.clients().client(), "default");
+    let own = json!({"metadata": {"name": "own"}});
+    let own = serde_json::from_value(own).expect("it is one");
+    api.create(&PostParams::default(), &own)
+        .await
+        .expect("created");
+    assert!(cached(&bench.informer).contains_key("own"));
+    bench.converges().await;
+}
+
+/// The newest object was then one that this process had created again, at a version the watch had passed.
+#[tokio::test(start_paused = true)]
+async fn what_this_process_creates_again_after_a_restore_does_not_hide_it() {
+    let bench = Restored::begin().await;
+    // No other kind is cached, which might find out.
+    let others = Secrets::begin(&bench).await;
+    let backup = bench.cluster.snapshot();
+    bench.writer.create("lost").await;
+    bench.writer.create("own").await;
+    for number in 0..20 {
+        others.change(&number.to_string()).await;
+    }
+    bench.catches_up().await;
+    // The watch is moved on by bookmarks.
+    time::sleep(3 * MINUTE).await;
+    let rule = Rule::new(Action::Refuse(Refusal::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+    )));
+    for verb in ["list", "watch"] {
+        let away = rule
+            .clone()
+            .client("informer")
+            .resource("configmaps")
+            .verb(verb);
+        bench
+            .cluster
+            .faults()
+            .add(away.for_time(Duration::from_secs(20)));
+    }
+    bench.cluster.rewind_to(&backup).await.expect("restored");
+    for number in 0..5 {
+        others.change(&number.to_string()).await;
+    }
+    let api: Api<ConfigMap> = Api::namespaced(bench.factory.clients().client(), "default");
+    let own = json!({"metadata": {"name": "own"}});
+    let own = serde_json::from_value(own).expect("it is one");
+    let created = api.create(&PostParams::default(), &own).await;
+    let created = created.expect("created").metadata.resource_version;
+    assert_eq!(cached(&bench.informer).get("own"), created.as_ref());
+    for number in 0..30 {
+        others.change(&number.to_string()).await;
+    }
+    bench.converges().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restore_after_which_only_a_deletion_is_undone_is_noticed() {
+    let bench = Restored::begin().await;
+    let others = Secrets::begin(&bench).await;
+    let backup = bench.cluster.snapshot();
+    bench.writer.delete("b").await;
+    bench.catches_up().await;
+    bench.keep_away(Duration::from_secs(20));
+    bench.cluster.rewind_to(&backup).await.expect("restored");
+    for number in 0..10 {
+        others.change(&number.to_string()).await;
+    }
+    bench.converges().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_gets_its_version_again_with_other_content_is_updated() {
+    let bench = Restored::begin().await;
+    let backup = bench.cluster.snapshot();
+    bench.writer.change("a", "before").await;
+    bench.writer.change("b", "newest").await;
+    bench.catches_up().await;
+    let version = cached(&bench.informer)["a"].clone();
+    bench.keep_away(Duration::from_secs(20));
+    bench.cluster.rewind_to(&backup).await.expect("restored");
+    bench.writer.change("a", "after").await;
+    assert_eq!(bench.writer.truth().await["a"], version);
+    bench.converges().await;
+    assert_eq!(bench.value("a").as_deref(), Some("after"));
+    let told = bench.recorder.told();
+    assert!(
+        told.contains(&format!("a updated {version} → {version}")),
+        "{told:?}"
+    );
+}
+
+/// Writes Secrets; there is one, `s`.
+struct Secrets(Api<Secret>);
+
+impl Secrets {
+    async fn begin(bench: &Restored) -> Self {
+        let api = Api::namespaced(bench.cluster.client(), "default");
+        let secrets = Self(api);
+        secrets.create("s").await;
+        secrets
+    }
+
+    async fn create(&self, name: &str) {
+        let secret = json!({"metadata": {"name": name}});
+        let secret = serde_json::from_value(secret).expect("it is one");
+        let params = PostParams::default();
+        self.0.create(&params, &secret).await.expect("created");
+    }
+
+    /// Changes `s`.
+    async fn change(&self, value: &str) {
+        let patch = Patch::Merge(json!({"stringData": {"value": value}}));
+        let params = PatchParams::default();
+        let changed = self.0.patch("s", &params, &patch).await;
+        changed.expect("changed");
+    }
+
+    async fn names(&self) -> Vec<String> {
+        let list = self.0.list(&ListParams::default()).await.expect("listed");
+        list.items.iter().map(ResourceExt::name_any).collect()
+    }
+
+    /// Makes a cache of them.
+    async fn cached(bench: &Restored) -> Informer {
+        let informer = bench.factory.for_kind(Gvk::new("", "v1", "Secret"));
+        assert!(informer.synced().await);
+        informer
+    }
+}
+
+/// Nothing the second kind knows of shows that there is another history: nothing had changed in it since the backup.
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_cannot_notice_a_restore_itself_hears_of_it_from_another() {
+    let bench = Restored::begin().await;
+    let secrets = Secrets::begin(&bench).await;
+    let quiet = Secrets::cached(&bench).await;
+    // The second restore comes soon after everything was read again because of the first.
+    for (round, bookmark) in [3 * MINUTE, MINUTE].into_iter().enumerate() {
+        let backup = bench.cluster.snapshot();
+        for number in 0..10 {
+            bench.writer.change("a", &format!("lost {number}")).await;
+        }
+        bench.catches_up().await;
+        // Its watch is moved on by bookmarks.
+        time::sleep(bookmark).await;
+        let reached = quiet.status().version;
+        assert_eq!(reached, bench.informer.status().version);
+        bench.keep_away(Duration::from_secs(5));
+        bench.cluster.rewind_to(&backup).await.expect("restored");
+        // No object that it knows of is another.
+        secrets.create(&format!("restored-{round}")).await;
+        for number in 0..20 {
+            bench.writer.change("c", &number.to_string()).await;
+        }
+        time::sleep(MINUTE / 2).await;
+        let known = cached(&quiet);
+        assert!(
+            secrets.names().await.iter().eq(known.keys()),
+            "{round}: {known:?}"
+        );
+    }
+    bench.converges().await;
+    assert_eq!(quiet.status().loads, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restore_that_another_kind_notices_late_is_no_reason_to_read_twice() {
+    let bench = Restored::begin().await;
+    let secrets = Secrets::begin(&bench).await;
+    let quiet = Secrets::cached(&bench).await;
+    let backup = bench.cluster.snapshot();
+    bench.writer.change("a", "lost").await;
+    secrets.change("lost").await;
+    bench.catches_up().await;
+    let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
+    let rule = Rule::new(Action::Refuse(refusal)).client("informer");
+    let away = rule.resource("secrets").for_time(MINUTE);
+    bench.cluster.faults().add(away);
+    let loads = || [&bench.informer, &quiet].map(|informer| informer.status().loads);
+    let before = loads();
+    bench.cluster.rewind_to(&backup).await.expect("restored");
+    bench.converges().await;
+    time::sleep(20 * MINUTE).await;
+    assert_eq!(loads(), before.map(|loads| loads + 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_restored_between_two_runs_is_noticed() {
+    let bench = Restored::begin().await;
+    let backup = bench.cluster.snapshot();
+    bench.writer.change("a", "before").await;
+    bench.catches_up().await;
+    bench.factory.stop().await;
+    bench.cluster.rewind_to(&backup).await.expect("restored");
+    bench.writer.change("a", "after").await;
+    bench.factory.start();
+    bench.converges().await;
+    assert_eq!(bench.value("a").as_deref(), Some("after"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_that_is_the_same_after_an_outage_is_not_read_again() {
+    let bench = Restored::begin().await;
+    bench.catches_up().await;
+    let loads = bench.informer.status().loads;
+    for _ in 0..5 {
+        bench.keep_away(Duration::from_secs(20));
+        bench.cluster.cut_watches();
+        // The newest object is another by the time the reflector asks.
+        bench.writer.change("c", "meanwhile").await;
+        bench.writer.delete("b").await;
+        bench.writer.create("b").await;
+        bench.converges().await;
+    }
+    assert_eq!(bench.informer.status().loads, loads);
+}
