@@ -1,6 +1,8 @@
-//! Every state every object had on the server.
+//! Every state every object had on the server, as far back as a process may still show it.
 
-use std::collections::BTreeMap;
+mod horizon;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -9,25 +11,46 @@ use lariat_core::{Gvk, ObjectKey};
 use serde::Deserialize;
 
 use crate::event::{Event, Moment};
+use horizon::Horizon;
 
 /// What the server had, and has.
 ///
-/// The history of versions begins again with each restored backup: an epoch.
+/// The history of versions begins again with each restored backup: an epoch. A state that no cache of a living process
+/// can show any more is forgotten; see [`Horizon`].
 #[derive(Default)]
 pub(crate) struct Oracle {
     epoch: u32,
-    objects: BTreeMap<Name, Vec<Past>>,
+    kinds: BTreeMap<Kind, Objects>,
     /// The event that began the present epoch.
     pub(crate) reset_at: u64,
     restored: Option<Duration>,
+    horizon: Horizon,
+    /// When states were forgotten last.
+    swept: Duration,
 }
 
-/// Group, kind and key; versions of the API share objects.
-type Name = (String, String, ObjectKey);
+/// Group and kind; versions of the API share objects.
+type Kind = (String, String);
+
+/// The objects of a kind.
+#[derive(Default)]
+struct Objects {
+    states: BTreeMap<ObjectKey, Vec<Past>>,
+    /// When which version was committed, from the newest commit on that is older than [`RECENT`].
+    recent: VecDeque<(Duration, u64)>,
+}
+
+/// For how long all commits of a kind are kept; [`Oracle::newest`] asks for those of the last moments.
+const RECENT: Duration = Duration::from_secs(60);
+
+/// How often states are forgotten.
+const SWEEP: Duration = Duration::from_secs(5 * 60);
 
 /// One state of an object, or its absence.
 #[derive(Debug, Clone)]
 pub(crate) struct Past {
+    /// The event that brought it; see [`Moment::number`]. Later states of an object have higher ones.
+    pub(crate) number: u64,
     pub(crate) version: u64,
     pub(crate) at: Duration,
     pub(crate) object: Option<StoredObject>,
@@ -49,21 +72,33 @@ struct Type<'a> {
     kind: std::borrow::Cow<'a, str>,
 }
 
-fn name_of(object: &StoredObject) -> Option<Name> {
+fn kind_of(object: &StoredObject) -> Option<Kind> {
     let json: Bytes = object.json();
     let of: Type<'_> = serde_json::from_slice(&json).ok()?;
     let group = of
         .api_version
         .split_once('/')
         .map_or("", |(group, _)| group);
-    Some((group.to_owned(), of.kind.into_owned(), object.key().clone()))
+    Some((group.to_owned(), of.kind.into_owned()))
+}
+
+fn name_of(kind: &Gvk) -> Kind {
+    (kind.group().to_owned(), kind.kind().to_owned())
 }
 
 impl Oracle {
     pub(crate) fn saw(&mut self, moment: &Moment, event: &Event) {
-        let Event::Committed(commit) = event else {
-            return;
-        };
+        self.horizon.saw(moment, event);
+        if let Event::Committed(commit) = event {
+            self.committed(commit, moment);
+        }
+        if moment.at >= self.swept + SWEEP {
+            self.swept = moment.at;
+            self.forget();
+        }
+    }
+
+    fn committed(&mut self, commit: &Commit, moment: &Moment) {
         match commit {
             Commit::Reset { revision } => self.reset(*revision, moment),
             Commit::Stored(object) => self.push(object, moment, true),
@@ -78,9 +113,11 @@ impl Oracle {
         // The first is the start of the cluster.
         self.restored = (self.epoch > 1).then_some(moment.at);
         // What is not there any more is gone without a commit of its own.
-        for states in self.objects.values_mut() {
+        let objects = self.kinds.values_mut();
+        for states in objects.flat_map(|kind| kind.states.values_mut()) {
             if states.last().is_some_and(|last| last.object.is_some()) {
                 states.push(Past {
+                    number: moment.number,
                     version: revision,
                     at: moment.at,
                     object: None,
@@ -90,18 +127,33 @@ impl Oracle {
     }
 
     fn push(&mut self, object: &StoredObject, moment: &Moment, is_there: bool) {
-        let Some(name) = name_of(object) else { return };
-        self.objects.entry(name).or_default().push(Past {
-            version: object.revision(),
+        let Some(kind) = kind_of(object) else { return };
+        let version = object.revision();
+        let objects = self.kinds.entry(kind).or_default();
+        objects.committed(moment.at, version);
+        let states = objects.states.entry(object.key().clone()).or_default();
+        states.push(Past {
+            number: moment.number,
+            version,
             at: moment.at,
             object: is_there.then(|| object.clone()),
         });
     }
 
-    /// Returns the states of an object in their order.
+    /// Forgets what no checker can ask for any more.
+    fn forget(&mut self) {
+        for (kind, objects) in &mut self.kinds {
+            if let Some(until) = self.horizon.of(kind) {
+                objects.states.retain(|_, states| is_left(states, until));
+            }
+        }
+    }
+
+    /// Returns the states of an object in their order; of what was forgotten, none.
     pub(crate) fn states(&self, kind: &Gvk, key: &ObjectKey) -> &[Past] {
-        let name = (kind.group().to_owned(), kind.kind().to_owned(), key.clone());
-        self.objects.get(&name).map_or(&[], Vec::as_slice)
+        let objects = self.kinds.get(&name_of(kind));
+        let states = objects.and_then(|objects| objects.states.get(key));
+        states.map_or(&[], Vec::as_slice)
     }
 
     /// Returns what an object is now.
@@ -114,11 +166,15 @@ impl Oracle {
         &'a self,
         kind: &Gvk,
     ) -> impl Iterator<Item = (&'a ObjectKey, &'a StoredObject)> + use<'a> {
-        let first = (kind.group().to_owned(), kind.kind().to_owned());
-        let states = self.objects.iter();
-        states
-            .filter(move |((group, kind, _), _)| *group == first.0 && *kind == first.1)
-            .filter_map(|((_, _, key), states)| Some((key, states.last()?.object.as_ref()?)))
+        let objects = self.kinds.get(&name_of(kind)).into_iter();
+        let states = objects.flat_map(|objects| &objects.states);
+        states.filter_map(|(key, states)| Some((key, states.last()?.object.as_ref()?)))
+    }
+
+    /// Returns how many objects of a kind there are at most.
+    pub(crate) fn count(&self, kind: &Gvk) -> usize {
+        let objects = self.kinds.get(&name_of(kind));
+        objects.map_or(0, |objects| objects.states.len())
     }
 
     /// Returns whether a backup was restored less than so long ago.
@@ -127,20 +183,12 @@ impl Oracle {
             .is_some_and(|at| moment.at.saturating_sub(at) < time)
     }
 
-    /// Returns the version of the last commit of a kind by some time; zero if there was none.
-    pub(crate) fn newest(&self, kind: &Gvk, until: std::time::Duration) -> u64 {
-        let objects = self
-            .objects
-            .iter()
-            .filter(|((group, name, _), _)| *group == kind.group() && *name == kind.kind());
-        let last = |states: &Vec<Past>| {
-            let state = states.iter().rev().find(|past| past.at <= until);
-            state.map(|past| past.version)
-        };
-        objects
-            .filter_map(|(_, states)| last(states))
-            .max()
-            .unwrap_or(0)
+    /// Returns the version of the last commit of a kind by some time, a minute ago at most; zero if there was none.
+    pub(crate) fn newest(&self, kind: &Gvk, until: Duration) -> u64 {
+        let recent = self.kinds.get(&name_of(kind)).map(|of| &of.recent);
+        let mut by_then = recent.into_iter().flatten().rev();
+        let newest = by_then.find(|(at, _)| *at <= until);
+        newest.map_or(0, |(_, version)| *version)
     }
 
     /// Counts the restored backups, the start included.
@@ -148,3 +196,28 @@ impl Oracle {
         self.epoch
     }
 }
+
+impl Objects {
+    fn committed(&mut self, at: Duration, version: u64) {
+        self.recent.push_back((at, version));
+        while self
+            .recent
+            .get(1)
+            .is_some_and(|(next, _)| *next + RECENT < at)
+        {
+            self.recent.pop_front();
+        }
+    }
+}
+
+/// Forgets the states of an object that had been followed by another one by a time; returns whether any is left.
+fn is_left(states: &mut Vec<Past>, until: Duration) -> bool {
+    let followed = states.iter().skip(1).take_while(|next| next.at <= until);
+    let followed = followed.count();
+    states.drain(..followed);
+    let is_gone = |past: &Past| past.object.is_none() && past.at <= until;
+    !matches!(states.as_slice(), [only] if is_gone(only))
+}
+
+#[cfg(test)]
+mod tests;
