@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::{Phase, Storage};
+use lariat_cache::{KindStatus, Phase, Storage};
 use lariat_controller::ControllerStatus;
 use lariat_core::{Gvk, ObjectKey};
 
-use crate::event::{Subscriber, number_of};
+use crate::event::{HandlerId, Subscriber, number_of};
 
 /// Something a life of a process did, or what it was like at a moment.
 #[derive(Debug, Clone)]
@@ -74,6 +74,28 @@ pub(crate) struct Sample {
     pub(crate) version: u64,
 }
 
+/// How far a cache is.
+#[derive(Debug, Clone)]
+pub(crate) struct Reached {
+    pub(crate) kind: Gvk,
+    /// How often it has been filled.
+    pub(crate) loads: u64,
+    /// The version up to which it has everything; none while it is filled.
+    pub(crate) complete: Option<u64>,
+}
+
+impl Reached {
+    pub(crate) fn of(status: &KindStatus) -> Self {
+        let is_filled = status.phase == Phase::Synced;
+        let version = status.version.as_ref().filter(|_| is_filled);
+        Self {
+            kind: status.gvk.clone(),
+            loads: status.loads,
+            complete: version.map(|version| number_of(&version.to_string())),
+        }
+    }
+}
+
 impl Sample {
     pub(crate) fn of(status: &ControllerStatus) -> Self {
         let queue = &status.queue;
@@ -97,6 +119,19 @@ impl Sample {
 }
 
 impl Activity {
+    /// Returns the handler that is deregistered.
+    pub(crate) fn deregistered(&self) -> Option<HandlerId> {
+        let Act::Deregistered { kind, name } = &self.what else {
+            return None;
+        };
+        Some(HandlerId {
+            process: Arc::clone(&self.process),
+            life: self.life,
+            kind: kind.clone(),
+            name: Arc::clone(name),
+        })
+    }
+
     /// Returns the line of the trace; none for samples, which repeat what the trace says.
     pub(crate) fn text(&self) -> Option<String> {
         Some(match &self.what {

@@ -7,7 +7,7 @@ use lariat_cache::{CachedObject, Change, Selection};
 use lariat_cluster::Commit;
 use lariat_core::{Causes, Gvk, ObjectKey};
 
-use crate::activity::Activity;
+use crate::activity::{Activity, Reached};
 use crate::deed::Deed;
 use crate::oracle::Past;
 
@@ -110,6 +110,12 @@ pub(crate) enum Event {
         kind: Gvk,
         selection: Selection,
     },
+    /// How far the caches of a process are.
+    Cached {
+        process: Arc<str>,
+        life: u32,
+        kinds: Vec<Reached>,
+    },
     /// A subscription ended.
     Unsubscribed(Subscriber),
     /// A process read its cache.
@@ -172,19 +178,16 @@ pub(crate) enum Written {
 }
 
 impl Written {
-    /// Returns the place of the state the write led to; for a deletion, of the first without the object, whatever has
-    /// come under its name since.
-    pub(crate) fn place(&self, states: &[Past]) -> Option<usize> {
-        let mut states = states.iter();
+    /// Returns the state the write led to; for a deletion, the first without the object, whatever has come under its name
+    /// since.
+    pub(crate) fn state<'a>(&self, states: &'a [Past]) -> Option<&'a Past> {
         match self {
-            Self::State(version) => {
-                states.rposition(|past| past.version == *version && past.object.is_some())
-            }
+            Self::State(version) => states
+                .iter()
+                .rfind(|past| past.version == *version && past.object.is_some()),
             Self::Gone(uid) => {
                 let is_it = |past: &Past| past.object.as_ref().is_some_and(|it| it.uid() == uid);
-                let count = states.len();
-                let last = states.rposition(is_it)?;
-                (last + 1 < count).then_some(last + 1)
+                states.get(states.iter().rposition(is_it)? + 1)
             }
         }
     }
@@ -217,7 +220,7 @@ impl Event {
                 let state = if *is_alive { "begins" } else { "is over" };
                 format!("life {life} {state}")
             }
-            Self::Disturbed { .. } => return None,
+            Self::Disturbed { .. } | Self::Cached { .. } => return None,
             Self::Acted(activity) => return activity.text(),
             Self::Note(text) | Self::Log(text) => text.clone(),
             Self::Panicked(text) => format!("panicked: {text}"),

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use crate::activity::{Act, Sample};
+use crate::activity::{Act, Reached, Sample};
 use crate::coverage::{State as Doing, States};
 use crate::event::Event;
 use crate::machine::Machine;
@@ -259,10 +259,17 @@ impl Body {
             return;
         };
         let factories = life.process.factories();
-        let samples = life.machine.run(async {
+        let (samples, caches) = life.machine.run(async {
             let statuses = factories.iter().flat_map(|each| each.status());
-            statuses.map(|status| Sample::of(&status)).collect()
+            let samples = statuses.map(|status| Sample::of(&status)).collect();
+            let caches = factories.iter().flat_map(|each| each.caches().status());
+            let caches = caches.map(|status| Reached::of(&status)).collect();
+            (samples, caches)
         });
+        // Of a process that has shown no factory nothing is known.
+        if !factories.is_empty() {
+            life.process.has_cached(caches);
+        }
         life.process.acts(Act::Sampled(samples));
     }
 

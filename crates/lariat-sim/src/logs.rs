@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn warnings_are_lines_of_the_trace_and_information_is_not() {
         let recorder = Recorder::new(Checks::all());
-        let logging = begin(&recorder);
+        let logging = begin(&recorder, true);
         tracing::info!("all is well");
         tracing::warn!(key = "default/a", "something\nis wrong");
         drop(logging);
@@ -99,7 +99,7 @@ mod tests {
     fn a_log_line_is_no_sign_that_something_goes_on() {
         let recorder = Recorder::new(Checks::all());
         let before = recorder.events();
-        let logging = begin(&recorder);
+        let logging = begin(&recorder, true);
         tracing::error!("no");
         drop(logging);
         assert_eq!(recorder.events(), before);

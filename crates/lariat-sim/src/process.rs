@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::activity::{Act, Activity};
+use crate::activity::{Act, Activity, Reached};
 use crate::deed::Deed;
 use crate::event::{Event, HandlerId, Next as Following, Shown, Subscriber, Written};
 use crate::network::Link;
@@ -215,6 +215,15 @@ impl Process {
             life: self.inner.life,
             what,
         }));
+    }
+
+    /// Reports how far the caches of the process are.
+    pub(crate) fn has_cached(&self, kinds: Vec<Reached>) {
+        self.inner.recorder.note(Event::Cached {
+            process: Arc::clone(&self.inner.name),
+            life: self.inner.life,
+            kinds,
+        });
     }
 
     /// Returns how often the cache of a kind has been filled.

@@ -139,8 +139,12 @@ impl Rules {
     }
 
     pub(super) fn remove(&self, id: RuleId) -> bool {
-        self.isolated
-            .send_modify(|isolated| isolated.retain(|each| each.rule != id));
+        // Connections wake up only if a client is isolated no longer.
+        self.isolated.send_if_modified(|isolated| {
+            let before = isolated.len();
+            isolated.retain(|each| each.rule != id);
+            isolated.len() < before
+        });
         let mut known = self.known.lock();
         let before = known.entries.len();
         known.entries.retain(|entry| entry.id != id);

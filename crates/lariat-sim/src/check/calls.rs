@@ -87,6 +87,11 @@ impl Check for LastCall {
             } => self
                 .shown
                 .retain(|of, _| of.process != *process || of.life != *life),
+            Event::Acted(activity) => {
+                if let Some(handler) = activity.deregistered() {
+                    self.shown.remove(&handler);
+                }
+            }
             _ => {}
         }
         Vec::new()

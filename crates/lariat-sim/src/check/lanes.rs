@@ -122,6 +122,11 @@ impl Check for LateOnce {
                 self.welcomed.retain(|(of, _)| *of != handler);
                 self.reported.insert(handler);
             }
+            Event::Acted(activity) => {
+                if let Some(handler) = activity.deregistered() {
+                    self.welcomed.retain(|(of, _)| *of != handler);
+                }
+            }
             Event::Life { process, life, .. } => {
                 let is_other = |of: &HandlerId| of.process != *process || of.life != *life;
                 self.welcomed.retain(|(of, _)| is_other(of));

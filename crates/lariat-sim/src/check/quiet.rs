@@ -42,6 +42,11 @@ impl Check for EmptyQueues {
                     self.again.remove(&call);
                 }
             }
+            Event::Acted(activity) => {
+                if let Some(handler) = activity.deregistered() {
+                    self.again.retain(|(of, _), _| *of != handler);
+                }
+            }
             Event::Life { process, life, .. } => self
                 .again
                 .retain(|(of, _), _| of.process != *process || of.life != *life),
@@ -168,6 +173,11 @@ impl Check for Counters {
                     name: Arc::clone(name),
                 };
                 self.seen.insert(handler, Seen::default());
+            }
+            Event::Acted(activity) => {
+                if let Some(handler) = activity.deregistered() {
+                    self.seen.remove(&handler);
+                }
             }
             Event::Life { process, life, .. } => self
                 .seen

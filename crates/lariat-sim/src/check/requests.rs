@@ -64,6 +64,8 @@ pub(super) struct NoStorm {
     requests: BTreeMap<Line, VecDeque<Duration>>,
     /// When something happened that may need requests, and how many.
     reasons: VecDeque<(Duration, usize)>,
+    /// The sum of `reasons`.
+    reasons_count: usize,
     /// Requests of the last minutes but those of handlers.
     late: VecDeque<(Duration, Line)>,
 }
@@ -81,11 +83,11 @@ impl Check for NoStorm {
     fn saw(&mut self, _: &Oracle, moment: &Moment, event: &Event) -> Findings {
         let now = moment.at;
         match event {
-            Event::Committed(_) => self.reasons.push_back((now, 1)),
+            Event::Committed(_) => self.reason(now, 1),
             Event::Acted(activity) if !matches!(activity.what, Act::Sampled(_)) => {
-                self.reasons.push_back((now, 2));
+                self.reason(now, 2);
             }
-            Event::Selected { .. } | Event::Life { .. } => self.reasons.push_back((now, 2)),
+            Event::Selected { .. } | Event::Life { .. } => self.reason(now, 2),
             Event::Sent { what, .. } => return self.sent(&moment.actor, what, now),
             _ => {}
         }
@@ -120,6 +122,18 @@ impl Check for NoStorm {
 }
 
 impl NoStorm {
+    /// Adds a reason for so many requests, and forgets those of more than a minute ago.
+    fn reason(&mut self, now: Duration, count: usize) {
+        self.reasons.push_back((now, count));
+        self.reasons_count += count;
+        while let Some((at, count)) = self.reasons.front()
+            && *at + MINUTE < now
+        {
+            self.reasons_count -= count;
+            self.reasons.pop_front();
+        }
+    }
+
     fn sent(&mut self, process: &Arc<str>, what: &str, now: Duration) -> Findings {
         let (method, uri) = what.split_once(' ').unwrap_or((what, ""));
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
@@ -141,14 +155,8 @@ impl NoStorm {
         if verb == Verb::Other {
             return Vec::new();
         }
-        while self
-            .reasons
-            .front()
-            .is_some_and(|(at, _)| *at + MINUTE < now)
-        {
-            self.reasons.pop_front();
-        }
-        let reasons: usize = self.reasons.iter().map(|(_, count)| count).sum();
+        self.reason(now, 0);
+        let reasons = self.reasons_count;
         let times = self.requests.entry(line).or_default();
         times.push_back(now);
         while times.front().is_some_and(|at| *at + MINUTE <= now) {

@@ -22,7 +22,8 @@ enum Channel {
     Subscriber(u64),
 }
 
-type Place = (Arc<str>, u32, Gvk, ObjectKey, Channel);
+/// One way in which a life of a process is shown states of a kind.
+type Way = (Arc<str>, u32, Gvk, Channel);
 
 /// What an event shows of an object.
 struct Sight<'a> {
@@ -83,12 +84,11 @@ impl<'a> Sight<'a> {
         })
     }
 
-    fn place(&self) -> Place {
+    fn way(&self) -> Way {
         (
             Arc::clone(self.process),
             self.life,
             self.kind.clone(),
-            self.key.clone(),
             self.channel.clone(),
         )
     }
@@ -200,8 +200,8 @@ fn differs(one: &Value, other: &Value) -> Option<String> {
 /// whose watch is behind may not know it yet: a handler that is called for a related object then is shown nothing.
 #[derive(Default)]
 pub(super) struct Forward {
-    /// The place in the oracle's list of states.
-    last: BTreeMap<Place, usize>,
+    /// The number each state that was shown last has in the oracle's list.
+    last: BTreeMap<Way, BTreeMap<ObjectKey, u64>>,
     selections: Selections,
 }
 
@@ -219,18 +219,21 @@ impl Check for Forward {
         } = event
         {
             self.last
-                .retain(|place, _| place.0 != *process || place.1 != *life);
+                .retain(|way, _| way.0 != *process || way.1 != *life);
+        }
+        if let Some(way) = closed(event) {
+            self.last.remove(&way);
         }
         let Some(sight) = Sight::of(event) else {
             return Vec::new();
         };
         let states = oracle.states(sight.kind, sight.key);
-        let place = sight.place();
-        let from = self.last.get(&place).copied();
+        let last = self.last.entry(sight.way()).or_default();
+        let from = last.get(sight.key).copied();
         if from.is_none() && sight.object.is_none() {
             return Vec::new();
         }
-        let selected = self.selections.of(&place.0, place.1, sight.kind);
+        let selected = self.selections.of(sight.process, sight.life, sight.kind);
         let fits = |past: &Past| match &sight.object {
             Some(shown) => past.is(&shown.uid, shown.version),
             None => !past
@@ -238,26 +241,42 @@ impl Check for Forward {
                 .as_ref()
                 .is_some_and(|object| selected.always(sight.key, object)),
         };
-        let start = from.unwrap_or(0);
-        let at = states
-            .iter()
-            .skip(start)
-            .position(fits)
-            .map(|at| at + start);
-        match at {
-            Some(at) => {
-                self.last.insert(place, at);
+        let start = since(states, from.unwrap_or(0));
+        let now = states[start..].iter().find(|past| fits(past));
+        match now {
+            Some(past) => {
+                last.insert(sight.key.clone(), past.number);
                 Vec::new()
             }
-            // That the server never had it is said by another checker.
-            None if from.is_none() => Vec::new(),
+            // That the server never had it is said by another checker; what has been gone for long is forgotten.
+            None if from.is_none() || (sight.object.is_none() && states.is_empty()) => Vec::new(),
             None => {
-                let last = from.and_then(|from| states.get(from));
-                let last = last.map_or(0, |past| past.version);
+                let last = states[start..].first().map_or(0, |past| past.version);
                 vec![format!("{} after version {last}", sight.says())]
             }
         }
     }
+}
+
+/// Returns the way that ends with an event; handlers and subscribers that come back are others.
+fn closed(event: &Event) -> Option<Way> {
+    match event {
+        Event::Acted(activity) => {
+            let handler = activity.deregistered()?;
+            let channel = Channel::Handler(handler.name);
+            Some((handler.process, handler.life, handler.kind, channel))
+        }
+        Event::Unsubscribed(of) => {
+            let channel = Channel::Subscriber(of.number);
+            Some((Arc::clone(&of.process), of.life, of.kind.clone(), channel))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the place of the first state that is not older than one with a number.
+fn since(states: &[Past], number: u64) -> usize {
+    states.partition_point(|past| past.number < number)
 }
 
 /// How long after a restored backup a process may still take the versions of before for newer.
@@ -280,8 +299,8 @@ type Own = (Arc<str>, u32, Gvk, ObjectKey);
 struct Answered {
     /// Counts events; see [`Moment::number`].
     number: u64,
-    /// Which state of the object the write led to.
-    at: usize,
+    /// The number of the state the write led to.
+    state: u64,
 }
 
 impl Check for OwnWrites {
@@ -299,10 +318,10 @@ impl Check for OwnWrites {
                 key,
                 written,
             } => {
-                if let Some(at) = written.place(oracle.states(kind, key)) {
+                if let Some(past) = written.state(oracle.states(kind, key)) {
                     let own = (Arc::clone(process), *life, kind.clone(), key.clone());
-                    let number = moment.number;
-                    self.written.insert(own, Answered { number, at });
+                    let (number, state) = (moment.number, past.number);
+                    self.written.insert(own, Answered { number, state });
                 }
                 return Vec::new();
             }
@@ -331,7 +350,7 @@ impl OwnWrites {
             sight.kind.clone(),
             sight.key.clone(),
         );
-        let Answered { number, at } = *self.written.get(&own)?;
+        let Answered { number, state } = *self.written.get(&own)?;
         // A backup that was restored since may not have the write, and until the process has noticed it, what it wrote
         // since has a lower version than what it knows.
         if oracle.reset_at > number || oracle.was_restored_within(moment, NOTICED) {
@@ -339,17 +358,22 @@ impl OwnWrites {
         }
         let selected = self.selections.of(sight.process, sight.life, sight.kind);
         let states = oracle.states(sight.kind, sight.key);
-        let is_new = states.iter().skip(at).any(|past| match &sight.object {
-            Some(shown) => past.is(&shown.uid, shown.version),
-            None => !past
-                .object
-                .as_ref()
-                .is_some_and(|object| selected.always(sight.key, object)),
-        });
+        // What has not been there for long is forgotten.
+        let is_forgotten = states.is_empty() && sight.object.is_none();
+        let states = &states[since(states, state)..];
+        let mut states_since = states.iter();
+        let is_new = is_forgotten
+            || states_since.any(|past| match &sight.object {
+                Some(shown) => past.is(&shown.uid, shown.version),
+                None => !past
+                    .object
+                    .as_ref()
+                    .is_some_and(|object| selected.always(sight.key, object)),
+            });
         if is_new {
             return None;
         }
-        let version = states.get(at).map_or(0, |past| past.version);
+        let version = states.first().map_or(0, |past| past.version);
         Some(format!(
             "{} after a write that was answered with version {version}",
             sight.says()

@@ -39,7 +39,7 @@ fn selects(selection: &Selection, key: &ObjectKey, object: &StoredObject) -> boo
     is_in && selection.labels().matches(object.labels())
 }
 
-/// All selections each life of a process has had.
+/// All selections each life of a process has had, each once.
 #[derive(Default)]
 pub(super) struct Selections(BTreeMap<(Arc<str>, u32, Gvk), Vec<Selection>>);
 
@@ -53,7 +53,10 @@ impl Selections {
         } = event
         {
             let of = (Arc::clone(process), *life, kind.clone());
-            self.0.entry(of).or_default().push(selection.clone());
+            let selections = self.0.entry(of).or_default();
+            if !selections.contains(selection) {
+                selections.push(selection.clone());
+            }
         }
     }
 

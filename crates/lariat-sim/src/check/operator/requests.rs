@@ -23,6 +23,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub(super) struct Writes {
     operators: Operators,
     recent: BTreeMap<(Arc<str>, String), VecDeque<Duration>>,
+    /// When paths were forgotten last that are not written any more.
+    swept: Duration,
 }
 
 impl Check for Writes {
@@ -37,6 +39,12 @@ impl Check for Writes {
         };
         if !self.operators.has(&moment.actor) || !is_write(what) {
             return Vec::new();
+        }
+        if moment.at >= self.swept + MINUTE {
+            self.swept = moment.at;
+            let is_recent = |last: &Duration| *last + MINUTE >= moment.at;
+            self.recent
+                .retain(|_, times| times.back().is_some_and(is_recent));
         }
         let path = what.split('?').next().unwrap_or_default();
         let recent = self

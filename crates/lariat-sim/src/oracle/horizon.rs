@@ -1,0 +1,219 @@
+//! How far back the server's states can still be shown by a process.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cluster::Commit;
+
+use super::{Kind, name_of};
+use crate::activity::Reached;
+use crate::event::{Event, Moment};
+
+/// Up to when the caches of living processes were last known to be complete.
+///
+/// A checker asks for states that a process is shown, has read or has written. Processes take them from their caches, and
+/// a cache that was complete at a time has none that had been followed by another one by then. What is not taken from a
+/// complete cache is at most [`MARGIN`] older: an answer that is late, a list at an older version, a process that is
+/// paused while it waits for either. So for each kind the horizon is the oldest of these times, over the living
+/// processes that cache the kind, less the margin. A cache that is not kept up to date (its factory is stopped, its
+/// watch hangs) holds the horizon back until it is, and a process that has not been asked yet does from its beginning.
+#[derive(Default)]
+pub(super) struct Horizon {
+    /// Versions of this epoch with the times of their commits, as far back as [`REACH`].
+    commits: VecDeque<(u64, Duration)>,
+    lives: BTreeMap<(Arc<str>, u32), Life>,
+}
+
+/// How much older than a complete cache a state may be that a process is shown: longer than the delays, silences and
+/// pauses of a plan together, of which the longest is a pause of two minutes.
+const MARGIN: Duration = Duration::from_secs(10 * 60);
+
+/// How old a version of a complete cache may be, for its time to be known.
+const REACH: Duration = Duration::from_secs(60 * 60);
+
+/// A life of a process.
+struct Life {
+    began: Duration,
+    /// Its caches; none if it has not been asked since it began.
+    caches: Option<BTreeMap<Kind, Cached>>,
+    /// Whether a backup was restored since it was asked.
+    is_restored: bool,
+    /// Kinds of which several namespaces are selected: a cache has the version of the watch that spoke last.
+    scattered: BTreeSet<Kind>,
+}
+
+/// One cache.
+#[derive(Debug, Clone, Copy)]
+struct Cached {
+    /// It has all that was committed by then.
+    until: Duration,
+    trust: Trust,
+}
+
+/// Whether the version of a cache is one of this epoch.
+#[derive(Debug, Clone, Copy)]
+enum Trust {
+    Yes,
+    /// A backup was restored, and the cache has not been asked since.
+    Restored,
+    /// A backup was restored; whatever was read by then may be of before.
+    Loads(u64),
+}
+
+impl Horizon {
+    pub(super) fn saw(&mut self, moment: &Moment, event: &Event) {
+        match event {
+            Event::Committed(commit) => self.committed(commit, moment.at),
+            Event::Life {
+                process,
+                life,
+                is_alive,
+            } => {
+                let of = (Arc::clone(process), *life);
+                if *is_alive {
+                    self.lives.insert(of, Life::new(moment.at));
+                } else {
+                    self.lives.remove(&of);
+                }
+            }
+            Event::Cached {
+                process,
+                life,
+                kinds,
+            } => self.asked((Arc::clone(process), *life), kinds, moment.at),
+            Event::Selected {
+                process,
+                life,
+                kind,
+                selection,
+            } => {
+                if let Some(life) = self.lives.get_mut(&(Arc::clone(process), *life)) {
+                    life.select(name_of(kind), selection.namespaces().len());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn committed(&mut self, commit: &Commit, at: Duration) {
+        let version = match commit {
+            Commit::Stored(object) | Commit::Removed { last: object } => object.revision(),
+            Commit::Reset { revision } => return self.reset(*revision, at),
+            _ => return,
+        };
+        // What a backup holds comes after it, in the order of the keys.
+        if self
+            .commits
+            .back()
+            .is_some_and(|(last, _)| *last >= version)
+        {
+            return;
+        }
+        self.commits.push_back((version, at));
+        while self
+            .commits
+            .front()
+            .is_some_and(|(_, first)| *first + REACH < at)
+        {
+            self.commits.pop_front();
+        }
+    }
+
+    fn reset(&mut self, revision: u64, at: Duration) {
+        self.commits = [(revision, at)].into();
+        for life in self.lives.values_mut() {
+            life.is_restored = true;
+            let caches = life.caches.iter_mut().flat_map(BTreeMap::values_mut);
+            caches.for_each(|cached| cached.trust = Trust::Restored);
+        }
+    }
+
+    /// Notes what a life says of its caches.
+    fn asked(&mut self, of: (Arc<str>, u32), kinds: &[Reached], now: Duration) {
+        let mut life = self.lives.remove(&of).unwrap_or(Life::new(now));
+        let before = life.caches.take().unwrap_or_default();
+        let caches = kinds.iter().map(|reached| {
+            let kind = name_of(&reached.kind);
+            let cached = before.get(&kind).copied();
+            let cached = cached.unwrap_or_else(|| life.first(now));
+            let complete = reached.complete.filter(|_| !life.scattered.contains(&kind));
+            let cached = self.judge(cached, (reached.loads, complete), now);
+            (kind, cached)
+        });
+        life.caches = Some(caches.collect());
+        life.is_restored = false;
+        self.lives.insert(of, life);
+    }
+
+    fn judge(
+        &self,
+        mut cached: Cached,
+        (loads, complete): (u64, Option<u64>),
+        now: Duration,
+    ) -> Cached {
+        match cached.trust {
+            Trust::Yes => {}
+            Trust::Restored => cached.trust = Trust::Loads(loads),
+            Trust::Loads(before) if loads > before => cached.trust = Trust::Yes,
+            Trust::Loads(_) => {}
+        }
+        let complete = complete.filter(|_| matches!(cached.trust, Trust::Yes));
+        if let Some(until) = complete.and_then(|version| self.time_of(version, now)) {
+            cached.until = cached.until.max(until);
+        }
+        cached
+    }
+
+    /// Returns up to when a cache has everything that has everything up to a version.
+    fn time_of(&self, version: u64, now: Duration) -> Option<Duration> {
+        let next = self.commits.partition_point(|(of, _)| *of <= version);
+        match self.commits.get(next) {
+            // The one before the first that is known may have been any.
+            Some(_) if next == 0 => None,
+            Some((_, at)) => Some(*at),
+            None => Some(now),
+        }
+    }
+
+    /// Returns the time by which a state must have been followed by another one that no process can show any more; none
+    /// if that is not known.
+    pub(super) fn of(&self, kind: &Kind) -> Option<Duration> {
+        let lives = self.lives.values();
+        let until = lives.filter_map(|life| match &life.caches {
+            None => Some(life.began),
+            Some(caches) => caches.get(kind).map(|cached| cached.until),
+        });
+        let oldest = until.min().or(self.commits.back().map(|(_, at)| *at))?;
+        oldest.checked_sub(MARGIN)
+    }
+}
+
+impl Life {
+    fn new(began: Duration) -> Self {
+        Self {
+            began,
+            caches: None,
+            is_restored: false,
+            scattered: BTreeSet::new(),
+        }
+    }
+
+    fn select(&mut self, kind: Kind, namespaces: usize) {
+        if namespaces > 1 {
+            self.scattered.insert(kind);
+        } else {
+            self.scattered.remove(&kind);
+        }
+    }
+
+    /// A cache that was not there when the life was asked before.
+    fn first(&self, now: Duration) -> Cached {
+        let trust = if self.is_restored {
+            Trust::Restored
+        } else {
+            Trust::Yes
+        };
+        Cached { until: now, trust }
+    }
+}

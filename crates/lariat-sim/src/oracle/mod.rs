@@ -1,0 +1,217 @@
+//! Every state every object had on the server, as far back as a process may still show it.
+
+mod horizon;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use bytes::Bytes;
+use lariat_cluster::{Commit, StoredObject};
+use lariat_core::{Gvk, ObjectKey};
+use serde::Deserialize;
+
+use crate::event::{Event, Moment};
+use horizon::Horizon;
+
+/// What the server had, and has.
+///
+/// The history of versions begins again with each restored backup: an epoch. A state that no cache of a living process
+/// can show any more is forgotten; see [`Horizon`].
+#[derive(Default)]
+pub(crate) struct Oracle {
+    epoch: u32,
+    kinds: BTreeMap<Kind, Objects>,
+    /// The event that began the present epoch.
+    pub(crate) reset_at: u64,
+    restored: Option<Duration>,
+    horizon: Horizon,
+    /// When states were forgotten last.
+    swept: Duration,
+}
+
+/// Group and kind; versions of the API share objects.
+type Kind = (String, String);
+
+/// The objects of a kind.
+#[derive(Default)]
+struct Objects {
+    states: BTreeMap<ObjectKey, Vec<Past>>,
+    /// When which version was committed, from the newest commit on that is older than [`RECENT`].
+    recent: VecDeque<(Duration, u64)>,
+}
+
+/// For how long all commits of a kind are kept; [`Oracle::newest`] asks for those of the last moments.
+const RECENT: Duration = Duration::from_secs(60);
+
+/// How often states are forgotten.
+const SWEEP: Duration = Duration::from_secs(5 * 60);
+
+/// One state of an object, or its absence.
+#[derive(Debug, Clone)]
+pub(crate) struct Past {
+    /// The event that brought it; see [`Moment::number`]. Later states of an object have higher ones.
+    pub(crate) number: u64,
+    pub(crate) version: u64,
+    pub(crate) at: Duration,
+    pub(crate) object: Option<StoredObject>,
+}
+
+impl Past {
+    pub(crate) fn is(&self, uid: &str, version: u64) -> bool {
+        let object = self.object.as_ref();
+        self.version == version && object.is_some_and(|object| object.uid() == uid)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Type<'a> {
+    #[serde(borrow)]
+    api_version: std::borrow::Cow<'a, str>,
+    #[serde(borrow)]
+    kind: std::borrow::Cow<'a, str>,
+}
+
+fn kind_of(object: &StoredObject) -> Option<Kind> {
+    let json: Bytes = object.json();
+    let of: Type<'_> = serde_json::from_slice(&json).ok()?;
+    let group = of
+        .api_version
+        .split_once('/')
+        .map_or("", |(group, _)| group);
+    Some((group.to_owned(), of.kind.into_owned()))
+}
+
+fn name_of(kind: &Gvk) -> Kind {
+    (kind.group().to_owned(), kind.kind().to_owned())
+}
+
+impl Oracle {
+    pub(crate) fn saw(&mut self, moment: &Moment, event: &Event) {
+        self.horizon.saw(moment, event);
+        if let Event::Committed(commit) = event {
+            self.committed(commit, moment);
+        }
+        if moment.at >= self.swept + SWEEP {
+            self.swept = moment.at;
+            self.forget();
+        }
+    }
+
+    fn committed(&mut self, commit: &Commit, moment: &Moment) {
+        match commit {
+            Commit::Reset { revision } => self.reset(*revision, moment),
+            Commit::Stored(object) => self.push(object, moment, true),
+            Commit::Removed { last } => self.push(last, moment, false),
+            _ => {}
+        }
+    }
+
+    fn reset(&mut self, revision: u64, moment: &Moment) {
+        self.epoch += 1;
+        self.reset_at = moment.number;
+        // The first is the start of the cluster.
+        self.restored = (self.epoch > 1).then_some(moment.at);
+        // What is not there any more is gone without a commit of its own.
+        let objects = self.kinds.values_mut();
+        for states in objects.flat_map(|kind| kind.states.values_mut()) {
+            if states.last().is_some_and(|last| last.object.is_some()) {
+                states.push(Past {
+                    number: moment.number,
+                    version: revision,
+                    at: moment.at,
+                    object: None,
+                });
+            }
+        }
+    }
+
+    fn push(&mut self, object: &StoredObject, moment: &Moment, is_there: bool) {
+        let Some(kind) = kind_of(object) else { return };
+        let version = object.revision();
+        let objects = self.kinds.entry(kind).or_default();
+        objects.committed(moment.at, version);
+        let states = objects.states.entry(object.key().clone()).or_default();
+        states.push(Past {
+            number: moment.number,
+            version,
+            at: moment.at,
+            object: is_there.then(|| object.clone()),
+        });
+    }
+
+    /// Forgets what no checker can ask for any more.
+    fn forget(&mut self) {
+        for (kind, objects) in &mut self.kinds {
+            if let Some(until) = self.horizon.of(kind) {
+                objects.states.retain(|_, states| is_left(states, until));
+            }
+        }
+    }
+
+    /// Returns the states of an object in their order; of what was forgotten, none.
+    pub(crate) fn states(&self, kind: &Gvk, key: &ObjectKey) -> &[Past] {
+        let objects = self.kinds.get(&name_of(kind));
+        let states = objects.and_then(|objects| objects.states.get(key));
+        states.map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns what an object is now.
+    pub(crate) fn now(&self, kind: &Gvk, key: &ObjectKey) -> Option<&StoredObject> {
+        self.states(kind, key).last()?.object.as_ref()
+    }
+
+    /// Returns the present objects of a kind in the order of their keys.
+    pub(crate) fn all<'a>(
+        &'a self,
+        kind: &Gvk,
+    ) -> impl Iterator<Item = (&'a ObjectKey, &'a StoredObject)> + use<'a> {
+        let objects = self.kinds.get(&name_of(kind)).into_iter();
+        let states = objects.flat_map(|objects| &objects.states);
+        states.filter_map(|(key, states)| Some((key, states.last()?.object.as_ref()?)))
+    }
+
+    /// Returns whether a backup was restored less than so long ago.
+    pub(crate) fn was_restored_within(&self, moment: &Moment, time: Duration) -> bool {
+        self.restored
+            .is_some_and(|at| moment.at.saturating_sub(at) < time)
+    }
+
+    /// Returns the version of the last commit of a kind by some time, a minute ago at most; zero if there was none.
+    pub(crate) fn newest(&self, kind: &Gvk, until: Duration) -> u64 {
+        let recent = self.kinds.get(&name_of(kind)).map(|of| &of.recent);
+        let mut by_then = recent.into_iter().flatten().rev();
+        let newest = by_then.find(|(at, _)| *at <= until);
+        newest.map_or(0, |(_, version)| *version)
+    }
+
+    /// Counts the restored backups, the start included.
+    pub(crate) fn epoch(&self) -> u32 {
+        self.epoch
+    }
+}
+
+impl Objects {
+    fn committed(&mut self, at: Duration, version: u64) {
+        self.recent.push_back((at, version));
+        while self
+            .recent
+            .get(1)
+            .is_some_and(|(next, _)| *next + RECENT < at)
+        {
+            self.recent.pop_front();
+        }
+    }
+}
+
+/// Forgets the states of an object that had been followed by another one by a time; returns whether any is left.
+fn is_left(states: &mut Vec<Past>, until: Duration) -> bool {
+    let followed = states.iter().skip(1).take_while(|next| next.at <= until);
+    let followed = followed.count();
+    states.drain(..followed);
+    let is_gone = |past: &Past| past.object.is_none() && past.at <= until;
+    !matches!(states.as_slice(), [only] if is_gone(only))
+}
+
+#[cfg(test)]
+mod tests;
