@@ -270,7 +270,8 @@ impl Promises {
         Vec::new()
     }
 
-    /// Returns when a key that is enqueued comes due: of two delays, of whatever handlers, the earlier wins.
+    /// Returns when a key that is enqueued comes due: of two delays, of whatever handlers, the earlier wins. One that has
+    /// ended is none any more, unless a stop keeps what came due meanwhile.
     fn due(
         &mut self,
         (process, life): (&Arc<str>, u32),
@@ -282,7 +283,12 @@ impl Promises {
             return due;
         }
         let of = ((Arc::clone(process), life), kind.clone(), key.clone());
+        let is_kept = (self.lives.of(process, life))
+            .is_none_or(|state| state.runs != Some(true) || state.stops);
         let delay = self.delays.entry(of).or_insert(due);
+        if !is_kept && *delay + CLOCKS <= now {
+            *delay = due;
+        }
         *delay = due.min(*delay);
         *delay
     }
@@ -354,8 +360,12 @@ mod tests {
     }
 
     fn enqueue(story: &mut Story<Promises>, after: Duration) {
+        enqueue_at(story, 10, after);
+    }
+
+    fn enqueue_at(story: &mut Story<Promises>, millis: u64, after: Duration) {
         let (kind, key) = (kind(), key("a"));
-        story.act(10, Act::Enqueued { kind, key, after });
+        story.act(millis, Act::Enqueued { kind, key, after });
     }
 
     #[test]
@@ -390,6 +400,21 @@ mod tests {
         story.calls(5010, "h", "a", Cause::Resync);
         story.act(60_000, Act::Sampled(vec![sample(Some(1))]));
         assert_eq!(story.found(), 0);
+    }
+
+    #[test]
+    fn a_delay_that_has_ended_is_not_the_earlier_of_two() {
+        for (called, is_found) in [(15_010, false), (14_000, true)] {
+            let mut story = story();
+            enqueue(&mut story, Duration::from_secs(5));
+            // The key has ended its delay, and waits for a worker.
+            enqueue_at(&mut story, 6_000, Duration::from_secs(9));
+            story.calls(6_500, "h", "a", Cause::Resync);
+            enqueue_at(&mut story, 7_000, Duration::from_secs(20));
+            story.calls(called, "h", "a", Cause::Resync);
+            story.act(60_000, Act::Sampled(vec![sample(Some(1))]));
+            assert_eq!(story.found() > 0, is_found, "called at {called}");
+        }
     }
 
     #[test]

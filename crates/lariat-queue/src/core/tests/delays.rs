@@ -73,6 +73,20 @@ fn a_kept_delay_ends_at_its_time_whatever_happened_before() {
 }
 
 #[test]
+fn a_kept_delay_does_not_end_with_one_that_had_ended_before_it_was_asked_for() {
+    let mut bench = Bench::new();
+    bench.add_with('a', Add::after(5 * SECOND).kept());
+    // All workers have keys meanwhile, so nobody takes it.
+    bench.advance(6 * SECOND);
+    bench.add_with('a', Add::after(7 * SECOND).kept());
+    assert_eq!(bench.drain(), "a");
+    bench.advance(6 * SECOND);
+    assert_eq!(bench.drain(), "");
+    bench.advance(SECOND);
+    assert_eq!(bench.drain(), "a");
+}
+
+#[test]
 fn a_delay_no_clock_can_hold_means_never() {
     let mut bench = Bench::new();
     bench.add_with('a', Add::after(Duration::MAX));

@@ -81,6 +81,7 @@ impl Model {
             self.make_due(key, lanes, what);
             self.line_up(key);
         } else {
+            self.expire();
             for lane in lanes {
                 self.park((key, *lane, kept), self.now + after, what.clone());
             }
