@@ -231,6 +231,7 @@ mod tests {
             process: &process,
             life: 0,
             factories: &[],
+            remembered: &[],
             controllers: &[],
             caches: &[],
         };
