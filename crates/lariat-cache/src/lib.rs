@@ -54,7 +54,7 @@ pub use cache::Cache;
 pub use client::{
     Admission, ClientIdentity, ConnectError, Http2, IdentityError, KindClient, PendingWrite,
     SharedClientFactory, WriteEnd, WriteGate, WriteReceipt, WriteVerb, connect, from_config,
-    from_kubeconfig, retry_after,
+    from_kubeconfig, is_missing, retry_after,
 };
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]

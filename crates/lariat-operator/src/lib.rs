@@ -62,6 +62,7 @@ mod api;
 mod clock;
 mod diff;
 mod names;
+mod remembered;
 mod secrets;
 mod wire;
 mod yaml;

@@ -12,6 +12,7 @@ use crate::events::Recorder;
 use crate::guard::Book;
 use crate::rbac::Needs;
 use crate::reconciler::{Claimed, Reconciler};
+use crate::remembered::Reconcilers;
 use crate::status::Applied;
 
 /// A named program on a shared factory; a clone is the same operator.
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) applied: Applied,
     pub(crate) events: Recorder,
     pub(crate) sets: crate::apply::Memory,
+    pub(crate) reconcilers: Reconcilers,
 }
 
 impl Operator {
@@ -62,6 +64,7 @@ impl Operator {
                 claimed: Claimed::default(),
                 applied: Applied::default(),
                 sets: crate::apply::Memory::default(),
+                reconcilers: Reconcilers::default(),
             }),
         }
     }

@@ -339,12 +339,14 @@ impl<'a> Driver<'a> {
                 let caches = factories.iter().flat_map(|each| each.caches().status());
                 (controllers.collect::<Vec<_>>(), caches.collect::<Vec<_>>())
             });
+            let remembered = life.machine.run(async { life.process.remembered() });
             let rest = Rest {
                 now: self.now,
                 served: &served,
                 process: &name,
                 life: life.process.life(),
                 factories: &factories,
+                remembered: &remembered,
                 controllers: &controllers,
                 caches: &caches,
             };

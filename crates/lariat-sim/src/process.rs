@@ -11,7 +11,8 @@ use lariat_controller::{
     Call, ControllerOptions, FactoryBuilder, HandlerOptions, HandlerResult, Middleware, Next,
     RunError, SharedControllerFactory,
 };
-use lariat_core::{Gvk, ObjectKey};
+use lariat_core::{Gvk, ObjectKey, Remembered};
+use lariat_operator::Operator;
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -41,6 +42,7 @@ struct Inner {
     recorder: Recorder,
     shutdown: CancellationToken,
     factories: Mutex<Vec<SharedControllerFactory>>,
+    operators: Mutex<Vec<Operator>>,
     subscribers: AtomicU32,
     commands: tokio::sync::Mutex<mpsc::UnboundedReceiver<Command>>,
     is_calm: AtomicBool,
@@ -62,6 +64,7 @@ impl Process {
                 recorder: recorder.clone(),
                 shutdown: CancellationToken::new(),
                 factories: Mutex::default(),
+                operators: Mutex::default(),
                 subscribers: AtomicU32::new(0),
                 commands: tokio::sync::Mutex::new(commands),
                 is_calm: AtomicBool::new(false),
@@ -132,6 +135,13 @@ impl Process {
             Err(RunError::Stop(_)) if !self.is_calm() => Ok(()),
             result => result,
         }
+    }
+
+    /// Has what an operator remembers looked at whenever everything is at rest, and its factory
+    /// [inspected](Self::inspect).
+    pub fn inspect_operator(&self, operator: &Operator) {
+        self.inspect(operator.factory());
+        self.inner.operators.lock().push(operator.clone());
     }
 
     /// Resolves when the simulation asks the program to end, as SIGTERM does.
@@ -271,9 +281,18 @@ impl Process {
         self.inner.factories.lock().clone()
     }
 
+    /// Returns how much the factories and the operators of the program remember.
+    pub(crate) fn remembered(&self) -> Vec<Remembered> {
+        let operators = self.inner.operators.lock().clone();
+        let mut all: Vec<_> = operators.iter().flat_map(Operator::remembered).collect();
+        all.extend(self.factories().iter().flat_map(|each| each.remembered()));
+        all
+    }
+
     /// Lets go of what would keep the program's factories alive.
     pub(crate) fn forget_factories(&self) {
         self.inner.factories.lock().clear();
+        self.inner.operators.lock().clear();
     }
 
     /// Breaks all connections of the process.

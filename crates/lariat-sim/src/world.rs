@@ -164,10 +164,6 @@ impl World {
             if let Some(kind) = fault.resource.and_then(|at| self.kinds.get(at)) {
                 rule = rule.resource(kind.plural());
             }
-            if fault.kind == FaultKind::NotServed {
-                // The answer to a read of one object would say that this object is gone.
-                rule = rule.when(|request| &*request.verb != "get");
-            }
             rules.push(rule);
         }
         let faults = self.cluster.faults();

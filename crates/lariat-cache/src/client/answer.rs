@@ -115,6 +115,29 @@ pub fn retry_after(error: &(dyn Error + 'static)) -> Option<Duration> {
     Some(Duration::from_secs(seconds.into()))
 }
 
+/// Returns whether an API server says that there is no such object.
+///
+/// It answers 404 as well for what it does not serve: a kind it does not know, as while it starts and has not read its
+/// definitions yet, or a path it does not have; a proxy before it may answer so to everything. Only where an object was
+/// looked for, the answer is a Status that names it.
+///
+/// ```
+/// # let error = |status: &str| kube::Error::Api(serde_json::from_str(status).unwrap());
+/// let no_pod = r#"{"code": 404, "reason": "NotFound", "details": {"kind": "pods", "name": "web"}}"#;
+/// assert!(lariat_cache::is_missing(&error(no_pod)));
+/// let no_path = r#"{"code": 404, "reason": "NotFound", "message": "404 page not found"}"#;
+/// assert!(!lariat_cache::is_missing(&error(no_path)));
+/// ```
+#[must_use]
+pub fn is_missing(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else {
+        return false;
+    };
+    let details = status.details.as_ref();
+    let names_one = details.is_some_and(|details| !details.name.is_empty());
+    status.code == 404 && status.reason == "NotFound" && names_one
+}
+
 impl NoAnswer {
     fn to(request: &Request<Body>, after: Duration) -> Self {
         let is_read = is_read(request.method());

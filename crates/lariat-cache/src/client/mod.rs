@@ -17,7 +17,7 @@ mod shared;
 mod single;
 mod tls;
 
-pub use answer::retry_after;
+pub use answer::{is_missing, retry_after};
 pub use connect::{ConnectError, connect, from_config, from_kubeconfig};
 pub use gate::{Admission, PendingWrite, WriteEnd, WriteGate, WriteReceipt, WriteVerb};
 pub use identity::{ClientIdentity, IdentityError};

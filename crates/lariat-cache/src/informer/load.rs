@@ -8,6 +8,7 @@ use lariat_core::{Gvk, ObjectKey};
 use tokio::time;
 
 use super::{Core, Phase};
+use crate::client::is_missing;
 use crate::mapper::MapperError;
 use crate::store::{CachedObject, Content};
 
@@ -114,7 +115,7 @@ impl Core {
         let answer = time::timeout(ANSWER_TIMEOUT, client.request_text(request));
         let json = match answer.await {
             Ok(Ok(json)) => json,
-            Ok(Err(kube::Error::Api(status))) if status.is_not_found() => return Ok(None),
+            Ok(Err(error)) if is_missing(&error) => return Ok(None),
             Ok(Err(error)) => return Err(failed(error)),
             Err(_) => {
                 let (gvk, key, after) = (gvk.clone(), key.clone(), ANSWER_TIMEOUT);

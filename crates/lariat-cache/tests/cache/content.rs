@@ -2,11 +2,15 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_cache::{
-    Filling, Informer, KindOptions, Metadata, Phase, SharedCacheFactory, Storage, Transform,
+    Filling, Informer, KindOptions, LoadError, Metadata, Phase, SharedCacheFactory, Storage,
+    Transform,
 };
 use lariat_cluster::Cluster;
+use lariat_cluster::faults::{Action, After, Refusal, Rule, StatusCode};
 use lariat_core::ObjectKey;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time;
 
 use crate::bench::{MINUTE, Recorder, Writer, cluster, config_maps, eventually};
 
@@ -143,6 +147,29 @@ async fn what_is_fetched_in_place_of_an_object_is_not_its_content() {
     factory.start();
     factory.wait_for_sync(MINUTE).await.expect("synced");
     assert!(informer.load(&key("a")).await.unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_not_taken_for_gone_because_its_kind_is_not_served_for_a_while() {
+    let cluster = cluster().await;
+    let writer = Writer::new(cluster.client());
+    writer.create("a").await;
+    let faults = cluster.faults();
+    let second = Duration::from_secs(1);
+    faults.add(Rule::new(Action::HangWatch(After::Time(second))).resource("configmaps"));
+    let options = KindOptions::default().storage(Storage::OnDemand);
+    let (_factory, informer) = started(&cluster, options).await;
+    time::sleep(2 * second).await;
+    let not_served = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
+    let not_served = faults.add(Rule::new(not_served).verb("get"));
+    let error = informer.load(&key("a")).await.unwrap_err();
+    assert!(matches!(error, LoadError::Request { .. }), "{error}");
+    faults.remove(not_served);
+    assert!(informer.load(&key("a")).await.unwrap().is_some());
+    // The watch does not tell that it is gone.
+    writer.delete("a").await;
+    assert!(informer.load(&key("a")).await.unwrap().is_none());
+    assert!(informer.store().get(&key("a")).is_some());
 }
 
 #[tokio::test(start_paused = true)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lariat_cache::{DecodeError, LoadError, MapperError, Phase};
+use lariat_cache::{DecodeError, LoadError, MapperError, Phase, is_missing};
 use lariat_core::{Gvk, ObjectKey, debug_as_description, not_a_name};
 
 use crate::secrets::without_values;
@@ -185,10 +185,17 @@ impl ApiError {
         }
     }
 
-    /// Returns whether there is no such object.
+    /// Returns whether there is no such object, or no such namespace.
+    ///
+    /// An API server that does not serve the kind answers 404 too, also while it starts and has not read its definitions
+    /// yet. That is another error: the object may be there.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
-        matches!(self, Self::NotFound { .. }) || self.has_reason("NotFound")
+        match self {
+            Self::NotFound { .. } => true,
+            Self::Refused { source, .. } => is_missing(source),
+            _ => false,
+        }
     }
 
     /// Returns whether the object was in another state than the write said.

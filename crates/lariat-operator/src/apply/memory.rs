@@ -5,8 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::{CachedObject, MapperError, RestMapper, Survey};
-use lariat_core::{Gvk, ObjectKey, ResourceVersion, Uid};
+use lariat_cache::{CachedObject, MapperError, RestMapper, Store, Survey};
+use lariat_core::{Gvk, ObjectKey, Remembered, ResourceVersion, Uid};
 use parking_lot::Mutex;
 use serde_json::Value;
 use tokio::sync::Mutex as AsyncMutex;
@@ -15,7 +15,8 @@ use tokio::time::Instant;
 /// The memory of an operator. It is as large as the sets of the owners that exist.
 #[derive(Default)]
 pub(crate) struct Memory {
-    owners: Mutex<HashMap<(Gvk, ObjectKey), OfOwner>>,
+    /// By the kind of the owners, as long as there are reconcilers of it.
+    owners: Mutex<HashMap<Gvk, OfKind>>,
     /// What the API server served when it was asked last.
     served: AsyncMutex<Option<(Instant, Arc<Survey>)>>,
     /// Kinds of which it was warned that they may not be read, each with the owner for which they were to be.
@@ -24,12 +25,30 @@ pub(crate) struct Memory {
     kinds: Mutex<HashSet<(String, String)>>,
 }
 
+/// From how many owners of a kind on those are cleared away that are gone.
+const CLEAR_AT: usize = 64;
+
+/// How many kinds are remembered to have been applied, or not to be read, and how many objects of an owner to be
+/// unclear. With more of them a warning may be repeated.
+const MOST: usize = 1024;
+
 /// How long what the API server serves is believed, so that kinds which are gone for good are not looked for in each
 /// call.
 const SERVED_BELIEVED: Duration = Duration::from_secs(30);
 
+/// The owners of a kind.
+#[derive(Default)]
+struct OfKind {
+    /// How many reconcilers there are.
+    reconcilers: usize,
+    owners: HashMap<ObjectKey, OfOwner>,
+    /// How many owners were left when those that are gone were cleared away last.
+    left: usize,
+}
+
 struct OfOwner {
     uid: Uid,
+    /// By name, each with an object at least.
     sets: HashMap<String, HashMap<(Gvk, ObjectKey), Entry>>,
     /// Objects that were not deleted because nothing says who applied them, of which a warning was logged.
     unclear: HashSet<Uid>,
@@ -58,16 +77,53 @@ struct Content {
 pub(super) struct Place<'a> {
     pub(super) memory: &'a Memory,
     pub(super) owner: (&'a Gvk, &'a CachedObject),
+    /// The cached objects of the owner's kind.
+    pub(super) owners: &'a Store,
     pub(super) set: &'a str,
 }
 
 impl Memory {
+    /// Notes that there is a reconciler of a kind, or one more.
+    pub(crate) fn begin(&self, gvk: &Gvk) {
+        let mut kinds = self.owners.lock();
+        kinds.entry(gvk.clone()).or_default().reconcilers += 1;
+    }
+
+    /// Notes that a reconciler of a kind has ended; with the last one its owners are forgotten.
+    pub(crate) fn end(&self, gvk: &Gvk) {
+        let mut kinds = self.owners.lock();
+        if let Some(of_kind) = kinds.get_mut(gvk) {
+            of_kind.reconcilers -= 1;
+            if of_kind.reconcilers == 0 {
+                kinds.remove(gvk);
+            }
+        }
+    }
+
     /// Forgets an owner.
     pub(crate) fn forget(&self, gvk: &Gvk, key: &ObjectKey) {
-        let mut owners = self.owners.lock();
-        if !owners.is_empty() {
-            owners.remove(&(gvk.clone(), key.clone()));
+        if let Some(of_kind) = self.owners.lock().get_mut(gvk) {
+            of_kind.owners.remove(key);
         }
+    }
+
+    /// Adds how much is remembered.
+    pub(crate) fn remembered(&self, all: &mut Vec<Remembered>) {
+        let kinds = self.owners.lock();
+        let mut sizes: Vec<_> = kinds
+            .iter()
+            .map(|(gvk, of)| (gvk.clone(), of.owners.len(), of.clear_at()))
+            .collect();
+        drop(kinds);
+        sizes.sort_by(|a, b| a.0.cmp(&b.0));
+        let owners = |(gvk, owners, most): &(Gvk, usize, usize)| {
+            Remembered::new("owners of sets", *owners, *most).of(gvk)
+        };
+        all.extend(sizes.iter().map(owners));
+        let applied = self.kinds.lock().len();
+        all.push(Remembered::new("applied kinds", applied, MOST));
+        let forbidden = self.forbidden.lock().len();
+        all.push(Remembered::new("forbidden kinds", forbidden, MOST));
     }
 
     /// Notes that a kind may not be read for an owner, and returns whether that is new.
@@ -75,6 +131,9 @@ impl Memory {
         let mut forbidden = self.forbidden.lock();
         let is_first = !forbidden.contains_key(gvk);
         if is_first {
+            if forbidden.len() >= MOST {
+                forbidden.clear();
+            }
             forbidden.insert(gvk.clone(), owner.clone());
         }
         is_first
@@ -111,38 +170,80 @@ impl Memory {
     /// Returns how many objects are remembered.
     #[cfg(test)]
     fn len(&self) -> usize {
-        let owners = self.owners.lock();
-        let sets = owners.values().flat_map(|owner| owner.sets.values());
+        let kinds = self.owners.lock();
+        let owners = kinds.values().flat_map(|of_kind| of_kind.owners.values());
+        let sets = owners.flat_map(|owner| owner.sets.values());
         sets.map(HashMap::len).sum()
     }
 }
 
-impl Place<'_> {
-    fn with<T>(&self, look: impl FnOnce(&mut HashMap<(Gvk, ObjectKey), Entry>) -> T) -> T {
-        let set = || self.set.to_owned();
-        self.with_owner(|of_owner| look(of_owner.sets.entry(set()).or_default()))
+impl OfKind {
+    fn clear_at(&self) -> usize {
+        CLEAR_AT.max(2 * self.left)
     }
 
-    fn with_owner<T>(&self, look: impl FnOnce(&mut OfOwner) -> T) -> T {
-        let (gvk, owner) = self.owner;
-        let mut owners = self.memory.owners.lock();
-        let entry = owners.entry((gvk.clone(), owner.key().clone()));
-        let of_owner = entry.or_insert_with(|| OfOwner {
+    /// Returns what is remembered of an owner, nothing at first.
+    fn owner(&mut self, owner: &CachedObject, owners: &Store) -> &mut OfOwner {
+        // Owners are forgotten when they go, but for those that went while the factory had stopped.
+        if self.owners.len() >= self.clear_at() && !self.owners.contains_key(owner.key()) {
+            let exists = |key: &ObjectKey, uid: &Uid| {
+                let cached = owners.get(key);
+                cached.is_some_and(|cached| cached.uid() == uid)
+            };
+            self.owners
+                .retain(|key, of_owner| exists(key, &of_owner.uid));
+            self.left = self.owners.len();
+        }
+        let entry = self.owners.entry(owner.key().clone());
+        let of_owner = entry.or_insert_with(|| OfOwner::of(owner));
+        if of_owner.uid != *owner.uid() {
+            *of_owner = OfOwner::of(owner);
+        }
+        of_owner
+    }
+}
+
+impl OfOwner {
+    fn of(owner: &CachedObject) -> Self {
+        Self {
             uid: owner.uid().clone(),
             sets: HashMap::new(),
             unclear: HashSet::new(),
-        });
-        if of_owner.uid != *owner.uid() {
-            of_owner.uid = owner.uid().clone();
-            of_owner.sets.clear();
-            of_owner.unclear.clear();
         }
-        look(of_owner)
+    }
+}
+
+impl Place<'_> {
+    fn with_owner<T>(&self, look: impl FnOnce(&mut OfOwner) -> T) -> T {
+        let (gvk, owner) = self.owner;
+        let mut kinds = self.memory.owners.lock();
+        match kinds.get_mut(gvk) {
+            Some(of_kind) => look(of_kind.owner(owner, self.owners)),
+            // A call that goes on after its reconciler was taken away.
+            None => look(&mut OfOwner::of(owner)),
+        }
+    }
+
+    /// Returns what is remembered of an object.
+    fn entry(&self, id: &(Gvk, ObjectKey)) -> Option<Entry> {
+        self.with_owner(|of_owner| of_owner.sets.get(self.set)?.get(id).cloned())
+    }
+
+    fn insert(&self, id: &(Gvk, ObjectKey), entry: Entry) {
+        self.with_owner(|of_owner| {
+            let set = of_owner.sets.entry(self.set.to_owned()).or_default();
+            set.insert(id.clone(), entry);
+        });
     }
 
     /// Notes that nothing says who applied an object, and returns whether that is new.
     pub(super) fn is_first_unclear(&self, uid: &Uid) -> bool {
-        self.with_owner(|of_owner| of_owner.unclear.insert(uid.clone()))
+        self.with_owner(|of_owner| {
+            if of_owner.unclear.len() >= MOST {
+                of_owner.unclear.clear();
+            }
+            of_owner.unclear.insert(uid.clone())
+        })
     }
 
     /// Returns whether an object is still as it was when the same was applied; its status may differ.
@@ -152,7 +253,7 @@ impl Place<'_> {
         wanted: u64,
         now: &CachedObject,
     ) -> bool {
-        let Some(entry) = self.with(|entries| entries.get(id).cloned()) else {
+        let Some(entry) = self.entry(id) else {
             return false;
         };
         if entry.wanted != wanted || entry.uid != *now.uid() {
@@ -166,13 +267,13 @@ impl Place<'_> {
             return false;
         }
         let version = now.version().clone();
-        self.with(|entries| entries.insert(id.clone(), Entry { version, ..entry }));
+        self.insert(id, Entry { version, ..entry });
         true
     }
 
     /// Returns whether anything is remembered of an object, whatever was wanted of it then.
     pub(super) fn knows(&self, id: &(Gvk, ObjectKey), uid: &Uid) -> bool {
-        self.with(|entries| entries.get(id).is_some_and(|entry| entry.uid == *uid))
+        self.entry(id).is_some_and(|entry| entry.uid == *uid)
     }
 
     /// Remembers a state that is as wanted, such as the answer to what was applied.
@@ -189,14 +290,25 @@ impl Place<'_> {
             version: version.clone(),
             content: Content::of(json),
         };
-        self.with(|entries| entries.insert(id.clone(), entry));
+        self.insert(id, entry);
         let kind = (id.0.group().to_owned(), id.0.kind().to_owned());
-        self.memory.kinds.lock().insert(kind);
+        let mut kinds = self.memory.kinds.lock();
+        if kinds.len() >= MOST && !kinds.contains(&kind) {
+            kinds.clear();
+        }
+        kinds.insert(kind);
     }
 
     /// Forgets all objects that are not wanted any more.
     pub(super) fn keep(&self, is_wanted: impl Fn(&(Gvk, ObjectKey)) -> bool) {
-        self.with(|entries| entries.retain(|id, _| is_wanted(id)));
+        self.with_owner(|of_owner| {
+            if let Some(set) = of_owner.sets.get_mut(self.set) {
+                set.retain(|id, _| is_wanted(id));
+                if set.is_empty() {
+                    of_owner.sets.remove(self.set);
+                }
+            }
+        });
     }
 }
 
@@ -260,6 +372,13 @@ mod tests {
     use lariat_core::RawObject;
     use serde_json::json;
 
+    /// A memory with a reconciler of a kind.
+    fn memory_of(gvk: &Gvk) -> Memory {
+        let memory = Memory::default();
+        memory.begin(gvk);
+        memory
+    }
+
     fn object(value: &Value) -> CachedObject {
         let json = value.to_string();
         let gvk = Gvk::new("", "v1", "Pod");
@@ -273,12 +392,13 @@ mod tests {
 
     #[test]
     fn a_new_status_is_no_drift_and_everything_else_is() {
-        let memory = Memory::default();
         let gvk = Gvk::new("", "v1", "Pod");
+        let (memory, owners) = (memory_of(&gvk), Store::default());
         let owner = object(&pod("owner", "1", "x", "y"));
         let place = Place {
             memory: &memory,
             owner: (&gvk, &owner),
+            owners: &owners,
             set: "s",
         };
         let id = (gvk.clone(), ObjectKey::namespaced("n", "a"));
@@ -341,12 +461,13 @@ mod tests {
 
     #[test]
     fn owners_and_objects_are_forgotten() {
-        let memory = Memory::default();
         let gvk = Gvk::new("", "v1", "Pod");
+        let (memory, owners) = (memory_of(&gvk), Store::default());
         let owner = object(&pod("owner", "1", "x", "y"));
         let place = Place {
             memory: &memory,
             owner: (&gvk, &owner),
+            owners: &owners,
             set: "s",
         };
         for name in ["a", "b"] {
@@ -358,6 +479,45 @@ mod tests {
         place.keep(|(_, key)| key.name() == "a");
         assert_eq!(memory.len(), 1);
         memory.forget(&gvk, owner.key());
+        assert_eq!(memory.len(), 0);
+    }
+
+    #[test]
+    fn owners_are_remembered_as_long_as_they_exist_and_have_reconcilers() {
+        let gvk = Gvk::new("", "v1", "Pod");
+        let (memory, owners) = (memory_of(&gvk), Store::default());
+        memory.begin(&gvk);
+        let remember = |number: usize| {
+            let mut owner = pod(&format!("u{number}"), "1", "x", "y");
+            owner["metadata"]["name"] = format!("o{number}").into();
+            let owner = object(&owner);
+            let place = Place {
+                memory: &memory,
+                owner: (&gvk, &owner),
+                owners: &owners,
+                set: "s",
+            };
+            let id = (gvk.clone(), ObjectKey::cluster("a"));
+            let version = ResourceVersion::new("1");
+            place.remember(&id, 7, (&Uid::new("u"), &version, b"{}"));
+        };
+        let remembered = || {
+            let mut all = Vec::new();
+            memory.remembered(&mut all);
+            all
+        };
+        for number in 0..10 * CLEAR_AT {
+            remember(number);
+            let all = remembered();
+            assert!(all.iter().all(|each| !each.is_exceeded()), "{all:?}");
+        }
+        assert!(memory.len() <= CLEAR_AT, "none of them is cached");
+        memory.end(&gvk);
+        assert!(memory.len() > 0, "there is another reconciler");
+        memory.end(&gvk);
+        assert_eq!(memory.len(), 0);
+        // A call that is still under way.
+        remember(0);
         assert_eq!(memory.len(), 0);
     }
 }

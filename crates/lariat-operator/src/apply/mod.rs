@@ -114,7 +114,8 @@ impl<K: View> Reconcile<K> {
     ///
     /// Outside a tokio runtime, if the client is asked for the first time.
     pub fn apply_set(&self, name: &str) -> Apply {
-        let client = (self.client(), Arc::clone(self.shared()));
+        let owners = Arc::clone(self.cache().store());
+        let client = (self.client(), Arc::clone(self.shared()), owners);
         let own = Arc::clone(self.own());
         let owner = (self.gvk().clone(), Arc::clone(self.raw()), own);
         Apply::new(client, owner, name)

@@ -227,7 +227,7 @@ impl Run<'_> {
         let given_back = Guard::exempt(endpoint.apply(key.name(), &nothing, &params)).await;
         match given_back {
             Ok(_) => Ok(()),
-            Err(error) if error.is_outdated() || error.has_code(404) => Ok(()),
+            Err(error) if error.is_outdated() || error.is_missing() => Ok(()),
             Err(error) => {
                 let text = lariat_core::describe(&error);
                 tracing::warn!(

@@ -152,7 +152,7 @@ impl<'a> Endpoint<'a> {
         let request = self.request().delete(&path_segment(name), &params);
         match self.send("delete", request).await {
             Ok(_) => Ok(true),
-            Err(error) if error.has_code(404) => Ok(true),
+            Err(error) if error.is_missing() => Ok(true),
             Err(error) if error.has_code(409) => Ok(false),
             Err(error) => Err(error),
         }
@@ -205,6 +205,11 @@ impl ObjectError {
         matches!(&**source, kube::Error::Api(status) if status.code == code)
     }
 
+    /// Returns whether there is no such object; a kind that is not served may have it all the same.
+    pub(super) fn is_missing(&self) -> bool {
+        matches!(self, Self::Refused { source, .. } if lariat_cache::is_missing(source))
+    }
+
     /// Returns whether the API server does not let us read. Of writes others may say so too, for reasons of their own.
     pub(super) fn is_reading_forbidden(&self) -> bool {
         matches!(
@@ -242,7 +247,7 @@ fn causes(status: &Status) -> impl Iterator<Item = &StatusCause> {
 fn found(answer: Result<String, ObjectError>) -> Result<Option<String>, ObjectError> {
     match answer {
         Ok(text) => Ok(Some(text)),
-        Err(error) if error.has_code(404) => Ok(None),
+        Err(error) if error.is_missing() => Ok(None),
         Err(error) => Err(error),
     }
 }

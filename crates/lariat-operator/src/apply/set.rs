@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kube::Client;
-use lariat_cache::{CachedObject, Informer, Phase, View};
+use lariat_cache::{CachedObject, Informer, Phase, Store, View};
 use lariat_controller::SharedController;
 use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
@@ -50,6 +50,8 @@ pub struct Apply {
     pub(super) shared: Arc<Shared>,
     pub(super) owner: Arc<CachedObject>,
     pub(super) owner_gvk: Gvk,
+    /// The cached objects of the owner's kind.
+    pub(super) owners: Arc<Store>,
     pub(super) own: Arc<Mutex<Own>>,
     pub(super) marks: Marks,
     pub(super) options: Options,
@@ -69,7 +71,7 @@ pub(super) struct Options {
 
 impl Apply {
     pub(super) fn new(
-        (client, shared): (Client, Arc<Shared>),
+        (client, shared, owners): (Client, Arc<Shared>, Arc<Store>),
         (owner_gvk, owner, own): (Gvk, Arc<CachedObject>, Arc<Mutex<Own>>),
         name: &str,
     ) -> Self {
@@ -79,6 +81,7 @@ impl Apply {
             shared,
             owner,
             owner_gvk,
+            owners,
             own,
             options: Options {
                 force: true,
@@ -199,6 +202,7 @@ impl Apply {
         Place {
             memory: &self.shared.sets,
             owner: (&self.owner_gvk, &self.owner),
+            owners: &self.owners,
             set: &self.marks.set,
         }
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ObjectReference;
 use lariat_cache::{ClientIdentity, SharedClientFactory};
+use lariat_core::Remembered;
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, error::TrySendError};
@@ -179,6 +180,17 @@ impl Recorder {
             failed: counts.failed.load(Ordering::Relaxed),
             dropped: counts.dropped.load(Ordering::Relaxed),
         }
+    }
+
+    /// Returns how much is remembered.
+    pub(crate) fn remembered(&self) -> [Remembered; 2] {
+        let (subjects, most) = self.core.correlator.lock().remembered();
+        let queued = self.status().queued;
+        // One is in the hands of each task.
+        [
+            Remembered::new("events", subjects, most),
+            Remembered::new("queued events", queued, 2 * (QUEUE + 1)),
+        ]
     }
 
     /// Returns through which API it writes.

@@ -70,6 +70,11 @@ impl Cleaned {
         }
     }
 
+    /// Returns how many are remembered, and how many at most.
+    pub(super) fn remembered(&self) -> (usize, usize) {
+        (self.order.len(), MOST)
+    }
+
     pub(super) fn forget(&mut self, uid: &Uid) {
         self.times.remove(uid);
         // Objects mostly go in the order in which they were cleaned up.

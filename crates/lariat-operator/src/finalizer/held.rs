@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lariat_cache::{CachedObject, View};
 use lariat_controller::{HandlerError, HandlerResult, Outcome, Predicate};
-use lariat_core::Uid;
+use lariat_core::{Remembered, Uid};
 use parking_lot::Mutex;
 use serde_json::json;
 
@@ -111,6 +111,12 @@ impl<K: View> Held<K> {
             Ok::<_, ApiError>(removal.flatten())
         });
         Ok(Guard::exempt(removal).await?)
+    }
+
+    /// Returns how much is remembered.
+    pub(crate) fn remembered(&self) -> Remembered {
+        let (cleaned, most) = self.cleaned.lock().remembered();
+        Remembered::new("cleaned objects", cleaned, most)
     }
 
     /// Forgets an object that is gone.

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use lariat_cache::{PendingWrite, View};
 use lariat_controller::HandlerError;
+use lariat_core::Remembered;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -209,6 +210,14 @@ impl Guard {
             tracing::info!("a guard has reset itself");
         }
         done
+    }
+
+    /// Returns how much is remembered.
+    pub(crate) fn remembered(&self) -> Remembered {
+        let (windows, most) = self.0.state.lock().windows();
+        // Each rule has a window of all kinds, or one of the kind that is written.
+        let most = most + self.0.rules.len();
+        Remembered::new("guard windows", windows, most)
     }
 
     fn give_back(&self, ticket: &Ticket) {

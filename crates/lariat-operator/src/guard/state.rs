@@ -72,12 +72,17 @@ pub(super) struct Ticket {
 /// A kind: where it is served, and its plural.
 type Kind = Arc<(String, String)>;
 
+/// From how many windows on those are cleared away in which nothing is counted any more.
+const CLEAR_AT: usize = 64;
+
 /// What a guard has counted since it was reset.
 #[derive(Default)]
 pub(super) struct State {
     tripped: Option<Trip>,
     /// By rule, and by kind where each counts by itself.
     windows: HashMap<(usize, Option<Kind>), Window>,
+    /// How many windows were left when empty ones were cleared away last.
+    left: usize,
     kinds: HashMap<String, Vec<Kind>>,
     /// How many resets there were.
     era: u64,
@@ -155,9 +160,32 @@ impl State {
         }
     }
 
+    /// Returns how many windows are remembered, and how many at most.
+    pub(super) fn windows(&self) -> (usize, usize) {
+        (self.windows.len(), self.clear_at())
+    }
+
+    fn clear_at(&self) -> usize {
+        CLEAR_AT.max(2 * self.left)
+    }
+
+    /// Forgets windows in which nothing is counted any more, and kinds none is of: kinds come and go.
+    fn clear_away(&mut self, now: Instant) {
+        self.windows.retain(|_, window| {
+            window.forget(now);
+            !window.is_empty()
+        });
+        self.left = self.windows.len();
+        self.kinds.retain(|_, kinds| {
+            kinds.retain(|kind| Kind::strong_count(kind) > 1);
+            !kinds.is_empty()
+        });
+    }
+
     /// Forgets everything; returns whether it had tripped.
     pub(super) fn reset(&mut self) -> bool {
         self.windows.clear();
+        self.left = 0;
         self.era += 1;
         self.tripped.take().is_some()
     }
@@ -190,6 +218,10 @@ impl State {
         };
         // A collection of which nothing is cached may have grown since.
         let objects = (objects as u64).max(1).saturating_mul(weight.into());
+        // Before new windows are made, of which there are at most as many as rules.
+        if self.windows.len() + covering.len() > self.clear_at() {
+            self.clear_away(now);
+        }
         let kind = self.kind(request.kind);
         for (number, rule) in &covering {
             let window = self.window((*number, rule), &kind);

@@ -253,3 +253,28 @@ fn no_time_sees_more_than_its_budget() {
         }
     }
 }
+
+#[test]
+fn windows_of_kinds_that_are_not_written_any_more_are_forgotten() {
+    let budget = Budget::share(0.5, MINUTE).at_least(3);
+    let mut bench = Bench::new(&[(Verbs::Deletes, budget), (Verbs::All, budget)]);
+    for number in 0..1_000 {
+        let plural = format!("kind-{number}s");
+        let ruling = bench.ask(Act::Delete, &plural, Some(1), 100);
+        assert!(matches!(ruling, Ruling::Counted(_)), "{number}");
+        bench.now += MINUTE / 10;
+        let (windows, most) = bench.state.windows();
+        assert!(windows <= most + 2 && most < 100, "{windows} of {most}");
+    }
+    // What is counted by now is not forgotten for that.
+    for _ in 0..2 {
+        bench.ask(Act::Delete, "pods", Some(1), 1);
+    }
+    for number in 0..100 {
+        bench.ask(Act::Delete, &format!("more-{number}s"), Some(1), 100);
+    }
+    bench.ask(Act::Delete, "pods", Some(1), 1);
+    assert!(!bench.is_tripped());
+    bench.ask(Act::Delete, "pods", Some(1), 1);
+    assert!(bench.is_tripped());
+}

@@ -52,6 +52,11 @@ impl Window {
         }
     }
 
+    /// Returns whether nothing is remembered.
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.is_empty()
+    }
+
     /// Returns how many objects were written.
     pub(super) fn used(&self) -> u64 {
         self.used

@@ -1,7 +1,7 @@
 //! What a registered reconciler has in its operator, until it is taken away.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 use lariat_controller::Related;
 use lariat_core::Gvk;
@@ -11,6 +11,7 @@ use super::ReconcilerError;
 use super::claimed::Claim;
 use crate::operator::Shared;
 use crate::rbac::Rule;
+use crate::remembered::Remembers;
 
 /// Counts reconcilers.
 static RECONCILERS: AtomicU64 = AtomicU64::new(1);
@@ -34,6 +35,7 @@ impl Claims {
     ) -> Result<Arc<Self>, ReconcilerError> {
         let taken = shared.claimed.take(gvk, &claims);
         taken.map_err(|claim| ReconcilerError::taken(gvk, name, &claim))?;
+        shared.sets.begin(gvk);
         Ok(Arc::new(Self {
             shared: Arc::clone(shared),
             number: RECONCILERS.fetch_add(1, Ordering::Relaxed),
@@ -59,6 +61,14 @@ impl Claims {
         }
     }
 
+    /// Has what the reconciler remembers counted, unless it has ended already.
+    pub(super) fn count(&self, reconciler: Weak<dyn Remembers>) {
+        let related = self.related.lock();
+        if related.is_some() {
+            self.shared.reconcilers.add(self.number, reconciler);
+        }
+    }
+
     /// Lets everything go; once, however often it is called.
     pub(super) fn release(&self) {
         let Some(related) = self.related.lock().take() else {
@@ -66,6 +76,8 @@ impl Claims {
         };
         related.into_iter().for_each(Related::end);
         self.shared.needs.remove(self.number);
+        self.shared.reconcilers.remove(self.number);
         self.shared.claimed.release(&self.gvk, &self.claims);
+        self.shared.sets.end(&self.gvk);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use lariat_core::Uid;
+use lariat_core::{Remembered, Uid};
 use parking_lot::Mutex;
 
 /// How many ends of each kind are remembered: those of calls that were given up are never forgotten otherwise.
@@ -39,6 +39,13 @@ impl Ends {
         let mut state = self.0.lock();
         state.begun.remove(uid);
         state.notified.insert(uid);
+    }
+
+    /// Returns how much is remembered.
+    pub(super) fn remembered(&self) -> Remembered {
+        let state = self.0.lock();
+        let ends = state.begun.order.len() + state.notified.order.len();
+        Remembered::new("ends", ends, 2 * MOST)
     }
 
     pub(super) fn forget(&self, uid: &Uid) {

@@ -225,6 +225,7 @@ impl<K: View> Reconciler<K> {
         let needs = std::mem::take(&mut setup.needs);
         options = options.also(setup.told());
         let call = Call::new(setup, Callback::new(reconcile));
+        claims.count(Arc::downgrade(&call) as _);
         // First, so that related caches are filled before the first call.
         claims.hold(relate.into_iter().map(|relate| relate(&kind)).collect());
         let ended = Arc::clone(&claims);

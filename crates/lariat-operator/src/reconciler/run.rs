@@ -9,10 +9,13 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use lariat_cache::View;
 use lariat_controller::{Context, Enqueue, HandlerError, HandlerResult, Outcome};
+use lariat_core::Remembered;
 
 use super::ends::Ends;
 use super::{Reconcile, Setup};
-use crate::guard;
+use crate::finalizer::Held;
+use crate::guard::{self, Guard};
+use crate::remembered::Remembers;
 use crate::status::Report;
 
 /// A function of the user's whose type is forgotten.
@@ -186,6 +189,14 @@ impl<K: View> Call<K> {
             Some(policy) if error.is_retryable() => policy(&error, cx).apply(error),
             _ => guard::paced(error),
         }
+    }
+}
+
+impl<K: View> Remembers for Call<K> {
+    fn remembered(&self, all: &mut Vec<Remembered>) {
+        all.push(self.ends.remembered());
+        all.extend(self.setup.finalizer.iter().map(Held::remembered));
+        all.extend(self.setup.guards.iter().map(Guard::remembered));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use lariat_core::Uid;
+use lariat_core::{Remembered, Uid};
 use parking_lot::Mutex;
 use serde_json::Value;
 
@@ -55,6 +55,13 @@ impl Applied {
                 fields,
             }),
         }
+    }
+}
+
+impl Applied {
+    /// Returns how much is remembered.
+    pub(crate) fn remembered(&self) -> Remembered {
+        Remembered::new("applied statuses", self.0.lock().len(), MOST)
     }
 }
 

@@ -120,7 +120,8 @@ impl Wire {
                 Err(error) => error,
             };
             let moved_on = error.is_conflict() && !is_about_fields(&error);
-            let missing = error.is_not_found() || is_gone(&error);
+            // The object, its subresource or its kind: reading shows which.
+            let missing = is_gone(&error);
             let is_over = !missing && (!moved_on || tries >= self.tries);
             if is_over {
                 return Err(error.into());
@@ -186,5 +187,5 @@ fn is_about_fields(error: &ApiError) -> bool {
 }
 
 fn is_gone(error: &ApiError) -> bool {
-    status_of(error).is_some_and(|status| status.reason == "Gone")
+    status_of(error).is_some_and(|status| status.code == 404 || status.reason == "Gone")
 }

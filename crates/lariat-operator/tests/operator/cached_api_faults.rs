@@ -283,3 +283,20 @@ fn answering(code: StatusCode, answer: &Value) -> kube::Client {
     });
     kube::Client::new(service, "default")
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_not_missing_because_its_kind_is_not_served_for_a_while() {
+    let bench = Bench::new().await;
+    bench.create("a", 1).await;
+    let (widgets, faults) = (bench.operator.api::<Widget>(), bench.cluster.faults());
+    let not_served = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
+    let not_served = faults.add(Rule::new(not_served).resource("widgets"));
+    let read = widgets.get_live(&key("a")).await;
+    let deleted = widgets.delete(&key("a"), &DeleteParams::default()).await;
+    for error in [read.map(drop).unwrap_err(), deleted.map(drop).unwrap_err()] {
+        assert!(!error.is_not_found(), "{error}");
+    }
+    faults.remove(not_served);
+    assert!(widgets.get_live(&key("a")).await.unwrap().is_some());
+    assert!(widgets.get_live(&key("none")).await.unwrap().is_none());
+}

@@ -32,6 +32,7 @@ mod reconciling;
 mod reconciling_ends;
 mod reconciling_periods;
 mod registering;
+mod remembered;
 mod status_loops;
 mod status_reports;
 mod status_writers;

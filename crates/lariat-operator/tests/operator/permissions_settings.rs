@@ -144,24 +144,40 @@ async fn a_finalizer_is_stripped_by_who_may_list_and_patch() {
     let widgets = operator.factory().for_object::<Widget>();
     operator.needs(Rule::of(&widgets).verbs(["list", "patch"]));
     let admin: Api<Widget> = Api::namespaced(cluster.client(), "default");
-    for name in ["b", "gone", "changed"] {
+    for name in ["b", "gone", "changed", "hidden"] {
         let mut widget = Widget::new(name, WidgetSpec { size: 1 });
         widget.metadata.finalizers = Some(vec!["demo.dev/ours".to_owned()]);
         admin.create(&PostParams::default(), &widget).await.unwrap();
     }
     grant(&cluster, &operator).await;
     let on_patch = |action, name| Fault::new(action).verb("patch").name(name);
-    // As if it was deleted between the list and the patch.
-    let gone = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
-    cluster.faults().add(on_patch(gone, "gone"));
+    // It is deleted between the list and the patch.
+    let late = Action::Delay(2 * SECOND);
+    cluster.faults().add(on_patch(late, "gone").times(1));
+    let goes = async {
+        time::sleep(SECOND).await;
+        let (params, none) = (
+            PatchParams::default(),
+            json!({"metadata": {"finalizers": null}}),
+        );
+        let patched = admin.patch("gone", &params, &Patch::Merge(&none)).await;
+        patched.expect("patched");
+        let deleted = admin.delete("gone", &DeleteParams::default()).await;
+        deleted.expect("deleted");
+    };
+    // As by an API server that does not serve the kind yet.
+    let hidden = Action::Refuse(Refusal::new(StatusCode::NOT_FOUND));
+    cluster.faults().add(on_patch(hidden, "hidden"));
     cluster
         .faults()
         .add(on_patch(Action::Conflict, "changed").times(1));
     let finalizer = Finalizer::<Widget>::new("demo.dev/ours");
-    let stripped = finalizer.strip(&widgets).await.unwrap();
+    let (stripped, ()) = tokio::join!(finalizer.strip(&widgets), goes);
+    let stripped = stripped.unwrap();
     // What changed has to be read, which is not allowed.
     let failed = stripped.failed().iter().map(|(key, _)| key.name());
-    assert_eq!(failed.collect::<Vec<_>>(), ["changed"], "{stripped:?}");
+    let expected = ["changed", "hidden"];
+    assert_eq!(failed.collect::<Vec<_>>(), expected, "{stripped:?}");
     assert_eq!(stripped.removed(), 1);
 }
 

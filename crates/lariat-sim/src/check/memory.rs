@@ -5,7 +5,7 @@ use lariat_core::{Gvk, Remembered};
 use super::{Check, Findings, Rest};
 use crate::oracle::Oracle;
 
-/// What a factory remembers keeps to its bounds, and what belongs to a kind goes with its last use.
+/// What a factory or an operator remembers keeps to its bounds, and what belongs to a kind goes with its last use.
 #[derive(Default)]
 pub(super) struct Memory;
 
@@ -15,10 +15,10 @@ impl Check for Memory {
     }
 
     fn at_rest(&mut self, _: &Oracle, rest: &Rest<'_>) -> Findings {
-        let all = rest.factories.iter().flat_map(|each| each.remembered());
         let handled: Vec<&Gvk> = rest.controllers.iter().map(|of| &of.cache.gvk).collect();
         let cached: Vec<&Gvk> = rest.caches.iter().map(|of| &of.gvk).collect();
-        all.flat_map(|each| judge(&each, &handled, &cached))
+        let all = rest.remembered.iter();
+        all.flat_map(|each| judge(each, &handled, &cached))
             .collect()
     }
 }

@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use lariat_cache::KindStatus;
 use lariat_controller::{ControllerStatus, SharedControllerFactory};
-use lariat_core::Gvk;
+use lariat_core::{Gvk, Remembered};
 
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
@@ -58,6 +58,8 @@ pub(crate) struct Rest<'a> {
     pub(crate) process: &'a Arc<str>,
     pub(crate) life: u32,
     pub(crate) factories: &'a [SharedControllerFactory],
+    /// What its factories and operators remember.
+    pub(crate) remembered: &'a [Remembered],
     pub(crate) controllers: &'a [ControllerStatus],
     pub(crate) caches: &'a [KindStatus],
 }

@@ -343,6 +343,7 @@ mod tests {
             process: &Arc::from("p"),
             life: 0,
             factories: &[],
+            remembered: &[],
             controllers: &factory.status(),
             caches: &factory.caches().status(),
         };

@@ -239,6 +239,7 @@ mod tests {
             process: &process,
             life: 0,
             factories: &[],
+            remembered: &[],
             controllers: &[],
             caches: &[],
         };

@@ -82,6 +82,10 @@ impl Counting {
         }
     }
 
+    pub(super) fn remembered(&self) -> usize {
+        self.spam.len() + self.notes.len() + self.seen.len()
+    }
+
     /// Counts an event: as itself, or as one of many that are similar.
     fn count(&mut self, pending: Pending) -> Record {
         let (event, key) = if self.is_one_of_many(&pending) {

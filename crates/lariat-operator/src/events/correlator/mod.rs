@@ -80,6 +80,15 @@ impl Correlator {
         }
     }
 
+    /// Returns how many subjects are remembered, and how many at most.
+    pub(super) fn remembered(&self) -> (usize, usize) {
+        let sizes = match self {
+            Self::Counting(counting) => counting.remembered(),
+            Self::Series(series) => series.remembered(),
+        };
+        (sizes, 3 * CAPACITY)
+    }
+
     /// Gives an Event another name, because its own is taken.
     pub(super) fn rename(&mut self, record: &mut Record) {
         match self {

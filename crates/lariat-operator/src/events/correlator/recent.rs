@@ -49,6 +49,10 @@ impl<V> Recent<V> {
         self.values.get_mut(key).map(|(_, value)| value)
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.order.len()
+    }
+
     pub(super) fn remove(&mut self, key: &str) {
         if let Some((used, _)) = self.values.remove(key) {
             self.order.remove(&used);

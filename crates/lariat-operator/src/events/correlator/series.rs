@@ -126,6 +126,10 @@ impl SeriesKeeper {
         }
     }
 
+    pub(super) fn remembered(&self) -> usize {
+        self.spam.len() + self.series.len()
+    }
+
     fn admits(&mut self, pending: &Pending) -> bool {
         let key = match &self.options.spam_key {
             Some(key) => key(&pending.about, &pending.event),

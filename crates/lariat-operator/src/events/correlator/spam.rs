@@ -32,6 +32,11 @@ impl SpamFilter {
         }
     }
 
+    /// Returns how many keys are remembered.
+    pub(super) fn len(&self) -> usize {
+        self.buckets.len()
+    }
+
     /// Takes a token of a key, if it has one.
     pub(super) fn admits(&mut self, key: &str, now: Instant) -> bool {
         if self.refill.is_zero() {

@@ -156,6 +156,7 @@ impl Stage {
             process: &process,
             life: 0,
             factories: &[],
+            remembered: &[],
             controllers: &[],
             caches: &[],
         };

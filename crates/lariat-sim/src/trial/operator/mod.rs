@@ -32,8 +32,8 @@ async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         fetches: setup.budget.is_some() || setup.metadata,
     });
     let factory = factory(&process, setup);
-    process.inspect(&factory);
     let operator = Operator::new(shop::OPERATOR, &factory);
+    process.inspect_operator(&operator);
     operator
         .events()
         .configure(EventOptions::default().api(setup.events));
