@@ -127,12 +127,12 @@ impl<'a> Driver<'a> {
     /// Lets time pass: everybody has turns until then.
     fn drive(&mut self, until: Duration) {
         while self.now < until && !self.recorder.has_failed() {
-            let before = self.recorder.events();
+            let before = self.progress();
             let longest = u64::try_from(self.turn.as_millis()).unwrap_or(u64::MAX);
             let turn = Duration::from_millis(self.random.u64(1..=longest));
             let next = (self.now + turn).min(until);
             self.turn(next);
-            let is_busy = self.recorder.events() > before;
+            let is_busy = self.progress() > before;
             self.sample();
             self.turn = if is_busy {
                 BUSY
@@ -140,6 +140,12 @@ impl<'a> Driver<'a> {
                 (self.turn * 2).min(self.quiet)
             };
         }
+    }
+
+    /// Counts what shows that something goes on: events, and long bodies, which get on with every turn.
+    fn progress(&self) -> u64 {
+        let lines = self.processes.iter();
+        self.recorder.events() + lines.map(|process| process.line.lock().waits).sum::<u64>()
     }
 
     /// Asks the processes from time to time how they are.

@@ -197,7 +197,12 @@ impl World {
                 active.hits = hits;
                 fired.push((active.kind, active.process));
             }
-            now <= active.ends
+            // Every request asks all rules there are.
+            let is_over = now > active.ends;
+            if is_over {
+                faults.remove(active.rule);
+            }
+            !is_over
         });
         fired
     }

@@ -28,7 +28,7 @@ pub(super) struct Promises {
     open: BTreeMap<HandlerId, BTreeMap<ObjectKey, Vec<Promise>>>,
     attempts: BTreeMap<(HandlerId, ObjectKey), u32>,
     /// When keys come due for all handlers, until one is called: a stop keeps what came due meanwhile, too.
-    delays: BTreeMap<(LifeOf, Gvk, ObjectKey), Duration>,
+    delays: BTreeMap<(LifeOf, Gvk, ObjectKey), Delay>,
     /// Since when each controller has had workers.
     working: BTreeMap<(Arc<str>, u32, Gvk), Duration>,
 }
@@ -43,10 +43,21 @@ struct Promise {
     run: Option<(u64, Duration)>,
 }
 
+/// The earliest of the delays of a key.
+#[derive(Debug, Clone, Copy)]
+struct Delay {
+    due: Duration,
+    /// Whether its kind had a handler; otherwise the key is kept for about a minute of work, until the controller ends.
+    is_kept: bool,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
     /// Code asked for the key: only a call at its due time or later will do.
     Enqueued,
+    /// Code asked for the key, and before at an earlier time, when its kind had no handler. That may be forgotten by now
+    /// or not, so the due time is the later one, and any call will do.
+    EnqueuedAgain,
     /// The handler asked to be called again.
     Requeued,
     Failed,
@@ -127,7 +138,7 @@ impl Check for Promises {
 fn says(handler: &HandlerId, key: &ObjectKey, promise: &Promise) -> String {
     let kind = handler.kind.kind();
     let why = match promise.why {
-        Why::Enqueued => "was enqueued",
+        Why::Enqueued | Why::EnqueuedAgain => "was enqueued",
         Why::Requeued => "was to be called again",
         Why::Failed => "failed",
         Why::Dropped => "was dropped",
@@ -144,7 +155,8 @@ impl Promises {
             .insert((handler.clone(), key.clone()), attempt);
         let life = (Arc::clone(&handler.process), handler.life);
         let of = (life, handler.kind.clone(), key.clone());
-        if self.delays.get(&of).is_some_and(|due| *due <= now + CLOCKS) {
+        let delay = self.delays.get(&of);
+        if delay.is_some_and(|delay| delay.due <= now + CLOCKS) {
             self.delays.remove(&of);
         }
         let Some(keys) = self.open.get_mut(handler) else {
@@ -236,8 +248,15 @@ impl Promises {
                     .handlers_of(kind)
                     .map(|(name, _)| id(kind, name))
                     .collect();
-                let due = self.due((process, *life), (kind, key), (*after, now));
-                let why = Why::Enqueued;
+                let delay = Delay {
+                    due: now.saturating_add(*after),
+                    is_kept: !handlers.is_empty(),
+                };
+                let (due, why) = if after.is_zero() {
+                    (delay.due, Why::Enqueued)
+                } else {
+                    self.delay((process, *life), (kind, key), delay)
+                };
                 for handler in handlers {
                     let run = None;
                     let promise = Promise {
@@ -270,21 +289,29 @@ impl Promises {
         Vec::new()
     }
 
-    /// Returns when a key that is enqueued comes due: of two delays, of whatever handlers, the earlier wins.
-    fn due(
+    /// Notes a delay; returns when its key comes due: of two delays, of whatever handlers, the earlier wins.
+    fn delay(
         &mut self,
         (process, life): (&Arc<str>, u32),
         (kind, key): (&Gvk, &ObjectKey),
-        (after, now): (Duration, Duration),
-    ) -> Duration {
-        let due = now.saturating_add(after);
-        if after.is_zero() {
-            return due;
-        }
+        delay: Delay,
+    ) -> (Duration, Why) {
         let of = ((Arc::clone(process), life), kind.clone(), key.clone());
-        let delay = self.delays.entry(of).or_insert(due);
-        *delay = due.min(*delay);
-        *delay
+        let earliest = self.delays.entry(of).or_insert(delay);
+        let why = if earliest.is_kept || delay.due <= earliest.due {
+            Why::Enqueued
+        } else {
+            Why::EnqueuedAgain
+        };
+        if delay.due <= earliest.due {
+            *earliest = delay;
+        }
+        let due = if why == Why::Enqueued {
+            earliest.due
+        } else {
+            delay.due
+        };
+        (due, why)
     }
 
     /// Looks for calls that are late although their controller has nothing else to do.
@@ -390,6 +417,41 @@ mod tests {
         story.calls(5010, "h", "a", Cause::Resync);
         story.act(60_000, Act::Sampled(vec![sample(Some(1))]));
         assert_eq!(story.found(), 0);
+    }
+
+    /// Registers the first handler after two minutes in which a delay waited for one.
+    fn late_handler() -> Story<Promises> {
+        let mut story = Story::of(Promises::default());
+        story.starts(0);
+        enqueue(&mut story, Duration::from_secs(5));
+        story.act(
+            120_000,
+            Act::Registered {
+                kind: kind(),
+                name: Arc::from("h"),
+                limit: None,
+            },
+        );
+        story.act(120_001, Act::Sampled(vec![sample(Some(1))]));
+        let (kind, key, after) = (kind(), key("a"), Duration::from_secs(30));
+        story.act(200_000, Act::Enqueued { kind, key, after });
+        story
+    }
+
+    #[test]
+    fn a_delay_that_waited_for_a_handler_in_vain_may_be_forgotten() {
+        let mut forgotten = late_handler();
+        forgotten.act(210_000, Act::Sampled(vec![sample(Some(1))]));
+        forgotten.calls(230_000, "h", "a", Cause::Resync);
+        let mut kept = late_handler();
+        kept.calls(200_001, "h", "a", Cause::Resync);
+        for story in [&mut forgotten, &mut kept] {
+            story.act(290_000, Act::Sampled(vec![sample(Some(1))]));
+            assert_eq!(story.found(), 0);
+        }
+        let mut lost = late_handler();
+        lost.act(290_000, Act::Sampled(vec![sample(Some(1))]));
+        assert_eq!(lost.found(), 1);
     }
 
     #[test]
