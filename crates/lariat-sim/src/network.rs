@@ -107,6 +107,8 @@ pub(crate) struct Line {
     streams: Arc<Semaphore>,
     /// How many places are taken away from `streams`.
     closed: usize,
+    /// How many times a body had to wait for the turn of its reader.
+    pub(crate) waits: u64,
 }
 
 impl Line {
@@ -116,6 +118,7 @@ impl Line {
             latency: Duration::from_millis(5),
             streams: Arc::new(Semaphore::new(STREAMS)),
             closed: 0,
+            waits: 0,
         }))
     }
 
@@ -285,6 +288,9 @@ async fn deliver(parcel: Parcel, mut service: ClusterService, line: Arc<Mutex<Li
         };
         let Some(frame) = frame else { return };
         let is_last = frame.is_err();
+        if frames.capacity() == 0 {
+            line.lock().waits += 1;
+        }
         let frame = frame.map(|frame| frame.into_data().unwrap_or_default());
         if frames.send(frame).await.is_err() || is_last {
             return;

@@ -16,7 +16,8 @@ use crate::oracle::Oracle;
 /// A kind that no fault has concerned stays filled and up to date, whatever happens to the other kinds of the process.
 ///
 /// The bounds: while the process and its factory run, the kind is filled within five seconds (a list, or reading it again
-/// because more of it is needed, takes a few round trips of some milliseconds), and the version its cache has reached is
+/// because more of it is needed, takes a few round trips of some milliseconds, and for each [`FRAMES`] objects a turn,
+/// of ten milliseconds at most while there is much to read), and the version its cache has reached is
 /// no older than the kind's last commit of a second ago. A fault for a kind, a process or everything counts as
 /// concerning it from then on, because a watch that hangs is noticed after minutes; so does a definition of a custom kind
 /// that changes. A kind of which a part is selected is left out: its version says little.
@@ -33,6 +34,10 @@ pub(super) struct OtherKinds {
 }
 
 const FILLING: Duration = Duration::from_secs(5);
+
+/// How many objects the network carries in a turn at least (`network::WINDOW`).
+const FRAMES: usize = 64;
+const TURN: Duration = Duration::from_millis(10);
 const TELLING: Duration = Duration::from_secs(1);
 
 impl Check for OtherKinds {
@@ -110,7 +115,8 @@ impl OtherKinds {
         let of = (Arc::clone(process), life, sample.kind.clone());
         if !sample.is_synced {
             let since = *self.unfilled.entry(of).or_insert(now);
-            return (now >= since + FILLING).then(|| {
+            let turns = u32::try_from(oracle.count(&sample.kind) / FRAMES).unwrap_or(u32::MAX);
+            return (now >= since + FILLING + TURN.saturating_mul(turns)).then(|| {
                 format!(
                     "{process}: {kind} is not filled since {since:?}, and nothing is wrong with it"
                 )

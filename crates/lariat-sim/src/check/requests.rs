@@ -55,7 +55,8 @@ type Line = (Arc<str>, Verb, String);
 /// each change in the cluster and two for each thing the program or its user does in it (a start, a handler, a
 /// selection, an end of a process). The first step of the reflector's backoff is 0.8 s with a quarter of jitter
 /// (`reflector::backoff`), so 100 a minute, and it is taken again and again only after watches that told something:
-/// those are the changes. A kind that is missing is asked for every two seconds, discovery every second and longer.
+/// those are the changes. The pages of a list that goes on belong to its first, unless one is asked for again within a
+/// minute. A kind that is missing is asked for every two seconds, discovery every second and longer.
 ///
 /// At rest, in the last ten minutes: no list, no check, no discovery and no write; a watch on one path is opened three
 /// times at most, because the shortest lasts five minutes (`reflector::watch`).
@@ -66,6 +67,8 @@ pub(super) struct NoStorm {
     reasons: VecDeque<(Duration, usize)>,
     /// The sum of `reasons`.
     reasons_count: usize,
+    /// Pages that were asked for lately.
+    pages: BTreeMap<(Arc<str>, String), Duration>,
     /// Requests of the last minutes but those of handlers.
     late: VecDeque<(Duration, Line)>,
 }
@@ -74,6 +77,9 @@ const MINUTE: Duration = Duration::from_secs(60);
 const PER_MINUTE: usize = 100;
 const QUIET: Duration = Duration::from_secs(600);
 const WATCHES: usize = 3;
+
+/// From how many pages on those are forgotten that were asked for more than a minute ago.
+const PAGES: usize = 1000;
 
 impl Check for NoStorm {
     fn name(&self) -> &'static str {
@@ -134,6 +140,20 @@ impl NoStorm {
         }
     }
 
+    /// Returns whether a page has not been asked for within the last minute.
+    fn is_new_page(&mut self, process: &Arc<str>, what: &str, now: Duration) -> bool {
+        let page = (Arc::clone(process), what.to_owned());
+        let is_recent = |at: &Duration| *at + MINUTE > now;
+        if self.pages.get(&page).is_some_and(is_recent) {
+            return false;
+        }
+        if self.pages.len() >= PAGES {
+            self.pages.retain(|_, at| is_recent(at));
+        }
+        self.pages.insert(page, now);
+        true
+    }
+
     fn sent(&mut self, process: &Arc<str>, what: &str, now: Duration) -> Findings {
         let (method, uri) = what.split_once(' ').unwrap_or((what, ""));
         let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
@@ -141,6 +161,9 @@ impl NoStorm {
         // Events of a failure that lasts are written again while it lasts; their own checker looks at them.
         let is_of_an_event = path.contains("/events");
         if verb == Verb::Other && (method == "GET" || is_of_an_event) {
+            return Vec::new();
+        }
+        if query.contains("continue=") && self.is_new_page(process, what, now) {
             return Vec::new();
         }
         let line = (Arc::clone(process), verb, path.to_owned());
@@ -223,6 +246,20 @@ mod tests {
                 180_000 + number,
                 "GET /api/v1/configmaps?limit=500",
             );
+        }
+        assert!(story.found() > 0);
+    }
+
+    #[test]
+    fn pages_are_part_of_their_list_unless_they_are_asked_for_again_and_again() {
+        let page = |number: u64| format!("GET /api/v1/configmaps?limit=500&continue={number}");
+        let mut story = Story::of(NoStorm::default());
+        for number in 0..2000 {
+            send(&mut story, number, &page(number));
+        }
+        assert_eq!(story.found(), 0);
+        for number in 0..200 {
+            send(&mut story, 2000 + number, &page(1999));
         }
         assert!(story.found() > 0);
     }

@@ -1,6 +1,7 @@
 //! States that programs are shown: real ones, in their order, and never older than their own writes.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -132,8 +133,8 @@ impl Check for TrueStates {
             return vec![format!("{}, which the server never had", sight.says())];
         }
         let mut at = None;
-        for stored in same.filter_map(|past| past.object.as_ref()) {
-            match difference(&shown.object, stored) {
+        for past in same {
+            match differs_from(&shown.object, past) {
                 None => return Vec::new(),
                 Some(path) => at = Some(path),
             }
@@ -144,6 +145,25 @@ impl Check for TrueStates {
             sight.says()
         )]
     }
+}
+
+/// Returns where a cached object differs from a state; contents that were found to be the same are not parsed again.
+fn differs_from(object: &CachedObject, past: &Past) -> Option<String> {
+    let stored = past.object.as_ref()?;
+    let Some(json) = object.json() else {
+        return difference(object, stored);
+    };
+    let mut hasher = DefaultHasher::new();
+    json.hash(&mut hasher);
+    let (is_whole, hash) = (object.has_content(), hasher.finish());
+    if past.known.has(is_whole, hash) && object.labels() == stored.labels() {
+        return None;
+    }
+    let difference = difference(object, stored);
+    if difference.is_none() {
+        past.known.keep(is_whole, hash);
+    }
+    difference
 }
 
 /// Returns whether a cached object is what the server stores, as far as the cache holds it.

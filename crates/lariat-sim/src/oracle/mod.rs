@@ -3,6 +3,7 @@
 mod horizon;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -47,16 +48,43 @@ const RECENT: Duration = Duration::from_secs(60);
 const SWEEP: Duration = Duration::from_secs(5 * 60);
 
 /// One state of an object, or its absence.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Past {
-    /// The event that brought it; see [`Moment::number`]. Later states of an object have higher ones.
+    /// Twice the number of the event that brought it; see [`Moment::number`]. Later states of an object have higher ones.
     pub(crate) number: u64,
     pub(crate) version: u64,
     pub(crate) at: Duration,
     pub(crate) object: Option<StoredObject>,
+    pub(crate) known: Known,
+}
+
+/// Contents that were compared with a state and found to be the same, by their hashes: whole, and metadata alone.
+///
+/// Thousands of sights of a state have one of two contents, and a comparison parses both sides.
+#[derive(Debug, Default)]
+pub(crate) struct Known([AtomicU64; 2]);
+
+impl Known {
+    pub(crate) fn has(&self, is_whole: bool, hash: u64) -> bool {
+        self.0[usize::from(is_whole)].load(Ordering::Relaxed) == hash
+    }
+
+    pub(crate) fn keep(&self, is_whole: bool, hash: u64) {
+        self.0[usize::from(is_whole)].store(hash, Ordering::Relaxed);
+    }
 }
 
 impl Past {
+    fn absent(number: u64, version: u64, at: Duration) -> Self {
+        Self {
+            number,
+            version,
+            at,
+            object: None,
+            known: Known::default(),
+        }
+    }
+
     pub(crate) fn is(&self, uid: &str, version: u64) -> bool {
         let object = self.object.as_ref();
         self.version == version && object.is_some_and(|object| object.uid() == uid)
@@ -116,12 +144,7 @@ impl Oracle {
         let objects = self.kinds.values_mut();
         for states in objects.flat_map(|kind| kind.states.values_mut()) {
             if states.last().is_some_and(|last| last.object.is_some()) {
-                states.push(Past {
-                    number: moment.number,
-                    version: revision,
-                    at: moment.at,
-                    object: None,
-                });
+                states.push(Past::absent(2 * moment.number, revision, moment.at));
             }
         }
     }
@@ -132,11 +155,14 @@ impl Oracle {
         let objects = self.kinds.entry(kind).or_default();
         objects.committed(moment.at, version);
         let states = objects.states.entry(object.key().clone()).or_default();
+        let number = 2 * moment.number;
+        if states.is_empty() {
+            // It was not there until now; that may be forgotten, and still be shown.
+            states.push(Past::absent(number - 1, 0, moment.at));
+        }
         states.push(Past {
-            number: moment.number,
-            version,
-            at: moment.at,
             object: is_there.then(|| object.clone()),
+            ..Past::absent(number, version, moment.at)
         });
     }
 
@@ -169,6 +195,12 @@ impl Oracle {
         let objects = self.kinds.get(&name_of(kind)).into_iter();
         let states = objects.flat_map(|objects| &objects.states);
         states.filter_map(|(key, states)| Some((key, states.last()?.object.as_ref()?)))
+    }
+
+    /// Returns how many objects of a kind there are at most.
+    pub(crate) fn count(&self, kind: &Gvk) -> usize {
+        let objects = self.kinds.get(&name_of(kind));
+        objects.map_or(0, |objects| objects.states.len())
     }
 
     /// Returns whether a backup was restored less than so long ago.

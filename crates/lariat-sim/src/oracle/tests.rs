@@ -144,7 +144,7 @@ async fn a_cache_that_is_not_kept_up_to_date_keeps_what_it_may_show() {
         watched.change(minutes * 20 * MINUTE).await;
         watched.asked(minutes * 20 * MINUTE + 1, 1, None);
     }
-    assert_eq!(watched.states().len(), 9);
+    assert_eq!(watched.states().len(), 10);
     watched.lives(200 * MINUTE, false);
     watched.change(220 * MINUTE).await;
     watched.change(240 * MINUTE).await;
@@ -180,7 +180,7 @@ async fn an_object_that_is_gone_is_forgotten_in_the_end() {
     watched.delete(MINUTE).await;
     let version = watched.version();
     watched.asked(9 * MINUTE, 1, Some(version));
-    assert_eq!(watched.states().len(), 2);
+    assert_eq!(watched.states().len(), 3, "absent, present, absent");
     watched.asked(20 * MINUTE, 1, Some(version));
     assert!(watched.states().is_empty());
 }
@@ -193,6 +193,22 @@ async fn an_object_that_is_back_is_not_forgotten_with_its_deletion() {
     watched.asked(30 * MINUTE, 1, Some(watched.version()));
     let are_there = watched.states().iter().map(|past| past.object.is_some());
     assert_eq!(are_there.collect::<Vec<_>>(), [false, true]);
+}
+
+#[tokio::test]
+async fn an_object_that_comes_back_after_it_was_forgotten_was_not_there_before() {
+    let mut watched = Watched::new().await;
+    watched.delete(MINUTE).await;
+    let gone = watched.states().last().unwrap().number;
+    watched.asked(10 * MINUTE, 1, Some(watched.version()));
+    watched.asked(30 * MINUTE, 1, Some(u64::MAX));
+    assert!(watched.states().is_empty());
+    watched.create(31 * MINUTE).await;
+    let [absent, present] = watched.states() else {
+        panic!("{:?}", watched.states());
+    };
+    assert!(absent.object.is_none() && present.object.is_some());
+    assert!(gone < absent.number && absent.number < present.number);
 }
 
 #[tokio::test]

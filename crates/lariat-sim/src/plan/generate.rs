@@ -18,6 +18,14 @@ const VERBS: [Option<&str>; 8] = [
     Some("delete"),
 ];
 
+/// From this length on a run is mixed, because of the other styles most of it would be rest, and things happen a tenth
+/// as often: long runs have many objects, of which each thing that happens may concern all.
+const LONG: Duration = Duration::from_secs(10 * 60);
+const LONG_PACE: u32 = 10;
+
+/// How many seconds of a long run there are for each sequence.
+const SEQUENCE: u64 = 600;
+
 /// What a plan may speak of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cast {
@@ -47,7 +55,7 @@ enum Style {
 pub(crate) fn generate(seed: u64, chaos: &Chaos, cast: Cast) -> Vec<Step> {
     let mut random = fastrand::Rng::with_seed(seed ^ 0x706c_616e);
     let style = match random.u8(..20) {
-        _ if !(cast.commands && chaos.faults) => Style::Mixed,
+        _ if !(cast.commands && chaos.faults) || chaos.lasts >= LONG => Style::Mixed,
         0 => Style::NotServed,
         1..11 => Style::Apart,
         _ => Style::Mixed,
@@ -103,6 +111,11 @@ impl Generator {
     /// Makes happenings that know nothing of each other.
     fn background(&self, random: &mut fastrand::Rng, lasts: Duration) -> Vec<Step> {
         let pace = Duration::from_millis([50, 200, 500, 1500][random.usize(..4)]);
+        let pace = if lasts >= LONG {
+            pace * LONG_PACE
+        } else {
+            pace
+        };
         let mut at = Duration::ZERO;
         let mut steps = Vec::new();
         loop {
@@ -130,8 +143,9 @@ impl Generator {
     fn sequences(&self, random: &mut fastrand::Rng, lasts: Duration, steps: &mut Vec<Step>) {
         let mut at = lasts;
         let count = match self.style {
-            Style::Mixed => random.u8(..4),
-            _ => random.u8(1..4),
+            Style::Mixed if lasts >= LONG => lasts.as_secs() / SEQUENCE,
+            Style::Mixed => random.u8(..4).into(),
+            _ => random.u8(1..4).into(),
         };
         for _ in 0..count {
             if self.style == Style::Mixed {

@@ -23,10 +23,6 @@ const COVERED: u64 = 2000;
 /// How many failures are shrunk and shown in full; of more, the first line says enough.
 const SHOWN: usize = 3;
 
-/// What `--soak` runs: so much virtual time with so many objects.
-const SOAK: Duration = Duration::from_secs(10 * 60 * 60);
-const SOAKED: usize = 100_000;
-
 /// Runs the command with the arguments of the process.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -119,8 +115,8 @@ impl<'a> Runner<'a> {
     fn simulation(&self, seed: u64) -> Simulation {
         let mut simulation = Simulation::of_lariat(seed).logs(self.options.logs);
         if self.options.soaks {
-            simulation = simulation.chaos(Chaos::default().lasts(SOAK));
-            simulation.filled = SOAKED;
+            simulation = simulation.chaos(Chaos::default().lasts(self.options.lasts));
+            simulation.filled = self.options.objects;
         }
         simulation
     }

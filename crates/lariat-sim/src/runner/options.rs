@@ -6,7 +6,7 @@ pub(super) const USAGE: &str = "\
 Runs the simulation that Lariat is tried with, seed after seed.
 
 Usage: scripts/simulate.sh [--seeds N] [--minutes M] [--first SEED] [--seed SEED] [--threads N]
-                           [--soak] [--stop-at-first] [--no-shrink] [--logs] [--trace]
+                           [--soak [--hours H] [--objects N]] [--stop-at-first] [--no-shrink] [--logs] [--trace]
 
   --seeds N          runs N seeds (default 2000)
   --minutes M        starts no further seed after M minutes; without --seeds, as many as there is time for
@@ -14,6 +14,8 @@ Usage: scripts/simulate.sh [--seeds N] [--minutes M] [--first SEED] [--seed SEED
   --seed SEED        runs one seed
   --threads N        runs N seeds at a time (default: the number of processors)
   --soak             lets a seed last for ten virtual hours, with 100,000 objects (default: one seed)
+  --hours H          lets the seed of a soak last for H virtual hours
+  --objects N        gives the seed of a soak N objects
   --stop-at-first    stops at the first seed that fails
   --no-shrink        shows failures as they were found
   --logs             puts warnings of the libraries into the trace
@@ -23,6 +25,10 @@ A table says how often each thing that goes wrong met each state of a process. F
 
 Exit code: 0 if everything held, 1 if a seed failed or something never met, 2 for wrong options.
 ";
+
+/// What `--soak` runs: so much virtual time with so many objects.
+const SOAK: Duration = Duration::from_secs(10 * 60 * 60);
+const SOAKED: usize = 100_000;
 
 #[derive(Debug, Clone)]
 #[expect(
@@ -37,6 +43,10 @@ pub(super) struct Options {
     pub(super) first: u64,
     pub(super) threads: usize,
     pub(super) soaks: bool,
+    /// How long a soak lasts, in virtual time.
+    pub(super) lasts: Duration,
+    /// How many objects of the first kind a soak begins with.
+    pub(super) objects: usize,
     pub(super) stops: bool,
     pub(super) shrinks: bool,
     pub(super) logs: bool,
@@ -54,9 +64,7 @@ impl Options {
                 Long("seeds") => seeds = Some(parser.value()?.parse()?),
                 Long("minutes") => {
                     let minutes: f64 = parser.value()?.parse()?;
-                    let limit = Duration::try_from_secs_f64(minutes * 60.0);
-                    options.limit =
-                        Some(limit.map_err(|error| lexopt::Error::Custom(error.into()))?);
+                    options.limit = Some(hours(minutes / 60.0)?);
                 }
                 Long("first") => options.first = parser.value()?.parse()?,
                 Long("seed") => {
@@ -65,6 +73,8 @@ impl Options {
                 }
                 Long("threads") => options.threads = parser.value()?.parse()?,
                 Long("soak") => options.soaks = true,
+                Long("hours") => options.lasts = hours(parser.value()?.parse()?)?,
+                Long("objects") => options.objects = parser.value()?.parse()?,
                 Long("stop-at-first") => options.stops = true,
                 Long("no-shrink") => options.shrinks = false,
                 Long("logs") => options.logs = true,
@@ -83,6 +93,11 @@ impl Options {
     }
 }
 
+fn hours(hours: f64) -> Result<Duration, lexopt::Error> {
+    let time = Duration::try_from_secs_f64(hours * 3600.0);
+    time.map_err(|error| lexopt::Error::Custom(error.into()))
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -92,6 +107,8 @@ impl Default for Options {
             first: 0,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             soaks: false,
+            lasts: SOAK,
+            objects: SOAKED,
             stops: false,
             shrinks: true,
             logs: false,

@@ -26,6 +26,9 @@ const CROWD: u16 = 60;
 /// How long a stop waits for calls under way.
 const GRACE: Duration = Duration::from_secs(30);
 
+/// How long a start waits for the caches.
+const SYNC_TIMEOUT: Duration = Duration::from_secs(100);
+
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 /// The kinds of the trial, in the order of the simulation's list.
@@ -112,7 +115,7 @@ async fn run(process: Process, setup: Setup) -> Result<(), Failed> {
         .factory()
         .default_options(options)
         .missing_kind(MissingKind::Wait)
-        .sync_timeout(Duration::from_secs(100))
+        .sync_timeout(SYNC_TIMEOUT)
         .grace_period(GRACE)
         .caches(|caches| {
             let caches = caches.idle_grace(Duration::from_secs(setup.grace));
@@ -161,7 +164,17 @@ async fn start(process: &Process, factory: &SharedControllerFactory, setup: Setu
     let caches = factory.caches().status().into_iter();
     let loads = caches.map(|kind| (kind.gvk, kind.loads)).collect();
     process.acts(Act::Starting(loads));
-    let started = factory.start(setup.workers).await.is_ok();
+    let gives_up = async {
+        time::sleep(SYNC_TIMEOUT).await;
+        // Its caches end at once, and what is under way has the grace period.
+        process.acts(Act::Stopping(GRACE));
+        std::future::pending().await
+    };
+    let started = tokio::select! {
+        biased;
+        () = gives_up => false,
+        started = factory.start(setup.workers) => started.is_ok(),
+    };
     if !started {
         process.acts(Act::Stopped);
     }

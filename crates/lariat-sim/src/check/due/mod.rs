@@ -28,7 +28,7 @@ pub(super) struct Promises {
     open: BTreeMap<HandlerId, BTreeMap<ObjectKey, Vec<Promise>>>,
     attempts: BTreeMap<(HandlerId, ObjectKey), u32>,
     /// When keys come due for all handlers, until one is called: a stop keeps what came due meanwhile, too.
-    delays: BTreeMap<(LifeOf, Gvk, ObjectKey), Duration>,
+    delays: BTreeMap<(LifeOf, Gvk, ObjectKey), Delay>,
     /// Since when each controller has had workers.
     working: BTreeMap<(Arc<str>, u32, Gvk), Duration>,
 }
@@ -43,10 +43,21 @@ struct Promise {
     run: Option<(u64, Duration)>,
 }
 
+/// The earliest of the delays of a key.
+#[derive(Debug, Clone, Copy)]
+struct Delay {
+    due: Duration,
+    /// Whether its kind had a handler; otherwise the key is kept for about a minute of work, until the controller ends.
+    is_kept: bool,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Why {
     /// Code asked for the key: only a call at its due time or later will do.
     Enqueued,
+    /// Code asked for the key, and before at an earlier time, when its kind had no handler. That may be forgotten by now
+    /// or not, so the due time is the later one, and any call will do.
+    EnqueuedAgain,
     /// The handler asked to be called again.
     Requeued,
     Failed,
@@ -127,7 +138,7 @@ impl Check for Promises {
 fn says(handler: &HandlerId, key: &ObjectKey, promise: &Promise) -> String {
     let kind = handler.kind.kind();
     let why = match promise.why {
-        Why::Enqueued => "was enqueued",
+        Why::Enqueued | Why::EnqueuedAgain => "was enqueued",
         Why::Requeued => "was to be called again",
         Why::Failed => "failed",
         Why::Dropped => "was dropped",
@@ -144,7 +155,8 @@ impl Promises {
             .insert((handler.clone(), key.clone()), attempt);
         let life = (Arc::clone(&handler.process), handler.life);
         let of = (life, handler.kind.clone(), key.clone());
-        if self.delays.get(&of).is_some_and(|due| *due <= now + CLOCKS) {
+        let delay = self.delays.get(&of);
+        if delay.is_some_and(|delay| delay.due <= now + CLOCKS) {
             self.delays.remove(&of);
         }
         let Some(keys) = self.open.get_mut(handler) else {
@@ -236,8 +248,15 @@ impl Promises {
                     .handlers_of(kind)
                     .map(|(name, _)| id(kind, name))
                     .collect();
-                let due = self.due((process, *life), (kind, key), (*after, now));
-                let why = Why::Enqueued;
+                let delay = Delay {
+                    due: now.saturating_add(*after),
+                    is_kept: !handlers.is_empty(),
+                };
+                let (due, why) = if after.is_zero() {
+                    (delay.due, Why::Enqueued)
+                } else {
+                    self.delay((process, *life), (kind, key), (delay, now))
+                };
                 for handler in handlers {
                     let run = None;
                     let promise = Promise {
@@ -270,27 +289,35 @@ impl Promises {
         Vec::new()
     }
 
-    /// Returns when a key that is enqueued comes due: of two delays, of whatever handlers, the earlier wins. One that has
+    /// Notes a delay; returns when its key comes due: of two delays, of whatever handlers, the earlier wins. One that has
     /// ended is none any more, unless a stop keeps what came due meanwhile.
-    fn due(
+    fn delay(
         &mut self,
         (process, life): (&Arc<str>, u32),
         (kind, key): (&Gvk, &ObjectKey),
-        (after, now): (Duration, Duration),
-    ) -> Duration {
-        let due = now.saturating_add(after);
-        if after.is_zero() {
-            return due;
-        }
+        (delay, now): (Delay, Duration),
+    ) -> (Duration, Why) {
         let of = ((Arc::clone(process), life), kind.clone(), key.clone());
-        let is_kept = (self.lives.of(process, life))
-            .is_none_or(|state| state.runs != Some(true) || state.stops);
-        let delay = self.delays.entry(of).or_insert(due);
-        if !is_kept && *delay + CLOCKS <= now {
-            *delay = due;
+        let state = self.lives.of(process, life);
+        let runs = state.is_some_and(|state| state.runs == Some(true) && !state.stops);
+        let earliest = self.delays.entry(of).or_insert(delay);
+        if runs && earliest.due + CLOCKS <= now {
+            *earliest = delay;
         }
-        *delay = due.min(*delay);
-        *delay
+        let why = if earliest.is_kept || delay.due <= earliest.due {
+            Why::Enqueued
+        } else {
+            Why::EnqueuedAgain
+        };
+        if delay.due <= earliest.due {
+            *earliest = delay;
+        }
+        let due = if why == Why::Enqueued {
+            earliest.due
+        } else {
+            delay.due
+        };
+        (due, why)
     }
 
     /// Looks for calls that are late although their controller has nothing else to do.
@@ -345,124 +372,4 @@ impl Promises {
 }
 
 #[cfg(test)]
-mod tests {
-    use lariat_core::Cause;
-
-    use super::*;
-    use crate::check::testing::{Story, key, kind, sample};
-
-    fn story() -> Story<Promises> {
-        let mut story = Story::of(Promises::default());
-        story.starts(0);
-        story.registered("h", None);
-        story.act(1, Act::Sampled(vec![sample(Some(1))]));
-        story
-    }
-
-    fn enqueue(story: &mut Story<Promises>, after: Duration) {
-        enqueue_at(story, 10, after);
-    }
-
-    fn enqueue_at(story: &mut Story<Promises>, millis: u64, after: Duration) {
-        let (kind, key) = (kind(), key("a"));
-        story.act(millis, Act::Enqueued { kind, key, after });
-    }
-
-    #[test]
-    fn an_enqueued_key_that_calls_nobody_is_found_and_not_while_the_factory_is_stopped() {
-        let mut story = story();
-        enqueue(&mut story, Duration::from_secs(5));
-        story.calls(4000, "h", "a", Cause::Resync);
-        story.act(5500, Act::Sampled(vec![sample(Some(1))]));
-        story.act(6000, Act::Sampled(vec![sample(None)]));
-        story.starts(60_000);
-        story.act(60_500, Act::Sampled(vec![sample(Some(1))]));
-        story.act(61_400, Act::Sampled(vec![sample(Some(1))]));
-        assert_eq!(story.found(), 0, "an early call does not do");
-        story.act(61_600, Act::Sampled(vec![sample(Some(1))]));
-        assert_eq!(story.found(), 1);
-    }
-
-    #[test]
-    fn an_enqueued_key_that_calls_its_handler_is_not_found() {
-        let mut story = story();
-        enqueue(&mut story, Duration::from_secs(5));
-        story.calls(5011, "h", "a", Cause::Resync);
-        story.act(60_000, Act::Sampled(vec![sample(Some(1))]));
-        assert_eq!(story.found(), 0);
-    }
-
-    #[test]
-    fn of_two_delays_the_earlier_wins() {
-        let mut story = story();
-        enqueue(&mut story, Duration::from_secs(5));
-        enqueue(&mut story, Duration::from_secs(9));
-        story.calls(5010, "h", "a", Cause::Resync);
-        story.act(60_000, Act::Sampled(vec![sample(Some(1))]));
-        assert_eq!(story.found(), 0);
-    }
-
-    #[test]
-    fn a_delay_that_has_ended_is_not_the_earlier_of_two() {
-        for (called, is_found) in [(15_010, false), (14_000, true)] {
-            let mut story = story();
-            enqueue(&mut story, Duration::from_secs(5));
-            // The key has ended its delay, and waits for a worker.
-            enqueue_at(&mut story, 6_000, Duration::from_secs(9));
-            story.calls(6_500, "h", "a", Cause::Resync);
-            enqueue_at(&mut story, 7_000, Duration::from_secs(20));
-            story.calls(called, "h", "a", Cause::Resync);
-            story.act(60_000, Act::Sampled(vec![sample(Some(1))]));
-            assert_eq!(story.found() > 0, is_found, "called at {called}");
-        }
-    }
-
-    #[test]
-    fn a_busy_or_slowed_controller_is_not_found() {
-        let mut story = story();
-        enqueue(&mut story, Duration::ZERO);
-        let held = Sample {
-            held: 1,
-            ..sample(Some(1))
-        };
-        let ready = Sample {
-            ready: 1,
-            ..sample(Some(1))
-        };
-        let slowed = Sample {
-            slowed: [key("a")].into(),
-            ..sample(Some(1))
-        };
-        story.act(60_000, Act::Sampled(vec![held]));
-        story.act(61_000, Act::Sampled(vec![ready]));
-        story.act(62_000, Act::Sampled(vec![slowed]));
-        assert_eq!(story.found(), 0);
-    }
-
-    #[test]
-    fn a_failed_call_that_is_not_repeated_is_found() {
-        for (next, found) in [
-            (Next::Retry(None), 1),
-            (Next::Retry(Some(Duration::from_secs(90))), 0),
-            (Next::Again(Duration::from_secs(1)), 1),
-            (Next::Panicked, 1),
-            (Next::Dropped, 1),
-            (Next::Done, 0),
-        ] {
-            let mut story = story();
-            story.begins(10, "h", "a", Cause::Resync.into());
-            story.ends(20, "h", "a", next);
-            story.act(60_000, Act::Sampled(vec![sample(Some(1))]));
-            assert_eq!(story.found(), found, "{next:?}");
-        }
-    }
-
-    #[test]
-    fn the_curve_is_the_default_limiters() {
-        let millis = |attempt| backoff(attempt).as_millis();
-        assert_eq!(
-            [1, 2, 13, 14, 30, 31].map(millis),
-            [5, 10, 20_480, 30_000, 30_000, 120_000]
-        );
-    }
-}
+mod tests;

@@ -1,5 +1,7 @@
 //! The driver: gives the machines their turns, lets the plan happen, and looks at what is left.
 
+mod happen;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,14 +15,15 @@ use crate::focus::Kind;
 use crate::life::{Body, State};
 use crate::logs;
 use crate::machine::Machine;
-use crate::network::{Line, Traffic};
+use crate::network::Traffic;
 use crate::objects::Objects;
 use crate::panics;
-use crate::plan::{Fate, Fault, FaultKind, Happening, Names, Step};
+use crate::plan::{FaultKind, Names, Step};
 use crate::record::Recorder;
 use crate::report::Report;
 use crate::simulation::Simulation;
 use crate::world::World;
+use happen::lift;
 
 /// The longest turn while something goes on, while nothing does, and while nothing does at rest.
 ///
@@ -127,12 +130,12 @@ impl<'a> Driver<'a> {
     /// Lets time pass: everybody has turns until then.
     fn drive(&mut self, until: Duration) {
         while self.now < until && !self.recorder.has_failed() {
-            let before = self.recorder.events();
+            let before = self.progress();
             let longest = u64::try_from(self.turn.as_millis()).unwrap_or(u64::MAX);
             let turn = Duration::from_millis(self.random.u64(1..=longest));
             let next = (self.now + turn).min(until);
             self.turn(next);
-            let is_busy = self.recorder.events() > before;
+            let is_busy = self.progress() > before;
             self.sample();
             self.turn = if is_busy {
                 BUSY
@@ -140,6 +143,12 @@ impl<'a> Driver<'a> {
                 (self.turn * 2).min(self.quiet)
             };
         }
+    }
+
+    /// Counts what shows that something goes on: events, and long bodies, which get on with every turn.
+    fn progress(&self) -> u64 {
+        let lines = self.processes.iter();
+        self.recorder.events() + lines.map(|process| process.line.lock().waits).sum::<u64>()
     }
 
     /// Asks the processes from time to time how they are.
@@ -177,105 +186,6 @@ impl<'a> Driver<'a> {
         });
         for (fault, process) in self.world.fired() {
             self.met(Trouble::of(fault), Some(process));
-        }
-    }
-
-    /// Counts what goes wrong for a process, or for all, by what they are doing.
-    fn met(&mut self, trouble: Option<Trouble>, process: Option<usize>) {
-        let Some(trouble) = trouble else { return };
-        for (at, body) in self.processes.iter().enumerate() {
-            if process.is_none_or(|only| only == at)
-                && let Some(states) = body.states()
-            {
-                self.coverage.met(trouble, states);
-            }
-        }
-    }
-
-    fn happen(&mut self, step: &Step) {
-        self.turn = BUSY;
-        self.recorder
-            .say(format!("plan: {}", self.names.show(step)));
-        match &step.what {
-            Happening::Write(write) => self.world.write(write),
-            Happening::Fault(fault) => self.fault(fault),
-            Happening::Process { process, what } => self.fate(*process, *what),
-            Happening::Command { process, what } => {
-                if let Some(process) = self.processes.get_mut(*process) {
-                    process.command(*what);
-                }
-            }
-        }
-    }
-
-    fn fault(&mut self, fault: &Fault) {
-        self.note_disturbed(fault);
-        let agents: Vec<String> = self.processes.iter().map(Body::agent).collect();
-        let acts_at_once = match fault.kind {
-            FaultKind::Restore => self.world.has_backup(),
-            FaultKind::CutWatches
-            | FaultKind::EndWatches
-            | FaultKind::Compact
-            | FaultKind::Away
-            | FaultKind::Blackhole
-            | FaultKind::Streams(_)
-            | FaultKind::Latency(_) => true,
-            // Others have an effect when a request meets them.
-            _ => false,
-        };
-        if acts_at_once {
-            self.met(Trouble::of(fault.kind), fault.process);
-        }
-        self.world.fault(fault, &agents);
-        let limits = matches!(fault.kind, FaultKind::Streams(_) | FaultKind::Latency(_));
-        if !limits {
-            return;
-        }
-        for (at, process) in self.processes.iter().enumerate() {
-            if fault.process.is_none_or(|only| only == at) {
-                let mut line = process.line.lock();
-                match fault.kind {
-                    FaultKind::Streams(streams) => line.limit(Some(streams)),
-                    FaultKind::Latency(latency) => line.latency = latency,
-                    _ => {}
-                }
-                self.limits.push((self.now + fault.lasts, at, fault.kind));
-            }
-        }
-    }
-
-    /// Notes what a fault concerns.
-    fn note_disturbed(&self, fault: &Fault) {
-        let is_for_a_kind = !matches!(
-            fault.kind,
-            FaultKind::CutWatches
-                | FaultKind::EndWatches
-                | FaultKind::Compact
-                | FaultKind::Restore
-                | FaultKind::Away
-                | FaultKind::Blackhole
-                | FaultKind::Streams(_)
-                | FaultKind::Latency(_)
-        );
-        let kind = fault.resource.filter(|_| is_for_a_kind);
-        let kind = kind.and_then(|at| self.simulation.kinds.get(at));
-        let process = fault.process.and_then(|at| self.processes.get(at));
-        self.recorder.note(Event::Disturbed {
-            process: process.map(|process| Arc::clone(&process.name)),
-            kind: kind.map(|kind| kind.gvk().clone()),
-        });
-    }
-
-    fn fate(&mut self, process: usize, what: Fate) {
-        self.met(Some(Trouble::of_fate(what)), Some(process));
-        let Some(process) = self.processes.get_mut(process) else {
-            return;
-        };
-        match what {
-            Fate::Kill(down) => process.kill(self.now, self.now + down),
-            Fate::Restart(down) => process.terminate(down),
-            Fate::Pause(length) => process.pause(self.now + length),
-            Fate::Clock(by) => process.shift_clock(by),
         }
     }
 
@@ -395,12 +305,5 @@ impl<'a> Driver<'a> {
             coverage: self.coverage,
             trace,
         }))
-    }
-}
-
-fn lift(line: &mut Line, what: FaultKind) {
-    match what {
-        FaultKind::Streams(_) => line.limit(None),
-        _ => line.latency = Duration::from_millis(5),
     }
 }

@@ -1,0 +1,105 @@
+//! What a process is doing.
+
+use lariat_cache::{KindStatus, Phase};
+use lariat_controller::ControllerStatus;
+
+/// What a process is doing; it may do several things at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum State {
+    /// A cache is filled for the first time.
+    Filling,
+    /// A filled cache is read again, or waits for a watch to be opened again.
+    LoadingAgain,
+    /// All caches are kept by watches.
+    Watching,
+    /// A request failed, and is tried again after a pause.
+    BackingOff,
+    /// A handler is being called.
+    Calling,
+    /// A write was sent, and is not answered.
+    Writing,
+    /// Keys wait for a handler at its limit of calls.
+    AtLimit,
+    /// A handler was registered after the cache was filled, and has not been called.
+    LateHandler,
+    /// The program was asked to end.
+    Stopping,
+    /// The process does not run.
+    Paused,
+    /// It was killed or ended before.
+    SecondLife,
+}
+
+impl State {
+    pub(super) const ALL: [Self; 11] = [
+        Self::Filling,
+        Self::LoadingAgain,
+        Self::Watching,
+        Self::BackingOff,
+        Self::Calling,
+        Self::Writing,
+        Self::AtLimit,
+        Self::LateHandler,
+        Self::Stopping,
+        Self::Paused,
+        Self::SecondLife,
+    ];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Filling => "filling",
+            Self::LoadingAgain => "loading again",
+            Self::Watching => "watching",
+            Self::BackingOff => "backing off",
+            Self::Calling => "calling",
+            Self::Writing => "writing",
+            Self::AtLimit => "at limit",
+            Self::LateHandler => "late handler",
+            Self::Stopping => "stopping",
+            Self::Paused => "paused",
+            Self::SecondLife => "second life",
+        }
+    }
+}
+
+/// The states of a process at a moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct States(u16);
+
+impl States {
+    pub(crate) fn set(&mut self, state: State, is: bool) {
+        self.0 |= u16::from(is) << state as u16;
+    }
+
+    /// Adds what the caches and controllers of a process say.
+    pub(crate) fn of(mut self, caches: &[KindStatus], controllers: &[ControllerStatus]) -> Self {
+        let is_loading = |cache: &KindStatus| matches!(cache.phase, Phase::Listing { .. });
+        let is_again = |cache: &&KindStatus| is_loading(cache) || cache.interrupted.is_some();
+        let mut filled = caches.iter().filter(|cache| cache.loads > 0);
+        self.set(State::LoadingAgain, filled.any(|cache| is_again(&cache)));
+        let mut first = caches.iter().filter(|cache| cache.loads == 0);
+        self.set(State::Filling, first.any(is_loading));
+        let is_kept = |cache: &KindStatus| cache.phase == Phase::Synced && !is_again(&cache);
+        self.set(
+            State::Watching,
+            !caches.is_empty() && caches.iter().all(is_kept),
+        );
+        self.set(
+            State::BackingOff,
+            caches.iter().any(|cache| cache.retry_in.is_some()),
+        );
+        for controller in controllers {
+            let is_filled = controller.cache.loads > 0 && controller.workers.is_some();
+            self.set(State::Calling, controller.queue.held > 0);
+            for handler in &controller.handlers {
+                self.set(State::AtLimit, handler.waiting > 0);
+                self.set(State::LateHandler, is_filled && handler.runs == 0);
+            }
+        }
+        self
+    }
+
+    pub(super) fn has(self, state: State) -> bool {
+        self.0 >> state as u16 & 1 == 1
+    }
+}

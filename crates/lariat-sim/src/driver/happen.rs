@@ -1,0 +1,120 @@
+//! What a plan says, as it happens.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{BUSY, Driver};
+use crate::coverage::Trouble;
+use crate::event::Event;
+use crate::life::Body;
+use crate::network::Line;
+use crate::plan::{Fate, Fault, FaultKind, Happening, Step};
+
+impl Driver<'_> {
+    /// Counts what goes wrong for a process, or for all, by what they are doing.
+    pub(super) fn met(&mut self, trouble: Option<Trouble>, process: Option<usize>) {
+        let Some(trouble) = trouble else { return };
+        for (at, body) in self.processes.iter().enumerate() {
+            if process.is_none_or(|only| only == at)
+                && let Some(states) = body.states()
+            {
+                self.coverage.met(trouble, states);
+            }
+        }
+    }
+
+    pub(super) fn happen(&mut self, step: &Step) {
+        self.turn = BUSY;
+        self.recorder
+            .say(format!("plan: {}", self.names.show(step)));
+        match &step.what {
+            Happening::Write(write) => self.world.write(write),
+            Happening::Fault(fault) => self.fault(fault),
+            Happening::Process { process, what } => self.fate(*process, *what),
+            Happening::Command { process, what } => {
+                if let Some(process) = self.processes.get_mut(*process) {
+                    process.command(*what);
+                }
+            }
+        }
+    }
+
+    fn fault(&mut self, fault: &Fault) {
+        self.note_disturbed(fault);
+        let agents: Vec<String> = self.processes.iter().map(Body::agent).collect();
+        let acts_at_once = match fault.kind {
+            FaultKind::Restore => self.world.has_backup(),
+            FaultKind::CutWatches
+            | FaultKind::EndWatches
+            | FaultKind::Compact
+            | FaultKind::Away
+            | FaultKind::Blackhole
+            | FaultKind::Streams(_)
+            | FaultKind::Latency(_) => true,
+            // Others have an effect when a request meets them.
+            _ => false,
+        };
+        if acts_at_once {
+            self.met(Trouble::of(fault.kind), fault.process);
+        }
+        self.world.fault(fault, &agents);
+        let limits = matches!(fault.kind, FaultKind::Streams(_) | FaultKind::Latency(_));
+        if !limits {
+            return;
+        }
+        for (at, process) in self.processes.iter().enumerate() {
+            if fault.process.is_none_or(|only| only == at) {
+                let mut line = process.line.lock();
+                match fault.kind {
+                    FaultKind::Streams(streams) => line.limit(Some(streams)),
+                    FaultKind::Latency(latency) => line.latency = latency,
+                    _ => {}
+                }
+                self.limits.push((self.now + fault.lasts, at, fault.kind));
+            }
+        }
+    }
+
+    /// Notes what a fault concerns.
+    fn note_disturbed(&self, fault: &Fault) {
+        let is_for_a_kind = !matches!(
+            fault.kind,
+            FaultKind::CutWatches
+                | FaultKind::EndWatches
+                | FaultKind::Compact
+                | FaultKind::Restore
+                | FaultKind::Away
+                | FaultKind::Blackhole
+                | FaultKind::Streams(_)
+                | FaultKind::Latency(_)
+        );
+        let kind = fault.resource.filter(|_| is_for_a_kind);
+        let kind = kind.and_then(|at| self.simulation.kinds.get(at));
+        let process = fault.process.and_then(|at| self.processes.get(at));
+        self.recorder.note(Event::Disturbed {
+            process: process.map(|process| Arc::clone(&process.name)),
+            kind: kind.map(|kind| kind.gvk().clone()),
+        });
+    }
+
+    fn fate(&mut self, process: usize, what: Fate) {
+        self.met(Some(Trouble::of_fate(what)), Some(process));
+        let Some(process) = self.processes.get_mut(process) else {
+            return;
+        };
+        match what {
+            Fate::Kill(down) => process.kill(self.now, self.now + down),
+            Fate::Restart(down) => process.terminate(down),
+            Fate::Pause(length) => process.pause(self.now + length),
+            Fate::Clock(by) => process.shift_clock(by),
+        }
+    }
+}
+
+/// Ends what limits a line.
+pub(super) fn lift(line: &mut Line, what: FaultKind) {
+    match what {
+        FaultKind::Streams(_) => line.limit(None),
+        _ => line.latency = Duration::from_millis(5),
+    }
+}
