@@ -274,6 +274,15 @@ impl Run<'_> {
         }
     }
 
+    /// Asks the API server which object has the owner's name; returns its uid, `None` if there is none.
+    pub(super) async fn live_owner(&self) -> Result<Option<String>, ObjectError> {
+        let clients = self.set.shared.caches.clients();
+        let resource = clients.for_kind(&self.set.owner_gvk).resource().await?;
+        let key = self.set.owner.key();
+        let endpoint = Endpoint::new(&self.set.client, &resource, key);
+        Ok(endpoint.metadata(key.name()).await?.map(|meta| meta.uid))
+    }
+
     /// Asks the API server what the owner notes; `None` if it is gone, or another.
     async fn live_note(&self) -> Result<Option<Note>, ObjectError> {
         let clients = self.set.shared.caches.clients();

@@ -276,6 +276,11 @@ impl Place<'_> {
         self.entry(id).is_some_and(|entry| entry.uid == *uid)
     }
 
+    /// Returns whether the set has applied an object under a name.
+    pub(super) fn has(&self, id: &(Gvk, ObjectKey)) -> bool {
+        self.entry(id).is_some()
+    }
+
     /// Remembers a state that is as wanted, such as the answer to what was applied.
     pub(super) fn remember(
         &self,

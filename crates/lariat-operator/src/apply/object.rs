@@ -146,6 +146,9 @@ impl Run<'_> {
                 return Ok(Action::Unchanged);
             }
         }
+        if look.existing.is_none() && self.set.place().has(&target.id()) {
+            self.check_owner().await?;
+        }
         let Look {
             existing, cached, ..
         } = look;
@@ -167,6 +170,19 @@ impl Run<'_> {
                 self.replace(target, &before.uid, error).await
             }
             (Err(error), _) => Err(error),
+        }
+    }
+
+    /// Checks that the owner still exists, before an object it had is created again.
+    ///
+    /// A cache that is behind shows an owner that is gone. The garbage collector deletes what is created for it, each
+    /// deletion calls the reconciler, and without this check both would go on until the cache has caught up.
+    async fn check_owner(&self) -> Result<(), ObjectError> {
+        match self.live_owner().await {
+            Ok(Some(uid)) if uid == self.set.owner.uid().to_string() => Ok(()),
+            Ok(_) => Err(ObjectError::OwnerGone),
+            Err(error) if error.is_reading_forbidden() => Ok(()),
+            Err(error) => Err(error),
         }
     }
 

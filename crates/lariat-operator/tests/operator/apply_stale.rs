@@ -62,6 +62,22 @@ async fn what_is_gone_unnoticed_is_created_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_vanishes_is_not_created_again_for_an_owner_that_is_gone() {
+    let rig = Rig::falling_behind("widgets").await;
+    rig.want([config("web", "1")]);
+    rig.bench.create("a", 1).await;
+    time::sleep(2 * SECOND).await;
+    assert_eq!(rig.writes("configmaps"), 1);
+    // The garbage collector follows, and the cache shows the owner on.
+    rig.bench.delete("a").await;
+    time::sleep(20 * SECOND).await;
+    assert_eq!(rig.writes("configmaps"), 1);
+    assert!(rig.config_map("web").await.is_none());
+    let error = rig.failure();
+    assert!(error.contains("it is gone; nothing was applied"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn whoever_is_faster_keeps_what_is_created() {
     for rig in [Rig::watching().await, Rig::blind().await] {
         let slow = Rule::new(Fault::Delay(5 * SECOND))
