@@ -42,6 +42,9 @@ const YIELDS: usize = 100;
 /// For how long a program may take to end once it is asked to.
 const ENDING: Duration = Duration::from_secs(180);
 
+/// For how long what goes on at the end of the rest may go on.
+const SETTLING: Duration = Duration::from_secs(20);
+
 pub(crate) struct Driver<'a> {
     simulation: &'a Simulation,
     random: fastrand::Rng,
@@ -202,6 +205,7 @@ impl<'a> Driver<'a> {
             process.recover(self.now, &mut self.world);
         }
         self.drive(self.now + self.simulation.chaos.rests);
+        self.settle();
         if self.recorder.has_failed() {
             return;
         }
@@ -221,6 +225,14 @@ impl<'a> Driver<'a> {
         }
         for process in &mut self.processes {
             process.look_at_end(self.now);
+        }
+    }
+
+    /// Lets what came due at the end of the rest, such as a resync of all objects, come to its end.
+    fn settle(&mut self) {
+        let latest = self.now + SETTLING;
+        while self.turn < self.quiet && self.now < latest && !self.recorder.has_failed() {
+            self.drive(self.now + Duration::from_secs(1));
         }
     }
 

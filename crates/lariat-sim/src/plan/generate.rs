@@ -74,6 +74,11 @@ pub(crate) fn generate(seed: u64, chaos: &Chaos, cast: Cast) -> Vec<Step> {
     let mut steps = generator.background(&mut random, lasts);
     if cast.commands && chaos.faults {
         generator.sequences(&mut random, lasts, &mut steps);
+        if style == Style::Mixed && chaos.kills {
+            // A generator of its own leaves all other steps of a seed as they are.
+            let mut random = fastrand::Rng::with_seed(seed ^ 0x656e_6473);
+            generator.end(&mut random, lasts, &mut steps);
+        }
     }
     steps.sort_by_key(|step| step.at);
     steps
@@ -164,6 +169,21 @@ impl Generator {
             steps.extend(more);
             at = end + Duration::from_millis(random.u64(..5000));
         }
+    }
+
+    /// Has every sixth mixed run end a process while it starts.
+    fn end(&self, random: &mut fastrand::Rng, lasts: Duration, steps: &mut Vec<Step>) {
+        if random.u8(..6) > 0 {
+            return;
+        }
+        let lasts = u64::try_from(lasts.as_millis()).unwrap_or(u64::MAX);
+        let at = Duration::from_millis(random.u64(..=lasts));
+        let place = Place {
+            process: random.usize(..self.cast.processes.max(1)),
+            kind: random.usize(..self.cast.kinds.max(1)),
+        };
+        let (more, _) = Sequence::new(random, place, at).of(Theme::EndWhileStarting);
+        steps.extend(more);
     }
 
     fn happening(&self, random: &mut fastrand::Rng) -> Happening {

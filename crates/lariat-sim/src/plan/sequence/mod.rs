@@ -32,8 +32,11 @@ pub(super) enum Theme {
     StopWithRetries,
     /// Objects change while handlers run for them.
     Burst,
+    /// The process is asked to end while a start waits for its caches, and watches or answers go wrong meanwhile.
+    EndWhileStarting,
 }
 
+/// What chance picks from; the end of a process has a chance of its own.
 const THEMES: [Theme; 13] = [
     Theme::WriteWhileLoading,
     Theme::WriteWhileLoading,
@@ -100,6 +103,7 @@ impl<'a> Sequence<'a> {
             Theme::Quiet => self.quiet(name),
             Theme::StopWithRetries => self.stop_with_retries(),
             Theme::Burst => self.burst(name),
+            Theme::EndWhileStarting => self.end_while_starting(),
         }
         (self.steps, self.at)
     }

@@ -1,7 +1,7 @@
 //! The steps of each theme.
 
 use super::{CONTENT, Sequence};
-use crate::plan::{Change, FaultKind, Own, Verb};
+use crate::plan::{Change, Fate, Fault, FaultKind, Happening, Own, Verb};
 
 impl Sequence<'_> {
     pub(super) fn write_while_loading(&mut self, name: u16) {
@@ -186,5 +186,40 @@ impl Sequence<'_> {
             }
             self.wait(1, 200);
         }
+    }
+
+    /// A program that stops ends its watches and lists at once. One that is asked to end while it starts goes on with
+    /// both until the start is over.
+    pub(super) fn end_while_starting(&mut self) {
+        self.command(Verb::Stop, 0);
+        self.wait(100, 1500);
+        for verb in ["list", "watch"] {
+            let delay = self.time(4_000, 9_000);
+            self.fault(FaultKind::Delay(delay), Some(verb), 12_000);
+        }
+        self.command(Verb::Start, 0);
+        self.wait(500, 2_000);
+        let process = self.place.process;
+        let down = self.time(500, 4_000);
+        let what = Fate::Restart(down);
+        self.push(Happening::Process { process, what });
+        self.wait(1, 50);
+        let kind = match self.random.u8(..4) {
+            0 => FaultKind::HangWatch(0),
+            1 => FaultKind::CutBody(self.random.usize(..2000)),
+            2 => FaultKind::SkipVersions(self.random.u64(1..5000)),
+            _ => FaultKind::SkipStates,
+        };
+        let lasts = self.time(3_000, 6_000);
+        self.push(Happening::Fault(Fault {
+            kind,
+            process: Some(process),
+            resource: None,
+            verb: None,
+            times: u64::MAX,
+            lasts,
+        }));
+        self.now(FaultKind::CutWatches);
+        self.wait(6_000, 8_000);
     }
 }
