@@ -1,4 +1,4 @@
-//! An operator that is simulated: a bug that one kill at the wrong moment shows, made small; then its mend over many seeds.
+//! Simulates an operator with a bug, shrinks the run that fails, and shows the mend.
 //!
 //! Run: `cargo run --example simulated -- --seeds 50`. There is no cluster but the simulated one, and no clock but the
 //! virtual one. The same seed gives the same run.

@@ -1,5 +1,4 @@
-//! A small operator with a bug that no test of its handler shows, and what finds it: the program as a whole, in virtual
-//! time, with everything that goes wrong on a cluster.
+//! A small operator with a bug that only a simulation of the whole program shows.
 //!
 //! [`mirror`] keeps a Secret beside each ConfigMap, and deletes it when the ConfigMap is deleted. [`simulation`] runs it
 //! while foreign clients write ConfigMaps, the network breaks, and the operator is killed and started again.

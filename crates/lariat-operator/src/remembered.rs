@@ -35,8 +35,9 @@ impl Reconcilers {
 }
 
 impl Operator {
-    /// Returns how much the operator remembers, by structure, with the bound of each: for checks, and for gauges of
-    /// programs that run for long. What its factory remembers is not in it; see
+    /// Returns how much the operator remembers, with the bound of each structure.
+    ///
+    /// It is for checks, and for gauges of programs that run for long. What its factory remembers is not in it; see
     /// [`SharedControllerFactory::remembered`](lariat_controller::SharedControllerFactory::remembered).
     ///
     /// Locks are held for moments, and the cost does not grow with the number of objects.

@@ -29,7 +29,7 @@ pub(crate) struct Memory {
 const CLEAR_AT: usize = 64;
 
 /// How many kinds are remembered to have been applied, or not to be read, and how many objects of an owner to be
-/// unclear. With more of them a warning may be repeated.
+/// unclear. With more of them every kind counts as applied, and a warning may be repeated.
 const MOST: usize = 1024;
 
 /// How long what the API server serves is believed, so that kinds which are gone for good are not looked for in each
@@ -151,7 +151,8 @@ impl Memory {
     /// Returns whether this process has applied an object of a kind, in whichever version.
     pub(super) fn has_applied(&self, gvk: &Gvk) -> bool {
         let kind = (gvk.group().to_owned(), gvk.kind().to_owned());
-        self.kinds.lock().contains(&kind)
+        let kinds = self.kinds.lock();
+        kinds.len() >= MOST || kinds.contains(&kind)
     }
 
     /// Returns the kinds the API server serves, which it is not asked for more often than every half a minute.
@@ -298,10 +299,9 @@ impl Place<'_> {
         self.insert(id, entry);
         let kind = (id.0.group().to_owned(), id.0.kind().to_owned());
         let mut kinds = self.memory.kinds.lock();
-        if kinds.len() >= MOST && !kinds.contains(&kind) {
-            kinds.clear();
+        if kinds.len() < MOST {
+            kinds.insert(kind);
         }
-        kinds.insert(kind);
     }
 
     /// Forgets all objects that are not wanted any more.

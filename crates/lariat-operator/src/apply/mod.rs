@@ -46,6 +46,7 @@ pub(crate) use memory::Memory;
 pub use owner::OwnerError;
 pub use plan::{PlanStep, PlannedAction, SetPlan};
 pub use report::{Action, Applied, AppliedObject, LeftAlone};
+use set::Owner;
 pub use set::{Apply, Immutable};
 
 impl<K: View> Reconcile<K> {
@@ -114,10 +115,12 @@ impl<K: View> Reconcile<K> {
     ///
     /// Outside a tokio runtime, if the client is asked for the first time.
     pub fn apply_set(&self, name: &str) -> Apply {
-        let owners = Arc::clone(self.cache().store());
-        let client = (self.client(), Arc::clone(self.shared()), owners);
-        let own = Arc::clone(self.own());
-        let owner = (self.gvk().clone(), Arc::clone(self.raw()), own);
-        Apply::new(client, owner, name)
+        let owner = Owner {
+            gvk: self.gvk().clone(),
+            object: Arc::clone(self.raw()),
+            own: Arc::clone(self.own()),
+            store: Arc::clone(self.cache().store()),
+        };
+        Apply::new(self.client(), Arc::clone(self.shared()), owner, name)
     }
 }

@@ -69,20 +69,25 @@ pub(super) struct Options {
     pub(super) places: BTreeSet<String>,
 }
 
+/// The object a set is applied for.
+pub(super) struct Owner {
+    pub(super) gvk: Gvk,
+    pub(super) object: Arc<CachedObject>,
+    pub(super) own: Arc<Mutex<Own>>,
+    /// The cache of its kind.
+    pub(super) store: Arc<Store>,
+}
+
 impl Apply {
-    pub(super) fn new(
-        (client, shared, owners): (Client, Arc<Shared>, Arc<Store>),
-        (owner_gvk, owner, own): (Gvk, Arc<CachedObject>, Arc<Mutex<Own>>),
-        name: &str,
-    ) -> Self {
+    pub(super) fn new(client: Client, shared: Arc<Shared>, owner: Owner, name: &str) -> Self {
         Self {
-            marks: Marks::new(owner.uid(), &shared.name, name),
+            marks: Marks::new(owner.object.uid(), &shared.name, name),
             client,
             shared,
-            owner,
-            owner_gvk,
-            owners,
-            own,
+            owner: owner.object,
+            owner_gvk: owner.gvk,
+            owners: owner.store,
+            own: owner.own,
             options: Options {
                 force: true,
                 immutable: Immutable::Report,

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use jiff::{SignedDuration, Timestamp};
 use lariat_cache::CachedObject;
 use lariat_core::Uid;
 use serde::Deserialize;
@@ -17,6 +18,7 @@ const MOST: usize = 16 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Deletion {
     uid: Uid,
+    /// When it was asked for.
     time: String,
 }
 
@@ -27,6 +29,7 @@ impl Deletion {
         #[serde(rename_all = "camelCase")]
         struct Metadata {
             deletion_timestamp: Option<String>,
+            deletion_grace_period_seconds: Option<i64>,
         }
         #[derive(Default, Deserialize)]
         struct Object {
@@ -37,12 +40,23 @@ impl Deletion {
         }
         let json = object.json();
         let read = json.and_then(|json| serde_json::from_slice::<Object>(&json).ok());
-        let time = read.unwrap_or_default().metadata.deletion_timestamp;
+        let metadata = read.unwrap_or_default().metadata;
+        let end = metadata.deletion_timestamp.unwrap_or_default();
+        let grace = metadata.deletion_grace_period_seconds.unwrap_or_default();
         Some(Self {
             uid: object.uid().clone(),
-            time: time.unwrap_or_default(),
+            time: requested_at(&end, grace).unwrap_or(end),
         })
     }
+}
+
+/// Returns when an object was deleted whose grace period ends at a time.
+///
+/// Who deletes a Pod a second time with a shorter grace period moves its end, and not its beginning.
+fn requested_at(end: &str, grace: i64) -> Option<String> {
+    let end: Timestamp = end.parse().ok()?;
+    let requested = end.checked_sub(SignedDuration::from_secs(grace)).ok()?;
+    Some(requested.to_string())
 }
 
 /// The deletions after which the cleanup is done.
@@ -118,18 +132,24 @@ mod tests {
 
     #[test]
     fn a_second_deletion_of_the_same_object_is_another() {
-        let at = |time: Option<&str>| {
+        let with_grace = |time: Option<&str>, grace: u64| {
             let object = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {
-                "name": "a", "uid": "u", "resourceVersion": "1", "deletionTimestamp": time}});
+                "name": "a", "uid": "u", "resourceVersion": "1", "deletionTimestamp": time,
+                "deletionGracePeriodSeconds": grace}});
             let json = object.to_string();
             let raw = RawObject::parse(json.as_bytes(), &Gvk::new("", "v1", "Pod"));
             Deletion::of(&CachedObject::new(raw.expect("a pod")))
         };
+        let at = |time| with_grace(time, 0);
         let (first, second) = ("2026-01-01T00:00:00Z", "2026-01-01T00:00:05Z");
         let mut cleaned = Cleaned::default();
         cleaned.insert(at(Some(first)).expect("it is being deleted"));
         assert!(cleaned.contains(&at(Some(first)).expect("it is being deleted")));
         assert!(!cleaned.contains(&at(Some(second)).expect("it is being deleted")));
         assert_eq!(at(None), None, "it lives");
+        // Deleted with 30 seconds, and then with 5.
+        cleaned.insert(with_grace(Some("2026-01-01T00:01:30Z"), 30).expect("it is being deleted"));
+        let sooner = with_grace(Some("2026-01-01T00:01:05Z"), 5);
+        assert!(cleaned.contains(&sooner.expect("it is being deleted")));
     }
 }

@@ -169,7 +169,7 @@ impl State {
         CLEAR_AT.max(2 * self.left)
     }
 
-    /// Forgets windows in which nothing is counted any more, and kinds none is of: kinds come and go.
+    /// Forgets windows in which nothing is counted any more, and kinds without a window.
     fn clear_away(&mut self, now: Instant) {
         self.windows.retain(|_, window| {
             window.forget(now);

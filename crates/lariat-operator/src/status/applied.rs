@@ -56,9 +56,7 @@ impl Applied {
             }),
         }
     }
-}
 
-impl Applied {
     /// Returns how much is remembered.
     pub(crate) fn remembered(&self) -> Remembered {
         Remembered::new("applied statuses", self.0.lock().len(), MOST)
