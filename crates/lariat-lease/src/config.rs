@@ -1,0 +1,245 @@
+//! Which lease is held, by whom and for how long.
+
+use std::time::Duration;
+
+use crate::error::LeaseError;
+
+/// client-go's `JitterFactor`: the renew deadline must leave room for one retry and its jitter.
+pub(crate) const JITTER: f64 = 1.2;
+
+/// Where a pod finds the namespace of its service account.
+const NAMESPACE_FILE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
+
+/// A lease to hold: its name, its holder, and its times.
+///
+/// The defaults are client-go's: a lease lasts 15 seconds, a holder that has not renewed it for 10 gives up, and it tries
+/// every 2 seconds. The namespace is that of the pod's service account, or the client's where there is none; the identity
+/// is the pod's name (`POD_NAME`, else `HOSTNAME`) and a random suffix, so that a container that is restarted in
+/// its pod does not take itself for the holder.
+///
+/// ```
+/// use std::time::Duration;
+/// use lariat_lease::Lease;
+///
+/// let lease = Lease::new("shop-operator")
+///     .namespace("shops")
+///     .duration(Duration::from_secs(30))
+///     .renew_deadline(Duration::from_secs(20))
+///     .retry_period(Duration::from_secs(5));
+/// assert!(lease.validate().is_ok());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "a lease does nothing until an elector has it"]
+pub struct Lease {
+    pub(crate) name: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) identity: Option<String>,
+    pub(crate) duration: Duration,
+    pub(crate) renew_deadline: Duration,
+    pub(crate) retry_period: Duration,
+    pub(crate) releases: bool,
+}
+
+impl Lease {
+    /// Names the lease; programs that elect one leader among them use the same name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            namespace: None,
+            identity: None,
+            duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+            releases: true,
+        }
+    }
+
+    /// Sets the namespace of the lease (default that of the service account, else the client's).
+    pub fn namespace(self, namespace: impl Into<String>) -> Self {
+        Self {
+            namespace: Some(namespace.into()),
+            ..self
+        }
+    }
+
+    /// Sets the holder identity (default the pod's name and a random suffix).
+    ///
+    /// Two processes with one identity both take themselves for the holder.
+    pub fn identity(self, identity: impl Into<String>) -> Self {
+        Self {
+            identity: Some(identity.into()),
+            ..self
+        }
+    }
+
+    /// Sets the lease duration (default 15 seconds): how long others wait after the last renewal they saw.
+    ///
+    /// The server counts whole seconds, so a part of one is rounded up.
+    pub fn duration(self, duration: Duration) -> Self {
+        Self { duration, ..self }
+    }
+
+    /// Sets the renew deadline (default 10 seconds): how long after its last renewal a holder gives up.
+    ///
+    /// The ratio of the lease duration to it is how much faster the clock of another process may run.
+    pub fn renew_deadline(self, deadline: Duration) -> Self {
+        Self {
+            renew_deadline: deadline,
+            ..self
+        }
+    }
+
+    /// Sets the retry period (default 2 seconds): how long a holder waits between renewals.
+    pub fn retry_period(self, period: Duration) -> Self {
+        Self {
+            retry_period: period,
+            ..self
+        }
+    }
+
+    /// Keeps the lease when the program stops, so that others wait until it has expired (default: it is released).
+    pub fn keep_on_stop(self) -> Self {
+        Self {
+            releases: false,
+            ..self
+        }
+    }
+
+    /// Checks the names and the times.
+    ///
+    /// # Errors
+    ///
+    /// The name, the namespace or the identity is empty; the lease duration is zero or longer than the server can say;
+    /// the retry period is zero; the lease duration is not longer than the renew deadline; or the renew deadline is not
+    /// longer than 1.2 retry periods, as client-go demands.
+    pub fn validate(&self) -> Result<(), LeaseError> {
+        let invalid = |why: String| {
+            Err(LeaseError::Invalid {
+                lease: self.name.clone(),
+                why,
+            })
+        };
+        let texts = [
+            ("name", Some(&self.name)),
+            ("namespace", self.namespace.as_ref()),
+            ("identity", self.identity.as_ref()),
+        ];
+        for (what, text) in texts {
+            if text.is_some_and(|text| text.trim().is_empty()) {
+                return invalid(format!("the {what} is empty"));
+            }
+        }
+        let Self {
+            duration,
+            renew_deadline,
+            retry_period,
+            ..
+        } = *self;
+        if duration.is_zero() || i32::try_from(duration.as_secs()).is_err() {
+            return invalid(format!(
+                "the lease duration {duration:?} is not between a second and 2^31 seconds"
+            ));
+        }
+        if retry_period.is_zero() {
+            return invalid("the retry period is zero".to_owned());
+        }
+        if duration <= renew_deadline {
+            return invalid(format!(
+                "the lease duration {duration:?} is not longer than the renew deadline {renew_deadline:?}"
+            ));
+        }
+        if renew_deadline <= retry_period.mul_f64(JITTER) {
+            return invalid(format!(
+                "the renew deadline {renew_deadline:?} is not longer than 1.2 times the retry period {retry_period:?}"
+            ));
+        }
+        Ok(())
+    }
+
+    /// Returns the lease duration as the server counts it.
+    pub(crate) fn seconds(&self) -> i32 {
+        let rounded = self.duration.as_secs() + u64::from(self.duration.subsec_nanos() > 0);
+        i32::try_from(rounded).unwrap_or(i32::MAX)
+    }
+}
+
+/// Returns the namespace of the pod's service account; none outside of a pod.
+pub(crate) fn own_namespace() -> Option<String> {
+    let text = std::fs::read_to_string(NAMESPACE_FILE).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// Returns the pod's name, or the host's, with a random suffix.
+pub(crate) fn own_identity() -> String {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let host = variable("POD_NAME").or_else(|| variable("HOSTNAME"));
+    let host = host.unwrap_or_else(|| "lariat".to_owned());
+    format!("{host}_{:08x}", fastrand::u32(..))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn refused(lease: &Lease) -> String {
+        lease.validate().expect_err("it is invalid").to_string()
+    }
+
+    #[test]
+    fn the_defaults_are_those_of_client_go() {
+        let lease = Lease::new("shop");
+        assert!(lease.validate().is_ok());
+        let times = (lease.duration, lease.renew_deadline, lease.retry_period);
+        assert_eq!(times, (15 * SECOND, 10 * SECOND, 2 * SECOND));
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_with_a_reason() {
+        let lease = || Lease::new("shop");
+        let table = [
+            (Lease::new(" "), "name is empty"),
+            (lease().namespace(""), "namespace is empty"),
+            (lease().identity(""), "identity is empty"),
+            (lease().duration(Duration::ZERO), "between a second"),
+            (lease().duration(Duration::MAX), "between a second"),
+            (
+                lease().duration(10 * SECOND),
+                "not longer than the renew deadline 10s",
+            ),
+            (lease().retry_period(Duration::ZERO), "retry period is zero"),
+            (
+                lease().renew_deadline(Duration::from_millis(2400)),
+                "1.2 times the retry period 2s",
+            ),
+        ];
+        for (lease, why) in table {
+            let said = refused(&lease);
+            assert!(said.contains(why), "{said:?} does not say {why:?}");
+        }
+        assert!(
+            lease()
+                .renew_deadline(Duration::from_millis(2401))
+                .validate()
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn parts_of_seconds_are_rounded_up() {
+        assert_eq!(
+            Lease::new("shop")
+                .duration(Duration::from_millis(14_001))
+                .seconds(),
+            15
+        );
+        assert_eq!(Lease::new("shop").seconds(), 15);
+    }
+
+    #[test]
+    fn two_starts_have_two_identities() {
+        assert_ne!(own_identity(), own_identity());
+    }
+}

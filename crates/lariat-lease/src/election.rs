@@ -1,0 +1,309 @@
+//! Who holds the lease: client-go's `LeaderElector` as a state machine, without requests and without a clock.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease as Object;
+use tokio::time::Instant;
+
+use crate::record::Record;
+
+/// The moment of a step: by the clock that measures waits, and by the one whose time is written into the lease.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    pub(crate) now: Instant,
+    pub(crate) wall: Timestamp,
+}
+
+/// A request that has to be sent.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Request {
+    Get,
+    Create(Record),
+    /// An update of the object that was seen last, with its resource version.
+    Update(Box<Object>),
+}
+
+/// What came of a request.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    /// The object as the server has it.
+    Object(Box<Object>),
+    /// There is none of that name.
+    Absent,
+    /// A newer version than the one that was sent exists, or the name is taken.
+    Conflict,
+    /// Anything else, an answer that never came included: the request may have had an effect.
+    Failed,
+}
+
+/// What follows an answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Next {
+    Send(Request),
+    /// The lease is held; the renewal counts from the moment at which it was sent.
+    Held,
+    /// Another process holds the lease, as far as is known.
+    HeldBy(Arc<str>),
+    /// The try has failed; another may succeed.
+    Failed,
+    /// The lease is given up, or was not held.
+    Released,
+}
+
+/// What was seen of the lease last.
+#[derive(Debug)]
+struct Observed {
+    object: Object,
+    record: Record,
+    /// When the record was seen to change, by the local clock.
+    at: Instant,
+}
+
+/// The request whose answer is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pending {
+    Nothing,
+    /// A renewal that skips the read.
+    FastRenewal,
+    Read,
+    Creation,
+    /// A renewal, or an acquisition, after a read.
+    Update,
+    ReadToRelease,
+    Release,
+}
+
+/// What is known of one lease, and what is waited for.
+#[derive(Debug)]
+pub(crate) struct Election {
+    identity: Arc<str>,
+    seconds: i32,
+    observed: Option<Observed>,
+    pending: Pending,
+    /// The number of renewals that had to read the lease first.
+    slow_renewals: u64,
+}
+
+impl Election {
+    pub(crate) fn new(identity: Arc<str>, seconds: i32) -> Self {
+        Self {
+            identity,
+            seconds,
+            observed: None,
+            pending: Pending::Nothing,
+            slow_renewals: 0,
+        }
+    }
+
+    /// Begins a try to acquire or renew the lease; what was waited for before is given up.
+    pub(crate) fn attempt(&mut self, at: Moment) -> Request {
+        match &self.observed {
+            Some(observed) if self.is_mine(&observed.record) && observed.is_valid(at.now) => {
+                let update = self.renewal(observed, at.wall);
+                self.pending = Pending::FastRenewal;
+                update
+            }
+            _ => {
+                self.pending = Pending::Read;
+                Request::Get
+            }
+        }
+    }
+
+    /// Begins to give the lease up: it is read first, for another process may hold it by now.
+    ///
+    /// None if there is nothing to give up. An acquisition without an answer may have reached the server.
+    pub(crate) fn release(&mut self) -> Option<Request> {
+        let is_open = matches!(self.pending, Pending::Creation | Pending::Update);
+        (self.holds() || is_open).then(|| {
+            self.pending = Pending::ReadToRelease;
+            Request::Get
+        })
+    }
+
+    /// Takes the answer to the request that was sent last.
+    pub(crate) fn answered(&mut self, answer: Answer, at: Moment) -> Next {
+        match std::mem::replace(&mut self.pending, Pending::Nothing) {
+            Pending::Nothing => Next::Failed,
+            Pending::FastRenewal => self.fast_renewal_ended(answer, at),
+            Pending::Read => self.read_ended(answer, at),
+            Pending::Creation | Pending::Update => self.write_ended(answer, at),
+            Pending::ReadToRelease => self.read_to_release_ended(answer, at),
+            Pending::Release => self.release_ended(answer, at),
+        }
+    }
+
+    /// Takes a state of the lease that a watch tells.
+    pub(crate) fn observe(&mut self, object: Object, now: Instant) {
+        let record = Record::of(&object);
+        match &mut self.observed {
+            // A change of labels, say, is no sign of life.
+            Some(observed) if observed.record == record => observed.object = object,
+            _ => {
+                self.observed = Some(Observed {
+                    object,
+                    record,
+                    at: now,
+                })
+            }
+        }
+    }
+
+    /// Notes that the lease does not exist.
+    pub(crate) fn forget(&mut self) {
+        self.observed = None;
+    }
+
+    /// Returns whether the lease names this process as its holder, as far as is known.
+    pub(crate) fn holds(&self) -> bool {
+        let observed = self.observed.as_ref();
+        observed.is_some_and(|observed| self.is_mine(&observed.record))
+    }
+
+    /// Returns who holds the lease as far as is known; none if it is free, or unknown.
+    pub(crate) fn holder(&self) -> Option<&Arc<str>> {
+        let observed = self.observed.as_ref()?;
+        Some(&observed.record.holder).filter(|holder| !holder.is_empty())
+    }
+
+    /// Returns how often the lease has passed from one holder to another.
+    pub(crate) fn transitions(&self) -> i32 {
+        let observed = self.observed.as_ref();
+        observed.map_or(0, |observed| observed.record.transitions)
+    }
+
+    /// Returns when the lease expires if it does not change; none if it is free, or unknown.
+    pub(crate) fn expires(&self) -> Option<Instant> {
+        let observed = self.observed.as_ref()?;
+        (!observed.record.holder.is_empty()).then(|| observed.at + observed.record.duration())
+    }
+
+    /// Returns the resource version that was seen last.
+    pub(crate) fn version(&self) -> Option<&str> {
+        self.observed
+            .as_ref()?
+            .object
+            .metadata
+            .resource_version
+            .as_deref()
+    }
+
+    /// Returns the number of renewals that had to read the lease first.
+    pub(crate) fn slow_renewals(&self) -> u64 {
+        self.slow_renewals
+    }
+
+    fn is_mine(&self, record: &Record) -> bool {
+        record.holder == self.identity
+    }
+
+    fn renewal(&self, observed: &Observed, wall: Timestamp) -> Request {
+        let record = Record {
+            acquired: observed.record.acquired,
+            transitions: observed.record.transitions,
+            ..Record::new(&self.identity, self.seconds, wall)
+        };
+        Request::Update(Box::new(record.replace(&observed.object)))
+    }
+
+    fn fast_renewal_ended(&mut self, answer: Answer, at: Moment) -> Next {
+        match answer {
+            Answer::Object(object) => self.held(*object, at.now),
+            // The lease may have changed hands, or this very renewal may have reached the server.
+            Answer::Absent | Answer::Conflict | Answer::Failed => {
+                self.pending = Pending::Read;
+                Next::Send(Request::Get)
+            }
+        }
+    }
+
+    fn read_ended(&mut self, answer: Answer, at: Moment) -> Next {
+        let object = match answer {
+            Answer::Object(object) => *object,
+            Answer::Absent => {
+                self.forget();
+                self.pending = Pending::Creation;
+                let record = Record::new(&self.identity, self.seconds, at.wall);
+                return Next::Send(Request::Create(record));
+            }
+            Answer::Conflict | Answer::Failed => return Next::Failed,
+        };
+        self.observe(object, at.now);
+        let Some(observed) = &self.observed else {
+            return Next::Failed;
+        };
+        let is_mine = self.is_mine(&observed.record);
+        let holder = &observed.record.holder;
+        if !is_mine && !holder.is_empty() && observed.is_valid(at.now) {
+            return Next::HeldBy(Arc::clone(holder));
+        }
+        let update = if is_mine {
+            self.slow_renewals += 1;
+            self.renewal(observed, at.wall)
+        } else {
+            let record = Record {
+                transitions: observed.record.transitions.saturating_add(1),
+                ..Record::new(&self.identity, self.seconds, at.wall)
+            };
+            Request::Update(Box::new(record.replace(&observed.object)))
+        };
+        self.pending = Pending::Update;
+        Next::Send(update)
+    }
+
+    fn write_ended(&mut self, answer: Answer, at: Moment) -> Next {
+        match answer {
+            Answer::Object(object) => self.held(*object, at.now),
+            Answer::Absent | Answer::Conflict | Answer::Failed => Next::Failed,
+        }
+    }
+
+    fn held(&mut self, object: Object, now: Instant) -> Next {
+        self.observe(object, now);
+        if self.holds() {
+            Next::Held
+        } else {
+            Next::Failed
+        }
+    }
+
+    fn read_to_release_ended(&mut self, answer: Answer, at: Moment) -> Next {
+        match answer {
+            Answer::Object(object) => self.observe(*object, at.now),
+            Answer::Absent => self.forget(),
+            Answer::Conflict | Answer::Failed => return Next::Failed,
+        }
+        match &self.observed {
+            Some(observed) if self.is_mine(&observed.record) => {
+                let record = observed.record.released(at.wall);
+                self.pending = Pending::Release;
+                Next::Send(Request::Update(Box::new(record.replace(&observed.object))))
+            }
+            _ => Next::Released,
+        }
+    }
+
+    fn release_ended(&mut self, answer: Answer, at: Moment) -> Next {
+        match answer {
+            Answer::Object(object) => self.observe(*object, at.now),
+            Answer::Absent => self.forget(),
+            Answer::Conflict => {
+                self.pending = Pending::ReadToRelease;
+                return Next::Send(Request::Get);
+            }
+            Answer::Failed => return Next::Failed,
+        }
+        Next::Released
+    }
+}
+
+impl Observed {
+    /// Returns whether the record was seen to change less than its lease duration ago.
+    fn is_valid(&self, now: Instant) -> bool {
+        self.at + self.record.duration() > now
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,327 @@
+//! The task that acquires a lease, renews it and gives it up.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt};
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::Lease as Object;
+use kube::api::{Api, PostParams, WatchEvent, WatchParams};
+use kube::{Client, ResourceExt};
+use tokio::time::{self, Instant};
+
+use crate::config::{JITTER, Lease, own_identity, own_namespace};
+use crate::election::{Answer, Election, Moment, Next, Request};
+use crate::error::LeaseError;
+use crate::leadership::Leadership;
+
+/// The shortest time a request is given: controller-runtime's.
+const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How long a watch of the lease stays open, in seconds; the server's own limit is above it.
+const WATCH_SECONDS: u32 = 290;
+
+/// Acquires a lease, renews it, and gives it up.
+///
+/// It follows client-go's `LeaderElector`: the times in the lease are those of other machines, and are compared for change
+/// only. A lease is free once it names no holder, or once it was not seen to change for as long as it says. So any
+/// difference between clocks is tolerated; how much faster one may run is the ratio of the lease duration to
+/// the renew deadline.
+///
+/// Two things differ. A process on standby watches the lease, so that it takes over at once when it is released, and
+/// sends no request meanwhile. And a leader's time ends a renew deadline after its last answered renewal was *sent*.
+///
+/// ```no_run
+/// use lariat_lease::{Elector, Lease};
+///
+/// # async fn example(client: kube::Client) -> anyhow::Result<()> {
+/// let elector = Elector::new(client, Lease::new("shop-operator"))?;
+/// let leadership = elector.leadership();
+/// tokio::select! {
+///     ended = elector.run(std::future::pending()) => ended?,
+///     _ = leadership.acquired() => println!("{} leads", leadership.identity()),
+/// }
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct Elector {
+    api: Api<Object>,
+    name: String,
+    namespace: String,
+    config: Lease,
+    leadership: Leadership,
+}
+
+impl Elector {
+    /// Makes an elector, which does nothing until it runs.
+    ///
+    /// # Errors
+    ///
+    /// The configuration is invalid: see [`Lease::validate`].
+    pub fn new(client: Client, lease: Lease) -> Result<Self, LeaseError> {
+        lease.validate()?;
+        let namespace = lease.namespace.clone().or_else(own_namespace);
+        let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        let identity: Arc<str> = lease.identity.clone().unwrap_or_else(own_identity).into();
+        let place = format!("{namespace}/{}", lease.name);
+        Ok(Self {
+            api: Api::namespaced(client, &namespace),
+            name: lease.name.clone(),
+            namespace,
+            leadership: Leadership::new(place, identity, lease.duration),
+            config: lease,
+        })
+    }
+
+    /// Returns what shows whether this process leads.
+    #[must_use]
+    pub fn leadership(&self) -> Leadership {
+        self.leadership.clone()
+    }
+
+    /// Waits for the lease and renews it until `stop` resolves; then gives it up, unless the lease says otherwise.
+    ///
+    /// # Errors
+    ///
+    /// The lease was held and is lost: it was not renewed in time, or another process holds it.
+    ///
+    /// # Cancel safety
+    ///
+    /// A run that is dropped leaves the lease as it is, and others wait until it expires.
+    pub async fn run(&self, stop: impl Future<Output = ()>) -> Result<(), LeaseError> {
+        let _ended = Ended(&self.leadership);
+        let mut campaign = Campaign::new(self);
+        let lost = {
+            let stop = pin!(stop);
+            let held = pin!(campaign.run());
+            match futures::future::select(stop, held).await {
+                futures::future::Either::Left(_) => None,
+                futures::future::Either::Right((why, _)) => Some(why),
+            }
+        };
+        // Nothing may take itself for the leader's work while the lease is given away.
+        self.leadership.end();
+        let Some(why) = lost else {
+            if self.config.releases {
+                campaign.release().await;
+            }
+            return Ok(());
+        };
+        let lease = self.leadership.lease().to_owned();
+        tracing::warn!(%lease, identity = self.leadership.identity(), "lost the lease: {why}");
+        Err(LeaseError::Lost { lease, why })
+    }
+}
+
+/// Ends the leadership when a run is dropped.
+struct Ended<'a>(&'a Leadership);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+struct Campaign<'a> {
+    elector: &'a Elector,
+    election: Election,
+    /// Until when the lease is held.
+    deadline: Instant,
+}
+
+impl<'a> Campaign<'a> {
+    fn new(elector: &'a Elector) -> Self {
+        let identity = Arc::clone(&elector.leadership.status().identity);
+        Self {
+            elector,
+            election: Election::new(identity, elector.config.seconds()),
+            deadline: Instant::now(),
+        }
+    }
+
+    /// Acquires the lease and holds it; returns why it is lost.
+    async fn run(&mut self) -> String {
+        self.acquire().await;
+        loop {
+            time::sleep(self.elector.config.retry_period).await;
+            if let Err(why) = self.renew().await {
+                return why;
+            }
+        }
+    }
+
+    async fn acquire(&mut self) {
+        loop {
+            match self.attempt().await {
+                Next::Held => return,
+                Next::HeldBy(holder) => {
+                    self.elector.leadership.stands_by(Some(&holder));
+                    self.watch().await;
+                }
+                _ => self.pause().await,
+            }
+        }
+    }
+
+    /// Renews the lease, with as many tries as there is time for.
+    async fn renew(&mut self) -> Result<(), String> {
+        let deadline = self.deadline;
+        let tries = async {
+            loop {
+                match self.attempt().await {
+                    Next::Held => return Ok(()),
+                    Next::HeldBy(holder) => return Err(format!("{holder} holds it")),
+                    _ => time::sleep(self.elector.config.retry_period).await,
+                }
+            }
+        };
+        let renewed = time::timeout_at(deadline, tries).await;
+        renewed.unwrap_or_else(|_| {
+            let after = self.elector.config.renew_deadline;
+            Err(format!("it was not renewed within {after:?}"))
+        })
+    }
+
+    /// Tries once to acquire or renew the lease.
+    async fn attempt(&mut self) -> Next {
+        let mut request = self.election.attempt(moment());
+        loop {
+            let sent = Instant::now();
+            let answer = self.elector.send(request).await;
+            match self.election.answered(answer, moment()) {
+                Next::Send(next) => request = next,
+                Next::Held => return self.held(sent),
+                next => return next,
+            }
+        }
+    }
+
+    fn held(&mut self, sent: Instant) -> Next {
+        let deadline = sent + self.elector.config.renew_deadline;
+        if deadline <= Instant::now() {
+            // The process was paused, or the answer came late: others may wait no more.
+            return Next::Failed;
+        }
+        self.deadline = deadline;
+        let epoch = self.election.transitions();
+        let slow = self.election.slow_renewals();
+        self.elector.leadership.renewed(epoch, sent, deadline, slow);
+        Next::Held
+    }
+
+    /// Waits until the lease is free or has expired, as far as a watch shows; or until the next try if there is none.
+    async fn watch(&mut self) {
+        let Some(expires) = self.election.expires() else {
+            return;
+        };
+        let Some(version) = self.election.version().map(str::to_owned) else {
+            return self.pause().await;
+        };
+        let params = WatchParams::default()
+            .fields(&format!("metadata.name={}", self.elector.name))
+            .timeout(WATCH_SECONDS);
+        let opened = self.elector.api.watch(&params, &version);
+        let Ok(Ok(events)) = time::timeout_at(expires, opened).await else {
+            return self.pause().await;
+        };
+        let mut events = events.boxed();
+        while let Some(expires) = self.election.expires() {
+            match time::timeout_at(expires, events.try_next()).await {
+                Ok(Ok(Some(WatchEvent::Added(lease) | WatchEvent::Modified(lease)))) => {
+                    self.election.observe(lease, Instant::now());
+                    self.elector.leadership.stands_by(self.election.holder());
+                }
+                Ok(Ok(Some(WatchEvent::Deleted(_)))) => self.election.forget(),
+                Ok(Ok(Some(WatchEvent::Bookmark(_)))) => {}
+                // The lease has expired, or the watch has: the next try reads it.
+                Err(_) => return,
+                Ok(Ok(None | Some(WatchEvent::Error(_))) | Err(_)) => return self.pause().await,
+            }
+        }
+    }
+
+    /// Waits between two tries to acquire the lease, each process for a different time.
+    async fn pause(&self) {
+        let period = self.elector.config.retry_period;
+        time::sleep(period.mul_f64(1.0 + JITTER * fastrand::f64())).await;
+    }
+
+    /// Gives the lease up if it is held, within the renew deadline.
+    async fn release(&mut self) {
+        let Some(mut request) = self.election.release() else {
+            return;
+        };
+        let tries = async {
+            loop {
+                let answer = self.elector.send(request).await;
+                request = match self.election.answered(answer, moment()) {
+                    Next::Send(next) => next,
+                    Next::Released => return,
+                    _ => {
+                        time::sleep(self.elector.config.retry_period).await;
+                        Request::Get
+                    }
+                };
+                if request == Request::Get {
+                    request = match self.election.release() {
+                        Some(request) => request,
+                        None => return,
+                    };
+                }
+            }
+        };
+        let released = time::timeout(self.elector.config.renew_deadline, tries).await;
+        if released.is_err() {
+            let lease = self.elector.leadership.lease();
+            tracing::warn!(%lease, "could not release the lease: others wait until it expires");
+        }
+    }
+}
+
+impl Elector {
+    /// Sends a request; one that takes too long has failed, and may have had its effect.
+    async fn send(&self, request: Request) -> Answer {
+        let timeout = (self.config.renew_deadline / 2).max(SHORTEST_TIMEOUT);
+        let sent = async {
+            match request {
+                Request::Get => self.api.get(&self.name).await,
+                Request::Create(record) => {
+                    let lease = record.create(&self.name, &self.namespace);
+                    self.api.create(&PostParams::default(), &lease).await
+                }
+                Request::Update(lease) => {
+                    self.api
+                        .replace(&lease.name_any(), &PostParams::default(), &lease)
+                        .await
+                }
+            }
+        };
+        match time::timeout(timeout, sent).await {
+            Ok(Ok(lease)) => Answer::Object(Box::new(lease)),
+            Ok(Err(kube::Error::Api(status)))
+                if status.code == 404 && status.reason == "NotFound" =>
+            {
+                Answer::Absent
+            }
+            Ok(Err(kube::Error::Api(status))) if status.code == 409 => Answer::Conflict,
+            Ok(Err(error)) => {
+                let lease = self.leadership.lease();
+                tracing::debug!(%lease, "a request about the lease failed: {error}");
+                Answer::Failed
+            }
+            Err(_) => Answer::Failed,
+        }
+    }
+}
+
+/// Returns what time it is by both clocks; the server keeps microseconds.
+fn moment() -> Moment {
+    let wall = Timestamp::try_from(lariat_core::clock::now()).unwrap_or(Timestamp::UNIX_EPOCH);
+    let micros = Timestamp::from_microsecond(wall.as_microsecond());
+    Moment {
+        now: Instant::now(),
+        wall: micros.unwrap_or(wall),
+    }
+}

@@ -1,0 +1,29 @@
+//! What goes wrong with a lease.
+
+/// An election that cannot begin, or has ended.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum LeaseError {
+    /// The configuration makes no sense.
+    #[error("the lease {lease} cannot be held: {why}")]
+    Invalid {
+        /// The name of the lease.
+        lease: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// The lease was held, and is no more.
+    #[error("the lease {lease} is lost: {why}")]
+    Lost {
+        /// The namespace and the name of the lease.
+        lease: String,
+        /// Why: it was not renewed in time, or another process holds it.
+        why: String,
+    },
+}
+
+impl std::fmt::Debug for LeaseError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
+    }
+}

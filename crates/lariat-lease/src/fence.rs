@@ -1,0 +1,137 @@
+//! Clients that write only while their process leads.
+
+use std::error::Error;
+use std::fmt;
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+use http::{Method, Request, Response};
+use kube::Client;
+use kube::client::Body;
+
+use crate::leadership::Leadership;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// Groups whose objects are questions to the server, and are stored nowhere.
+const REVIEWS: [&str; 2] = [
+    "/apis/authorization.k8s.io/",
+    "/apis/authentication.k8s.io/",
+];
+
+/// A write that was refused or cut off because this process does not hold its lease.
+///
+/// kube wraps it in [`kube::Error::Service`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fenced {
+    lease: String,
+    what: String,
+    was_sent: bool,
+}
+
+impl Fenced {
+    /// Returns whether the request was under way when the lease ended: it may have had its effect.
+    #[must_use]
+    pub fn was_sent(&self) -> bool {
+        self.was_sent
+    }
+}
+
+impl fmt::Display for Fenced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            lease,
+            what,
+            was_sent,
+        } = self;
+        if *was_sent {
+            write!(
+                f,
+                "{what} was cut off: this process no longer holds the lease {lease}"
+            )
+        } else {
+            write!(
+                f,
+                "{what} was not sent: this process does not hold the lease {lease}"
+            )
+        }
+    }
+}
+
+impl Error for Fenced {}
+
+impl Leadership {
+    /// Makes a client whose writes are sent only while this process leads; reads always are.
+    ///
+    /// A write is checked against the deadline at the moment it is sent, and is given up at the deadline if it has no
+    /// answer by then. A process that was stopped and goes on past its deadline so writes nothing. Between the deadline
+    /// and the moment at which another process takes over, there is the difference of lease duration and renew
+    /// deadline (by default 5 seconds) for what is on its way: a request the network keeps for longer can still have an
+    /// effect, so writes that must never meet those of a successor carry a resource version as well.
+    ///
+    /// Reviews of access and tokens are reads, and so is a dry run.
+    #[must_use]
+    pub fn fence(&self, client: Client) -> Client {
+        let namespace = client.default_namespace().to_owned();
+        let service = Fence {
+            client,
+            leadership: self.clone(),
+        };
+        Client::new(service, namespace)
+    }
+}
+
+/// A client, and the leadership that lets it write.
+#[derive(Clone)]
+struct Fence {
+    client: Client,
+    leadership: Leadership,
+}
+
+impl tower_service::Service<Request<Body>> for Fence {
+    type Response = Response<Body>;
+    type Error = Failure;
+    type Future = BoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let client = self.client.clone();
+        if is_read(&request) {
+            return Box::pin(async move { Ok(client.send(request).await?) });
+        }
+        let leadership = self.leadership.clone();
+        Box::pin(async move {
+            let mut fenced = Fenced {
+                lease: leadership.lease().to_owned(),
+                what: format!("{} {}", request.method(), request.uri().path()),
+                was_sent: false,
+            };
+            if !leadership.leads() {
+                return Err(fenced.into());
+            }
+            tokio::select! {
+                // A process that goes on after a stop looks at its lease before it looks for an answer.
+                biased;
+                () = leadership.lost() => {
+                    fenced.was_sent = true;
+                    Err(fenced.into())
+                }
+                answer = client.send(request) => Ok(answer?),
+            }
+        })
+    }
+}
+
+fn is_read(request: &Request<Body>) -> bool {
+    let uri = request.uri();
+    let is_safe = [Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
+    let is_review = REVIEWS.iter().any(|group| uri.path().starts_with(group));
+    let is_dry_run = || {
+        let pairs = uri.query().unwrap_or_default().split('&');
+        pairs.into_iter().any(|pair| pair == "dryRun=All")
+    };
+    is_safe || is_review || is_dry_run()
+}

@@ -1,0 +1,265 @@
+//! What a process knows of its own leadership.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tokio::time::{self, Instant};
+
+/// Whether this process leads, as its elector sees it.
+///
+/// A clone shows the same. What it says is about this process only: another may hold the lease as soon as
+/// [`deadline`](Self::deadline) has passed by its own clock.
+#[derive(Clone)]
+pub struct Leadership {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// The namespace and the name of the lease, for texts.
+    lease: String,
+    identity: Arc<str>,
+    duration: Duration,
+    standing: watch::Sender<Standing>,
+    term: Mutex<Option<Term>>,
+    counters: Mutex<Counters>,
+}
+
+/// What a process is in an election.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Standing {
+    /// It waits for the lease.
+    Standby {
+        /// Who holds it, as far as is known.
+        holder: Option<Arc<str>>,
+    },
+    /// It holds the lease.
+    Leading {
+        /// The number of transitions of the lease: no two holders have the same.
+        epoch: i32,
+    },
+    /// It takes part no more: it has lost the lease, or was stopped.
+    Ended,
+}
+
+/// A time of leading, as it was renewed last.
+#[derive(Debug, Clone, Copy)]
+struct Term {
+    epoch: i32,
+    /// When the last renewal that was answered was sent.
+    renewed: Instant,
+    /// Until when no other process can hold the lease, with room for clocks that run faster.
+    deadline: Instant,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Counters {
+    renewals: u64,
+    slow_renewals: u64,
+    acquired: u64,
+}
+
+/// The figures of an election.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LeaseStatus {
+    /// The namespace and the name of the lease.
+    pub lease: String,
+    /// The identity of this process.
+    pub identity: Arc<str>,
+    /// What the process is.
+    pub standing: Standing,
+    /// How many times it acquired the lease.
+    pub acquired: u64,
+    /// How many times it renewed the lease.
+    pub renewals: u64,
+    /// How many renewals had to read the lease first: client-go's `leader_election_slowpath_total`.
+    pub slow_renewals: u64,
+}
+
+impl Leadership {
+    pub(crate) fn new(lease: String, identity: Arc<str>, duration: Duration) -> Self {
+        let (standing, _) = watch::channel(Standing::Standby { holder: None });
+        let inner = Inner {
+            lease,
+            identity,
+            duration,
+            standing,
+            term: Mutex::new(None),
+            counters: Mutex::default(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Returns whether this process leads at this moment.
+    ///
+    /// It is false from the deadline on, whether or not the elector has come to say so.
+    #[must_use]
+    pub fn leads(&self) -> bool {
+        self.deadline().is_some()
+    }
+
+    /// Returns until when this process leads if its lease is not renewed; none if it does not lead.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.term().map(|term| term.deadline)
+    }
+
+    /// Returns the number of transitions of the lease while this process leads; none if it does not.
+    #[must_use]
+    pub fn epoch(&self) -> Option<i32> {
+        self.term().map(|term| term.epoch)
+    }
+
+    /// Returns what the process is.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        self.inner.standing.borrow().clone()
+    }
+
+    /// Returns the namespace and the name of the lease.
+    #[must_use]
+    pub fn lease(&self) -> &str {
+        &self.inner.lease
+    }
+
+    /// Returns the holder identity of this process.
+    #[must_use]
+    pub fn identity(&self) -> &str {
+        &self.inner.identity
+    }
+
+    /// Waits until this process leads; false if its election ends before.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost: a later call resolves as well.
+    pub async fn acquired(&self) -> bool {
+        let mut standing = self.inner.standing.subscribe();
+        let decided = standing.wait_for(|it| !matches!(it, Standing::Standby { .. }));
+        decided
+            .await
+            .is_ok_and(|it| matches!(*it, Standing::Leading { .. }))
+    }
+
+    /// Waits until this process does not lead: at once if it does not, else until its last deadline or its end.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost: a later call resolves as well.
+    pub async fn lost(&self) {
+        let mut standing = self.inner.standing.subscribe();
+        loop {
+            // A renewal moves the deadline without waking anyone.
+            let Some(deadline) = self.deadline() else {
+                return;
+            };
+            tokio::select! {
+                biased;
+                _ = standing.wait_for(|it| !matches!(it, Standing::Leading { .. })) => return,
+                () = time::sleep_until(deadline) => {}
+            }
+        }
+    }
+
+    /// Checks that a leader has renewed its lease in time: client-go's `HealthzAdaptor`.
+    ///
+    /// It fails only for a process that takes itself for the leader although its last renewal is older than the lease
+    /// duration and `tolerance`: its elector hangs.
+    ///
+    /// # Errors
+    ///
+    /// A text for the health check, with the lease and the time since the last renewal.
+    pub fn check(&self, tolerance: Duration) -> Result<(), String> {
+        let leads = matches!(*self.inner.standing.borrow(), Standing::Leading { .. });
+        let Some(term) = self.inner.term.lock().filter(|_| leads) else {
+            return Ok(());
+        };
+        let age = term.renewed.elapsed();
+        if age <= self.inner.duration + tolerance {
+            return Ok(());
+        }
+        Err(format!(
+            "the lease {} was not renewed for {age:.1?}",
+            self.inner.lease
+        ))
+    }
+
+    /// Returns the figures of the election.
+    #[must_use]
+    pub fn status(&self) -> LeaseStatus {
+        let Counters {
+            renewals,
+            slow_renewals,
+            acquired,
+        } = *self.inner.counters.lock();
+        LeaseStatus {
+            lease: self.inner.lease.clone(),
+            identity: Arc::clone(&self.inner.identity),
+            standing: self.standing(),
+            acquired,
+            renewals,
+            slow_renewals,
+        }
+    }
+
+    fn term(&self) -> Option<Term> {
+        self.inner
+            .term
+            .lock()
+            .filter(|term| Instant::now() < term.deadline)
+    }
+
+    /// Notes who holds the lease while this process waits for it.
+    pub(crate) fn stands_by(&self, holder: Option<&Arc<str>>) {
+        *self.inner.term.lock() = None;
+        let standing = Standing::Standby {
+            holder: holder.cloned(),
+        };
+        self.inner.standing.send_if_modified(|known| {
+            let is_new = *known != standing;
+            *known = standing;
+            is_new
+        });
+    }
+
+    /// Notes that the lease was acquired or renewed by a request that was sent at `renewed`.
+    pub(crate) fn renewed(&self, epoch: i32, renewed: Instant, deadline: Instant, slow: u64) {
+        *self.inner.term.lock() = Some(Term {
+            epoch,
+            renewed,
+            deadline,
+        });
+        let leading = Standing::Leading { epoch };
+        let is_new = self.inner.standing.send_if_modified(|known| {
+            let is_new = *known != leading;
+            *known = leading;
+            is_new
+        });
+        let mut counters = self.inner.counters.lock();
+        counters.acquired += u64::from(is_new);
+        counters.renewals += u64::from(!is_new);
+        counters.slow_renewals = slow;
+    }
+
+    /// Notes that this process leads no more, and is not going to.
+    pub(crate) fn end(&self) {
+        *self.inner.term.lock() = None;
+        self.inner.standing.send_replace(Standing::Ended);
+    }
+}
+
+impl fmt::Debug for Leadership {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leadership")
+            .field("lease", &self.inner.lease)
+            .field("identity", &self.inner.identity)
+            .field("standing", &self.standing())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,5 @@
+//! Leases on the embedded cluster.
+
+mod bench;
+mod election;
+mod fence;
