@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lariat_cache::CachedObject;
 use lariat_core::{Gvk, ObjectKey};
+use lariat_lease::Leadership;
 
 use crate::handler::Gated;
 use crate::sentinel::{Step, since_progress};
@@ -26,6 +27,8 @@ pub(crate) struct Caller {
     pub(crate) step: Option<Arc<Step>>,
     /// The call, if the handler's writes are asked about.
     gated: Option<Gated>,
+    /// The election whose leader alone may make the call.
+    leadership: Option<Leadership>,
 }
 
 impl Caller {
@@ -37,6 +40,7 @@ impl Caller {
             chain: 0,
             step: None,
             gated: None,
+            leadership: None,
         }
     }
 
@@ -52,6 +56,11 @@ impl Caller {
     /// Has somebody asked before the call writes.
     pub(crate) fn gated(self, gated: Option<Gated>) -> Self {
         Self { gated, ..self }
+    }
+
+    /// Lets the call write only while this process leads.
+    pub(crate) fn led_by(self, leadership: Option<Leadership>) -> Self {
+        Self { leadership, ..self }
     }
 
     /// Returns the chain of a run that is caused by what the call writes or enqueues.
@@ -94,6 +103,12 @@ pub(crate) fn caller() -> Option<Caller> {
 pub(crate) fn gated() -> Option<(Gvk, Gated)> {
     let gated = |caller: &Caller| Some((caller.gvk.clone(), caller.gated.clone()?));
     CURRENT.try_with(gated).ok().flatten()
+}
+
+/// Returns the election whose leader alone may make the call that the present task is in.
+pub(crate) fn leadership() -> Option<Leadership> {
+    let leadership = |caller: &Caller| caller.leadership.clone();
+    CURRENT.try_with(leadership).ok().flatten()
 }
 
 /// Returns whether the present task is in the call of a handler.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use lariat_cache::{IdentityError, SyncError};
 use lariat_core::{Gvk, ObjectKey, debug_as_description};
+use lariat_lease::LeaseError;
 
 /// A handler that was not registered. Nothing else was touched.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
@@ -79,6 +80,9 @@ pub enum StartError {
     /// Some caches were not filled.
     #[error(transparent)]
     NotSynced(#[from] SyncError),
+    /// The lease of the leader election is configured so that it cannot be held.
+    #[error(transparent)]
+    Lease(#[from] LeaseError),
 }
 
 /// A stop that had to cut work short. Everything has stopped.
@@ -118,6 +122,12 @@ pub enum RunError {
     /// The stop had to cut work short.
     #[error(transparent)]
     Stop(#[from] StopError),
+    /// The lease of the leader election is lost. Calls of handlers were dropped, and everything has stopped.
+    ///
+    /// A program that ends with it is started again by Kubernetes, and stands by. One that goes on can run the factory
+    /// again.
+    #[error(transparent)]
+    Lost(LeaseError),
 }
 
 debug_as_description!(RegisterError, StartError, StopError, RunError);

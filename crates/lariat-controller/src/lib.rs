@@ -64,6 +64,7 @@ pub use handler::{
 };
 pub use lane::Ended;
 pub use lariat_cache::FlightRecorder;
+pub use lariat_lease::{Fenced, Leadership, Lease, LeaseError, LeaseStatus, Standing};
 pub use many::{AllKinds, KindsRegistration};
 pub use related::{Related, Relation};
 pub use sentinel::{Circle, Pattern, Sentinel};

@@ -92,6 +92,7 @@ impl Elector {
     /// A run that is dropped leaves the lease as it is, and others wait until it expires.
     pub async fn run(&self, stop: impl Future<Output = ()>) -> Result<(), LeaseError> {
         let _ended = Ended(&self.leadership);
+        self.leadership.stands_by(None);
         let mut campaign = Campaign::new(self);
         let lost = {
             let stop = pin!(stop);

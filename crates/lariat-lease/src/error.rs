@@ -1,7 +1,7 @@
 //! What goes wrong with a lease.
 
 /// An election that cannot begin, or has ended.
-#[derive(thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LeaseError {
     /// The configuration makes no sense.

@@ -61,6 +61,22 @@ impl fmt::Display for Fenced {
 impl Error for Fenced {}
 
 impl Leadership {
+    /// Checks that this process may send a write at this moment; `write` says in the error what it is.
+    ///
+    /// # Errors
+    ///
+    /// It does not lead.
+    pub fn admit(&self, write: impl fmt::Display) -> Result<(), Fenced> {
+        if self.leads() {
+            return Ok(());
+        }
+        Err(Fenced {
+            lease: self.lease().to_owned(),
+            what: write.to_string(),
+            was_sent: false,
+        })
+    }
+
     /// Makes a client whose writes are sent only while this process leads; reads always are.
     ///
     /// A write is checked against the deadline at the moment it is sent, and is given up at the deadline if it has no

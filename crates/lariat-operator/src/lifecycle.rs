@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::time::Duration;
 
-use lariat_controller::{StartError, StopError};
+use lariat_controller::{LeaseError, StartError, StopError};
 use lariat_core::debug_as_description;
 
 use crate::crd::InstallError;
@@ -30,6 +30,9 @@ pub enum OperatorError {
     /// The stop had to cut work short.
     #[error(transparent)]
     Stop(#[from] StopError),
+    /// The lease of the leader election is lost.
+    #[error(transparent)]
+    Lost(LeaseError),
 }
 
 debug_as_description!(OperatorError);
@@ -107,7 +110,8 @@ impl Operator {
     ///
     /// # Errors
     ///
-    /// As for [`start`](Self::start) and [`stop`](Self::stop).
+    /// As for [`start`](Self::start) and [`stop`](Self::stop), or the lease of the
+    /// [leader election](lariat_controller::FactoryBuilder::leader_election) is lost.
     ///
     /// # Panics
     ///
@@ -128,7 +132,12 @@ impl Operator {
             _ = &mut shutdown => return self.stop().await,
             started = self.start(workers) => started?,
         }
-        let _ = shutdown.await;
-        self.stop().await
+        let lost = tokio::select! {
+            biased;
+            _ = shutdown => None,
+            why = self.factory().lease_lost() => Some(why),
+        };
+        let stopped = self.stop().await;
+        lost.map_or(stopped, |why| Err(OperatorError::Lost(why)))
     }
 }

@@ -33,11 +33,12 @@ mod signal;
 
 pub use lariat_controller::{
     AllKinds, Call, CallRecord, Circle, Context, ControllerOptions, ControllerStatus, Ended,
-    Enqueue, EnqueueError, FactoryBuilder, FlightRecorder, Gate, Handler, HandlerError,
+    Enqueue, EnqueueError, FactoryBuilder, Fenced, FlightRecorder, Gate, Handler, HandlerError,
     HandlerOptions, HandlerResult, HandlerStatus, HandlerWrite, Ignore, KindsRegistration,
-    Middleware, Next, Outcome, Pattern, Predicate, RegisterError, Registration, Related, Relation,
-    Resync, RetryAfter, RunError, RunRecord, Sentinel, SharedController, SharedControllerFactory,
-    StartError, StopError, Terminal, Timeout, Tracing, Transaction, Unfinished,
+    Leadership, Lease, LeaseError, LeaseStatus, Middleware, Next, Outcome, Pattern, Predicate,
+    RegisterError, Registration, Related, Relation, Resync, RetryAfter, RunError, RunRecord,
+    Sentinel, SharedController, SharedControllerFactory, Standing, StartError, StopError, Terminal,
+    Timeout, Tracing, Transaction, Unfinished,
 };
 
 pub use lariat_cache::{

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use lariat_cache::{CachedObject, Informer, SharedClientFactory, Subscription};
 use lariat_core::{Cause, Gvk, ObjectKey};
 use lariat_flight::{Controlled, Recorder};
+use lariat_lease::Leadership;
 use lariat_queue::{Add, Lanes as Due, Priority, WorkQueue};
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -321,6 +322,11 @@ impl ControllerCore {
     pub(crate) fn waiting(&self) -> usize {
         let lanes = self.lanes.list();
         lanes.iter().map(|lane| lane.waiting()).sum()
+    }
+
+    /// Returns the election whose leader alone handles the kind; none if every replica does.
+    pub(crate) fn leadership(&self) -> Option<&Leadership> {
+        self.options.leadership.as_ref()
     }
 
     /// Returns how many keys are handled at a time, if the factory is started with so many for each kind.

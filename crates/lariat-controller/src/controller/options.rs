@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lariat_cache::KindOptions;
 use lariat_core::ObjectKey;
+use lariat_lease::Leadership;
 use lariat_queue::{Ageing, QueueBuilder, RateLimiter, WorkQueue, group};
 
 use super::core::Queue;
@@ -40,6 +41,9 @@ pub struct ControllerOptions {
     pub(crate) cache: Option<KindOptions>,
     history: Option<usize>,
     sentinel: Option<Sentinel>,
+    needs_leader: Option<bool>,
+    /// The election whose leader alone has workers of the kind; the factory sets it.
+    pub(crate) leadership: Option<Leadership>,
 }
 
 type SetLimiter = dyn Fn(QueueBuilder<ObjectKey>) -> QueueBuilder<ObjectKey> + Send + Sync;
@@ -127,6 +131,24 @@ impl ControllerOptions {
         Self { sentinel, ..self }
     }
 
+    /// Sets whether the kind is handled by the leader alone, where the factory [elects](crate::FactoryBuilder::leader_election)
+    /// one (default true): controller-runtime's `NeedLeaderElection`.
+    ///
+    /// With `false` every replica handles the kind, as what only reads or serves does.
+    pub fn needs_leader(self, needs: bool) -> Self {
+        let needs_leader = Some(needs);
+        Self {
+            needs_leader,
+            ..self
+        }
+    }
+
+    /// Returns these options, with the election of the factory if the kind is handled by the leader alone.
+    pub(crate) fn elected(mut self, leadership: Option<Leadership>) -> Self {
+        self.leadership = leadership.filter(|_| self.needs_leader != Some(false));
+        self
+    }
+
     /// Returns these options, with others for what is not set.
     pub(crate) fn or(self, others: &Self) -> Self {
         Self {
@@ -139,6 +161,8 @@ impl ControllerOptions {
             cache: self.cache.or_else(|| others.cache.clone()),
             history: self.history.or(others.history),
             sentinel: self.sentinel.or_else(|| others.sentinel.clone()),
+            needs_leader: self.needs_leader.or(others.needs_leader),
+            leadership: self.leadership,
         }
     }
 

@@ -197,7 +197,8 @@ impl Runner<'_> {
                 let object = (self.core.gvk().clone(), call.key.clone());
                 let caller = Caller::new(object, Arc::clone(lane.name()))
                     .in_chain(self.chain, self.step.clone())
-                    .gated(gated);
+                    .gated(gated)
+                    .led_by(self.core.leadership().cloned());
                 guarded(call, caller).await
             }
             Err(error) => Answer::failed(&error.into()),

@@ -82,6 +82,11 @@ impl Running {
             () = self.filled() => {}
             () = self.sweep_meanwhile() => {}
         }
+        tokio::select! {
+            biased;
+            () = self.leads() => {}
+            () = self.sweep_meanwhile() => {}
+        }
         self.core.is_alone().await;
         if self.filled.is_cancelled() {
             // The caches were filled when the stop began, so what is due is drained.
@@ -128,7 +133,17 @@ impl Running {
         }
     }
 
-    /// Takes handlers out whose time is over while the caches are being filled.
+    /// Waits until this process leads, where only a leader handles the kind. The queue fills meanwhile.
+    async fn leads(&self) {
+        if let Some(leadership) = self.core.leadership()
+            && !leadership.acquired().await
+        {
+            // The election has ended; the factory is going to be stopped.
+            std::future::pending().await
+        }
+    }
+
+    /// Takes handlers out whose time is over while the caches are being filled, or another process leads.
     async fn sweep_meanwhile(&self) {
         loop {
             self.slot.sweep(&self.core);

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
 use lariat_cache::{CacheFactoryBuilder, FlightRecorder, MissingKind, SharedCacheFactory};
 use lariat_core::Gvk;
+use lariat_lease::{Elector, Leadership, Lease, LeaseError};
 
 use super::SharedControllerFactory;
 use crate::controller::ControllerOptions;
@@ -24,16 +26,33 @@ pub(super) struct Options {
     pub(super) grace_period: Duration,
     default: ControllerOptions,
     kinds: BTreeMap<Gvk, ControllerOptions>,
+    pub(super) election: Option<Election>,
+}
+
+/// The election of a factory.
+#[derive(Debug, Clone)]
+pub(super) enum Election {
+    Configured(Arc<Elector>),
+    /// Every start fails with it.
+    Invalid(LeaseError),
 }
 
 impl Options {
+    /// Returns what shows whether this process leads; none without an election.
+    pub(super) fn leadership(&self) -> Option<Leadership> {
+        match &self.election {
+            Some(Election::Configured(elector)) => Some(elector.leadership()),
+            _ => None,
+        }
+    }
+
     /// Returns the options of a kind; its workers are its own, not the default.
     pub(super) fn of(&self, gvk: &Gvk) -> ControllerOptions {
         let own = self.kinds.get(gvk).cloned().unwrap_or_default();
         let workers = own.workers;
         let mut options = own.or(&self.default);
         options.workers = workers;
-        options
+        options.elected(self.leadership())
     }
 
     pub(super) fn default_workers(&self) -> Option<usize> {
@@ -58,6 +77,8 @@ impl Options {
 /// Configures a [`SharedControllerFactory`].
 #[must_use = "a builder does nothing until it is built"]
 pub struct FactoryBuilder {
+    /// The client the factory is over: its own ones ask gates, and a lease is renewed whatever they say.
+    client: Client,
     caches: CacheFactoryBuilder,
     options: Options,
 }
@@ -65,12 +86,14 @@ pub struct FactoryBuilder {
 impl FactoryBuilder {
     pub(super) fn new(client: Client) -> Self {
         Self {
-            caches: SharedCacheFactory::builder(client),
+            caches: SharedCacheFactory::builder(client.clone()),
+            client,
             options: Options {
                 sync_timeout: SYNC_TIMEOUT,
                 grace_period: GRACE_PERIOD,
                 default: ControllerOptions::default(),
                 kinds: BTreeMap::new(),
+                election: None,
             },
         }
     }
@@ -125,6 +148,37 @@ impl FactoryBuilder {
     /// Sets what a start does about a kind the API server does not serve (default: it fails at once).
     pub fn missing_kind(self, missing: MissingKind) -> Self {
         self.caches(|caches| caches.missing_kind(missing))
+    }
+
+    /// Elects a leader among the processes with this lease; only the leader has workers (default: every process has).
+    ///
+    /// [`start`](SharedControllerFactory::start) fills the caches and the queues, so that a process on standby handles
+    /// everything at once when it takes over, and workers begin when this process leads. Kinds that every replica
+    /// handles say so by [`needs_leader`](ControllerOptions::needs_leader).
+    ///
+    /// A process that cannot renew its lease in time drops the calls under way at its renew deadline, before another
+    /// can lead, and [`run`](SharedControllerFactory::run) ends with [`RunError::Lost`](crate::RunError::Lost). From
+    /// the deadline on, what handlers write through the factory's clients is refused with
+    /// [`Fenced`](lariat_lease::Fenced), also in a process that was suspended and goes on. A
+    /// [`stop`](SharedControllerFactory::stop) lets handlers finish, then gives the lease up, and another process takes
+    /// over at once.
+    ///
+    /// ```no_run
+    /// use lariat_controller::{Lease, SharedControllerFactory};
+    ///
+    /// # fn example(client: kube::Client) {
+    /// let factory = SharedControllerFactory::builder(client)
+    ///     .leader_election(Lease::new("shop-operator"))
+    ///     .build();
+    /// # let _ = factory; }
+    /// ```
+    pub fn leader_election(mut self, lease: Lease) -> Self {
+        let elector = Elector::new(self.client.clone(), lease);
+        self.options.election = Some(match elector {
+            Ok(elector) => Election::Configured(Arc::new(elector)),
+            Err(error) => Election::Invalid(error),
+        });
+        self
     }
 
     /// Records what caches, queues and handlers do, in a file of fixed size (default: nothing is recorded).

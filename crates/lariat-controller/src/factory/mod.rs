@@ -20,6 +20,7 @@ use kube::core::ClusterResourceScope;
 use lariat_cache::{CacheFactoryBuilder, MapperError, SharedCacheFactory, View};
 use lariat_core::{Gvk, Remembered, ResourceKind, Scope};
 use lariat_flight::FactoryStep;
+use lariat_lease::{Leadership, LeaseError};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -33,7 +34,7 @@ use running::Running;
 pub(crate) use shared::Shared;
 
 pub use builder::FactoryBuilder;
-use builder::Options;
+use builder::{Election, Options};
 pub use transaction::Transaction;
 
 /// Gives out one [`SharedController`] per kind, and runs them; a clone is the same factory.
@@ -217,6 +218,9 @@ impl SharedControllerFactory {
     pub async fn start(&self, workers: impl Into<Option<usize>>) -> Result<(), StartError> {
         let workers = workers.into();
         self.shared.options.check_workers(workers)?;
+        if let Some(Election::Invalid(error)) = &self.shared.options.election {
+            return Err(error.clone().into());
+        }
         panics::note();
         let stopped = self.set_running(workers).await?;
         let caches = &self.shared.caches;
@@ -247,6 +251,9 @@ impl SharedControllerFactory {
         let stopped = running.stopping.drain.clone();
         let default = shared.options.default_workers();
         shared.record(FactoryStep::Started, workers.or(default));
+        if let Some(Election::Configured(elector)) = &shared.options.election {
+            running.elect(elector);
+        }
         shared.caches.start();
         for slot in state.slots.values() {
             if let Some(core) = slot.in_use() {
@@ -301,21 +308,55 @@ impl SharedControllerFactory {
             _ = &mut shutdown => return Ok(self.stop().await?),
             started = self.start(workers) => started?,
         }
-        Ok(self.run_until(shutdown).await?)
+        self.run_until(shutdown).await
     }
 
-    /// Waits for a shutdown signal, whatever the future resolves to, and stops.
+    /// Waits for a shutdown signal, whatever the future resolves to, and stops; so does the loss of the lease.
     ///
     /// # Errors
     ///
-    /// As for [`stop`](Self::stop).
+    /// As for [`stop`](Self::stop), or the lease of the [leader election](FactoryBuilder::leader_election) is lost.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future before the signal changes nothing; afterwards as for [`stop`](Self::stop).
-    pub async fn run_until<T>(&self, shutdown: impl Future<Output = T>) -> Result<(), StopError> {
-        let _ = shutdown.await;
-        self.stop().await
+    pub async fn run_until<T>(&self, shutdown: impl Future<Output = T>) -> Result<(), RunError> {
+        let lost = tokio::select! {
+            biased;
+            _ = shutdown => None,
+            why = self.lease_lost() => Some(why),
+        };
+        let stopped = self.stop().await;
+        match lost {
+            // Work that was cut short is what the loss means.
+            Some(why) => Err(RunError::Lost(why)),
+            None => Ok(stopped?),
+        }
+    }
+
+    /// Returns what shows whether this process leads; none without a [leader election](FactoryBuilder::leader_election).
+    #[must_use]
+    pub fn leadership(&self) -> Option<Leadership> {
+        self.shared.options.leadership()
+    }
+
+    /// Waits until the lease is lost in the run that is under way, and returns why; for ever without an election.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost: it resolves at once from then on, until the factory is stopped.
+    pub async fn lease_lost(&self) -> LeaseError {
+        let lost = self
+            .shared
+            .state
+            .lock()
+            .running
+            .as_ref()
+            .and_then(Running::lost);
+        match lost {
+            Some(lost) => lost.why().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Stops: takes no changes in any more, lets handlers finish what is due, and waits for all tasks.

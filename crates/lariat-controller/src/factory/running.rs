@@ -1,8 +1,9 @@
 //! What runs between a start and a stop.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use lariat_lease::{Elector, LeaseError};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -19,6 +20,34 @@ pub(super) struct Running {
     pub(super) stopping: Stopping,
     tasks: TaskTracker,
     controllers: Vec<Started>,
+    election: Option<RunningElection>,
+}
+
+/// An election this process takes part in.
+struct RunningElection {
+    /// Joined after the controllers: the lease is given up when they have ended.
+    tasks: TaskTracker,
+    release: CancellationToken,
+    lost: Lost,
+}
+
+/// Whether the lease of a run is lost, and why.
+#[derive(Clone)]
+pub(super) struct Lost {
+    /// Ends the controllers of the leader.
+    abort: CancellationToken,
+    why: Arc<OnceLock<LeaseError>>,
+}
+
+impl Lost {
+    /// Waits until the lease is lost; for ever if the run ends otherwise.
+    pub(super) async fn why(&self) -> LeaseError {
+        self.abort.cancelled().await;
+        match self.why.get() {
+            Some(why) => why.clone(),
+            None => std::future::pending().await,
+        }
+    }
 }
 
 /// A controller that was started.
@@ -36,7 +65,46 @@ impl Running {
             stopping: Stopping::new(),
             tasks: TaskTracker::new(),
             controllers: Vec::new(),
+            election: None,
         }
+    }
+
+    /// Takes part in an election until the run ends.
+    pub(super) fn elect(&mut self, elector: &Arc<Elector>) {
+        let election = RunningElection {
+            tasks: TaskTracker::new(),
+            release: CancellationToken::new(),
+            lost: Lost {
+                abort: self.stopping.abort.child_token(),
+                why: Arc::default(),
+            },
+        };
+        let (elector, lost) = (Arc::clone(elector), election.lost.clone());
+        let release = election.release.clone();
+        election.tasks.spawn(async move {
+            if let Err(error) = elector.run(release.cancelled()).await {
+                // First, so that whoever is woken finds it.
+                let is_first = lost.why.set(error).is_ok();
+                debug_assert!(is_first, "an election is lost once");
+                lost.abort.cancel();
+            }
+        });
+        election.tasks.close();
+        self.election = Some(election);
+    }
+
+    /// Returns what shows whether the lease is lost; none without an election.
+    pub(super) fn lost(&self) -> Option<Lost> {
+        Some(self.election.as_ref()?.lost.clone())
+    }
+
+    /// Returns what ends a controller: with the lease, if only a leader may have it.
+    fn stopping_of(&self, core: &ControllerCore) -> Stopping {
+        let mut stopping = self.stopping.clone();
+        if let (Some(_), Some(election)) = (core.leadership(), &self.election) {
+            stopping.abort = election.lost.abort.clone();
+        }
+        stopping
     }
 
     /// Starts a controller, unless it runs or has ended.
@@ -55,7 +123,7 @@ impl Running {
             slot: Arc::clone(slot),
             core: Arc::clone(core),
             workers: core.workers(self.workers.0, self.workers.1),
-            stopping: self.stopping.clone(),
+            stopping: self.stopping_of(core),
             filled,
         };
         let tasks = core.tasks();
@@ -92,11 +160,13 @@ impl Running {
         let stop_log = StopLog::new(&self, grace);
         if time::timeout(grace, stop_log.join()).await.is_ok() {
             stop_log.log_end();
+            self.release().await;
             return Ok(());
         }
         stop_log.log_abort();
         self.stopping.abort.cancel();
         stop_log.join().await;
+        self.release().await;
         let unfinished = self.unfinished();
         if unfinished.is_empty() {
             return Ok(());
@@ -108,6 +178,14 @@ impl Running {
     pub(super) fn left(&self) -> impl Iterator<Item = (&Arc<ControllerCore>, Vec<InProgress>)> {
         let cores = self.controllers.iter().map(|each| &each.core);
         cores.map(|core| (core, core.activity().in_progress()))
+    }
+
+    /// Gives the lease up, now that nothing is done under it any more.
+    async fn release(&self) {
+        if let Some(election) = &self.election {
+            election.release.cancel();
+            election.tasks.wait().await;
+        }
     }
 
     /// Waits until every task has ended.
@@ -140,6 +218,9 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.stopping.drain.cancel();
         self.stopping.abort.cancel();
+        if let Some(election) = &self.election {
+            election.release.cancel();
+        }
         // What came due during the drain waits in line for the next start.
         for each in &self.controllers {
             each.core.queue().resume();

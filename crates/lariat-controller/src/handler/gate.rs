@@ -134,11 +134,15 @@ impl WriteReceipt for Receipts {
     }
 }
 
-/// Asks the gates of the handler the present task is in.
+/// Asks the gates of the handler the present task is in, if its process may write at all.
 pub(crate) struct ByHandler;
 
 impl WriteGate for ByHandler {
     fn admit(&self, write: &PendingWrite<'_>) -> Admission {
+        let fenced = current::leadership().and_then(|it| it.admit(write).err());
+        if let Some(fenced) = fenced {
+            return Admission::Refuse(Box::new(fenced));
+        }
         match current::gated() {
             Some((gvk, gated)) => gated.admit(&gvk, write),
             None => Admission::Pass,

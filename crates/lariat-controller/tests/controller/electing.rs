@@ -1,0 +1,320 @@
+//! Factories that elect a leader among them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderValue, Request};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::Client;
+use kube::api::{Api, ObjectMeta, PostParams};
+use kube::client::Body;
+use lariat_cluster::Cluster;
+use lariat_controller::{
+    Context, ControllerOptions, FactoryBuilder, HandlerError, HandlerOptions, Lease, Outcome,
+    RunError, SharedControllerFactory, StartError,
+};
+use lariat_core::Gvk;
+use parking_lot::Mutex;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use crate::bench::{Bench, Calls, SECOND, recorder};
+
+/// A replica of a program that handles ConfigMaps.
+struct Replica {
+    factory: SharedControllerFactory,
+    calls: Calls,
+    stop: CancellationToken,
+    run: JoinHandle<Result<(), RunError>>,
+}
+
+impl Replica {
+    fn start(cluster: &Cluster, name: &'static str) -> Self {
+        Self::start_with(cluster, name, |builder| builder)
+    }
+
+    fn start_with(
+        cluster: &Cluster,
+        name: &'static str,
+        options: impl FnOnce(FactoryBuilder) -> FactoryBuilder,
+    ) -> Self {
+        let factory = options(elected(cluster, name)).build();
+        let (calls, handler) = recorder(|_| async { Ok(Outcome::done()) });
+        let config_maps = factory.for_object::<ConfigMap>();
+        config_maps
+            .register_handler("log", handler)
+            .expect("registered");
+        let (running, stop) = (factory.clone(), CancellationToken::new());
+        let stopped = stop.clone().cancelled_owned();
+        let run = tokio::spawn(async move { running.run(2, stopped).await });
+        Self {
+            factory,
+            calls,
+            stop,
+            run,
+        }
+    }
+
+    fn leads(&self) -> bool {
+        self.factory.leadership().expect("it takes part").leads()
+    }
+
+    async fn stop(&mut self) -> Result<(), RunError> {
+        self.stop.cancel();
+        (&mut self.run).await.expect("it does not panic")
+    }
+}
+
+fn elected(cluster: &Cluster, name: &'static str) -> FactoryBuilder {
+    let agent = move |mut request: Request<Body>| {
+        let headers = request.headers_mut();
+        headers.insert("user-agent", HeaderValue::from_static(name));
+        request
+    };
+    let client = Client::new(cluster.service().map_request(agent), "default");
+    SharedControllerFactory::builder(client).leader_election(Lease::new("shop").identity(name))
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_leader_calls_handlers_and_the_next_one_begins_with_all_objects_at_once() {
+    let bench = Bench::new().await;
+    let mut one = Replica::start(&bench.cluster, "one");
+    sleep(SECOND).await;
+    let two = Replica::start(&bench.cluster, "two");
+    for name in ["a", "b", "c"] {
+        bench.create(name).await;
+    }
+    sleep(60 * SECOND).await;
+    assert_eq!((one.leads(), two.leads()), (true, false));
+    assert_eq!((one.calls.len(), two.calls.len()), (3, 0));
+    assert_eq!(
+        two.factory.status()[0].cache.objects,
+        3,
+        "the cache is warm"
+    );
+    let began = Instant::now();
+    one.stop().await.expect("stopped");
+    sleep(SECOND / 100).await;
+    assert_eq!(two.calls.len(), 3);
+    assert!(two.calls.last().at - began < SECOND / 100);
+    assert!(two.leads());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_enqueued_on_standby_is_handled_once_by_whoever_takes_over() {
+    let bench = Bench::new().await;
+    let mut one = Replica::start(&bench.cluster, "one");
+    sleep(SECOND).await;
+    let two = Replica::start(&bench.cluster, "two");
+    bench.create("a").await;
+    for value in ["1", "2", "3"] {
+        bench.change("a", value).await;
+        sleep(10 * SECOND).await;
+    }
+    one.stop().await.expect("stopped");
+    sleep(SECOND).await;
+    assert_eq!(two.calls.values(), ["3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_needs_no_leader_is_handled_by_every_replica() {
+    let bench = Bench::new().await;
+    let everywhere = |builder: FactoryBuilder| {
+        let options = ControllerOptions::default().needs_leader(false);
+        builder.kind_options(Gvk::new("", "v1", "ConfigMap"), options)
+    };
+    let one = Replica::start_with(&bench.cluster, "one", everywhere);
+    let two = Replica::start_with(&bench.cluster, "two", everywhere);
+    bench.create("a").await;
+    sleep(10 * SECOND).await;
+    assert_eq!((one.calls.len(), two.calls.len()), (1, 1));
+    assert!(one.leads() != two.leads());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_is_cut_off_drops_its_calls_before_another_leads_and_its_run_ends() {
+    let bench = Bench::new().await;
+    let factory = elected(&bench.cluster, "one").build();
+    let dropped = Arc::new(Mutex::new(None));
+    let note = Arc::clone(&dropped);
+    let hanging = move |_: Context<ConfigMap>| {
+        let note = DropNote(Arc::clone(&note));
+        async move {
+            let _note = note;
+            std::future::pending::<()>().await;
+            Ok(Outcome::done())
+        }
+    };
+    let options = HandlerOptions::default().timeout(Duration::MAX);
+    let config_maps = factory.for_object::<ConfigMap>();
+    config_maps
+        .register_handler_with("hangs", options, hanging)
+        .expect("registered");
+    let running = factory.clone();
+    let run = tokio::spawn(async move { running.run(2, std::future::pending::<()>()).await });
+    bench.create("a").await;
+    sleep(5 * SECOND).await;
+    let two = Replica::start(&bench.cluster, "two");
+    sleep(10 * SECOND).await;
+
+    bench.cluster.faults().blackhole("one");
+    let began = Instant::now();
+    let error = run
+        .await
+        .expect("it does not panic")
+        .expect_err("the lease is lost");
+    assert!(matches!(error, RunError::Lost(_)), "{error}");
+    assert!(
+        error.to_string().contains("default/shop is lost"),
+        "{error}"
+    );
+    let after = dropped.lock().expect("the call was dropped") - began;
+    assert!(after <= 10 * SECOND, "{after:?}");
+    assert_eq!(
+        two.calls.len(),
+        0,
+        "the other waits until the lease has expired"
+    );
+    two.factory
+        .leadership()
+        .expect("it takes part")
+        .acquired()
+        .await;
+    sleep(SECOND).await;
+    assert_eq!(two.calls.len(), 1);
+    assert!(two.calls.last().at - began >= 12 * SECOND);
+}
+
+struct DropNote(Arc<Mutex<Option<Instant>>>);
+
+impl Drop for DropNote {
+    fn drop(&mut self) {
+        *self.0.lock() = Some(Instant::now());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_factory_that_lost_its_lease_can_run_again() {
+    let bench = Bench::new().await;
+    let one = Replica::start(&bench.cluster, "one");
+    bench.create("a").await;
+    sleep(9 * SECOND).await;
+    let cut = bench.cluster.faults().partition("one");
+    assert!(one.run.await.expect("no panic").is_err());
+    bench.cluster.faults().remove(cut);
+    one.factory.start(2).await.expect("it starts again");
+    bench.create("b").await;
+    sleep(60 * SECOND).await;
+    assert!(one.factory.leadership().expect("it takes part").leads());
+    let names: Vec<String> = one.calls.all().into_iter().map(|call| call.name).collect();
+    assert!(names.contains(&"b".to_owned()), "{names:?}");
+    one.factory.stop().await.expect("stopped");
+}
+
+/// A process that was suspended past its lease: all of its timers are late, and it goes on where it was.
+#[tokio::test(start_paused = true)]
+async fn a_handler_that_goes_on_after_the_deadline_cannot_write() {
+    let bench = Bench::new().await;
+    let factory = elected(&bench.cluster, "one").build();
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&seen);
+    let (suspended, resumed) = (
+        Arc::new(tokio::sync::Notify::new()),
+        Arc::new(tokio::sync::Notify::new()),
+    );
+    let gates = (Arc::clone(&suspended), Arc::clone(&resumed));
+    let writes = move |cx: Context<ConfigMap>| {
+        let (noted, gates) = (Arc::clone(&noted), gates.clone());
+        async move {
+            let secrets: Api<Secret> = Api::default_namespaced(cx.client());
+            let secret = |name: &str| Secret {
+                metadata: ObjectMeta {
+                    name: Some(name.to_owned()),
+                    ..ObjectMeta::default()
+                },
+                ..Secret::default()
+            };
+            secrets
+                .create(&PostParams::default(), &secret("before"))
+                .await?;
+            gates.0.notify_one();
+            gates.1.notified().await;
+            let late = secrets
+                .create(&PostParams::default(), &secret("late"))
+                .await;
+            let refused = late.map(drop).map_err(HandlerError::from);
+            noted
+                .lock()
+                .push(refused.as_ref().map_err(ToString::to_string).map(drop));
+            refused?;
+            Ok(Outcome::done())
+        }
+    };
+    let config_maps = factory.for_object::<ConfigMap>();
+    config_maps
+        .register_handler("writes", writes)
+        .expect("registered");
+    factory.start(1).await.expect("started");
+    bench.create("a").await;
+    suspended.notified().await;
+    // The handler is woken first, as a thread that was suspended within it.
+    resumed.notify_one();
+    tokio::time::advance(20 * SECOND).await;
+    sleep(SECOND).await;
+    let seen = seen.lock().clone();
+    for refusal in &seen {
+        let why = refusal.as_ref().expect_err("it is too late");
+        assert!(
+            why.contains("was not sent: this process does not hold the lease default/shop"),
+            "{why}"
+        );
+    }
+    let secrets: Api<Secret> = Api::default_namespaced(bench.cluster.client());
+    assert!(secrets.get_opt("before").await.expect("read").is_some());
+    assert!(secrets.get_opt("late").await.expect("read").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_cannot_be_held_fails_the_start() {
+    let bench = Bench::new().await;
+    let lease = Lease::new("shop").duration(5 * SECOND);
+    let builder = SharedControllerFactory::builder(bench.cluster.client());
+    let factory = builder.leader_election(lease).build();
+    let error = factory.start(1).await.expect_err("it is refused");
+    assert!(matches!(error, StartError::Lease(_)));
+    let why = "the lease shop cannot be held: \
+               the lease duration 5s is not longer than the renew deadline 10s";
+    assert_eq!(error.to_string(), why);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_finishes_what_is_due_before_the_lease_is_released() {
+    let bench = Bench::new().await;
+    let factory = elected(&bench.cluster, "one").build();
+    let ended = Arc::new(Mutex::new(None));
+    let note = Arc::clone(&ended);
+    let slow = move |_: Context<ConfigMap>| {
+        let note = Arc::clone(&note);
+        async move {
+            sleep(12 * SECOND).await;
+            *note.lock() = Some(Instant::now());
+            Ok(Outcome::done())
+        }
+    };
+    let config_maps = factory.for_object::<ConfigMap>();
+    config_maps
+        .register_handler("slow", slow)
+        .expect("registered");
+    factory.start(1).await.expect("started");
+    bench.create("a").await;
+    sleep(SECOND).await;
+    let two = Replica::start(&bench.cluster, "two");
+    sleep(SECOND).await;
+    factory.stop().await.expect("stopped");
+    let ended = ended.lock().expect("the call came to its end");
+    sleep(SECOND).await;
+    assert_eq!(two.calls.len(), 1);
+    assert!(two.calls.last().at >= ended);
+}
