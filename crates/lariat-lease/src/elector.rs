@@ -48,8 +48,6 @@ const WATCH_SECONDS: u32 = 290;
 #[derive(Debug)]
 pub struct Elector {
     api: Api<Object>,
-    name: String,
-    namespace: String,
     config: Lease,
     leadership: Leadership,
 }
@@ -65,12 +63,9 @@ impl Elector {
         let namespace = lease.namespace.clone().or_else(own_namespace);
         let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
         let identity: Arc<str> = lease.identity.clone().unwrap_or_else(own_identity).into();
-        let place = format!("{namespace}/{}", lease.name);
         Ok(Self {
             api: Api::namespaced(client, &namespace),
-            name: lease.name.clone(),
-            namespace,
-            leadership: Leadership::new(place, identity, lease.duration),
+            leadership: Leadership::new(&namespace, &lease.name, identity, lease.duration),
             config: lease,
         })
     }
@@ -221,7 +216,7 @@ impl<'a> Campaign<'a> {
             return self.pause().await;
         };
         let params = WatchParams::default()
-            .fields(&format!("metadata.name={}", self.elector.name))
+            .fields(&format!("metadata.name={}", self.elector.config.name))
             .timeout(WATCH_SECONDS);
         let opened = self.elector.api.watch(&params, &version);
         let Ok(Ok(events)) = time::timeout_at(expires, opened).await else {
@@ -287,9 +282,9 @@ impl Elector {
         let timeout = (self.config.renew_deadline / 2).max(SHORTEST_TIMEOUT);
         let sent = async {
             match request {
-                Request::Get => self.api.get(&self.name).await,
+                Request::Get => self.api.get(&self.config.name).await,
                 Request::Create(record) => {
-                    let lease = record.create(&self.name, &self.namespace);
+                    let lease = record.create(&self.config.name, self.leadership.namespace());
                     self.api.create(&PostParams::default(), &lease).await
                 }
                 Request::Update(lease) => {

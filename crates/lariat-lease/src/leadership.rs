@@ -18,7 +18,9 @@ pub struct Leadership {
 }
 
 struct Inner {
-    /// The namespace and the name of the lease, for texts.
+    namespace: String,
+    name: String,
+    /// Both, for texts.
     lease: String,
     identity: Arc<str>,
     duration: Duration,
@@ -81,10 +83,12 @@ pub struct LeaseStatus {
 }
 
 impl Leadership {
-    pub(crate) fn new(lease: String, identity: Arc<str>, duration: Duration) -> Self {
+    pub(crate) fn new(namespace: &str, name: &str, identity: Arc<str>, duration: Duration) -> Self {
         let (standing, _) = watch::channel(Standing::Standby { holder: None });
         let inner = Inner {
-            lease,
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            lease: format!("{namespace}/{name}"),
             identity,
             duration,
             standing,
@@ -122,7 +126,19 @@ impl Leadership {
         self.inner.standing.borrow().clone()
     }
 
-    /// Returns the namespace and the name of the lease.
+    /// Returns the namespace of the lease.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.inner.namespace
+    }
+
+    /// Returns the name of the lease.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// Returns the namespace and the name of the lease, as `shops/shop-operator`.
     #[must_use]
     pub fn lease(&self) -> &str {
         &self.inner.lease

@@ -1,7 +1,29 @@
 //! Leader election and fenced clients on the leases of Kubernetes.
 //!
-//! An [`Elector`] acquires and renews a [`Lease`] as client-go's does; its [`Leadership`] says whether this process leads,
-//! and makes clients that [write only while it does](Leadership::fence).
+//! An [`Elector`] acquires, renews and releases a [`Lease`] as client-go's leader election does; its [`Leadership`] says
+//! whether this process leads, and makes clients that [write only while it does](Leadership::fence). Programs on
+//! `lariat-controller` need neither by hand: `FactoryBuilder::leader_election` takes the lease.
+//!
+//! # How two leaders are avoided
+//!
+//! ```text
+//!            renewal sent            renew deadline          lease duration
+//!                 │                        │                       │
+//! leader ─────────●───────────────────────■┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄┄
+//!                 │     10 s              │ calls dropped, writes refused
+//! server ─────────┼─●  committed          │
+//!                 │ │                     │
+//! standby ────────┼─┼─● seen to change ───┼───────────── 15 s ─────●─ takes over
+//! ```
+//!
+//! The leader counts from the moment at which it sent its last answered renewal, those on standby from the moment at which
+//! they saw it, so a delay on the way only makes them wait longer. No clock is compared with another. What remains is a
+//! request that the network keeps for longer than the 5 seconds between the two marks: Kubernetes checks no lease when it
+//! commits a write. A write that must never meet one of the next leader carries a resource version as well.
+//!
+//! # Requests
+//!
+//! A leader sends one update every retry period (30 a minute); a process on standby has one watch open.
 
 mod config;
 mod error;

@@ -264,6 +264,10 @@ async fn a_handler_that_goes_on_after_the_deadline_cannot_write() {
     tokio::time::advance(20 * SECOND).await;
     sleep(SECOND).await;
     let seen = seen.lock().clone();
+    assert!(
+        !seen.is_empty(),
+        "the handler went on before its call was dropped"
+    );
     for refusal in &seen {
         let why = refusal.as_ref().expect_err("it is too late");
         assert!(

@@ -80,6 +80,7 @@ pub(super) async fn permissions(operator: &Operator) -> Gathered {
     let mut rules: Vec<Rule> = rules.into_iter().map(|(_, rule)| rule).collect();
     rules.extend(definitions(operator));
     rules.extend(warm_restart(operator));
+    rules.extend(leader_election(operator));
     let caches = caches(operator);
     // At last, so that those who say why come first.
     rules.extend(caches.rules);
@@ -194,6 +195,23 @@ fn warm_restart(operator: &Operator) -> Option<Rule> {
     };
     let is_warm = operator.factory().caches().restarts_warm();
     is_warm.then(rule)
+}
+
+/// Returns the rules for the lease of the factory.
+fn leader_election(operator: &Operator) -> Vec<Rule> {
+    let Some(leadership) = operator.factory().leadership() else {
+        return Vec::new();
+    };
+    let rule = || {
+        let rule = Rule::on("coordination.k8s.io", "leases").because("the leader election");
+        rule.in_namespaces([leadership.namespace()])
+    };
+    let named = rule().named([leadership.name()]);
+    vec![
+        named.verbs(["get", "update", "watch"]),
+        // What is created has no name yet when permission is asked for.
+        rule().verbs(["create"]),
+    ]
 }
 
 /// Returns the rules for what is installed.

@@ -8,7 +8,7 @@ use kube::CustomResourceExt;
 use lariat_cache::{KindOptions, MissingKind, Selection, Storage};
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, Refusal, Rule as Fault, StatusCode};
-use lariat_controller::{ControllerOptions, Outcome, SharedControllerFactory};
+use lariat_controller::{ControllerOptions, Lease, Outcome, SharedControllerFactory};
 use lariat_operator::{
     AccessError, DefinitionOptions, Operator, OperatorError, Rule, ensure_definitions,
 };
@@ -97,6 +97,21 @@ async fn the_role_is_said_exactly_and_is_enough() {
     program.grant().await;
     program.operator.checks_access();
     assert!(program.works().await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_election_needs_its_lease_and_nothing_else() {
+    let cluster = Cluster::builder().start().await.expect("it starts");
+    let builder = SharedControllerFactory::builder(cluster.client());
+    let lease = Lease::new("shop").namespace("shops");
+    let operator = Operator::new("shop", &builder.leader_election(lease).build());
+    let rules = operator.rules().await.expect("known");
+    let shown: Vec<String> = rules.iter().map(ToString::to_string).collect();
+    let expected = [
+        "create leases.coordination.k8s.io in shops (for the leader election)",
+        "get, update, watch leases.coordination.k8s.io named shop in shops (for the leader election)",
+    ];
+    assert_eq!(shown, expected);
 }
 
 #[tokio::test(start_paused = true)]
