@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::time::Duration;
 
 use lariat_cache::{CachedObject, Change, Metadata, Phase};
 use lariat_cluster::StoredObject;
