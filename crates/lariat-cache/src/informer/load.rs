@@ -1,5 +1,6 @@
 //! Fetching the content of objects whose metadata alone is cached.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -92,7 +93,29 @@ impl Core {
                 Some(_) => {}
             }
         }
-        self.fetch(key).await
+        self.fetch_newest(key).await
+    }
+
+    /// Fetches an object that is no older than what the cache has when this returns.
+    ///
+    /// While the answer is on its way, the watch or the answer to a write of this process may bring a newer state.
+    /// Then it is fetched again: every further request needs another change while one is under way.
+    async fn fetch_newest(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
+        let mut before = self.store.get(key);
+        while let Some(cached) = before {
+            let fetched = self.fetch(key).await?;
+            let now = self.store.get(key);
+            match &now {
+                None => {}
+                Some(now) if is_same_state(now, &cached) || is_as_new(fetched.as_deref(), now) => {
+                    return Ok(fetched);
+                }
+                Some(now) if now.has_content() => return Ok(Some(Arc::clone(now))),
+                Some(_) => {}
+            }
+            before = now;
+        }
+        Ok(None)
     }
 
     /// Fetches an object from the API server.
@@ -135,4 +158,14 @@ impl Core {
         let is_asked_for = object.key() == key;
         Ok(is_asked_for.then(|| Arc::new(CachedObject::new(object))))
     }
+}
+
+fn is_same_state(one: &CachedObject, other: &CachedObject) -> bool {
+    one.uid() == other.uid() && one.version() == other.version()
+}
+
+/// Returns whether what was fetched is not older than what is cached; what cannot be compared may be.
+fn is_as_new(fetched: Option<&CachedObject>, cached: &CachedObject) -> bool {
+    let order = fetched.and_then(|fetched| fetched.version().compare(cached.version()));
+    order.is_some_and(Ordering::is_ge)
 }

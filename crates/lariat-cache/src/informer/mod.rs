@@ -176,8 +176,9 @@ impl Informer {
     /// Returns an object with its content, which is fetched if only metadata is cached; `None` if it is not
     /// cached, or gone meanwhile.
     ///
-    /// What is fetched is not kept, and may be newer than the cache. It comes from the API server, also for
-    /// kinds that are read from a source of the caller's.
+    /// What is fetched is not kept, and may be newer than the cache, but is never older: if the object changes in the
+    /// cache while the request is under way, it is fetched again. It comes from the API server, also for kinds that
+    /// are read from a source of the caller's.
     ///
     /// # Errors
     ///

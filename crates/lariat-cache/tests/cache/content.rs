@@ -127,6 +127,46 @@ async fn content_on_demand_is_never_watched_and_always_to_be_had() {
     );
 }
 
+/// Returns the value that a load finds whose answer is on its way while the process writes, and how often it asked.
+async fn loaded_while(write: impl AsyncFnOnce(Writer)) -> (Option<String>, usize) {
+    let cluster = cluster().await;
+    let writer = Writer::new(cluster.client());
+    writer.create("a").await;
+    writer.change("a", "old").await;
+    let options = KindOptions::default().storage(Storage::OnDemand);
+    let (factory, informer) = started(&cluster, options).await;
+    let late = Rule::new(Action::DelayReply(Duration::from_secs(1))).verb("get");
+    cluster.faults().add(late.times(1));
+    let object = key("a");
+    let own = async {
+        time::sleep(Duration::from_millis(500)).await;
+        write(Writer::new(factory.clients().client())).await;
+    };
+    let (loaded, ()) = tokio::join!(informer.load(&object), own);
+    let value = loaded.unwrap().map(|loaded| {
+        let map = loaded.decode::<ConfigMap>(informer.gvk()).unwrap();
+        map.data.as_ref().unwrap()["value"].clone()
+    });
+    (value, cluster.journal().count("get", "configmaps"))
+}
+
+/// A handler was called with a state from before a write that had been answered.
+#[tokio::test(start_paused = true)]
+async fn what_is_fetched_is_not_older_than_a_write_that_was_answered_meanwhile() {
+    let found = loaded_while(async |_| {}).await;
+    assert_eq!(found, (Some("old".to_owned()), 1));
+    let found = loaded_while(async |own| own.change("a", "new").await).await;
+    assert_eq!(found, (Some("new".to_owned()), 2));
+    let found = loaded_while(async |own| own.delete("a").await).await;
+    assert_eq!(found, (None, 1));
+    let found = loaded_while(async |own| {
+        own.delete("a").await;
+        own.create("a").await;
+        own.change("a", "another").await;
+    });
+    assert_eq!(found.await, (Some("another".to_owned()), 2));
+}
+
 /// A kind was deleted and defined with another scope: the path is that of another object.
 #[tokio::test(start_paused = true)]
 async fn what_is_fetched_in_place_of_an_object_is_not_its_content() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use lariat_cache::{KindOptions, Metadata, Storage};
-use lariat_cluster::faults::{Action, Rule};
+use lariat_cluster::faults::{Action, After, Refusal, Rule, StatusCode};
 use lariat_controller::{Context, HandlerResult, Outcome};
 use parking_lot::Mutex;
 use serde_json::json;
@@ -111,7 +111,6 @@ async fn what_a_handler_deletes_is_gone_for_those_after_it_whatever_was_fetched(
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_does_not_answer_a_fetch_is_a_failure_of_that_handler_alone() {
-    use lariat_cluster::faults::{Refusal, StatusCode};
     let on_demand = KindOptions::default().storage(Storage::OnDemand);
     let bench =
         Bench::with(|builder| builder.caches(|caches| caches.default_options(on_demand))).await;
@@ -131,6 +130,41 @@ async fn a_server_that_does_not_answer_a_fetch_is_a_failure_of_that_handler_alon
     assert_eq!(calls.len(), 1);
     assert_eq!(calls.all()[0].attempt, 3);
     assert_eq!(bench.status().handlers[1].runs, 1);
+}
+
+/// A handler of metadata was called with what had been fetched for another, and then with the older cached state.
+#[tokio::test(start_paused = true)]
+async fn handlers_of_metadata_are_called_with_what_is_cached_whatever_was_fetched_for_others() {
+    let on_demand = KindOptions::default().storage(Storage::OnDemand);
+    let bench =
+        Bench::with(|builder| builder.caches(|caches| caches.default_options(on_demand))).await;
+    let silent = Rule::new(Action::HangWatch(After::Time(SECOND))).verb("watch");
+    bench.cluster.faults().add(silent.resource("configmaps"));
+    let reads = bench.record("reads");
+    let versions: Arc<Mutex<Vec<Option<u64>>>> = Arc::default();
+    let notes = Arc::clone(&versions);
+    let looks = move |cx: Context<Metadata>| {
+        let version = cx.raw().and_then(|object| object.version().number().ok());
+        notes.lock().push(version);
+        async { Ok(Outcome::done()) }
+    };
+    let metadata = bench.config_maps.view::<Metadata>();
+    metadata.register_handler("looks", looks).unwrap();
+    bench.create("one").await;
+    bench.start().await;
+    time::sleep(2 * SECOND).await;
+    // The watch does not show it.
+    bench.change("one", "new").await;
+    for _ in 0..2 {
+        bench.config_maps.enqueue(&key("one"));
+        settle().await;
+        let refused = Action::Refuse(Refusal::new(StatusCode::INTERNAL_SERVER_ERROR));
+        bench.cluster.faults().add(Rule::new(refused).verb("get"));
+    }
+    assert_eq!(reads.all()[1].value.as_deref(), Some("new"));
+    let versions = versions.lock().clone();
+    assert_eq!((versions.len(), reads.len()), (3, 2));
+    assert!(versions.is_sorted(), "{versions:?}");
 }
 
 #[tokio::test(start_paused = true)]

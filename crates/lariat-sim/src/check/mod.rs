@@ -11,8 +11,10 @@ mod lanes;
 mod lifecycle;
 mod lives;
 mod memory;
+mod noticed;
 mod operator;
 mod outage;
+mod own_writes;
 mod quiet;
 mod requests;
 mod states;
@@ -74,7 +76,7 @@ impl Checks {
             Box::<calls::LastCall>::default(),
             Box::<states::TrueStates>::default(),
             Box::<states::Forward>::default(),
-            Box::<states::OwnWrites>::default(),
+            Box::<own_writes::OwnWrites>::default(),
             Box::<states::Subscribers>::default(),
             Box::<states::Caches>::default(),
             Box::<idle::FreeWorkers>::default(),

@@ -1,9 +1,8 @@
-//! States that programs are shown: real ones, in their order, and never older than their own writes.
+//! States that programs are shown: real ones, and in their order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::time::Duration;
 
 use lariat_cache::{CachedObject, Change, Metadata, Phase};
 use lariat_cluster::StoredObject;
@@ -17,7 +16,7 @@ use crate::oracle::{Oracle, Past};
 
 /// One way in which a process is shown states of a kind.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Channel {
+pub(super) enum Channel {
     Handler(Arc<str>),
     Reads,
     Subscriber(u64),
@@ -27,17 +26,17 @@ enum Channel {
 type Way = (Arc<str>, u32, Gvk, Channel);
 
 /// What an event shows of an object.
-struct Sight<'a> {
-    process: &'a Arc<str>,
-    life: u32,
-    kind: &'a Gvk,
-    key: &'a ObjectKey,
-    channel: Channel,
-    object: Option<Shown>,
+pub(super) struct Sight<'a> {
+    pub(super) process: &'a Arc<str>,
+    pub(super) life: u32,
+    pub(super) kind: &'a Gvk,
+    pub(super) key: &'a ObjectKey,
+    pub(super) channel: Channel,
+    pub(super) object: Option<Shown>,
 }
 
 impl<'a> Sight<'a> {
-    fn of(event: &'a Event) -> Option<Self> {
+    pub(super) fn of(event: &'a Event) -> Option<Self> {
         Some(match event {
             Event::Began {
                 handler,
@@ -94,7 +93,7 @@ impl<'a> Sight<'a> {
         )
     }
 
-    fn says(&self) -> String {
+    pub(super) fn says(&self) -> String {
         let channel = match &self.channel {
             Channel::Handler(name) => format!("handler {name} was called for"),
             Channel::Reads => "a read found".to_owned(),
@@ -295,110 +294,8 @@ fn closed(event: &Event) -> Option<Way> {
 }
 
 /// Returns the place of the first state that is not older than one with a number.
-fn since(states: &[Past], number: u64) -> usize {
+pub(super) fn since(states: &[Past], number: u64) -> usize {
     states.partition_point(|past| past.number < number)
-}
-
-/// How long after a restored backup a process may still take the versions of before for newer.
-///
-/// It notices when a request fails or a watch ends, and loads again then; that is also when the server is away.
-const NOTICED: Duration = Duration::from_secs(120);
-
-/// A process never reads a state older than its own write that was answered.
-#[derive(Default)]
-pub(super) struct OwnWrites {
-    written: BTreeMap<Own, Answered>,
-    selections: Selections,
-}
-
-/// An object in a life of a process.
-type Own = (Arc<str>, u32, Gvk, ObjectKey);
-
-/// An answer to a write.
-#[derive(Clone, Copy)]
-struct Answered {
-    /// Counts events; see [`Moment::number`].
-    number: u64,
-    /// The number of the state the write led to.
-    state: u64,
-}
-
-impl Check for OwnWrites {
-    fn name(&self) -> &'static str {
-        "own writes are read"
-    }
-
-    fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) -> Findings {
-        self.selections.saw(event);
-        match event {
-            Event::Wrote {
-                process,
-                life,
-                kind,
-                key,
-                written,
-            } => {
-                if let Some(past) = written.state(oracle.states(kind, key)) {
-                    let own = (Arc::clone(process), *life, kind.clone(), key.clone());
-                    let (number, state) = (moment.number, past.number);
-                    self.written.insert(own, Answered { number, state });
-                }
-                return Vec::new();
-            }
-            Event::Life {
-                process,
-                life,
-                is_alive: false,
-            } => self
-                .written
-                .retain(|own, _| own.0 != *process || own.1 != *life),
-            _ => {}
-        }
-        // What a subscriber gets may be on its way while the answer comes.
-        let sight =
-            Sight::of(event).filter(|sight| !matches!(sight.channel, Channel::Subscriber(_)));
-        let found = sight.and_then(|sight| self.look(oracle, moment, &sight));
-        found.into_iter().collect()
-    }
-}
-
-impl OwnWrites {
-    fn look(&self, oracle: &Oracle, moment: &Moment, sight: &Sight<'_>) -> Option<String> {
-        let own = (
-            Arc::clone(sight.process),
-            sight.life,
-            sight.kind.clone(),
-            sight.key.clone(),
-        );
-        let Answered { number, state } = *self.written.get(&own)?;
-        // A backup that was restored since may not have the write, and until the process has noticed it, what it wrote
-        // since has a lower version than what it knows.
-        if oracle.reset_at > number || oracle.was_restored_within(moment, NOTICED) {
-            return None;
-        }
-        let selected = self.selections.of(sight.process, sight.life, sight.kind);
-        let states = oracle.states(sight.kind, sight.key);
-        // What has not been there for long is forgotten.
-        let is_forgotten = states.is_empty() && sight.object.is_none();
-        let states = &states[since(states, state)..];
-        let mut states_since = states.iter();
-        let is_new = is_forgotten
-            || states_since.any(|past| match &sight.object {
-                Some(shown) => past.is(&shown.uid, shown.version),
-                None => !past
-                    .object
-                    .as_ref()
-                    .is_some_and(|object| selected.always(sight.key, object)),
-            });
-        if is_new {
-            return None;
-        }
-        let version = states.first().map_or(0, |past| past.version);
-        Some(format!(
-            "{} after a write that was answered with version {version}",
-            sight.says()
-        ))
-    }
 }
 
 /// A subscriber is given each change once: nothing twice as new, nothing unknown as changed or deleted.

@@ -31,6 +31,9 @@ const SERIES: Duration = Duration::from_secs(360);
 /// life, so each life may create them once more. What is published while nothing goes wrong, and within the limit, is
 /// there at rest.
 ///
+/// A backup brings back the Events of series that are over by the time it is restored: what follows is a further one, as
+/// it was before. So time counts from the first Event of a subject, whatever is restored since.
+///
 /// A change of nothing but metadata is not counted as written: the recorder changes no metadata of an Event there is, and
 /// what changes them, such as the foreign write of a [conflict](lariat_cluster::faults::Action::Conflict), is none of
 /// its writes.
@@ -65,9 +68,7 @@ impl Check for Events {
                 self.stored(object, moment)
             }
             Event::Committed(Commit::Reset { .. }) => {
-                self.written.clear();
-                self.created.clear();
-                self.about.clear();
+                self.reset();
                 Vec::new()
             }
             Event::Did {
@@ -118,6 +119,19 @@ impl Check for Events {
 }
 
 impl Events {
+    /// Counts again from the Events of a backup, which come next.
+    ///
+    /// They were created, and processes have known their subjects, since before: the times of the first remain.
+    fn reset(&mut self) {
+        self.written.clear();
+        for (created, _) in self.created.values_mut() {
+            *created = 0;
+        }
+        for (created, counted, _) in self.about.values_mut() {
+            (*created, *counted) = (0, 0);
+        }
+    }
+
     fn stored(&mut self, object: &StoredObject, moment: &Moment) -> Findings {
         let mut json = shop::json_of(object);
         if let Some(json) = json.as_object_mut() {
@@ -274,6 +288,27 @@ mod tests {
             stage.all()
         );
         stage.create(&kind(), "e3", &event("a")).await;
+        assert!(stage.found("e3 is Event 3"), "{:?}", stage.all());
+    }
+
+    #[tokio::test]
+    async fn a_series_that_is_over_when_a_backup_is_restored_is_followed_by_another() {
+        let kind = Gvk::new("events.k8s.io", "v1", "Event");
+        let series = json!({
+            "regarding": {"kind": "Shop", "name": "o1", "namespace": "default", "uid": "u"},
+            "reason": "Blocked", "type": "Warning", "note": "a", "action": "Blocked",
+            "eventTime": "2026-01-01T00:00:00.000000Z",
+            "reportingController": OPERATOR, "reportingInstance": "i",
+        });
+        let mut stage = Stage::new(Events::default()).await;
+        stage.operates();
+        stage.create(&kind, "e1", &series).await;
+        let backup = stage.backup();
+        stage.wait(SERIES);
+        stage.restore(&backup).await;
+        stage.create(&kind, "e2", &series).await;
+        assert!(stage.all().is_empty(), "{:?}", stage.all());
+        stage.create(&kind, "e3", &series).await;
         assert!(stage.found("e3 is Event 3"), "{:?}", stage.all());
     }
 

@@ -12,6 +12,7 @@ mod settled;
 #[cfg(test)]
 mod stage;
 mod status;
+mod touched;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

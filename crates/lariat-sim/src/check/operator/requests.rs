@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
+use lariat_cluster::Commit;
+
 use super::Operators;
 use super::settled::is_blocked;
+use super::touched::Touched;
 use crate::check::{Check, Findings, Rest};
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
@@ -18,10 +21,12 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// An object is not written in a hot loop.
 ///
 /// `Reconcile::apply` and `StatusWriter`: what is as wanted is not sent, so writes are bounded by what others change and
-/// by retries. The bound is [`MOST`] a minute for one path in one process.
+/// by retries. The bound is [`MOST`] a minute for one path in one process, and one more for each foreign change that a
+/// conflict made of the object: it comes with each write, and two replicas answer each other's as long as it lasts.
 #[derive(Default)]
 pub(super) struct Writes {
     operators: Operators,
+    touched: Touched,
     recent: BTreeMap<(Arc<str>, String), VecDeque<Duration>>,
     /// When paths were forgotten last that are not written any more.
     swept: Duration,
@@ -34,6 +39,9 @@ impl Check for Writes {
 
     fn saw(&mut self, _: &Oracle, moment: &Moment, event: &Event) -> Findings {
         self.operators.saw(event);
+        if let Event::Committed(Commit::Stored(object)) = event {
+            self.touched.saw(object, moment.at);
+        }
         let Event::Sent { what, .. } = event else {
             return Vec::new();
         };
@@ -58,7 +66,7 @@ impl Check for Writes {
         {
             recent.pop_front();
         }
-        if recent.len() <= MOST {
+        if recent.len() <= MOST || recent.len() <= MOST + self.touched.lately(path, moment.at) {
             return Vec::new();
         }
         vec![format!("{path}: {} requests within a minute", recent.len())]
@@ -127,6 +135,7 @@ fn is_write(what: &str) -> bool {
 mod tests {
     use super::super::stage::Stage;
     use super::*;
+    use serde_json::json;
 
     const PATCH: &str = "PATCH /apis/sim.dev/v1/namespaces/default/shops/o1/status?";
     const WATCH: &str = "GET /api/v1/secrets?&watch=true";
@@ -143,6 +152,31 @@ mod tests {
         stage.sent(1001, PATCH);
         assert!(
             stage.found("301 requests within a minute"),
+            "{:?}",
+            stage.all()
+        );
+    }
+
+    #[tokio::test]
+    async fn writes_that_answer_conflicts_are_no_hot_loop() {
+        let mut stage = Stage::new(Writes::default()).await;
+        stage.operates();
+        stage.create_shop("o1", 0).await;
+        for number in 0..10 {
+            let touched =
+                json!({"metadata": {"annotations": {"lariat/touched": number.to_string()}}});
+            stage.patch(&shop::gvk(), "o1", &touched).await;
+            // What leaves the annotation as it is is no conflict.
+            let spec = json!({"spec": {"n": number}});
+            stage.patch(&shop::gvk(), "o1", &spec).await;
+        }
+        for number in 0..MOST + 10 {
+            stage.sent(number as u64, PATCH);
+        }
+        assert!(stage.all().is_empty(), "{:?}", stage.all());
+        stage.sent(1000, PATCH);
+        assert!(
+            stage.found("311 requests within a minute"),
             "{:?}",
             stage.all()
         );

@@ -1,0 +1,195 @@
+//! Reads are never older than the process's own writes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lariat_core::{Gvk, ObjectKey};
+
+use super::noticed::Noticed;
+use super::states::{Channel, Sight, since};
+use super::wanted::Selections;
+use super::{Check, Findings};
+use crate::event::{Event, Moment};
+use crate::oracle::Oracle;
+
+/// A process never reads a state older than its own write that was answered.
+///
+/// Until it has [noticed](Noticed) that a backup was restored, what it knows has higher versions than what it writes.
+#[derive(Default)]
+pub(super) struct OwnWrites {
+    written: BTreeMap<Own, Answered>,
+    selections: Selections,
+    noticed: Noticed,
+}
+
+/// An object in a life of a process.
+type Own = (Arc<str>, u32, Gvk, ObjectKey);
+
+/// An answer to a write.
+#[derive(Clone, Copy)]
+struct Answered {
+    /// Counts events; see [`Moment::number`].
+    number: u64,
+    /// The number of the state the write led to.
+    state: u64,
+}
+
+impl Check for OwnWrites {
+    fn name(&self) -> &'static str {
+        "own writes are read"
+    }
+
+    fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) -> Findings {
+        self.selections.saw(event);
+        self.noticed.saw(oracle, moment, event);
+        match event {
+            Event::Wrote {
+                process,
+                life,
+                kind,
+                key,
+                written,
+            } => {
+                if let Some(past) = written.state(oracle.states(kind, key)) {
+                    let own = (Arc::clone(process), *life, kind.clone(), key.clone());
+                    let (number, state) = (moment.number, past.number);
+                    self.written.insert(own, Answered { number, state });
+                }
+                return Vec::new();
+            }
+            Event::Life {
+                process,
+                life,
+                is_alive: false,
+            } => self
+                .written
+                .retain(|own, _| own.0 != *process || own.1 != *life),
+            _ => {}
+        }
+        // What a subscriber gets may be on its way while the answer comes.
+        let sight =
+            Sight::of(event).filter(|sight| !matches!(sight.channel, Channel::Subscriber(_)));
+        let found = sight.and_then(|sight| self.look(oracle, moment, &sight));
+        found.into_iter().collect()
+    }
+}
+
+impl OwnWrites {
+    fn look(&self, oracle: &Oracle, moment: &Moment, sight: &Sight<'_>) -> Option<String> {
+        let own = (
+            Arc::clone(sight.process),
+            sight.life,
+            sight.kind.clone(),
+            sight.key.clone(),
+        );
+        let Answered { number, state } = *self.written.get(&own)?;
+        // A backup that was restored since may not have the write.
+        let has_noticed = (self.noticed).is_by(oracle, moment, sight.process, sight.life);
+        if oracle.reset_at > number || !has_noticed {
+            return None;
+        }
+        let selected = self.selections.of(sight.process, sight.life, sight.kind);
+        let states = oracle.states(sight.kind, sight.key);
+        // What has not been there for long is forgotten.
+        let is_forgotten = states.is_empty() && sight.object.is_none();
+        let states = &states[since(states, state)..];
+        let mut states_since = states.iter();
+        let is_new = is_forgotten
+            || states_since.any(|past| match &sight.object {
+                Some(shown) => past.is(&shown.uid, shown.version),
+                None => !past
+                    .object
+                    .as_ref()
+                    .is_some_and(|object| selected.always(sight.key, object)),
+            });
+        if is_new {
+            return None;
+        }
+        let version = states.first().map_or(0, |past| past.version);
+        Some(format!(
+            "{} after a write that was answered with version {version}",
+            sight.says()
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use lariat_cluster::Commit;
+
+    use super::*;
+    use crate::activity::Act;
+    use crate::check::testing::{Server, Story, key, kind};
+    use crate::event::Written;
+
+    /// A process that was told of a deletion, and of no restore of a backup that has the object.
+    struct Restored(Story<OwnWrites>, u64);
+
+    impl Restored {
+        /// Restores the backup at 20 s; the factory starts at 0, and does what is asked for before.
+        async fn after(acts: &[(u64, Act)]) -> Self {
+            let server = Server::start().await;
+            let mut story = Story::of(OwnWrites::default());
+            story.event(0, &Event::Committed(Commit::Reset { revision: 0 }));
+            story.starts(0);
+            let version = server.create("a").await.revision();
+            let backup = server.backup();
+            server.delete("a").await;
+            story.commits(1, server.take());
+            for (at, act) in acts {
+                story.act(*at, act.clone());
+            }
+            server.restore(&backup).await;
+            story.commits(20_000, server.take());
+            Self(story, version)
+        }
+
+        /// Writes the object, and finds none in the cache.
+        fn misses(&mut self, millis: u64) -> usize {
+            let (process, life, kind, key) = (Arc::from("p"), 0, kind(), key("a"));
+            let wrote = Event::Wrote {
+                process: Arc::clone(&process),
+                life,
+                kind: kind.clone(),
+                key: key.clone(),
+                written: Written::State(self.1),
+            };
+            self.0.event(millis, &wrote);
+            let read = Event::Read {
+                process,
+                life,
+                kind,
+                key,
+                object: None,
+            };
+            self.0.event(millis, &read);
+            self.0.found()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_write_that_is_not_read_is_reported_once_a_restore_can_be_noticed() {
+        let mut restored = Restored::after(&[]).await;
+        assert_eq!(restored.misses(139_999), 0);
+        assert_eq!(restored.misses(140_000), 1);
+    }
+
+    #[tokio::test]
+    async fn a_factory_that_is_stopped_notices_no_restore_until_it_has_run_again() {
+        let stop = [
+            (10_000, Act::Stopping(Duration::ZERO)),
+            (10_000, Act::Stopped),
+        ];
+        let mut restored = Restored::after(&stop).await;
+        assert_eq!(restored.misses(200_000), 0);
+        restored.0.starts(300_000);
+        assert_eq!(restored.misses(419_999), 0);
+        assert_eq!(restored.misses(420_000), 1);
+        // What it has noticed it knows.
+        restored.0.act(421_000, Act::Stopping(Duration::ZERO));
+        restored.0.act(421_000, Act::Stopped);
+        assert_eq!(restored.misses(422_000), 2);
+    }
+}
