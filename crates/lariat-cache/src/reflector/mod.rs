@@ -123,8 +123,11 @@ impl Reflector {
         progress: Segment,
         (intake, mut reading): (Intake, Reading),
     ) -> Self {
-        // What was found before does not concern what is read only now.
-        reading.server.see();
+        // What was found before does not concern what is read only now. What an earlier run left was read before any of
+        // it: a kind that is looked up late resumes after another has found that the server was restored.
+        if reading.resume.is_none() {
+            reading.server.see();
+        }
         Self {
             queries: Queries::new(&reading.selection),
             policy: ReflectorPolicy::new(reading.streams, publisher.store().is_empty()),
