@@ -38,7 +38,8 @@ pub(super) struct OwnWrites {
 /// When a write was answered.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
-    /// Of a deletion, since when a watch may tell earlier states: see [`OwnWrites::watch_opened`].
+    answered: Instant,
+    /// When its time began: see [`OwnWrites::watch_opened`].
     at: Instant,
     /// How many lists had begun.
     lists: u64,
@@ -93,26 +94,33 @@ impl OwnWrites {
         !self.deleted.is_empty()
     }
 
-    /// Notes that a watch of some keys is opened, and when the one before it was heard from last.
+    /// Notes that a watch of some keys is opened.
     ///
-    /// What that one did not tell within its time the new one tells first: a connection that drops packets is noticed
-    /// only after minutes, and a deletion answered meanwhile must not be undone by the states of before. So the time of
-    /// these deletions begins again.
+    /// `heard` is when the one before it last delivered something. What that one did not deliver within its time the
+    /// new one delivers first: a connection that drops packets is noticed only after minutes, and a deletion answered
+    /// meanwhile must not be undone by the states of before. So the time of these deletions begins again. Watches may
+    /// all be shorter than that time, as behind a proxy that cuts them: what counts is how long after the answer
+    /// something came, on whichever of them. Otherwise no deletion was forgotten.
     pub(super) fn watch_opened(
         &mut self,
         heard: Option<Instant>,
+        reached: &Reached,
         covers: impl Fn(&ObjectKey) -> bool,
     ) {
         let now = Instant::now();
-        let is_told = |mark: &Mark| {
-            let told_for = |heard: Instant| heard.saturating_duration_since(mark.at);
-            heard.is_some_and(|heard| told_for(heard) >= LATEST_EVENT)
+        let is_delivered = |mark: &Mark| {
+            let after = |heard: Instant| heard.saturating_duration_since(mark.answered);
+            heard.is_some_and(|heard| after(heard) >= LATEST_EVENT)
         };
-        for (mark, key) in self.deleted.values_mut() {
-            if covers(key) && !is_told(mark) {
+        self.deleted.retain(|_, (mark, key)| {
+            if !covers(key) {
+                return true;
+            }
+            if !is_delivered(mark) {
                 mark.at = now;
             }
-        }
+            mark.stays(key, now, reached)
+        });
     }
 
     fn remember(&mut self, key: &ObjectKey, written: Written, reached: &Reached) {
@@ -122,20 +130,23 @@ impl OwnWrites {
 
     /// Returns the mark of a write that is answered now.
     fn mark(&mut self, reached: &Reached) -> Mark {
-        let (at, lists) = (Instant::now(), self.lists);
+        let now = Instant::now();
         // After each doubling, so that many writes a minute do not look through all of them each time.
         if self.len() >= self.clear_at() {
-            // A list in progress may be older than the write, however long ago that was. What no list and no watch is
-            // going to show, such as objects that were never selected, is not remembered for ever.
-            let stays = |mark: &Mark, key: &ObjectKey| {
-                at - mark.at < LATEST_EVENT || reached.is_listing(key, mark.lists)
-            };
-            self.by_key.retain(|key, (mark, _)| stays(mark, key));
-            self.deleted.retain(|_, (mark, key)| stays(mark, key));
+            // What no list and no watch is going to show, such as objects that were never selected, is not remembered
+            // for ever.
+            self.by_key
+                .retain(|key, (mark, _)| mark.stays(key, now, reached));
+            self.deleted
+                .retain(|_, (mark, key)| mark.stays(key, now, reached));
             self.recent = self.len();
             self.shrink();
         }
-        Mark { at, lists }
+        Mark {
+            answered: now,
+            at: now,
+            lists: self.lists,
+        }
     }
 
     fn clear_at(&self) -> usize {
@@ -254,6 +265,12 @@ impl OwnWrites {
 }
 
 impl Mark {
+    /// Returns whether an earlier state may still arrive, in a watch or in a list.
+    fn stays(&self, key: &ObjectKey, now: Instant, reached: &Reached) -> bool {
+        // A list in progress may be older than the write, however long ago that was.
+        now - self.at < LATEST_EVENT || reached.is_listing(key, self.lists)
+    }
+
     /// Returns whether the answer came after a list had begun, which may be older than the write then.
     fn is_after(&self, listing: &Listing) -> bool {
         self.lists >= listing.begun

@@ -147,7 +147,8 @@ impl Store {
         let mut writer = self.writer.lock();
         let heard = writer.reached.last_heard(namespace);
         let covers = |key: &ObjectKey| namespace.is_none_or(|it| key.namespace() == Some(it));
-        writer.own.watch_opened(heard, covers);
+        let (own, reached) = writer.fences();
+        own.watch_opened(heard, reached, covers);
     }
 
     /// Notes that the watch of a namespace, or of all, told how far it is.
