@@ -65,6 +65,11 @@ impl Ended {
             version: last.version().clone(),
         }
     }
+
+    /// Returns whether this is the end of an object.
+    pub(super) fn is_of(&self, object: &RawObject) -> bool {
+        self.uid == *object.uid()
+    }
 }
 
 impl Reflector {

@@ -228,6 +228,8 @@ impl Reflector {
                 Ok(object) => {
                     self.record_line(line_type, &object);
                     cursor.move_to(object.version());
+                    // It left the selection and is back: that it is there shows no other history.
+                    self.last_ended.take_if(|ended| ended.is_of(&object));
                     deltas.push(Delta::Present(object));
                 }
                 // It is there, so its last readable state is better than none.
