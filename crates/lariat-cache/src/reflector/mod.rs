@@ -83,7 +83,7 @@ pub(crate) struct Reflector {
     patience: Patience,
     /// The version that the store is at.
     reached: ResourceVersion,
-    /// The last end of an object that the watch told, in the server's present history.
+    /// The last deletion that the watch reported, in the server's present history.
     last_ended: Option<Ended>,
     /// Whether the next list is read in one piece, because pages expire before they are read.
     in_one_piece: bool,

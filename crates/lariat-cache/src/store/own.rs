@@ -11,8 +11,10 @@ use super::delta::Listing;
 use super::object::CachedObject;
 use super::reached::Reached;
 
-/// How long a watch may tell earlier states of an object that this process deleted, after the deletion was answered or
-/// the watch was opened. A server that was restored from a backup has the object again, and never tells its deletion.
+/// How long older events of an object may arrive after this process deleted it.
+///
+/// The time begins with the answer, or when a watch is opened: see [`OwnWrites::watch_opened`]. A server that was
+/// restored from a backup has the object again, and never reports its deletion.
 const LATEST_EVENT: Duration = Duration::from_secs(60);
 
 /// How many writes are remembered before old ones are cleared away.
@@ -39,7 +41,7 @@ pub(super) struct OwnWrites {
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     answered: Instant,
-    /// When its time began: see [`OwnWrites::watch_opened`].
+    /// When the time of a fence began: see [`OwnWrites::watch_opened`].
     at: Instant,
     /// How many lists had begun.
     lists: u64,
@@ -160,7 +162,7 @@ impl OwnWrites {
         }
     }
 
-    /// Returns the versions of the objects that no list and no watch has shown since they were written.
+    /// Returns the versions of own writes that no list and no watch has shown since.
     pub(super) fn versions(&self) -> HashMap<ObjectKey, ResourceVersion> {
         let written = self.by_key.iter();
         let version = |(key, (_, written)): (&ObjectKey, &(Mark, Written))| {
@@ -196,9 +198,10 @@ impl OwnWrites {
         is_deleted || self.is_before(told)
     }
 
-    /// Returns whether the answer to a write is older than another one. Unlike the watch it shows nothing that was
-    /// written before: a write that changes nothing is answered with the state that is there, and a list in progress may
-    /// be older than that.
+    /// Returns whether the answer to a write is older than another one.
+    ///
+    /// Unlike the watch it shows nothing that was written before: a write that changes nothing is answered with the
+    /// state that is there, and a list in progress may be older than that.
     pub(super) fn outdates_answer(&self, answer: &ObjectMetadata) -> bool {
         let deleted = self.deleted.get(answer.uid());
         let is_deleted = deleted.is_some_and(|(mark, _)| mark.at.elapsed() < LATEST_EVENT);

@@ -127,7 +127,7 @@ async fn content_on_demand_is_never_watched_and_always_to_be_had() {
     );
 }
 
-/// A kind was deleted and defined with another scope: the path is that of another object.
+/// A kind was defined again with another scope: the path is that of another object.
 #[tokio::test(start_paused = true)]
 async fn what_is_fetched_in_place_of_an_object_is_not_its_content() {
     let cluster = cluster().await;

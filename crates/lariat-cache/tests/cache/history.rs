@@ -114,7 +114,7 @@ async fn the_last_object_that_was_deleted_is_asked_for_as_well() {
     }
 }
 
-/// The newest object was then older than the end that the watch had reported, and the object is there.
+/// Without it no object is newer than its deletion, which the watch reported.
 #[tokio::test(start_paused = true)]
 async fn what_came_back_into_the_selection_and_was_written_here_is_no_other_history() {
     let cluster = cluster().await;

@@ -100,8 +100,9 @@ async fn the_next_start_watches_from_where_the_last_one_ended() {
     assert_eq!(reads(&cluster), (0, 2));
 }
 
-/// Its Secrets show nothing of the restore: none that the earlier run knew of is another. By the time they are looked up
-/// another kind has found out.
+/// By the time the Secrets are looked up, another kind has found out.
+///
+/// They show nothing of the restore: none that the earlier run knew of is another.
 #[tokio::test(start_paused = true)]
 async fn a_restore_between_two_runs_is_noticed_by_a_kind_that_begins_after_it_was_found() {
     let folder = Folder::new("restored");
