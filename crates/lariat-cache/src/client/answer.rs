@@ -119,7 +119,8 @@ pub fn retry_after(error: &(dyn Error + 'static)) -> Option<Duration> {
 ///
 /// It answers 404 as well for what it does not serve: a kind it does not know, as while it starts and has not read its
 /// definitions yet, or a path it does not have; a proxy before it may answer so to everything. Only where an object was
-/// looked for, the answer is a Status that names it.
+/// looked for, the answer is a Status that names it. It is true as well for a subresource that the kind does not have,
+/// and for a namespace that does not exist.
 ///
 /// ```
 /// # let error = |status: &str| kube::Error::Api(serde_json::from_str(status).unwrap());

@@ -9,10 +9,11 @@
 //! asks for that one too: it is back in another history.
 //!
 //! What this cannot notice: in no kind of the factory was an object created, changed or deleted between the backup and
-//! the failure, *and* the restored server had passed the version of a kind's watch by the time it was reached again. (Of
-//! deletions the last one counts, of an object that is not deleted once more, and which the watch told since everything
-//! was last read because of a failure.) Changes made below that version then stay unseen until the objects change again,
-//! or the kind is read again for another reason.
+//! the failure, *and* the restored server had passed the version of a kind's watch by the time it was reached again.
+//! Only the last deletion that the watch has reported since the last load after a failure is asked for. It says nothing
+//! if the object was deleted again. Nor does a kind in which nothing happened learn of a second restore that the others
+//! meet while they read everything again because of the first. Changes made below that version then stay unseen until
+//! the objects change again, or the kind is read again for another reason.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -49,7 +50,7 @@ enum Sight {
     Same,
 }
 
-/// The end of an object, as a watch told it.
+/// A deletion that a watch reported.
 #[derive(Debug, Clone)]
 pub(super) struct Ended {
     key: ObjectKey,
@@ -64,6 +65,11 @@ impl Ended {
             uid: last.uid().clone(),
             version: last.version().clone(),
         }
+    }
+
+    /// Returns whether this is the deletion of an object.
+    pub(super) fn is_of(&self, object: &RawObject) -> bool {
+        self.uid == *object.uid()
     }
 }
 
@@ -133,7 +139,7 @@ impl Reflector {
         })
     }
 
-    /// Returns the last end of an object that the watch told, if no object is newer.
+    /// Returns the last deletion that the watch reported, if no object is newer.
     fn last_end(&self, newest: Option<&CachedObject>) -> Option<Ended> {
         let end = self.last_ended.as_ref()?;
         let is_newer =
@@ -141,7 +147,9 @@ impl Reflector {
         (!newest.is_some_and(is_newer)).then(|| end.clone())
     }
 
-    /// Returns whether an object whose end was told is there all the same, or was at a version that the watch has reached.
+    /// Returns whether an object whose deletion was reported is there all the same.
+    ///
+    /// It was there at the version that the watch has reached, too.
     async fn is_undone(
         &mut self,
         end: &Ended,
@@ -189,11 +197,11 @@ impl Reflector {
         })
     }
 
-    /// Returns the newest object that was read up to a version, and the newest that this process wrote after it.
+    /// Returns the newest object read up to a version, and the newest written after it.
     ///
-    /// What this process wrote is in the store before the watch has told it, and may have been written after a
-    /// restore that is not noticed yet: then it says nothing about what was read before, although its version may be one
-    /// that the watch has passed.
+    /// The second is one that this process wrote. Such an object is in the store before the watch has reported it, and
+    /// may have been written after a restore that is not noticed yet: then it says nothing about what was read before,
+    /// although its version may be one that the watch has passed.
     fn newest(&self, since: &ResourceVersion) -> [Option<Arc<CachedObject>>; 2] {
         let store = self.publisher.store();
         let (snapshot, own) = (store.snapshot(), store.unconfirmed());
@@ -248,7 +256,7 @@ impl Reflector {
         }
     }
 
-    /// Asks for the list of the object that has a key, as it is or as it was at a version.
+    /// Asks for the list of one object, as it is or as it was at a version.
     async fn ask_for(
         &self,
         key: &ObjectKey,

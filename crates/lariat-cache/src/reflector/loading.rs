@@ -25,7 +25,7 @@ pub(super) struct Loading {
     started: Instant,
     said: Instant,
     pub(super) loaded: usize,
-    /// The number of the last history of the API server that was found when the list began.
+    /// The number of the last history that was found when the list began.
     history: u64,
     /// What was read and is not in the store yet.
     news: Vec<RawObject>,

@@ -83,7 +83,7 @@ pub(crate) struct Reflector {
     patience: Patience,
     /// The version that the store is at.
     reached: ResourceVersion,
-    /// The last end of an object that the watch told, in the server's present history.
+    /// The last deletion that the watch reported, in the server's present history.
     last_ended: Option<Ended>,
     /// Whether the next list is read in one piece, because pages expire before they are read.
     in_one_piece: bool,
@@ -123,8 +123,11 @@ impl Reflector {
         progress: Segment,
         (intake, mut reading): (Intake, Reading),
     ) -> Self {
-        // What was found before does not concern what is read only now.
-        reading.server.see();
+        // What was found before does not concern what is read only now. What an earlier run left was read before any of
+        // it: a kind that is looked up late resumes after another has found that the server was restored.
+        if reading.resume.is_none() {
+            reading.server.see();
+        }
         Self {
             queries: Queries::new(&reading.selection),
             policy: ReflectorPolicy::new(reading.streams, publisher.store().is_empty()),

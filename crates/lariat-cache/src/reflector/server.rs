@@ -14,7 +14,7 @@ const RUSH: Duration = Duration::from_secs(1);
 ///
 /// Histories are numbered. A reflector knows the number of the one from which its store was read, so it reads everything
 /// again once for each that is found, whoever finds it and however long it was busy meanwhile; and what it finds after
-/// others is not news to them.
+/// others is not news to them. Two restores within one reload of a kind count as one.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedServer {
     /// The number of the last history that was found.
@@ -51,8 +51,10 @@ impl SharedServer {
         *self.found.borrow()
     }
 
-    /// Notes that everything was read, contents compared, since the last history had this number; `went_back` if that was
-    /// from another history than before.
+    /// Notes that everything was read, contents compared.
+    ///
+    /// `found` was the number of the last history when this began; `went_back` if what was read is from another history
+    /// than before.
     pub(super) fn compared(&mut self, found: u64, went_back: bool) {
         self.read = found.max(self.read + u64::from(went_back));
     }

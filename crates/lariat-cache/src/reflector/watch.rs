@@ -228,6 +228,8 @@ impl Reflector {
                 Ok(object) => {
                     self.record_line(line_type, &object);
                     cursor.move_to(object.version());
+                    // It left the selection and is back: that it is there shows no other history.
+                    self.last_ended.take_if(|ended| ended.is_of(&object));
                     deltas.push(Delta::Present(object));
                 }
                 // It is there, so its last readable state is better than none.
@@ -252,24 +254,7 @@ impl Reflector {
                 version,
                 ends_initial,
             } => {
-                self.record(|_| Reflected::Bookmark {
-                    version: (&version).into(),
-                    ends_initial,
-                });
-                // While contents are compared because of a failure, an earlier version is no news.
-                let went_back = self.policy.is_verified() && self.went_back(&version);
-                if went_back || version.compare(&cursor.version) == Some(Ordering::Less) {
-                    self.reading.server.restored();
-                    return Err(ReflectorError::WentBack);
-                }
-                // The marker says nothing of bookmarks later on.
-                if !ends_initial {
-                    self.patience.bookmarked();
-                    let store = self.publisher.store();
-                    store.watch_heard(self.reading.namespace.as_deref());
-                    stream.set_patience(self.patience.with(cursor.timeout));
-                }
-                cursor.move_to(&version);
+                self.bookmark(&version, ends_initial, stream, cursor)?;
                 if ends_initial && let Some(loading) = cursor.loading.take() {
                     self.publisher
                         .apply(std::mem::take(deltas), self.intake.content());
@@ -278,6 +263,35 @@ impl Reflector {
             }
             WatchEvent::Error(error) => return Err(error),
         }
+        Ok(())
+    }
+
+    /// Takes in how far the watch is.
+    fn bookmark(
+        &mut self,
+        version: &ResourceVersion,
+        ends_initial: bool,
+        stream: &mut WatchStream,
+        cursor: &mut Cursor,
+    ) -> Result<(), ReflectorError> {
+        self.record(|_| Reflected::Bookmark {
+            version: version.into(),
+            ends_initial,
+        });
+        // While contents are compared because of a failure, an earlier version is no news.
+        let went_back = self.policy.is_verified() && self.went_back(version);
+        if went_back || version.compare(&cursor.version) == Some(Ordering::Less) {
+            self.reading.server.restored();
+            return Err(ReflectorError::WentBack);
+        }
+        // The marker says nothing of bookmarks later on.
+        if !ends_initial {
+            self.patience.bookmarked();
+            let store = self.publisher.store();
+            store.watch_heard(self.reading.namespace.as_deref());
+            stream.set_patience(self.patience.with(cursor.timeout));
+        }
+        cursor.move_to(version);
         Ok(())
     }
 

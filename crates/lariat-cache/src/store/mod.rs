@@ -255,7 +255,7 @@ impl Store {
         dictionary + state.tree.bytes() + state.indexes.bytes() + self.table.bytes()
     }
 
-    /// Returns the versions of objects that this process wrote, and that no list and no watch has shown since.
+    /// Returns the versions of own writes that no list and no watch has shown since.
     pub(crate) fn unconfirmed(&self) -> HashMap<ObjectKey, ResourceVersion> {
         self.writer.lock().unconfirmed()
     }

@@ -11,8 +11,10 @@ use super::delta::Listing;
 use super::object::CachedObject;
 use super::reached::Reached;
 
-/// How long a watch may tell earlier states of an object that this process deleted, after the deletion was answered or
-/// the watch was opened. A server that was restored from a backup has the object again, and never tells its deletion.
+/// How long older events of an object may arrive after this process deleted it.
+///
+/// The time begins with the answer, or when a watch is opened: see [`OwnWrites::watch_opened`]. A server that was
+/// restored from a backup has the object again, and never reports its deletion.
 const LATEST_EVENT: Duration = Duration::from_secs(60);
 
 /// How many writes are remembered before old ones are cleared away.
@@ -38,7 +40,8 @@ pub(super) struct OwnWrites {
 /// When a write was answered.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
-    /// Of a deletion, since when a watch may tell earlier states: see [`OwnWrites::watch_opened`].
+    answered: Instant,
+    /// When the time of a fence began: see [`OwnWrites::watch_opened`].
     at: Instant,
     /// How many lists had begun.
     lists: u64,
@@ -93,26 +96,33 @@ impl OwnWrites {
         !self.deleted.is_empty()
     }
 
-    /// Notes that a watch of some keys is opened, and when the one before it was heard from last.
+    /// Notes that a watch of some keys is opened.
     ///
-    /// What that one did not tell within its time the new one tells first: a connection that drops packets is noticed
-    /// only after minutes, and a deletion answered meanwhile must not be undone by the states of before. So the time of
-    /// these deletions begins again.
+    /// `heard` is when the one before it last delivered something. What that one did not deliver within its time the
+    /// new one delivers first: a connection that drops packets is noticed only after minutes, and a deletion answered
+    /// meanwhile must not be undone by the states of before. So the time of these deletions begins again. Watches may
+    /// all be shorter than that time, as behind a proxy that cuts them: what counts is how long after the answer
+    /// something came, on whichever of them. Otherwise no deletion was forgotten.
     pub(super) fn watch_opened(
         &mut self,
         heard: Option<Instant>,
+        reached: &Reached,
         covers: impl Fn(&ObjectKey) -> bool,
     ) {
         let now = Instant::now();
-        let is_told = |mark: &Mark| {
-            let told_for = |heard: Instant| heard.saturating_duration_since(mark.at);
-            heard.is_some_and(|heard| told_for(heard) >= LATEST_EVENT)
+        let is_delivered = |mark: &Mark| {
+            let after = |heard: Instant| heard.saturating_duration_since(mark.answered);
+            heard.is_some_and(|heard| after(heard) >= LATEST_EVENT)
         };
-        for (mark, key) in self.deleted.values_mut() {
-            if covers(key) && !is_told(mark) {
+        self.deleted.retain(|_, (mark, key)| {
+            if !covers(key) {
+                return true;
+            }
+            if !is_delivered(mark) {
                 mark.at = now;
             }
-        }
+            mark.stays(key, now, reached)
+        });
     }
 
     fn remember(&mut self, key: &ObjectKey, written: Written, reached: &Reached) {
@@ -122,20 +132,23 @@ impl OwnWrites {
 
     /// Returns the mark of a write that is answered now.
     fn mark(&mut self, reached: &Reached) -> Mark {
-        let (at, lists) = (Instant::now(), self.lists);
+        let now = Instant::now();
         // After each doubling, so that many writes a minute do not look through all of them each time.
         if self.len() >= self.clear_at() {
-            // A list in progress may be older than the write, however long ago that was. What no list and no watch is
-            // going to show, such as objects that were never selected, is not remembered for ever.
-            let stays = |mark: &Mark, key: &ObjectKey| {
-                at - mark.at < LATEST_EVENT || reached.is_listing(key, mark.lists)
-            };
-            self.by_key.retain(|key, (mark, _)| stays(mark, key));
-            self.deleted.retain(|_, (mark, key)| stays(mark, key));
+            // What no list and no watch is going to show, such as objects that were never selected, is not remembered
+            // for ever.
+            self.by_key
+                .retain(|key, (mark, _)| mark.stays(key, now, reached));
+            self.deleted
+                .retain(|_, (mark, key)| mark.stays(key, now, reached));
             self.recent = self.len();
             self.shrink();
         }
-        Mark { at, lists }
+        Mark {
+            answered: now,
+            at: now,
+            lists: self.lists,
+        }
     }
 
     fn clear_at(&self) -> usize {
@@ -149,7 +162,7 @@ impl OwnWrites {
         }
     }
 
-    /// Returns the versions of the objects that no list and no watch has shown since they were written.
+    /// Returns the versions of own writes that no list and no watch has shown since.
     pub(super) fn versions(&self) -> HashMap<ObjectKey, ResourceVersion> {
         let written = self.by_key.iter();
         let version = |(key, (_, written)): (&ObjectKey, &(Mark, Written))| {
@@ -185,9 +198,10 @@ impl OwnWrites {
         is_deleted || self.is_before(told)
     }
 
-    /// Returns whether the answer to a write is older than another one. Unlike the watch it shows nothing that was
-    /// written before: a write that changes nothing is answered with the state that is there, and a list in progress may
-    /// be older than that.
+    /// Returns whether the answer to a write is older than another one.
+    ///
+    /// Unlike the watch it shows nothing that was written before: a write that changes nothing is answered with the
+    /// state that is there, and a list in progress may be older than that.
     pub(super) fn outdates_answer(&self, answer: &ObjectMetadata) -> bool {
         let deleted = self.deleted.get(answer.uid());
         let is_deleted = deleted.is_some_and(|(mark, _)| mark.at.elapsed() < LATEST_EVENT);
@@ -254,6 +268,12 @@ impl OwnWrites {
 }
 
 impl Mark {
+    /// Returns whether an earlier state may still arrive, in a watch or in a list.
+    fn stays(&self, key: &ObjectKey, now: Instant, reached: &Reached) -> bool {
+        // A list in progress may be older than the write, however long ago that was.
+        now - self.at < LATEST_EVENT || reached.is_listing(key, self.lists)
+    }
+
     /// Returns whether the answer came after a list had begun, which may be older than the write then.
     fn is_after(&self, listing: &Listing) -> bool {
         self.lists >= listing.begun

@@ -19,9 +19,11 @@ struct Collection {
     namespace: Option<Arc<str>>,
     /// None until a first list has ended.
     version: Option<ResourceVersion>,
-    /// The number of the list in progress, if there is one. What a watch tells meanwhile is not all that happened.
+    /// The number of the list in progress, if there is one.
+    ///
+    /// What a watch reports meanwhile is not all that happened.
     listing: Option<u64>,
-    /// When a watch told something last, as far as that matters.
+    /// When a watch event last arrived; kept only while a deletion is remembered.
     heard: Option<Instant>,
 }
 
@@ -77,8 +79,8 @@ impl Reached {
         }
     }
 
-    /// Notes that a watch told something of a key.
-    pub(super) fn told(&mut self, key: &ObjectKey) {
+    /// Notes that a watch event of a key arrived.
+    pub(super) fn heard_of(&mut self, key: &ObjectKey) {
         let known = self.0.iter_mut().find(|each| each.holds(key));
         if let Some(known) = known {
             known.heard = Some(Instant::now());
@@ -92,7 +94,9 @@ impl Reached {
         }
     }
 
-    /// Returns when the watch of a namespace, or of all, told something last, if a deletion was remembered then.
+    /// Returns when an event of the watch of a namespace, or of all, last arrived.
+    ///
+    /// Only events count that arrived while a deletion was remembered.
     pub(super) fn last_heard(&mut self, namespace: Option<&str>) -> Option<Instant> {
         self.of(namespace)?.heard
     }

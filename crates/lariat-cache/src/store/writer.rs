@@ -40,7 +40,7 @@ impl Writer {
         (self.own.len(), self.own.most())
     }
 
-    /// Returns the versions of objects since writes of this process that are not shown yet.
+    /// Returns the versions of own writes that no list and no watch has shown since.
     pub(super) fn unconfirmed(&self) -> HashMap<ObjectKey, ResourceVersion> {
         self.own.versions()
     }
@@ -142,12 +142,15 @@ impl Store {
         changes
     }
 
-    /// Notes that a watch of a namespace, or of all, is opened: it may tell what the one before it did not.
+    /// Notes that a watch of a namespace, or of all, is opened.
+    ///
+    /// It may report what the one before it did not.
     pub(crate) fn watch_opened(&self, namespace: Option<&str>) {
         let mut writer = self.writer.lock();
         let heard = writer.reached.last_heard(namespace);
         let covers = |key: &ObjectKey| namespace.is_none_or(|it| key.namespace() == Some(it));
-        writer.own.watch_opened(heard, covers);
+        let (own, reached) = writer.fences();
+        own.watch_opened(heard, reached, covers);
     }
 
     /// Notes that the watch of a namespace, or of all, told how far it is.
@@ -198,7 +201,7 @@ impl Store {
         let mut changes = Vec::with_capacity(deltas.len());
         let mut writer = self.writer.lock();
         if let Some(first) = deltas.first().filter(|_| writer.own.has_deleted()) {
-            writer.reached.told(first.key());
+            writer.reached.heard_of(first.key());
         }
         for delta in deltas {
             match delta {

@@ -167,7 +167,7 @@ async fn what_is_fetched_is_not_older_than_a_write_that_was_answered_meanwhile()
     assert_eq!(found.await, (Some("another".to_owned()), 2));
 }
 
-/// A kind was deleted and defined with another scope: the path is that of another object.
+/// A kind was defined again with another scope: the path is that of another object.
 #[tokio::test(start_paused = true)]
 async fn what_is_fetched_in_place_of_an_object_is_not_its_content() {
     let cluster = cluster().await;

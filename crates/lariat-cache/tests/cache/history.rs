@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, Patch, PatchParams};
-use lariat_cache::Phase;
+use lariat_cache::{KindOptions, Phase, Selection, SharedCacheFactory};
+use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
 use serde_json::json;
 use tokio::time;
 
-use crate::bench::{MINUTE, Recorder, Writer, cluster, config_maps, factory};
+use crate::bench::{MINUTE, Recorder, Writer, cached, client_as, cluster, config_maps, factory};
 use crate::script::{Answer, Ending, Script, Scripted, event, list, object, quiet, status};
 
 /// A watch that ends after a moment, having said something.
@@ -111,6 +112,51 @@ async fn the_last_object_that_was_deleted_is_asked_for_as_well() {
         assert_eq!(bench.script.lists(), lists, "{now:?}");
         assert_eq!(bench.script.watches(), 2, "{now:?}");
     }
+}
+
+/// Without it no object is newer than its deletion, which the watch reported.
+#[tokio::test(start_paused = true)]
+async fn what_came_back_into_the_selection_and_was_written_here_is_no_other_history() {
+    let cluster = cluster().await;
+    let client = cluster.client();
+    let others: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
+    let selection = Selection::all().with_labels("colour=red".parse().unwrap());
+    let options = KindOptions::default().selection(selection);
+    let factory = SharedCacheFactory::builder(client_as(&cluster, "informer"))
+        .kind_options(config_maps(), options)
+        .build();
+    let informer = factory.for_kind(config_maps());
+    informer.need::<ConfigMap>();
+    factory.start();
+    assert!(informer.synced().await);
+    let paint = async |api: &Api<ConfigMap>, name: &str, labels: serde_json::Value| {
+        let patch = Patch::Merge(json!({"metadata": {"labels": labels}}));
+        let painted = api.patch(name, &PatchParams::default(), &patch).await;
+        painted.expect("patched");
+    };
+    for name in ["a", "b"] {
+        Writer::new(client.clone()).create(name).await;
+        paint(&others, name, json!({"colour": "red"})).await;
+    }
+    for colour in ["blue", "red"] {
+        paint(&others, "b", json!({"colour": colour})).await;
+    }
+    time::sleep(MINUTE).await;
+    assert_eq!(cached(&informer).len(), 2);
+    let loads = informer.status().loads;
+
+    let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
+    let rule = Rule::new(Action::Refuse(refusal)).client("informer");
+    for verb in ["list", "watch"] {
+        let away = rule.clone().verb(verb).for_time(MINUTE / 6);
+        cluster.faults().add(away);
+    }
+    cluster.cut_watches();
+    let own: Api<ConfigMap> = Api::namespaced(factory.clients().client(), "default");
+    paint(&own, "b", json!({"own": "1"})).await;
+    time::sleep(2 * MINUTE).await;
+    assert!(informer.status().watches > 1);
+    assert_eq!(informer.status().loads, loads);
 }
 
 #[tokio::test(start_paused = true)]

@@ -193,7 +193,9 @@ async fn the_watch_that_tells_it_again_changes_nothing() {
     assert_eq!(cache.len(), 1);
 }
 
-/// The connection drops packets, which is noticed minutes later; the next watch tells all states of before.
+/// The connection drops packets, which is noticed minutes later.
+///
+/// The next watch reports all states of before.
 #[tokio::test(start_paused = true)]
 async fn what_was_deleted_while_a_watch_was_silent_does_not_come_back_with_the_next() {
     let cluster = cluster().await;

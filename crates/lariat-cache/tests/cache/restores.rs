@@ -96,7 +96,9 @@ async fn a_cluster_restored_from_a_backup_is_read_again_however_long_it_was_away
     }
 }
 
-/// So a watch from the version before the restore is opened, and leaves out what happened below it.
+/// So a watch from the version before the restore is opened.
+///
+/// It leaves out what happened below that version.
 #[tokio::test(start_paused = true)]
 async fn a_restored_cluster_that_has_overtaken_the_cache_is_noticed() {
     for away in [20, 60] {
@@ -116,7 +118,9 @@ async fn a_restored_cluster_that_has_overtaken_the_cache_is_noticed() {
     }
 }
 
-/// The newest object that is known was then one of the new history, and asking for it alone said nothing.
+/// The newest object that is known was then one of the new history.
+///
+/// Asking for it alone said nothing.
 #[tokio::test(start_paused = true)]
 async fn what_this_process_writes_after_a_restore_does_not_hide_it() {
     let bench = Restored::begin().await;
@@ -143,7 +147,9 @@ async fn what_this_process_writes_after_a_restore_does_not_hide_it() {
     bench.converges().await;
 }
 
-/// The newest object was then one that this process had created again, at a version the watch had passed.
+/// The newest object was then one that this process had created again.
+///
+/// Its version was one that the watch had passed.
 #[tokio::test(start_paused = true)]
 async fn what_this_process_creates_again_after_a_restore_does_not_hide_it() {
     let bench = Restored::begin().await;
@@ -263,7 +269,9 @@ impl Secrets {
     }
 }
 
-/// Nothing the second kind knows of shows that there is another history: nothing had changed in it since the backup.
+/// Nothing the second kind knows of shows that there is another history.
+///
+/// Nothing had changed in it since the backup.
 #[tokio::test(start_paused = true)]
 async fn a_kind_that_cannot_notice_a_restore_itself_hears_of_it_from_another() {
     let bench = Restored::begin().await;

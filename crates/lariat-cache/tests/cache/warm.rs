@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::ConfigMap;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{Api, ListParams, PostParams};
 use lariat_cache::{Informer, KindOptions, Phase, Selection, SharedCacheFactory};
 use lariat_cluster::Cluster;
-use lariat_core::ObjectKey;
+use lariat_core::{Gvk, ObjectKey};
+use serde_json::json;
 
 use crate::bench::{MINUTE, Recorder, Writer, cluster, config_maps, eventually};
 
@@ -96,6 +98,46 @@ async fn the_next_start_watches_from_where_the_last_one_ended() {
     let (_factory, informer) = started(&cluster, &folder, KindOptions::default()).await;
     assert_eq!(informer.store().len(), 2);
     assert_eq!(reads(&cluster), (0, 2));
+}
+
+/// By the time the Secrets are looked up, another kind has found out.
+///
+/// They show nothing of the restore: none that the earlier run knew of is another.
+#[tokio::test(start_paused = true)]
+async fn a_restore_between_two_runs_is_noticed_by_a_kind_that_begins_after_it_was_found() {
+    let folder = Folder::new("restored");
+    let (cluster, writer) = left(&folder).await;
+    let secrets: Api<Secret> = Api::namespaced(cluster.client(), "default");
+    let create = async |name: &str| {
+        let secret = json!({"metadata": {"name": name}});
+        let secret = serde_json::from_value(secret).expect("it is one");
+        let created = secrets.create(&PostParams::default(), &secret).await;
+        created.expect("created");
+    };
+    create("before").await;
+    let backup = cluster.snapshot();
+    for number in 0..10 {
+        writer.change("a", &format!("lost {number}")).await;
+    }
+    let (factory, _informer) = started(&cluster, &folder, KindOptions::default()).await;
+    let kind = Gvk::new("", "v1", "Secret");
+    assert!(factory.for_kind(kind.clone()).synced().await);
+    factory.stop().await;
+    cluster.rewind_to(&backup).await.expect("restored");
+    create("after").await;
+    for number in 0..20 {
+        writer.change("c", &number.to_string()).await;
+    }
+
+    let (factory, first) = started(&cluster, &folder, KindOptions::default()).await;
+    eventually(async || crate::bench::cached(&first), writer.truth().await).await;
+    let quiet = factory.for_kind(kind);
+    assert!(quiet.synced().await);
+    tokio::time::sleep(MINUTE).await;
+    let listed = secrets.list(&ListParams::default()).await.expect("listed");
+    let truth = listed.items.into_iter().map(|secret| secret.metadata.name);
+    let known = crate::bench::cached(&quiet);
+    assert!(truth.eq(known.keys().cloned().map(Some)), "{known:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -15,7 +15,7 @@ use lariat_controller::{
 };
 use lariat_core::Gvk;
 use parking_lot::Mutex;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
@@ -27,7 +27,7 @@ struct Replica {
     factory: SharedControllerFactory,
     calls: Calls,
     stop: CancellationToken,
-    run: JoinHandle<Result<(), RunError>>,
+    run: JoinSet<Result<(), RunError>>,
 }
 
 impl Replica {
@@ -48,7 +48,8 @@ impl Replica {
             .expect("registered");
         let (running, stop) = (factory.clone(), CancellationToken::new());
         let stopped = stop.clone().cancelled_owned();
-        let run = tokio::spawn(async move { running.run(2, stopped).await });
+        let mut run = JoinSet::new();
+        run.spawn(async move { running.run(2, stopped).await });
         Self {
             factory,
             calls,
@@ -63,8 +64,17 @@ impl Replica {
 
     async fn stop(&mut self) -> Result<(), RunError> {
         self.stop.cancel();
-        (&mut self.run).await.expect("it does not panic")
+        self.ended().await
     }
+
+    async fn ended(&mut self) -> Result<(), RunError> {
+        ended(&mut self.run).await
+    }
+}
+
+async fn ended(run: &mut JoinSet<Result<(), RunError>>) -> Result<(), RunError> {
+    let ended = run.join_next().await.expect("it ends once");
+    ended.expect("it does not panic")
 }
 
 fn elected(cluster: &Cluster, name: &'static str) -> FactoryBuilder {
@@ -153,7 +163,8 @@ async fn a_leader_that_is_cut_off_drops_its_calls_before_another_leads_and_its_r
         .register_handler_with("hangs", options, hanging)
         .expect("registered");
     let running = factory.clone();
-    let run = tokio::spawn(async move { running.run(2, std::future::pending::<()>()).await });
+    let mut run = JoinSet::new();
+    run.spawn(async move { running.run(2, std::future::pending::<()>()).await });
     bench.create("a").await;
     sleep(5 * SECOND).await;
     let two = Replica::start(&bench.cluster, "two");
@@ -161,10 +172,7 @@ async fn a_leader_that_is_cut_off_drops_its_calls_before_another_leads_and_its_r
 
     bench.cluster.faults().blackhole("one");
     let began = Instant::now();
-    let error = run
-        .await
-        .expect("it does not panic")
-        .expect_err("the lease is lost");
+    let error = ended(&mut run).await.expect_err("the lease is lost");
     assert!(matches!(error, RunError::Lost(_)), "{error}");
     assert!(
         error.to_string().contains("default/shop is lost"),
@@ -198,11 +206,11 @@ impl Drop for DropNote {
 #[tokio::test(start_paused = true)]
 async fn a_factory_that_lost_its_lease_can_run_again() {
     let bench = Bench::new().await;
-    let one = Replica::start(&bench.cluster, "one");
+    let mut one = Replica::start(&bench.cluster, "one");
     bench.create("a").await;
     sleep(9 * SECOND).await;
     let cut = bench.cluster.faults().partition("one");
-    assert!(one.run.await.expect("no panic").is_err());
+    assert!(one.ended().await.is_err());
     bench.cluster.faults().remove(cut);
     one.factory.start(2).await.expect("it starts again");
     bench.create("b").await;

@@ -48,9 +48,11 @@ impl Stage {
     }
 
     /// Answers what was requested as a server does that takes every write.
-    fn accept(&mut self, request: &Request, found: Option<Box<Object>>) -> Answer {
+    fn accept(&mut self, request: &Request, found: Option<&Object>) -> Answer {
         match request {
-            Request::Get => found.map_or(Answer::Absent, Answer::Object),
+            Request::Get => found.map_or(Answer::Absent, |found| {
+                Answer::Object(Box::new(found.clone()))
+            }),
             Request::Create(record) => {
                 Answer::Object(self.stored(record.create("shop", "default")))
             }
@@ -67,12 +69,12 @@ impl Stage {
     }
 
     /// Tries once; `found` is what a read finds, `refused` the writes that meet a conflict, by their place.
-    fn attempt(&mut self, found: Option<Box<Object>>, refused: &[usize]) -> Next {
+    fn attempt(&mut self, found: Option<&Object>, refused: &[usize]) -> Next {
         let mut request = self.election.attempt(self.at);
         let mut writes = 0;
         loop {
             self.note(&request);
-            let mut answer = self.accept(&request, found.clone());
+            let mut answer = self.accept(&request, found);
             if request != Request::Get {
                 if refused.contains(&writes) {
                     answer = Answer::Conflict;
@@ -116,7 +118,7 @@ fn a_conflict_of_a_renewal_leads_to_a_read_and_another_update() {
     let mut stage = Stage::new();
     stage.attempt(None, &[]);
     let mine = stage.lease("me", 0);
-    assert_eq!(stage.attempt(Some(mine), &[0]), Next::Held);
+    assert_eq!(stage.attempt(Some(&mine), &[0]), Next::Held);
     assert_eq!(stage.calls, ["get", "create", "update", "get", "update"]);
     assert_eq!(stage.election.slow_renewals(), 1);
 }
@@ -126,7 +128,7 @@ fn a_lease_without_a_holder_is_taken_at_once() {
     for transitions in [0, 7] {
         let mut stage = Stage::new();
         let free = stage.lease("", transitions);
-        assert_eq!(stage.attempt(Some(free), &[]), Next::Held);
+        assert_eq!(stage.attempt(Some(&free), &[]), Next::Held);
         assert_eq!(stage.calls, ["get", "update"]);
         assert_eq!(stage.record().transitions, transitions + 1);
     }
@@ -139,11 +141,11 @@ fn a_lease_of_another_is_left_alone_until_it_was_not_seen_to_change_for_its_dura
     // However old its own times are: they are those of another clock.
     stage.advance(3600 * SECOND);
     let held = Next::HeldBy("other".into());
-    assert_eq!(stage.attempt(Some(theirs.clone()), &[]), held);
+    assert_eq!(stage.attempt(Some(&theirs), &[]), held);
     stage.advance(15 * SECOND - Duration::from_nanos(1));
-    assert_eq!(stage.attempt(Some(theirs.clone()), &[]), held);
+    assert_eq!(stage.attempt(Some(&theirs), &[]), held);
     stage.advance(Duration::from_nanos(1));
-    assert_eq!(stage.attempt(Some(theirs), &[]), Next::Held);
+    assert_eq!(stage.attempt(Some(&theirs), &[]), Next::Held);
     assert_eq!(stage.record().transitions, 4);
     assert_eq!(stage.record().acquired, Some(stage.at.wall));
 }
@@ -153,27 +155,27 @@ fn a_renewal_by_another_begins_the_wait_again_and_a_new_label_does_not() {
     let mut stage = Stage::new();
     let theirs = stage.lease("other", 0);
     let held = Next::HeldBy("other".into());
-    assert_eq!(stage.attempt(Some(theirs.clone()), &[]), held);
+    assert_eq!(stage.attempt(Some(&theirs), &[]), held);
     stage.advance(14 * SECOND);
     let mut labelled = theirs;
     labelled.metadata.labels = Some([("team".to_owned(), "shop".to_owned())].into());
-    assert_eq!(stage.attempt(Some(labelled), &[]), held);
+    assert_eq!(stage.attempt(Some(&labelled), &[]), held);
     stage.advance(SECOND);
     let renewed = stage.lease("other", 0);
-    assert_eq!(stage.attempt(Some(renewed.clone()), &[]), held);
+    assert_eq!(stage.attempt(Some(&renewed), &[]), held);
     stage.advance(14 * SECOND);
-    assert_eq!(stage.attempt(Some(renewed.clone()), &[]), held);
+    assert_eq!(stage.attempt(Some(&renewed), &[]), held);
     stage.advance(SECOND);
-    assert_eq!(stage.attempt(Some(renewed), &[]), Next::Held);
+    assert_eq!(stage.attempt(Some(&renewed), &[]), Next::Held);
 }
 
 #[test]
 fn of_two_that_take_an_expired_lease_one_fails() {
     let mut stage = Stage::new();
     let theirs = stage.lease("other", 0);
-    stage.attempt(Some(theirs.clone()), &[]);
+    stage.attempt(Some(&theirs), &[]);
     stage.advance(15 * SECOND);
-    assert_eq!(stage.attempt(Some(theirs), &[0]), Next::Failed);
+    assert_eq!(stage.attempt(Some(&theirs), &[0]), Next::Failed);
     assert!(!stage.election.holds());
 }
 
@@ -183,7 +185,7 @@ fn a_lease_that_was_taken_over_is_not_renewed() {
     stage.attempt(None, &[]);
     let theirs = stage.lease("other", 1);
     assert_eq!(
-        stage.attempt(Some(theirs), &[0]),
+        stage.attempt(Some(&theirs), &[0]),
         Next::HeldBy("other".into())
     );
     assert!(!stage.election.holds());
@@ -231,7 +233,7 @@ fn what_others_wrote_into_the_lease_stays() {
     let mut free = stage.lease("", 0);
     free.metadata.annotations = Some([("note".to_owned(), "kept".to_owned())].into());
     free.spec.as_mut().expect("it has one").strategy = Some("OldestEmulationVersion".to_owned());
-    assert_eq!(stage.attempt(Some(free), &[]), Next::Held);
+    assert_eq!(stage.attempt(Some(&free), &[]), Next::Held);
     let held = &stage.election.observed.as_ref().expect("it is held").object;
     let spec = held.spec.as_ref().expect("it has one");
     assert_eq!(spec.strategy.as_deref(), Some("OldestEmulationVersion"));
@@ -242,7 +244,7 @@ fn what_others_wrote_into_the_lease_stays() {
 fn a_release_reads_first_keeps_the_transitions_and_expires_after_a_second() {
     let mut stage = Stage::new();
     let free = stage.lease("", 4);
-    stage.attempt(Some(free), &[]);
+    stage.attempt(Some(&free), &[]);
     stage.calls.clear();
     let mine = stage.lease("me", 5);
     let mut request = stage.election.release().expect("it is held");
@@ -253,7 +255,7 @@ fn a_release_reads_first_keeps_the_transitions_and_expires_after_a_second() {
         let answer = if is_first {
             Answer::Conflict
         } else {
-            stage.accept(&request, Some(mine.clone()))
+            stage.accept(&request, Some(&mine))
         };
         match stage.election.answered(answer, stage.at) {
             Next::Send(next) => request = next,

@@ -12,7 +12,7 @@ use lariat_cluster::Cluster;
 use lariat_cluster::testing::TestCluster;
 use lariat_lease::{Elector, Leadership, Lease, LeaseError};
 use serde_json::Value;
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
@@ -27,7 +27,7 @@ pub(crate) struct Replica {
     pub(crate) name: &'static str,
     pub(crate) leadership: Leadership,
     stop: CancellationToken,
-    task: JoinHandle<Result<(), LeaseError>>,
+    run: JoinSet<Result<(), LeaseError>>,
 }
 
 impl Bench {
@@ -61,12 +61,13 @@ impl Bench {
         let elector = Arc::new(elector);
         let (leadership, stop) = (elector.leadership(), CancellationToken::new());
         let stopped = stop.clone().cancelled_owned();
-        let task = tokio::spawn(async move { elector.run(stopped).await });
+        let mut run = JoinSet::new();
+        run.spawn(async move { elector.run(stopped).await });
         Replica {
             name,
             leadership,
             stop,
-            task,
+            run,
         }
     }
 
@@ -121,12 +122,7 @@ impl Replica {
     }
 
     pub(crate) async fn ended(&mut self) -> Result<(), LeaseError> {
-        (&mut self.task).await.expect("it does not panic")
-    }
-}
-
-impl Drop for Replica {
-    fn drop(&mut self) {
-        self.task.abort();
+        let ended = self.run.join_next().await.expect("it ends once");
+        ended.expect("it does not panic")
     }
 }

@@ -161,8 +161,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             self.note_early(early);
             return self.line_up(slot);
         }
-        // While all workers have keys nobody looks at the clock. A delay that has ended is due, and must not be taken for
-        // the earlier one of two: the later one would end with it.
+        // While all workers have keys, expired delays stay in the heap. A delay that has ended is due, and must not be
+        // taken for the earlier one of two: the later one would end with it.
         self.release_expired(now);
         for lane in add.lanes.ids() {
             let delayed = Delayed {

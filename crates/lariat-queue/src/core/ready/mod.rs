@@ -117,7 +117,7 @@ impl Ready {
         }
     }
 
-    /// Makes every ticket stale; no aged key is left that hand-outs could have passed over.
+    /// Makes every ticket stale; no aged key is left that could be passed over.
     pub(super) fn clear(&mut self) {
         for level in &mut self.levels {
             level.line.retain(|_| false);

@@ -76,7 +76,7 @@ fn a_kept_delay_ends_at_its_time_whatever_happened_before() {
 fn a_kept_delay_does_not_end_with_one_that_had_ended_before_it_was_asked_for() {
     let mut bench = Bench::new();
     bench.add_with('a', Add::after(5 * SECOND).kept());
-    // All workers have keys meanwhile, so nobody takes it.
+    // All workers have keys meanwhile, so it stays in line.
     bench.advance(6 * SECOND);
     bench.add_with('a', Add::after(7 * SECOND).kept());
     assert_eq!(bench.drain(), "a");
