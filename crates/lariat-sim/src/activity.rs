@@ -119,17 +119,30 @@ impl Sample {
 }
 
 impl Activity {
+    /// Returns a handler of this life.
+    pub(crate) fn handler(&self, kind: &Gvk, name: &Arc<str>) -> HandlerId {
+        HandlerId {
+            process: Arc::clone(&self.process),
+            life: self.life,
+            kind: kind.clone(),
+            name: Arc::clone(name),
+        }
+    }
+
+    /// Returns the handler that is registered.
+    pub(crate) fn registered(&self) -> Option<HandlerId> {
+        let Act::Registered { kind, name, .. } = &self.what else {
+            return None;
+        };
+        Some(self.handler(kind, name))
+    }
+
     /// Returns the handler that is deregistered.
     pub(crate) fn deregistered(&self) -> Option<HandlerId> {
         let Act::Deregistered { kind, name } = &self.what else {
             return None;
         };
-        Some(HandlerId {
-            process: Arc::clone(&self.process),
-            life: self.life,
-            kind: kind.clone(),
-            name: Arc::clone(name),
-        })
+        Some(self.handler(kind, name))
     }
 
     /// Returns the line of the trace; none for samples, which repeat what the trace says.

@@ -11,6 +11,9 @@ use crate::activity::{Activity, Reached};
 use crate::deed::Deed;
 use crate::oracle::Past;
 
+/// How many frames of a body are on their way at a time.
+pub(crate) const WINDOW: usize = 64;
+
 /// When something happened, and on whose turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Moment {

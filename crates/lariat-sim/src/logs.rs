@@ -9,9 +9,9 @@ use tracing::{Dispatch, Level, Metadata, Subscriber, span};
 use crate::event::Event;
 use crate::record::Recorder;
 
-/// Puts warnings and errors into the trace until the guard is dropped, or none of them if `is_asked` is false.
+/// Puts warnings and errors into the trace until the guard is dropped.
 ///
-/// It is for this thread alone: runs on other threads have traces of their own. Whoever has a subscriber gets what is
+/// It puts none there if `is_asked` is false. It is for this thread alone: runs on other threads have traces of their own. Whoever has a subscriber gets what is
 /// logged if it is not asked for here; where there is none, factories do not have to warn that there is none.
 pub(crate) fn begin(recorder: &Recorder, is_asked: bool) -> Option<DefaultGuard> {
     let dispatch = if is_asked {

@@ -25,11 +25,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_service::Service;
 
-use crate::event::Event;
+use crate::event::{Event, WINDOW};
 use crate::record::Recorder;
-
-/// How many frames of a body are on their way at a time.
-const WINDOW: usize = 64;
 
 /// How many requests a link carries at a time unless a plan says less.
 const STREAMS: usize = 4096;

@@ -119,26 +119,35 @@ impl Process {
         self.inner.factories.lock().push(factory.clone());
     }
 
-    /// [Inspects](Self::inspect) a factory, and runs it with `workers` workers until the program is asked to end.
+    /// Runs a factory until the program is asked to end; it is inspected too.
+    ///
+    /// It has `workers` workers; see [`inspect`](Self::inspect).
     ///
     /// # Errors
     ///
-    /// The start failed, or the stop had to cut calls short although no fault was left: while faults last, a call may
-    /// take longer than any grace period.
+    /// The start failed, or the stop had to cut calls short although no fault was left when the program was asked to end:
+    /// while faults last, a call may take longer than any grace period.
     pub async fn run(
         &self,
         factory: &SharedControllerFactory,
         workers: usize,
     ) -> Result<(), RunError> {
         self.inspect(factory);
-        match factory.run(workers, self.terminated()).await {
-            Err(RunError::Stop(_)) if !self.is_calm() => Ok(()),
+        // A fault may end while the stop still waits for a call it has made long.
+        let was_calm = AtomicBool::new(false);
+        let terminated = async {
+            self.terminated().await;
+            was_calm.store(self.is_calm(), Ordering::Relaxed);
+        };
+        match factory.run(workers, terminated).await {
+            Err(RunError::Stop(_)) if !was_calm.load(Ordering::Relaxed) => Ok(()),
             result => result,
         }
     }
 
-    /// Has what an operator remembers looked at whenever everything is at rest, and its factory
-    /// [inspected](Self::inspect).
+    /// Registers an operator and its factory for the checks at rest.
+    ///
+    /// What the operator remembers is looked at then; for the factory see [`inspect`](Self::inspect).
     pub fn inspect_operator(&self, operator: &Operator) {
         self.inspect(operator.factory());
         self.inner.operators.lock().push(operator.clone());
@@ -417,3 +426,6 @@ impl lariat_cache::Subscriber for Listener {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -77,6 +77,8 @@ pub struct Chaos {
     pub(crate) names: u16,
     pub(crate) faults: bool,
     pub(crate) kills: bool,
+    /// How many times as long it takes until the next thing happens.
+    pub(crate) pace: u32,
 }
 
 impl Default for Chaos {
@@ -87,12 +89,15 @@ impl Default for Chaos {
             names: 12,
             faults: true,
             kills: true,
+            pace: 1,
         }
     }
 }
 
 impl Chaos {
     /// Sets for how long things happen, in virtual time (default a minute; zero for nothing but the start).
+    ///
+    /// They happen as often in a long run as in a short one.
     pub fn lasts(self, lasts: Duration) -> Self {
         Self { lasts, ..self }
     }

@@ -103,12 +103,7 @@ impl Check for LastCall {
             let kind = &controller.cache.gvk;
             let selection = wanted(rest, kind);
             for handler in &controller.handlers {
-                let id = HandlerId {
-                    process: Arc::clone(rest.process),
-                    life: rest.life,
-                    kind: kind.clone(),
-                    name: Arc::clone(&handler.name),
-                };
+                let id = rest.handler(kind, &handler.name);
                 let shown = self.shown.get(&id);
                 for (key, object) in oracle.all(kind) {
                     if !selection.selects(key, object) {

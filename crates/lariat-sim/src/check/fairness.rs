@@ -11,7 +11,7 @@ use super::lives::{LifeOf, Lives};
 use super::{Check, Findings};
 use crate::activity::{Act, Activity};
 use crate::event::{Event, HandlerId, Moment, number_of};
-use crate::oracle::Oracle;
+use crate::oracle::{Oracle, Past};
 
 /// Fresh changes overtake initial lists and late handlers, in the queue and in the line of a handler at its limit; and
 /// ageing bounds the wait of what they overtake.
@@ -145,6 +145,12 @@ fn first_sight(causes: &Causes) -> Option<u64> {
     version.filter(|_| causes.omitted() == 0)
 }
 
+/// Returns whether a version was there before a time; the one of a late handler counts as such.
+fn was_before(states: &[Past], version: u64, born: Duration) -> bool {
+    let at = states.iter().find(|past| past.version == version);
+    version == 0 || at.is_some_and(|past| past.at < born)
+}
+
 fn number(version: &ResourceVersion) -> u64 {
     number_of(&version.to_string())
 }
@@ -233,11 +239,7 @@ impl Overtaking {
             return Vec::new();
         };
         // What was there before the process was is in its first list, or comes to a late handler.
-        let was_there = |version: u64| {
-            let states = oracle.states(kind, key);
-            let at = states.iter().find(|past| past.version == version);
-            version == 0 || at.is_some_and(|past| past.at < *born)
-        };
+        let was_there = |version| was_before(oracle.states(kind, key), version, *born);
         let queue = self.kinds.entry((of, kind.clone())).or_default();
         queue.keys.insert(key.clone());
         let place = (Arc::clone(&handler.name), key.clone());
@@ -262,30 +264,43 @@ impl Overtaking {
                 kind.kind()
             ));
         }
+        // A worker has it; it comes again afterwards.
+        let is_running = |key: &ObjectKey| state.running.contains(&(kind.clone(), key.clone()));
         let could_wait = is_first && !has_changed;
-        let waiting = queue
+        let overtaken = queue.overtake(&handler.name, could_wait, slack, is_running);
+        found.extend(overtaken.map(|(waits, counts)| {
+            format!(
+                "{} is called for {} {key} for the first time while a change of {waits} waits: {} of {} calls since it did",
+                handler.name,
+                kind.kind(),
+                counts.first,
+                counts.calls
+            )
+        }));
+        found
+    }
+}
+
+impl Queue {
+    /// Counts a call of a handler for each change that waits for it; returns those it should not have overtaken.
+    fn overtake<'a>(
+        &'a mut self,
+        name: &'a Arc<str>,
+        could_wait: bool,
+        slack: usize,
+        is_running: impl Fn(&ObjectKey) -> bool + 'a,
+    ) -> impl Iterator<Item = (&'a ObjectKey, Counts)> {
+        let is_counted = !self.is_on_demand;
+        let waiting = self
             .fresh
             .iter_mut()
-            .filter(|((of, _), _)| *of == handler.name);
-        for ((_, waits), counts) in waiting {
-            // A worker has it; it comes again afterwards.
-            let is_running = state.running.contains(&(kind.clone(), waits.clone()));
-            if is_running || queue.is_on_demand {
-                continue;
-            }
+            .filter(move |((of, key), _)| is_counted && of == name && !is_running(key));
+        waiting.filter_map(move |((_, key), counts)| {
             counts.calls += 1;
             counts.first += usize::from(could_wait);
-            if could_wait && counts.first > counts.calls / SHARE + slack {
-                found.push(format!(
-                    "{} is called for {} {key} for the first time while a change of {waits} waits: {} of {} calls since it did",
-                    handler.name,
-                    kind.kind(),
-                    counts.first,
-                    counts.calls
-                ));
-            }
-        }
-        found
+            let is_too_many = could_wait && counts.first > counts.calls / SHARE + slack;
+            is_too_many.then_some((key, *counts))
+        })
     }
 }
 

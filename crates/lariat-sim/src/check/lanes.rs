@@ -6,7 +6,6 @@ use std::sync::Arc;
 use lariat_core::{Cause, Causes, ObjectKey};
 
 use super::{Check, Findings};
-use crate::activity::{Act, Activity};
 use crate::event::{Event, HandlerId, Moment, Next};
 use crate::oracle::Oracle;
 
@@ -108,22 +107,11 @@ impl Check for LateOnce {
             } => {
                 self.welcomed.remove(&(handler.clone(), key.clone()));
             }
-            Event::Acted(Activity {
-                process,
-                life,
-                what: Act::Registered { kind, name, .. },
-            }) => {
-                let handler = HandlerId {
-                    process: Arc::clone(process),
-                    life: *life,
-                    kind: kind.clone(),
-                    name: Arc::clone(name),
-                };
-                self.welcomed.retain(|(of, _)| *of != handler);
-                self.reported.insert(handler);
-            }
             Event::Acted(activity) => {
-                if let Some(handler) = activity.deregistered() {
+                if let Some(handler) = activity.registered() {
+                    self.welcomed.retain(|(of, _)| *of != handler);
+                    self.reported.insert(handler);
+                } else if let Some(handler) = activity.deregistered() {
                     self.welcomed.retain(|(of, _)| *of != handler);
                 }
             }

@@ -126,18 +126,12 @@ impl Stops {
             return Vec::new();
         };
         let of = (Arc::clone(process), *life);
-        let id = |kind: &Gvk, name: &Arc<str>| HandlerId {
-            process: Arc::clone(process),
-            life: *life,
-            kind: kind.clone(),
-            name: Arc::clone(name),
-        };
         match what {
             Act::Registered { kind, name, .. } => {
-                self.gone.remove(&id(kind, name));
+                self.gone.remove(&activity.handler(kind, name));
             }
             Act::Deregistered { kind, name } => {
-                self.gone.insert(id(kind, name));
+                self.gone.insert(activity.handler(kind, name));
             }
             Act::Stopping(grace) => {
                 self.stopping.insert(of, (state.awake(at), *grace));

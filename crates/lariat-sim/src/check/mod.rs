@@ -29,7 +29,7 @@ use lariat_cache::KindStatus;
 use lariat_controller::{ControllerStatus, SharedControllerFactory};
 use lariat_core::{Gvk, Remembered};
 
-use crate::event::{Event, Moment};
+use crate::event::{Event, HandlerId, Moment};
 use crate::oracle::Oracle;
 
 /// What a checker found, in words.
@@ -64,6 +64,18 @@ pub(crate) struct Rest<'a> {
     pub(crate) remembered: &'a [Remembered],
     pub(crate) controllers: &'a [ControllerStatus],
     pub(crate) caches: &'a [KindStatus],
+}
+
+impl Rest<'_> {
+    /// Returns a handler of this life.
+    fn handler(&self, kind: &Gvk, name: &Arc<str>) -> HandlerId {
+        HandlerId {
+            process: Arc::clone(self.process),
+            life: self.life,
+            kind: kind.clone(),
+            name: Arc::clone(name),
+        }
+    }
 }
 
 /// All checkers of a run.

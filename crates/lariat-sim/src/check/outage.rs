@@ -10,13 +10,13 @@ use lariat_core::Gvk;
 use super::lives::Lives;
 use super::{Check, Findings};
 use crate::activity::{Act, Activity, Sample};
-use crate::event::{Event, Moment};
+use crate::event::{Event, Moment, WINDOW};
 use crate::oracle::Oracle;
 
 /// A kind that no fault has concerned stays filled and up to date, whatever happens to the other kinds of the process.
 ///
 /// The bounds: while the process and its factory run, the kind is filled within five seconds (a list, or reading it again
-/// because more of it is needed, takes a few round trips of some milliseconds, and for each [`FRAMES`] objects a turn,
+/// because more of it is needed, takes a few round trips of some milliseconds, and for each [`WINDOW`] objects a turn,
 /// of ten milliseconds at most while there is much to read), and the version its cache has reached is
 /// no older than the kind's last commit of a second ago. A fault for a kind, a process or everything counts as
 /// concerning it from then on, because a watch that hangs is noticed after minutes; so does a definition of a custom kind
@@ -35,8 +35,6 @@ pub(super) struct OtherKinds {
 
 const FILLING: Duration = Duration::from_secs(5);
 
-/// How many objects the network carries in a turn at least (`network::WINDOW`).
-const FRAMES: usize = 64;
 const TURN: Duration = Duration::from_millis(10);
 const TELLING: Duration = Duration::from_secs(1);
 
@@ -115,7 +113,7 @@ impl OtherKinds {
         let of = (Arc::clone(process), life, sample.kind.clone());
         if !sample.is_synced {
             let since = *self.unfilled.entry(of).or_insert(now);
-            let turns = u32::try_from(oracle.count(&sample.kind) / FRAMES).unwrap_or(u32::MAX);
+            let turns = u32::try_from(oracle.count(&sample.kind) / WINDOW).unwrap_or(u32::MAX);
             return (now >= since + FILLING + TURN.saturating_mul(turns)).then(|| {
                 format!(
                     "{process}: {kind} is not filled since {since:?}, and nothing is wrong with it"

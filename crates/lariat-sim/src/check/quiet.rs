@@ -1,7 +1,6 @@
 //! Rest: when faults have ended and nothing happens, nothing waits, and what nobody uses is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use lariat_cache::Phase;
 use lariat_controller::{ControllerStatus, Ended, HandlerStatus};
@@ -161,21 +160,10 @@ impl Check for Counters {
                     (None, _) => {}
                 }
             }
-            Event::Acted(Activity {
-                process,
-                life,
-                what: Act::Registered { kind, name, .. },
-            }) => {
-                let handler = HandlerId {
-                    process: Arc::clone(process),
-                    life: *life,
-                    kind: kind.clone(),
-                    name: Arc::clone(name),
-                };
-                self.seen.insert(handler, Seen::default());
-            }
             Event::Acted(activity) => {
-                if let Some(handler) = activity.deregistered() {
+                if let Some(handler) = activity.registered() {
+                    self.seen.insert(handler, Seen::default());
+                } else if let Some(handler) = activity.deregistered() {
                     self.seen.remove(&handler);
                 }
             }
@@ -192,12 +180,7 @@ impl Check for Counters {
         for controller in rest.controllers {
             let kind = &controller.cache.gvk;
             for handler in &controller.handlers {
-                let id = HandlerId {
-                    process: Arc::clone(rest.process),
-                    life: rest.life,
-                    kind: kind.clone(),
-                    name: Arc::clone(&handler.name),
-                };
+                let id = rest.handler(kind, &handler.name);
                 let seen = self.seen.get(&id).copied().unwrap_or_default();
                 if let Some(counted) = differs(seen, handler) {
                     found.push(format!(
@@ -306,6 +289,7 @@ impl Check for KindsInUse {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::Duration;
 
     use lariat_cache::Metadata;

@@ -55,7 +55,7 @@ type Line = (Arc<str>, Verb, String);
 /// each change in the cluster and two for each thing the program or its user does in it (a start, a handler, a
 /// selection, an end of a process). The first step of the reflector's backoff is 0.8 s with a quarter of jitter
 /// (`reflector::backoff`), so 100 a minute, and it is taken again and again only after watches that told something:
-/// those are the changes. The pages of a list that goes on belong to its first, unless one is asked for again within a
+/// those are the changes. Later pages of a list are not counted, unless the same page is asked for twice within a
 /// minute. A kind that is missing is asked for every two seconds, discovery every second and longer.
 ///
 /// At rest, in the last ten minutes: no list, no check, no discovery and no write; a watch on one path is opened three

@@ -162,14 +162,15 @@ impl<C: Check> Story<C> {
     }
 
     pub(super) fn begins(&mut self, millis: u64, name: &str, of: &str, causes: Causes) {
-        self.begins_with(millis, (name, of), None, causes);
+        self.begins_with(millis, name, of, None, causes);
     }
 
     /// Begins a call of a handler for a key with some state of the object.
     pub(super) fn begins_with(
         &mut self,
         millis: u64,
-        (name, of): (&str, &str),
+        name: &str,
+        of: &str,
         object: Option<Shown>,
         causes: Causes,
     ) {

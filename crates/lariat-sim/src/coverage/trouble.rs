@@ -3,7 +3,7 @@
 use super::State;
 use crate::plan::{Fate, FaultKind};
 
-/// What goes wrong, in groups whose members a process can hardly tell apart.
+/// What goes wrong, in groups whose members look alike to a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Trouble {
     WatchEnds,
@@ -120,11 +120,6 @@ impl Trouble {
                 | Self::OldStates
                 | Self::Conflict,
                 State::Paused,
-            ) => false,
-            // Updates conflict, not reads; a process that stops or has just begun hardly writes.
-            (
-                Self::Conflict,
-                State::Filling | State::Stopping | State::LateHandler | State::AtLimit,
             ) => false,
             // One that is paused already, or is asked to end already, stays so.
             (Self::Pause, State::Paused) | (Self::Restart, State::Stopping) => false,

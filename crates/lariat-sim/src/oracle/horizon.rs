@@ -22,11 +22,14 @@ use crate::event::{Event, Moment};
 pub(super) struct Horizon {
     /// Versions of this epoch with the times of their commits, as far back as [`REACH`].
     commits: VecDeque<(u64, Duration)>,
+    /// The newest version of all epochs before.
+    before: u64,
     lives: BTreeMap<(Arc<str>, u32), Life>,
 }
 
-/// How much older than a complete cache a state may be that a process is shown: longer than the delays, silences and
-/// pauses of a plan together, of which the longest is a pause of two minutes.
+/// How much older than a complete cache a state may be that a process is shown.
+///
+/// It is longer than the delays, silences and pauses of a plan together, of which the longest is a pause of two minutes.
 const MARGIN: Duration = Duration::from_secs(10 * 60);
 
 /// How old a version of a complete cache may be, for its time to be known.
@@ -57,7 +60,9 @@ enum Trust {
     Yes,
     /// A backup was restored, and the cache has not been asked since.
     Restored,
-    /// A backup was restored; whatever was read by then may be of before.
+    /// A backup was restored; whatever was read by then may be of before, unless its version is newer than any of before.
+    ///
+    /// A cache that was read again between the restore and the question is not read once more for it.
     Loads(u64),
 }
 
@@ -121,6 +126,8 @@ impl Horizon {
     }
 
     fn reset(&mut self, revision: u64, at: Duration) {
+        let last = self.commits.back().map_or(0, |(version, _)| *version);
+        self.before = self.before.max(last);
         self.commits = [(revision, at)].into();
         for life in self.lives.values_mut() {
             life.is_restored = true;
@@ -137,8 +144,8 @@ impl Horizon {
             let kind = name_of(&reached.kind);
             let cached = before.get(&kind).copied();
             let cached = cached.unwrap_or_else(|| life.first(now));
-            let complete = reached.complete.filter(|_| !life.scattered.contains(&kind));
-            let cached = self.judge(cached, (reached.loads, complete), now);
+            let is_scattered = life.scattered.contains(&kind);
+            let cached = self.judge(cached, reached, is_scattered, now);
             (kind, cached)
         });
         life.caches = Some(caches.collect());
@@ -149,14 +156,17 @@ impl Horizon {
     fn judge(
         &self,
         mut cached: Cached,
-        (loads, complete): (u64, Option<u64>),
+        reached: &Reached,
+        is_scattered: bool,
         now: Duration,
     ) -> Cached {
+        let complete = reached.complete.filter(|_| !is_scattered);
+        let is_new = complete.is_some_and(|version| version > self.before);
         match cached.trust {
-            Trust::Yes => {}
-            Trust::Restored => cached.trust = Trust::Loads(loads),
-            Trust::Loads(before) if loads > before => cached.trust = Trust::Yes,
-            Trust::Loads(_) => {}
+            Trust::Restored | Trust::Loads(_) if is_new => cached.trust = Trust::Yes,
+            Trust::Restored => cached.trust = Trust::Loads(reached.loads),
+            Trust::Loads(before) if reached.loads > before => cached.trust = Trust::Yes,
+            Trust::Yes | Trust::Loads(_) => {}
         }
         let complete = complete.filter(|_| matches!(cached.trust, Trust::Yes));
         if let Some(until) = complete.and_then(|version| self.time_of(version, now)) {
@@ -176,8 +186,9 @@ impl Horizon {
         }
     }
 
-    /// Returns the time by which a state must have been followed by another one that no process can show any more; none
-    /// if that is not known.
+    /// Returns the time by which states were followed that no process can show any more.
+    ///
+    /// None if that is not known.
     pub(super) fn of(&self, kind: &Kind) -> Option<Duration> {
         let lives = self.lives.values();
         let until = lives.filter_map(|life| match &life.caches {

@@ -47,6 +47,11 @@ const RECENT: Duration = Duration::from_secs(60);
 /// How often states are forgotten.
 const SWEEP: Duration = Duration::from_secs(5 * 60);
 
+/// How long after a restored backup a process may still take the versions of before for newer.
+///
+/// It notices when a request fails or a watch ends, and loads again then; that is also when the server is away.
+pub(crate) const NOTICED: Duration = Duration::from_secs(120);
+
 /// One state of an object, or its absence.
 #[derive(Debug)]
 pub(crate) struct Past {
@@ -58,9 +63,9 @@ pub(crate) struct Past {
     pub(crate) known: Known,
 }
 
-/// Contents that were compared with a state and found to be the same, by their hashes: whole, and metadata alone.
+/// Contents that were found to be the same as a state's, by their hashes.
 ///
-/// Thousands of sights of a state have one of two contents, and a comparison parses both sides.
+/// One is of whole objects, the other of metadata alone. Thousands of sights of a state have one of two contents, and a comparison parses both sides.
 #[derive(Debug, Default)]
 pub(crate) struct Known([AtomicU64; 2]);
 
@@ -209,6 +214,11 @@ impl Oracle {
             .is_some_and(|at| moment.at.saturating_sub(at) < time)
     }
 
+    /// Returns whether a backup was restored so lately that a process need not have noticed.
+    pub(crate) fn may_be_unnoticed(&self, moment: &Moment) -> bool {
+        self.was_restored_within(moment, NOTICED)
+    }
+
     /// Returns the version of the last commit of a kind by some time, a minute ago at most; zero if there was none.
     pub(crate) fn newest(&self, kind: &Gvk, until: Duration) -> u64 {
         let recent = self.kinds.get(&name_of(kind)).map(|of| &of.recent);
@@ -236,7 +246,7 @@ impl Objects {
     }
 }
 
-/// Forgets the states of an object that had been followed by another one by a time; returns whether any is left.
+/// Forgets states that were followed by a time; returns whether any is left.
 fn is_left(states: &mut Vec<Past>, until: Duration) -> bool {
     let followed = states.iter().skip(1).take_while(|next| next.at <= until);
     let followed = followed.count();

@@ -175,6 +175,28 @@ async fn a_version_of_before_a_restored_backup_says_nothing() {
 }
 
 #[tokio::test]
+async fn a_cache_that_was_read_again_before_it_is_asked_is_believed_once_its_version_is_new() {
+    let mut watched = Watched::new().await;
+    let backup = watched.cluster.snapshot();
+    watched.change(MINUTE).await;
+    let before = watched.version();
+    watched.asked(2 * MINUTE, 1, Some(before));
+    watched.cluster.rewind_to(&backup).await.unwrap();
+    watched.note_commits(3 * MINUTE);
+    watched.asked(4 * MINUTE, 2, Some(watched.version()));
+    let states = watched.states().len();
+    watched.asked(30 * MINUTE, 2, Some(watched.version()));
+    watched.asked(40 * MINUTE, 2, Some(watched.version()));
+    assert_eq!(watched.states().len(), states, "it may be of before");
+    while watched.version() <= before {
+        watched.change(41 * MINUTE).await;
+    }
+    watched.asked(60 * MINUTE, 2, Some(watched.version()));
+    watched.asked(70 * MINUTE, 2, Some(watched.version()));
+    assert_eq!(watched.states().len(), 1);
+}
+
+#[tokio::test]
 async fn an_object_that_is_gone_is_forgotten_in_the_end() {
     let mut watched = Watched::new().await;
     watched.delete(MINUTE).await;

@@ -18,10 +18,8 @@ const VERBS: [Option<&str>; 8] = [
     Some("delete"),
 ];
 
-/// From this length on a run is mixed, because of the other styles most of it would be rest, and things happen a tenth
-/// as often: long runs have many objects, of which each thing that happens may concern all.
+/// From this length on a run is mixed, because of the other styles most of it would be rest.
 const LONG: Duration = Duration::from_secs(10 * 60);
-const LONG_PACE: u32 = 10;
 
 /// How many seconds of a long run there are for each sequence.
 const SEQUENCE: u64 = 600;
@@ -65,6 +63,7 @@ pub(crate) fn generate(seed: u64, chaos: &Chaos, cast: Cast) -> Vec<Step> {
         swarm: Swarm::new(&mut random),
         style,
         cast,
+        pace: chaos.pace,
         names: random.u16(1..=cast.names.max(1)),
     };
     let lasts = match style {
@@ -89,6 +88,8 @@ struct Generator {
     swarm: Swarm,
     style: Style,
     cast: Cast,
+    /// How many times as long it takes until the next thing happens.
+    pace: u32,
     names: u16,
 }
 
@@ -116,11 +117,7 @@ impl Generator {
     /// Makes happenings that know nothing of each other.
     fn background(&self, random: &mut fastrand::Rng, lasts: Duration) -> Vec<Step> {
         let pace = Duration::from_millis([50, 200, 500, 1500][random.usize(..4)]);
-        let pace = if lasts >= LONG {
-            pace * LONG_PACE
-        } else {
-            pace
-        };
+        let pace = pace * self.pace;
         let mut at = Duration::ZERO;
         let mut steps = Vec::new();
         loop {

@@ -23,6 +23,30 @@ fn a_seed_makes_one_plan_in_the_order_of_time() {
     }
 }
 
+/// Things happen as often in a long run as in a short one, unless it is a soak.
+#[test]
+fn the_pace_of_a_plan_is_that_of_its_chaos() {
+    let cast = Cast {
+        processes: 1,
+        kinds: 1,
+        custom_from: 1,
+        names: 12,
+        commands: false,
+    };
+    let minutes = |minutes: u64| Chaos::default().lasts(Duration::from_secs(minutes * 60));
+    let slow = |chaos| Chaos { pace: 10, ..chaos };
+    let steps = |chaos: &Chaos| {
+        let seeds = 0..20;
+        seeds
+            .map(|seed| generate(seed, chaos, cast).len())
+            .sum::<usize>()
+    };
+    let (short, long) = (steps(&minutes(2)), steps(&minutes(20)));
+    assert!((8 * short..12 * short).contains(&long), "{short}, {long}");
+    let soak = steps(&slow(minutes(20)));
+    assert!(soak < long / 3, "{long}, {soak}");
+}
+
 /// Returns when resources are not served, for each process and kind.
 fn outages(steps: &[Step]) -> Vec<(Option<usize>, Option<usize>, Duration, Duration)> {
     let faults = steps.iter().filter_map(|step| match &step.what {

@@ -23,6 +23,9 @@ const COVERED: u64 = 2000;
 /// How many failures are shrunk and shown in full; of more, the first line says enough.
 const SHOWN: usize = 3;
 
+/// How much slower a soak is: it has many objects, of which each thing that happens may concern all.
+const SOAK_PACE: u32 = 10;
+
 /// Runs the command with the arguments of the process.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -115,7 +118,11 @@ impl<'a> Runner<'a> {
     fn simulation(&self, seed: u64) -> Simulation {
         let mut simulation = Simulation::of_lariat(seed).logs(self.options.logs);
         if self.options.soaks {
-            simulation = simulation.chaos(Chaos::default().lasts(self.options.lasts));
+            let chaos = Chaos {
+                pace: SOAK_PACE,
+                ..Chaos::default()
+            };
+            simulation = simulation.chaos(chaos.lasts(self.options.lasts));
             simulation.filled = self.options.objects;
         }
         simulation

@@ -47,7 +47,8 @@ struct Promise {
 #[derive(Debug, Clone, Copy)]
 struct Delay {
     due: Duration,
-    /// Whether its kind had a handler; otherwise the key is kept for about a minute of work, until the controller ends.
+    /// Whether its kind had a handler; otherwise the key is kept until the controller ends, about a minute after it has
+    /// no handler.
     is_kept: bool,
 }
 
@@ -233,12 +234,6 @@ impl Promises {
             life,
             what,
         } = activity;
-        let id = |kind: &Gvk, name: &Arc<str>| HandlerId {
-            process: Arc::clone(process),
-            life: *life,
-            kind: kind.clone(),
-            name: Arc::clone(name),
-        };
         match what {
             Act::Enqueued { kind, key, after } => {
                 let Some(state) = self.lives.of(process, *life) else {
@@ -246,7 +241,7 @@ impl Promises {
                 };
                 let handlers: Vec<_> = state
                     .handlers_of(kind)
-                    .map(|(name, _)| id(kind, name))
+                    .map(|(name, _)| activity.handler(kind, name))
                     .collect();
                 let delay = Delay {
                     due: now.saturating_add(*after),
@@ -255,7 +250,8 @@ impl Promises {
                 let (due, why) = if after.is_zero() {
                     (delay.due, Why::Enqueued)
                 } else {
-                    self.delay((process, *life), (kind, key), (delay, now))
+                    let life = (Arc::clone(process), *life);
+                    self.delay((life, kind.clone(), key.clone()), delay, now)
                 };
                 for handler in handlers {
                     let run = None;
@@ -269,7 +265,7 @@ impl Promises {
                 }
             }
             Act::Deregistered { kind, name } => {
-                self.open.remove(&id(kind, name));
+                self.open.remove(&activity.handler(kind, name));
                 let state = self.lives.of(process, *life);
                 // With its last handler the queue of the kind ends.
                 if state.is_none_or(|state| state.handlers_of(kind).next().is_none()) {
@@ -281,7 +277,7 @@ impl Promises {
             Act::Sampled(samples) => {
                 let samples = samples.iter();
                 return samples
-                    .flat_map(|sample| self.look((process, *life), sample, now))
+                    .flat_map(|sample| self.look(activity, sample, now))
                     .collect();
             }
             _ => {}
@@ -293,12 +289,12 @@ impl Promises {
     /// ended is none any more, unless a stop keeps what came due meanwhile.
     fn delay(
         &mut self,
-        (process, life): (&Arc<str>, u32),
-        (kind, key): (&Gvk, &ObjectKey),
-        (delay, now): (Delay, Duration),
+        of: (LifeOf, Gvk, ObjectKey),
+        delay: Delay,
+        now: Duration,
     ) -> (Duration, Why) {
-        let of = ((Arc::clone(process), life), kind.clone(), key.clone());
-        let state = self.lives.of(process, life);
+        let (process, life) = &of.0;
+        let state = self.lives.of(process, *life);
         let runs = state.is_some_and(|state| state.runs == Some(true) && !state.stops);
         let earliest = self.delays.entry(of).or_insert(delay);
         if runs && earliest.due + CLOCKS <= now {
@@ -321,12 +317,8 @@ impl Promises {
     }
 
     /// Looks for calls that are late although their controller has nothing else to do.
-    fn look(
-        &mut self,
-        (process, life): (&Arc<str>, u32),
-        sample: &Sample,
-        now: Duration,
-    ) -> Findings {
+    fn look(&mut self, activity: &Activity, sample: &Sample, now: Duration) -> Findings {
+        let (process, life) = (&activity.process, activity.life);
         let of = (Arc::clone(process), life, sample.kind.clone());
         if sample.workers.is_none() {
             self.working.remove(&of);
@@ -351,12 +343,7 @@ impl Promises {
         let from = working.max(state.since);
         let mut found = Vec::new();
         for (name, waiting) in &sample.waiting {
-            let handler = HandlerId {
-                process: Arc::clone(process),
-                life,
-                kind: sample.kind.clone(),
-                name: Arc::clone(name),
-            };
+            let handler = activity.handler(&sample.kind, name);
             let keys = self.open.get(&handler).filter(|_| *waiting == 0);
             for (key, promises) in keys.into_iter().flatten() {
                 if sample.slowed.contains(key) || under_way(&sample.kind, key) {

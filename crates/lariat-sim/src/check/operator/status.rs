@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use lariat_cluster::{Commit, StoredObject};
 use serde_json::Value;
@@ -26,9 +25,6 @@ pub(super) struct Forward {
     replicas: BTreeSet<Arc<str>>,
 }
 
-/// How long after a restored backup a program may still write what it knows from before.
-const NOTICED: Duration = Duration::from_secs(120);
-
 impl Check for Forward {
     fn name(&self) -> &'static str {
         "statuses go forward"
@@ -42,7 +38,7 @@ impl Check for Forward {
             }
             Event::Committed(Commit::Stored(object)) if object.resource() == SHOPS => {
                 let found = self.stored(object);
-                if oracle.was_restored_within(moment, NOTICED) {
+                if oracle.may_be_unnoticed(moment) {
                     return Vec::new();
                 }
                 found

@@ -22,7 +22,7 @@ pub(super) enum Theme {
     LateAnswer,
     /// The resource is not served at a stop and at the next start.
     NotServed,
-    /// Somebody subscribes while objects change.
+    /// A subscriber comes while objects change.
     LateSubscriber,
     /// Objects are deleted while no watch is open.
     Gap,
