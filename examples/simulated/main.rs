@@ -3,13 +3,13 @@
 //! Run: `cargo run --example simulated -- --seeds 50`. There is no cluster but the simulated one, and no clock but the
 //! virtual one. The same seed gives the same run.
 
-use std::ffi::OsString;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use lariat_examples::simulated::{Cleanup, simulation};
 use lexopt::prelude::*;
+use tokio::time::Instant;
 
 const USAGE: &str = "\
 Runs an operator in virtual time, with everything that goes wrong on a cluster.
@@ -34,7 +34,7 @@ fn seeds() -> Result<Option<u64>> {
     let mut parser = lexopt::Parser::from_env();
     while let Some(argument) = parser.next()? {
         match argument {
-            Long("seeds") => seeds = number(parser.value()?)?,
+            Long("seeds") => seeds = number(&mut parser)?,
             Long("help") | Short('h') => {
                 println!("{USAGE}");
                 return Ok(None);
@@ -45,7 +45,8 @@ fn seeds() -> Result<Option<u64>> {
     Ok(Some(seeds))
 }
 
-fn number(value: OsString) -> Result<u64> {
+fn number(parser: &mut lexopt::Parser) -> Result<u64> {
+    let value = parser.value()?;
     value
         .parse()
         .map_err(|error: lexopt::Error| anyhow!("--seeds: {error}"))

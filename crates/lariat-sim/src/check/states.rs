@@ -480,7 +480,7 @@ mod tests {
         story.commits(1, server.take());
         for is_shown in shows {
             let object = is_shown.then(|| shown(&object));
-            story.begins_with(2, "h", "a", object, Causes::default());
+            story.begins_with(2, "h", "a", object);
         }
         story.found()
     }

@@ -45,7 +45,7 @@ struct Objects {
 const RECENT: Duration = Duration::from_secs(60);
 
 /// How often states are forgotten.
-const SWEEP: Duration = Duration::from_secs(5 * 60);
+pub(crate) const SWEEP: Duration = Duration::from_secs(5 * 60);
 
 /// How long after a restored backup a process may still take the versions of before for newer.
 ///
@@ -190,6 +190,12 @@ impl Oracle {
     /// Returns what an object is now.
     pub(crate) fn now(&self, kind: &Gvk, key: &ObjectKey) -> Option<&StoredObject> {
         self.states(kind, key).last()?.object.as_ref()
+    }
+
+    /// Returns whether a state of an object with a uid is not forgotten: a process may still be shown it.
+    pub(crate) fn remembers(&self, kind: &Gvk, key: &ObjectKey, uid: &str) -> bool {
+        let mut objects = self.states(kind, key).iter();
+        objects.any(|past| past.object.as_ref().is_some_and(|it| it.uid() == uid))
     }
 
     /// Returns the present objects of a kind in the order of their keys.

@@ -11,7 +11,7 @@ use super::SHOPS;
 use crate::check::{Check, Findings};
 use crate::deed::Deed;
 use crate::event::{Event, Moment};
-use crate::oracle::Oracle;
+use crate::oracle::{Oracle, SWEEP};
 use crate::shop;
 
 /// For how long a removal of the finalizer by force may be on its way.
@@ -23,13 +23,19 @@ const FORCED: Duration = Duration::from_secs(120);
 /// `Reconciler::finalizer` says so: "An object that is being deleted and has the finalizer is given to `cleanup`",
 /// and the finalizer is removed when that is done; "cleanup happens at least once". What a foreign client took the
 /// finalizer off is exempt. A restored backup may bring a deleted shop back to life: it has to be cleaned up again.
+/// A shop is remembered for as long as a state of it may still be shown.
 #[derive(Default)]
 pub(super) struct Cleanups {
-    shops: BTreeMap<String, Shop>,
+    shops: BTreeMap<ShopOf, Shop>,
     /// When each process began to clean up a shop.
-    began: BTreeMap<(Arc<str>, String), u64>,
+    began: BTreeMap<(Arc<str>, ShopOf), u64>,
     forced: BTreeMap<ObjectKey, Duration>,
+    /// When shops were forgotten last.
+    swept: Duration,
 }
+
+/// A shop by its key and its uid.
+type ShopOf = (ObjectKey, String);
 
 #[derive(Default)]
 struct Shop {
@@ -54,6 +60,7 @@ impl Check for Cleanups {
                 self.is_now(oracle, moment, (object, has))
             }
             Event::Committed(Commit::Removed { last }) if last.resource() == SHOPS => {
+                self.forget(oracle, moment.at);
                 self.is_now(oracle, moment, (last, false))
             }
             Event::Committed(Commit::Reset { .. }) => {
@@ -69,6 +76,17 @@ impl Check for Cleanups {
 }
 
 impl Cleanups {
+    fn forget(&mut self, oracle: &Oracle, now: Duration) {
+        if now < self.swept + SWEEP {
+            return;
+        }
+        self.swept = now;
+        let is_left = |(key, uid): &ShopOf| oracle.remembers(&shop::gvk(), key, uid);
+        self.shops.retain(|shop, _| is_left(shop));
+        self.began.retain(|(_, shop), _| is_left(shop));
+        self.forced.retain(|_, at| now <= *at + FORCED);
+    }
+
     fn is_now(
         &mut self,
         oracle: &Oracle,
@@ -76,7 +94,8 @@ impl Cleanups {
         (object, has_finalizer): (&StoredObject, bool),
     ) -> Findings {
         let (uid, key) = (object.uid(), object.key());
-        let shop = self.shops.entry(uid.to_owned()).or_default();
+        let shop = (key.clone(), uid.to_owned());
+        let shop = self.shops.entry(shop).or_default();
         let had = std::mem::replace(&mut shop.has_finalizer, has_finalizer);
         let mut found = Vec::new();
         if had && !has_finalizer {
@@ -101,9 +120,11 @@ impl Cleanups {
     ) -> Findings {
         match deed {
             Deed::CleansUp { key, uid } => {
-                let began = (Arc::clone(process), uid.clone());
+                let of = (key.clone(), uid.clone());
+                let shop = self.shops.get(&of);
+                let was_deleting = shop.is_some_and(|shop| shop.was_deleting);
+                let began = (Arc::clone(process), of);
                 self.began.insert(began, moment.number);
-                let was_deleting = self.shops.get(uid).is_some_and(|shop| shop.was_deleting);
                 if was_deleting {
                     return Vec::new();
                 }
@@ -111,10 +132,11 @@ impl Cleanups {
                     "{key} ({uid}) is cleaned up, but was never deleted"
                 )]
             }
-            Deed::CleanedUp { uid, .. } => {
-                let began = self.began.get(&(Arc::clone(process), uid.clone()));
+            Deed::CleanedUp { key, uid } => {
+                let of = (key.clone(), uid.clone());
+                let began = self.began.get(&(Arc::clone(process), of.clone()));
                 let began = began.copied().unwrap_or_default();
-                let shop = self.shops.entry(uid.clone()).or_default();
+                let shop = self.shops.entry(of).or_default();
                 if shop.cleaned.is_none_or(|(before, _)| before < began) {
                     shop.cleaned = Some((began, oracle.epoch()));
                 }
@@ -187,6 +209,28 @@ mod tests {
         cleaned_up(&mut stage, &uid);
         lets_go(&mut stage).await;
         assert!(stage.all().is_empty(), "{:?}", stage.all());
+    }
+
+    #[tokio::test]
+    async fn a_shop_is_forgotten_once_no_process_can_be_shown_it() {
+        let mut stage = Stage::new(Cleanups::default()).await;
+        let uid = deleted(&mut stage).await;
+        let key = Stage::key("o1");
+        stage.did(Deed::RemovesFinalizer { key });
+        lets_go(&mut stage).await;
+        cleans_up(&mut stage, &uid);
+        assert!(
+            stage.all().is_empty(),
+            "a process may know it: {:?}",
+            stage.all()
+        );
+        for name in ["o2", "o3"] {
+            stage.wait(4 * SWEEP);
+            stage.create(&shop::gvk(), name, &shop::spec(0)).await;
+            stage.delete(&shop::gvk(), name).await;
+        }
+        cleans_up(&mut stage, &uid);
+        assert!(stage.found("never deleted"), "{:?}", stage.all());
     }
 
     #[tokio::test]

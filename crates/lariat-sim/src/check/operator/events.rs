@@ -1,6 +1,7 @@
 //! Kubernetes Events: counted rather than repeated, few, and there if they must be.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -40,13 +41,20 @@ const SERIES: Duration = Duration::from_secs(360);
 #[derive(Default)]
 pub(super) struct Events {
     operators: Operators,
-    /// What each Event is without its metadata, by uid.
-    written: BTreeMap<String, Value>,
+    /// What each Event that is there is without its metadata, by uid.
+    written: BTreeMap<String, Written>,
     /// How many Events there were of a subject, and the first of them.
     created: BTreeMap<String, (u64, Duration)>,
     /// How many Events about an object were created, and how many times they were counted up.
     about: BTreeMap<String, (u64, u64, Duration)>,
     published: BTreeMap<(Arc<str>, u32, String), Published>,
+}
+
+/// What is known of an Event that was written.
+struct Written {
+    /// The hash of all but its metadata.
+    hash: u64,
+    count: i64,
 }
 
 #[derive(Default)]
@@ -91,6 +99,10 @@ impl Check for Events {
             } => {
                 self.published
                     .retain(|of, _| of.0 != *process || of.1 != *life);
+                Vec::new()
+            }
+            Event::Committed(Commit::Removed { last }) => {
+                self.written.remove(last.uid());
                 Vec::new()
             }
             _ => Vec::new(),
@@ -143,11 +155,13 @@ impl Events {
         }
         let mut found = Vec::new();
         let (key, lives) = (object.key(), self.lives());
-        let before = self.written.insert(object.uid().to_owned(), json.clone());
-        if before.as_ref() == Some(&json) {
+        let now = Written::of(&json, &event);
+        let hash = now.hash;
+        let before = self.written.insert(object.uid().to_owned(), now);
+        if before.as_ref().is_some_and(|before| before.hash == hash) {
             return found;
         }
-        match before.as_ref().map(|before| View::of(before).count) {
+        match before.as_ref().map(|before| before.count) {
             Some(before) if before > event.count => found.push(format!(
                 "the count of {key} goes down from {before} to {}",
                 event.count
@@ -193,6 +207,17 @@ impl Events {
 
     fn lives(&self) -> u64 {
         self.operators.lives.max(1).into()
+    }
+}
+
+impl Written {
+    fn of(json: &Value, event: &View<'_>) -> Self {
+        let mut hasher = DefaultHasher::new();
+        json.hash(&mut hasher);
+        Self {
+            hash: hasher.finish(),
+            count: event.count,
+        }
     }
 }
 
