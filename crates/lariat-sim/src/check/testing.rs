@@ -152,32 +152,35 @@ impl<C: Check> Story<C> {
         self.act(millis, Act::Starting(BTreeMap::new()));
     }
 
-    pub(super) fn begins(&mut self, millis: u64, name: &str, of: &str, causes: Causes) {
-        self.begins_with(millis, name, of, None, causes);
+    pub(super) fn begins(&mut self, millis: u64, name: &str, of: &str, because: Causes) {
+        let mut event = self.call(name, of);
+        if let Event::Began { causes, .. } = &mut event {
+            *causes = Arc::new(because);
+        }
+        self.event(millis, &event);
     }
 
     /// Begins a call of a handler for a key with some state of the object.
-    pub(super) fn begins_with(
-        &mut self,
-        millis: u64,
-        name: &str,
-        of: &str,
-        object: Option<Shown>,
-        causes: Causes,
-    ) {
+    pub(super) fn begins_with(&mut self, millis: u64, name: &str, of: &str, state: Option<Shown>) {
+        let mut event = self.call(name, of);
+        if let Event::Began { object, .. } = &mut event {
+            *object = state;
+        }
+        self.event(millis, &event);
+    }
+
+    /// Returns the begin of the next run.
+    fn call(&mut self, name: &str, of: &str) -> Event {
         self.run += 1;
-        self.event(
-            millis,
-            &Event::Began {
-                handler: handler(name),
-                key: key(of),
-                run: self.run,
-                attempt: 1,
-                object,
-                causes: Arc::new(causes),
-                loads: Some(1),
-            },
-        );
+        Event::Began {
+            handler: handler(name),
+            key: key(of),
+            run: self.run,
+            attempt: 1,
+            object: None,
+            causes: Arc::default(),
+            loads: Some(1),
+        }
     }
 
     /// Lets the server commit something.
