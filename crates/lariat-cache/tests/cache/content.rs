@@ -143,9 +143,11 @@ async fn loaded_while(write: impl AsyncFnOnce(Writer)) -> (Option<String>, usize
         write(Writer::new(factory.clients().client())).await;
     };
     let (loaded, ()) = tokio::join!(informer.load(&object), own);
-    let value = loaded.unwrap().map(|loaded| {
-        let map = loaded.decode::<ConfigMap>(informer.gvk()).unwrap();
-        map.data.as_ref().unwrap()["value"].clone()
+    let value = loaded.expect("loaded").map(|loaded| {
+        let map = loaded
+            .decode::<ConfigMap>(informer.gvk())
+            .expect("it decodes");
+        map.data.as_ref().expect("it has data")["value"].clone()
     });
     (value, cluster.journal().count("get", "configmaps"))
 }

@@ -216,11 +216,15 @@ fn differs(one: &Value, other: &Value) -> Option<String> {
 /// States are shown in the order in which the server had them, and an object is shown as gone only if it was.
 ///
 /// What is shown counts as the earliest state it can be. Before its first state an object was not there, and a process
-/// whose watch is behind may not know it yet: a handler that is called for a related object then is shown nothing.
+/// whose watch is behind may not know it yet: a handler that is called for a related object then is shown nothing. But
+/// what a cache has is not shown as gone at first sight: it has what was there at the version up to which it said that
+/// it is complete. That is not judged where a part of a kind was selected, or a backup restored.
 #[derive(Default)]
 pub(super) struct Forward {
     /// The number each state that was shown last has in the oracle's list.
     last: BTreeMap<Way, BTreeMap<ObjectKey, u64>>,
+    /// The versions up to which caches are complete.
+    complete: BTreeMap<(Arc<str>, u32), BTreeMap<Gvk, u64>>,
     selections: Selections,
 }
 
@@ -231,15 +235,7 @@ impl Check for Forward {
 
     fn saw(&mut self, oracle: &Oracle, _: &Moment, event: &Event) -> Findings {
         self.selections.saw(event);
-        if let Event::Life {
-            process,
-            life,
-            is_alive: false,
-        } = event
-        {
-            self.last
-                .retain(|way, _| way.0 != *process || way.1 != *life);
-        }
+        self.note(event);
         if let Some(way) = closed(event) {
             self.last.remove(&way);
         }
@@ -249,10 +245,20 @@ impl Check for Forward {
         let states = oracle.states(sight.kind, sight.key);
         let last = self.last.entry(sight.way()).or_default();
         let from = last.get(sight.key).copied();
-        if from.is_none() && sight.object.is_none() {
-            return Vec::new();
-        }
         let selected = self.selections.of(sight.process, sight.life, sight.kind);
+        let start = match (from, &sight.object) {
+            (Some(from), _) => since(states, from),
+            (None, Some(_)) => 0,
+            (None, None) => {
+                let caches = self.complete.get(&(Arc::clone(sight.process), sight.life));
+                let version = caches.and_then(|caches| caches.get(sight.kind));
+                let is_judged = oracle.epoch() <= 1 && selected.is_all();
+                let Some(version) = version.filter(|_| is_judged) else {
+                    return Vec::new();
+                };
+                as_at(states, *version)
+            }
+        };
         let fits = |past: &Past| match &sight.object {
             Some(shown) => past.is(&shown.uid, shown.version),
             None => !past
@@ -260,7 +266,6 @@ impl Check for Forward {
                 .as_ref()
                 .is_some_and(|object| selected.always(sight.key, object)),
         };
-        let start = since(states, from.unwrap_or(0));
         let now = states[start..].iter().find(|past| fits(past));
         match now {
             Some(past) => {
@@ -268,11 +273,40 @@ impl Check for Forward {
                 Vec::new()
             }
             // That the server never had it is said by another checker; what has been gone for long is forgotten.
-            None if from.is_none() || (sight.object.is_none() && states.is_empty()) => Vec::new(),
+            None if from.is_none() && sight.object.is_some() => Vec::new(),
+            None if states.is_empty() && sight.object.is_none() => Vec::new(),
             None => {
                 let last = states[start..].first().map_or(0, |past| past.version);
                 vec![format!("{} after version {last}", sight.says())]
             }
+        }
+    }
+}
+
+impl Forward {
+    /// Notes how far caches are, and forgets lives that are over.
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::Life {
+                process,
+                life,
+                is_alive: false,
+            } => {
+                self.last
+                    .retain(|way, _| way.0 != *process || way.1 != *life);
+                self.complete.remove(&(Arc::clone(process), *life));
+            }
+            Event::Cached {
+                process,
+                life,
+                kinds,
+            } => {
+                let versions = kinds.iter();
+                let versions = versions.filter_map(|it| Some((it.kind.clone(), it.complete?)));
+                let of = (Arc::clone(process), *life);
+                self.complete.insert(of, versions.collect());
+            }
+            _ => {}
         }
     }
 }
@@ -296,6 +330,12 @@ fn closed(event: &Event) -> Option<Way> {
 /// Returns the place of the first state that is not older than one with a number.
 pub(super) fn since(states: &[Past], number: u64) -> usize {
     states.partition_point(|past| past.number < number)
+}
+
+/// Returns the place of the state at a version.
+fn as_at(states: &[Past], version: u64) -> usize {
+    let until = states.partition_point(|past| past.version <= version);
+    until.saturating_sub(1)
 }
 
 /// A subscriber is given each change once: nothing twice as new, nothing unknown as changed or deleted.
@@ -468,7 +508,8 @@ mod tests {
     use lariat_core::Causes;
 
     use super::*;
-    use crate::check::testing::{Server, Story, shown};
+    use crate::activity::Reached;
+    use crate::check::testing::{Server, Story, kind, shown};
 
     /// Returns how much is found if a handler is shown an object that was created and deleted, or none, one after the
     /// other.
@@ -489,6 +530,37 @@ mod tests {
     async fn an_object_that_comes_back_is_found() {
         assert_eq!(found(&[true, false]).await, 0);
         assert_eq!(found(&[true, false, true]).await, 1);
+    }
+
+    /// Returns how much is found if a handler is shown no object although there is one, and the cache says that it has
+    /// everything up to some version.
+    async fn found_missing(complete: impl Fn(u64) -> Option<u64>) -> usize {
+        let server = Server::start().await;
+        let mut story = Story::of(Forward::default());
+        let object = server.create("a").await;
+        story.commits(1, server.take());
+        let reached = Reached {
+            kind: kind(),
+            loads: 1,
+            complete: complete(object.revision()),
+        };
+        let (process, life) = (Arc::from("p"), 0);
+        let kinds = vec![reached];
+        let cached = Event::Cached {
+            process,
+            life,
+            kinds,
+        };
+        story.event(2, &cached);
+        story.begins(3, "h", "a", Causes::default());
+        story.found()
+    }
+
+    #[tokio::test]
+    async fn an_object_that_a_complete_cache_has_is_not_gone_at_first_sight() {
+        assert_eq!(found_missing(Some).await, 1);
+        assert_eq!(found_missing(|version| Some(version - 1)).await, 0);
+        assert_eq!(found_missing(|_| None).await, 0);
     }
 
     #[tokio::test]

@@ -70,6 +70,11 @@ impl Selections {
 pub(super) struct Held<'a>(&'a [Selection]);
 
 impl Held<'_> {
+    /// Returns whether everything has always been selected.
+    pub(super) fn is_all(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns whether every selection there was has the object.
     pub(super) fn always(&self, key: &ObjectKey, object: &StoredObject) -> bool {
         self.0
