@@ -221,6 +221,16 @@ async fn a_factory_that_lost_its_lease_can_run_again() {
     one.factory.stop().await.expect("stopped");
 }
 
+fn secret(name: &str) -> Secret {
+    Secret {
+        metadata: ObjectMeta {
+            name: Some(name.to_owned()),
+            ..ObjectMeta::default()
+        },
+        ..Secret::default()
+    }
+}
+
 /// A process that was suspended past its lease: all of its timers are late, and it goes on where it was.
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_goes_on_after_the_deadline_cannot_write() {
@@ -237,13 +247,6 @@ async fn a_handler_that_goes_on_after_the_deadline_cannot_write() {
         let (noted, gates) = (Arc::clone(&noted), gates.clone());
         async move {
             let secrets: Api<Secret> = Api::default_namespaced(cx.client());
-            let secret = |name: &str| Secret {
-                metadata: ObjectMeta {
-                    name: Some(name.to_owned()),
-                    ..ObjectMeta::default()
-                },
-                ..Secret::default()
-            };
             secrets
                 .create(&PostParams::default(), &secret("before"))
                 .await?;
