@@ -1,7 +1,8 @@
 //! A small operator with a bug that only a simulation of the whole program shows.
 //!
-//! [`mirror`] keeps a Secret beside each ConfigMap, and deletes it when the ConfigMap is deleted. [`simulation`] runs it
-//! while foreign clients write ConfigMaps, the network breaks, and the operator is killed and started again.
+//! [`register`] adds a handler that keeps a Secret beside each ConfigMap, and deletes it when the ConfigMap is deleted.
+//! [`simulation`] runs it while foreign clients write ConfigMaps, the network breaks, and the operator is killed and started
+//! again.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, DeleteParams, ObjectMeta, PostParams};
 use lariat_cache::CachedObject;
-use lariat_cluster::{Cluster, Commit, Commits, StoredObject};
+use lariat_cluster::{Cluster, Commit, Commits, Snapshot, StoredObject};
 use lariat_core::{Cause, Causes, Gvk, ObjectKey, RawObject};
 
 use super::{Check, Findings};
@@ -76,6 +76,15 @@ impl Server {
     pub(super) async fn delete(&self, name: &str) {
         let deleted = self.api().delete(name, &DeleteParams::default()).await;
         deleted.expect("it exists");
+    }
+
+    pub(super) fn backup(&self) -> Snapshot {
+        self.cluster.snapshot()
+    }
+
+    pub(super) async fn restore(&self, backup: &Snapshot) {
+        let restored = self.cluster.rewind_to(backup).await;
+        restored.expect("a backup of this cluster");
     }
 
     /// Takes what was committed since the last call.
