@@ -57,6 +57,7 @@ pub(super) const PACKAGES: &[&str] = &[
     "lariat-controller",
     "lariat-core",
     "lariat-flight",
+    "lariat-lease",
     "lariat-operator",
     "lariat-queue",
     "schemars",
