@@ -36,7 +36,7 @@ const WATCH_SECONDS: u32 = 290;
 /// ```no_run
 /// use lariat_lease::{Elector, Lease};
 ///
-/// # async fn example(client: kube::Client) -> anyhow::Result<()> {
+/// # async fn example(client: kube::Client) -> Result<(), lariat_lease::LeaseError> {
 /// let elector = Elector::new(client, Lease::new("shop-operator"))?;
 /// let leadership = elector.leadership();
 /// tokio::select! {
