@@ -218,8 +218,9 @@ async fn nothing_is_written_once_everybody_has_gone() {
         .publish(&pod_in("default", "web"), Event::normal("Made", ""));
     settle().await;
     drop((factory, operator, widgets));
+    // The pause before the second try is random: it may have been made already.
     let tries = cluster.journal().count("create", "events");
-    assert_eq!(tries, 1);
+    assert!(tries > 0);
     time::sleep(300 * SECOND).await;
     assert_eq!(cluster.journal().count("create", "events"), tries);
 }
