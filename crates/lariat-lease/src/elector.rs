@@ -3,22 +3,19 @@
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::{StreamExt, TryStreamExt};
-use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease as Object;
 use kube::api::{Api, PostParams, WatchEvent, WatchParams};
 use kube::{Client, ResourceExt};
 use tokio::time::{self, Instant};
 
+use crate::clock::{SHORTEST_TIMEOUT, moment};
 use crate::config::{JITTER, Lease, own_identity, own_namespace};
-use crate::election::{Answer, Election, Moment, Next, Request};
+use crate::election::{Election, Next, Request};
 use crate::error::LeaseError;
 use crate::leadership::Leadership;
-
-/// The shortest time a request is given: controller-runtime's.
-const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
+use crate::request::{self, Answer};
 
 /// How long a watch of the lease stays open, in seconds; the server's own limit is above it.
 const WATCH_SECONDS: u32 = 290;
@@ -294,30 +291,6 @@ impl Elector {
                 }
             }
         };
-        match time::timeout(timeout, sent).await {
-            Ok(Ok(lease)) => Answer::Object(Box::new(lease)),
-            Ok(Err(kube::Error::Api(status)))
-                if status.code == 404 && status.reason == "NotFound" =>
-            {
-                Answer::Absent
-            }
-            Ok(Err(kube::Error::Api(status))) if status.code == 409 => Answer::Conflict,
-            Ok(Err(error)) => {
-                let lease = self.leadership.lease();
-                tracing::debug!(%lease, "a request about the lease failed: {error}");
-                Answer::Failed
-            }
-            Err(_) => Answer::Failed,
-        }
-    }
-}
-
-/// Returns what time it is by both clocks; the server keeps microseconds.
-fn moment() -> Moment {
-    let wall = Timestamp::try_from(lariat_core::clock::now()).unwrap_or(Timestamp::UNIX_EPOCH);
-    let micros = Timestamp::from_microsecond(wall.as_microsecond());
-    Moment {
-        now: Instant::now(),
-        wall: micros.unwrap_or(wall),
+        request::answer(self.leadership.lease(), timeout, sent).await
     }
 }

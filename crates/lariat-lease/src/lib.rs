@@ -25,9 +25,11 @@
 //!
 //! A leader sends one update every retry period (30 a minute); a process on standby has one watch open.
 
+mod clock;
 mod config;
 mod error;
 mod record;
+mod request;
 
 mod election;
 
@@ -36,8 +38,11 @@ mod leadership;
 
 mod fence;
 
+mod ring;
+
 pub use config::Lease;
 pub use elector::Elector;
 pub use error::LeaseError;
 pub use fence::Fenced;
 pub use leadership::{Leadership, LeaseStatus, Standing};
+pub use ring::{Permit, RingMember, ShardKey, Sharding, Shards, Share};

@@ -6,14 +6,9 @@ use jiff::Timestamp;
 use k8s_openapi::api::coordination::v1::Lease as Object;
 use tokio::time::Instant;
 
+use crate::clock::Moment;
 use crate::record::Record;
-
-/// The moment of a step: by the clock that measures waits, and by the one whose time is written into the lease.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Moment {
-    pub(crate) now: Instant,
-    pub(crate) wall: Timestamp,
-}
+use crate::request::Answer;
 
 /// A request that has to be sent.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,19 +17,6 @@ pub(crate) enum Request {
     Create(Record),
     /// An update of the object that was seen last, with its resource version.
     Update(Box<Object>),
-}
-
-/// What came of a request.
-#[derive(Debug, Clone)]
-pub(crate) enum Answer {
-    /// The object as the server has it.
-    Object(Box<Object>),
-    /// There is none of that name.
-    Absent,
-    /// A newer version than the one that was sent exists, or the name is taken.
-    Conflict,
-    /// Anything else, an answer that never came included: the request may have had an effect.
-    Failed,
 }
 
 /// What follows an answer.

@@ -78,7 +78,7 @@ impl Bench {
         replica
     }
 
-    fn leases(&self) -> Api<Object> {
+    pub(crate) fn leases(&self) -> Api<Object> {
         Api::namespaced(self.client("test"), "default")
     }
 

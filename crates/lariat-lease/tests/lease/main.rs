@@ -3,3 +3,4 @@
 mod bench;
 mod election;
 mod fence;
+mod ring;

@@ -1,0 +1,227 @@
+//! What a member of a ring may handle at this moment, and what it is handling.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use super::share::{ShardKey, Share};
+
+/// Lets a member handle the keys of its share; a clone is the same gate.
+///
+/// A share that gets smaller closes the gate for what it lost at once. What is under way goes on, and
+/// [`drained`](Self::drained) waits for it, or [`revoke`](Self::revoke) ends it.
+#[derive(Debug, Clone)]
+pub(crate) struct Gate {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    state: Mutex<State>,
+    /// The share, for those who follow it.
+    share: watch::Sender<Share>,
+    /// Raised when work under way has ended, or a share is revoked.
+    moves: watch::Sender<()>,
+}
+
+#[derive(Debug)]
+struct State {
+    share: Share,
+    /// What calls under way may go on with.
+    allowed: Allowed,
+    /// How many calls are under way for a key.
+    under_way: BTreeMap<ShardKey, u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Allowed {
+    /// Whatever was begun.
+    All,
+    /// What is in the share.
+    Share,
+}
+
+/// The right to handle a key, until it is dropped.
+#[derive(Debug)]
+#[must_use = "a permit that is dropped permits nothing"]
+pub struct Permit {
+    inner: Arc<Inner>,
+    key: ShardKey,
+}
+
+impl Gate {
+    pub(crate) fn new() -> Self {
+        let inner = Inner {
+            state: Mutex::new(State {
+                share: Share::none(),
+                allowed: Allowed::All,
+                under_way: BTreeMap::new(),
+            }),
+            share: watch::Sender::new(Share::none()),
+            moves: watch::Sender::new(()),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// Sets the share; returns whether it lost keys that are under way.
+    pub(crate) fn set(&self, share: &Share) -> bool {
+        let mut state = self.inner.state.lock();
+        state.share = share.clone();
+        state.allowed = Allowed::All;
+        let is_drained = state.is_drained();
+        drop(state);
+        self.inner.share.send_if_modified(|known| {
+            let is_new = known != share;
+            *known = share.clone();
+            is_new
+        });
+        !is_drained
+    }
+
+    /// Returns the share, and what shows its changes.
+    pub(crate) fn follow(&self) -> watch::Receiver<Share> {
+        self.inner.share.subscribe()
+    }
+
+    /// Lets a key in if it is in the share.
+    pub(crate) fn enter(&self, key: ShardKey) -> Option<Permit> {
+        let mut state = self.inner.state.lock();
+        if !state.share.holds(key) {
+            return None;
+        }
+        *state.under_way.entry(key).or_default() += 1;
+        Some(Permit {
+            inner: Arc::clone(&self.inner),
+            key,
+        })
+    }
+
+    /// Waits until nothing outside of the share is under way.
+    pub(crate) async fn drained(&self) {
+        let mut moves = self.inner.moves.subscribe();
+        while !self.inner.state.lock().is_drained() {
+            // The sender is held by this gate.
+            let _ = moves.changed().await;
+        }
+    }
+
+    /// Ends what is under way outside of the share.
+    pub(crate) fn revoke(&self) {
+        self.inner.state.lock().allowed = Allowed::Share;
+        self.inner.moves.send_replace(());
+    }
+}
+
+impl State {
+    fn is_drained(&self) -> bool {
+        self.under_way.keys().all(|key| self.share.holds(*key))
+    }
+}
+
+impl Permit {
+    /// Waits until the key has to be given up, because another member waits for it.
+    ///
+    /// # Cancel safety
+    ///
+    /// Nothing is lost: a later call resolves as well.
+    pub async fn revoked(&self) {
+        let mut moves = self.inner.moves.subscribe();
+        loop {
+            {
+                let state = self.inner.state.lock();
+                if state.allowed == Allowed::Share && !state.share.holds(self.key) {
+                    return;
+                }
+            }
+            // The sender is held by this permit.
+            let _ = moves.changed().await;
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        let mut state = self.inner.state.lock();
+        if let Some(count) = state.under_way.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                state.under_way.remove(&self.key);
+            }
+        }
+        let is_lost = !state.share.holds(self.key);
+        drop(state);
+        if is_lost {
+            self.inner.moves.send_replace(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::FutureExt;
+    use lariat_core::{Gvk, ObjectKey};
+
+    use super::*;
+
+    fn key(name: &str) -> ShardKey {
+        ShardKey::of_key(&Gvk::new("", "v1", "Pod"), &ObjectKey::cluster(name))
+    }
+
+    #[test]
+    fn nobody_enters_before_there_is_a_share() {
+        let gate = Gate::new();
+        assert!(gate.enter(key("a")).is_none());
+        gate.set(&Share::of("me", []));
+        assert!(gate.enter(key("a")).is_some());
+    }
+
+    #[test]
+    fn a_share_that_is_lost_is_drained_when_its_last_call_has_ended() {
+        let gate = Gate::new();
+        gate.set(&Share::of("me", []));
+        let permits = [gate.enter(key("a")), gate.enter(key("a"))];
+        assert!(gate.drained().now_or_never().is_some());
+        assert!(gate.set(&Share::none()));
+        assert!(gate.enter(key("a")).is_none());
+        let [first, second] = permits.map(|it| it.expect("it was in the share"));
+        assert!(first.revoked().now_or_never().is_none());
+        drop(first);
+        assert!(gate.drained().now_or_never().is_none());
+        drop(second);
+        assert!(gate.drained().now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_woken() {
+        let gate = Gate::new();
+        gate.set(&Share::of("me", []));
+        let permit = gate.enter(key("a")).expect("it is in the share");
+        gate.set(&Share::none());
+        let call = async {
+            permit.revoked().await;
+            drop(permit);
+        };
+        let hand_over = async {
+            tokio::task::yield_now().await;
+            gate.revoke();
+            gate.drained().await;
+        };
+        tokio::join!(call, hand_over);
+    }
+
+    #[test]
+    fn a_revocation_ends_with_the_next_share() {
+        let gate = Gate::new();
+        gate.set(&Share::of("me", []));
+        let permit = gate.enter(key("a")).expect("it is in the share");
+        gate.set(&Share::none());
+        gate.revoke();
+        assert!(permit.revoked().now_or_never().is_some());
+        gate.set(&Share::of("me", []));
+        assert!(permit.revoked().now_or_never().is_none());
+    }
+}

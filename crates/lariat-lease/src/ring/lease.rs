@@ -1,0 +1,208 @@
+//! The requests of a member: about its own lease, and those others left behind.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease as Object;
+use kube::api::{Api, DeleteParams, PostParams, Preconditions};
+use tokio::time::{self, Instant};
+
+use super::record::{is_same_state, joining, renewed};
+use crate::clock::{SHORTEST_TIMEOUT, moment};
+use crate::config::Lease;
+use crate::record::Record;
+use crate::request::{Answer, answer};
+
+/// The lease of a member.
+pub(super) struct OwnLease<'a> {
+    pub(super) api: &'a Api<Object>,
+    pub(super) config: &'a Lease,
+    /// Its name: no other member ever has it, and neither has this process after it lost it.
+    pub(super) name: Arc<str>,
+    pub(super) namespace: &'a str,
+    pub(super) identity: Arc<str>,
+    known: Option<Object>,
+    /// How many renewals had to read the lease first.
+    pub(super) slow: u64,
+}
+
+/// What came of a try to create or renew the lease.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Renewal {
+    /// The lease is held; its time counts from when the request was sent.
+    Held { sent: Instant },
+    /// Another try may succeed.
+    Failed,
+    /// The lease belongs to this member no more.
+    Lost(String),
+}
+
+impl<'a> OwnLease<'a> {
+    pub(super) fn new(
+        (api, config): (&'a Api<Object>, &'a Lease),
+        (name, namespace): (Arc<str>, &'a str),
+        identity: Arc<str>,
+    ) -> Self {
+        Self {
+            api,
+            config,
+            name,
+            namespace,
+            identity,
+            known: None,
+            slow: 0,
+        }
+    }
+
+    /// Tries once to create the lease, or to renew it and say whom its keys were handed over to.
+    pub(super) async fn renew(&mut self, acks: &BTreeSet<Arc<str>>) -> Renewal {
+        let (sent, answer) = match &self.known {
+            None => self.create().await,
+            Some(known) => self.update(known, acks).await,
+        };
+        match answer {
+            Answer::Object(object) => self.held(*object, sent),
+            // An earlier try may have reached the server, or the lease changed hands.
+            _ => self.read_and_renew(acks).await,
+        }
+    }
+
+    async fn read_and_renew(&mut self, acks: &BTreeSet<Arc<str>>) -> Renewal {
+        let object = match self.get(&self.name).await {
+            Answer::Object(object) => *object,
+            Answer::Absent if self.known.is_some() => {
+                return Renewal::Lost("its lease does not exist any more".to_owned());
+            }
+            _ => return Renewal::Failed,
+        };
+        let known = self.known.as_ref();
+        let is_other = known.is_some_and(|known| known.metadata.uid != object.metadata.uid);
+        let holder = Record::of(&object).holder;
+        if is_other || holder != self.identity {
+            return Renewal::Lost(match holder.is_empty() {
+                true => "another member took its lease after it had expired".to_owned(),
+                false => format!("{holder} holds its lease"),
+            });
+        }
+        self.slow += 1;
+        let (sent, answer) = self.update(&object, acks).await;
+        match answer {
+            Answer::Object(object) => self.held(*object, sent),
+            _ => Renewal::Failed,
+        }
+    }
+
+    fn held(&mut self, object: Object, sent: Instant) -> Renewal {
+        self.known = Some(object);
+        Renewal::Held { sent }
+    }
+
+    async fn create(&self) -> (Instant, Answer) {
+        let record = Record::new(&self.identity, self.config.seconds(), moment().wall);
+        let lease = joining(&record, &self.config.name, (&self.name, self.namespace));
+        let sent = Instant::now();
+        let params = PostParams::default();
+        let created = self.api.create(&params, &lease);
+        (sent, self.answer(created).await)
+    }
+
+    async fn update(&self, known: &Object, acks: &BTreeSet<Arc<str>>) -> (Instant, Answer) {
+        let record = Record {
+            acquired: Record::of(known).acquired,
+            ..Record::new(&self.identity, self.config.seconds(), moment().wall)
+        };
+        let sent = Instant::now();
+        (sent, self.replace(&renewed(&record, known, acks)).await)
+    }
+
+    /// Takes a lease from a holder that has let it expire; returns the lease without a holder.
+    ///
+    /// The holder may have renewed it just now. Then it is another state, or the update meets a conflict.
+    pub(super) async fn take_away(&self, expired: &Object) -> Option<Object> {
+        let name = expired.metadata.name.as_deref()?;
+        let Answer::Object(now) = self.get(name).await else {
+            return None;
+        };
+        if !is_same_state(&now, expired) {
+            return None;
+        }
+        let record = Record::of(&now);
+        let released = Record {
+            transitions: record.transitions.saturating_add(1),
+            ..record.released(moment().wall)
+        };
+        match self.replace(&released.replace(&now)).await {
+            Answer::Object(object) => Some(*object),
+            _ => None,
+        }
+    }
+
+    /// Gives the lease up, within the renew deadline.
+    pub(super) async fn release(&mut self) {
+        let tries = async {
+            while !self.is_released().await {
+                time::sleep(self.config.retry_period).await;
+            }
+        };
+        let released = time::timeout(self.config.renew_deadline, tries).await;
+        if released.is_err() {
+            let lease = &self.name;
+            tracing::warn!(%lease, "could not release the lease: its keys wait until it expires");
+        }
+    }
+
+    /// Reads the lease, and gives it up if it is still held; returns whether it is not held any more.
+    async fn is_released(&self) -> bool {
+        let object = match self.get(&self.name).await {
+            Answer::Object(object) => object,
+            Answer::Absent => return true,
+            Answer::Conflict | Answer::Failed => return false,
+        };
+        let record = Record::of(&object);
+        if record.holder != self.identity {
+            return true;
+        }
+        let released = record.released(moment().wall).replace(&object);
+        matches!(
+            self.replace(&released).await,
+            Answer::Object(_) | Answer::Absent
+        )
+    }
+
+    /// Deletes a lease without a holder; it does no harm if that fails.
+    pub(super) async fn clear_away(&self, released: &Object) {
+        let metadata = &released.metadata;
+        let params = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: metadata.uid.clone(),
+                resource_version: metadata.resource_version.clone(),
+            }),
+            ..DeleteParams::default()
+        };
+        let name = metadata.name.as_deref().unwrap_or_default();
+        let deleted = time::timeout(self.timeout(), self.api.delete(name, &params)).await;
+        if let Ok(Err(error)) = deleted {
+            tracing::debug!(lease = name, "a released lease was not deleted: {error}");
+        }
+    }
+
+    async fn get(&self, name: &str) -> Answer {
+        self.answer(self.api.get(name)).await
+    }
+
+    async fn replace(&self, object: &Object) -> Answer {
+        let name = object.metadata.name.as_deref().unwrap_or_default();
+        let params = PostParams::default();
+        self.answer(self.api.replace(name, &params, object)).await
+    }
+
+    async fn answer(&self, sent: impl Future<Output = kube::Result<Object>>) -> Answer {
+        answer(&self.name, self.timeout(), sent).await
+    }
+
+    fn timeout(&self) -> Duration {
+        (self.config.renew_deadline / 2).max(SHORTEST_TIMEOUT)
+    }
+}

@@ -1,0 +1,167 @@
+//! The task by which a process joins a ring, stays in it, and leaves.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+
+use k8s_openapi::api::coordination::v1::Lease as Object;
+use kube::Client;
+use kube::api::Api;
+
+use super::config::Sharding;
+use super::shards::Shards;
+use super::term::Term;
+use crate::config::{own_identity, own_namespace};
+use crate::error::LeaseError;
+use crate::leadership::Leadership;
+
+/// Joins a ring, holds a share of its keys, and leaves.
+///
+/// Its [`Leadership`] says whether this process is a member: from when it has joined until it leaves or cannot renew its
+/// lease in time. Its [`Shards`] say which keys belong to it. At any moment at most one process has a key, under the
+/// same conditions as in an election: no clock runs faster than the ratio of lease duration to renew deadline, and leases
+/// are not edited by hand. A server that is restored from a backup that is older than a lease is noticed by its holder with
+/// the next renewal; only a process that joins an otherwise empty ring in between can meet it.
+///
+/// ```no_run
+/// use lariat_core::{Gvk, ObjectKey};
+/// use lariat_lease::{Lease, LeaseError, RingMember, ShardKey};
+///
+/// # async fn example(client: kube::Client) -> Result<(), LeaseError> {
+/// let member = RingMember::new(client, Lease::new("shop-operator").into())?;
+/// let (membership, shards) = (member.leadership(), member.shards());
+/// let work = async {
+///     membership.acquired().await;
+///     let key = ObjectKey::namespaced("shop", "order-1");
+///     if let Some(_permit) = shards.enter(ShardKey::of_key(&Gvk::new("", "v1", "ConfigMap"), &key)) {
+///         println!("{key} is ours");
+///     }
+/// };
+/// let (ended, ()) = tokio::join!(member.run(async {}, std::future::pending()), work);
+/// ended
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct RingMember {
+    pub(super) api: Api<Object>,
+    pub(super) config: Sharding,
+    pub(super) leadership: Leadership,
+    pub(super) shards: Shards,
+}
+
+impl RingMember {
+    /// Makes a member, which does nothing until it runs.
+    ///
+    /// # Errors
+    ///
+    /// The configuration is invalid: see [`Lease::validate`](crate::Lease::validate); or the name of the ring cannot be a
+    /// label's value.
+    pub fn new(client: Client, config: Sharding) -> Result<Self, LeaseError> {
+        let lease = &config.lease;
+        lease.validate()?;
+        if lease.name.len() > 54 {
+            return Err(LeaseError::Invalid {
+                lease: lease.name.clone(),
+                why: "the name of a ring has at most 54 characters: it is a label's value, and each lease adds nine"
+                    .to_owned(),
+            });
+        }
+        let namespace = lease.namespace.clone().or_else(own_namespace);
+        let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
+        let identity: Arc<str> = lease.identity.clone().unwrap_or_else(own_identity).into();
+        let leadership = Leadership::new(&namespace, &lease.name, identity, lease.duration);
+        Ok(Self {
+            api: Api::namespaced(client, &namespace),
+            shards: Shards::new(leadership.clone()),
+            leadership,
+            config,
+        })
+    }
+
+    /// Returns what shows whether this process is a member.
+    #[must_use]
+    pub fn leadership(&self) -> Leadership {
+        self.leadership.clone()
+    }
+
+    /// Returns what shows which keys belong to this process.
+    #[must_use]
+    pub fn shards(&self) -> Shards {
+        self.shards.clone()
+    }
+
+    /// Joins the ring once `warm` resolves, stays in it until `stop` does, and leaves.
+    ///
+    /// Until `warm` resolves it looks at the ring without being in it, so that [`Shards::keeps`] knows about what share it
+    /// is going to have. When `stop` resolves nothing may be under way any more.
+    ///
+    /// # Errors
+    ///
+    /// The process was a member and is no more: its lease was not renewed in time, or another process took it.
+    ///
+    /// # Cancel safety
+    ///
+    /// A run that is dropped leaves the lease as it is, and its keys wait until it expires.
+    pub async fn run(
+        &self,
+        warm: impl Future<Output = ()>,
+        stop: impl Future<Output = ()>,
+    ) -> Result<(), LeaseError> {
+        let _ended = Ended(self);
+        self.leadership.stands_by(None);
+        let mut stop = pin!(stop);
+        let mut term = Term::new(self);
+        tokio::select! {
+            biased;
+            () = stop.as_mut() => return Ok(()),
+            () = warm => {}
+            () = term.look_on() => {}
+        }
+        loop {
+            let why = tokio::select! {
+                biased;
+                () = stop.as_mut() => None,
+                why = term.run() => Some(why),
+            };
+            match why {
+                // It held nothing yet.
+                Some(why) if !term.has_joined() => {
+                    tracing::debug!(ring = self.config.lease.name, "joins again: {why}");
+                    term.pause().await;
+                    term = Term::new(self);
+                }
+                Some(why) => return Err(self.lost(why)),
+                None => {
+                    // Nothing may take itself for a member's work while the lease is given away.
+                    self.end();
+                    if self.config.lease.releases {
+                        term.release().await;
+                    }
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn lost(&self, why: String) -> LeaseError {
+        self.end();
+        let lease = self.leadership.lease().to_owned();
+        let identity = self.leadership.identity();
+        tracing::warn!(%lease, identity, "lost the membership in the ring: {why}");
+        LeaseError::Lost { lease, why }
+    }
+
+    fn end(&self) {
+        self.leadership.end();
+        self.shards.end();
+    }
+}
+
+/// Ends the membership when a run is dropped.
+struct Ended<'a>(&'a RingMember);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}

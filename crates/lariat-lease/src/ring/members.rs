@@ -1,0 +1,145 @@
+//! Who is in a ring, as one of its members sees it: a state machine without requests and without a clock.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::api::coordination::v1::Lease as Object;
+use tokio::time::Instant;
+
+use super::record::acks_of;
+use crate::record::Record;
+
+/// The other members of a ring, as the server shows their leases.
+///
+/// A member is there from the moment its lease is seen until the lease names no holder: released by the member itself, or
+/// taken from it by another that saw it expire. A lease that is missing, deleted by hand or by a server that was restored
+/// from a backup, counts for its duration after that was noticed, for its holder may not know yet.
+#[derive(Debug)]
+pub(crate) struct Members {
+    me: Arc<str>,
+    others: BTreeMap<Arc<str>, Other>,
+}
+
+#[derive(Debug)]
+struct Other {
+    object: Object,
+    record: Record,
+    /// When the record was seen to change, by the local clock.
+    at: Instant,
+    acks: BTreeSet<Arc<str>>,
+    /// Since when the lease is missing although nobody gave it up.
+    missing: Option<Instant>,
+}
+
+impl Other {
+    fn new(object: Object, now: Instant) -> Self {
+        Self {
+            record: Record::of(&object),
+            acks: acks_of(&object),
+            object,
+            at: now,
+            missing: None,
+        }
+    }
+
+    /// Returns when the lease expires, or stops to count if it is missing.
+    fn ends(&self) -> Instant {
+        self.missing.unwrap_or(self.at) + self.record.duration()
+    }
+}
+
+impl Members {
+    /// Makes the view of a member that has seen no other.
+    pub(crate) fn new(me: Arc<str>) -> Self {
+        Self {
+            me,
+            others: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in all leases of the ring, as a list that began after the own lease was created shows them.
+    pub(crate) fn listed(&mut self, leases: Vec<Object>, now: Instant) {
+        let mut unseen: BTreeSet<Arc<str>> = self.others.keys().cloned().collect();
+        for lease in leases {
+            if let Some(name) = &lease.metadata.name {
+                unseen.remove(name.as_str());
+            }
+            self.seen(lease, now);
+        }
+        unseen.iter().for_each(|name| self.missing(name, now));
+    }
+
+    /// Takes in a state of a lease.
+    pub(crate) fn seen(&mut self, object: Object, now: Instant) {
+        let Some(name) = object
+            .metadata
+            .name
+            .as_deref()
+            .filter(|it| **it != *self.me)
+        else {
+            return;
+        };
+        let record = Record::of(&object);
+        if record.holder.is_empty() {
+            self.others.remove(name);
+            return;
+        }
+        match self.others.get_mut(name) {
+            Some(known) => {
+                known.missing = None;
+                if known.record != record {
+                    known.at = now;
+                    known.record = record;
+                }
+                known.acks = acks_of(&object);
+                known.object = object;
+            }
+            None => {
+                let name = Arc::from(name);
+                self.others.insert(name, Other::new(object, now));
+            }
+        }
+    }
+
+    /// Notes that a lease does not exist, although it was not seen to be given up.
+    pub(crate) fn missing(&mut self, name: &str, now: Instant) {
+        if let Some(known) = self.others.get_mut(name) {
+            known.missing.get_or_insert(now);
+        }
+    }
+
+    /// Forgets members whose lease has been missing for as long as it lasts; returns whether there were any.
+    pub(crate) fn forget_missing(&mut self, now: Instant) -> bool {
+        let before = self.others.len();
+        self.others
+            .retain(|_, other| other.missing.is_none() || other.ends() > now);
+        self.others.len() != before
+    }
+
+    /// Returns a lease that was not seen to change for as long as it lasts, so that it can be taken from its holder.
+    pub(crate) fn expired(&self, now: Instant) -> Option<&Object> {
+        let mut others = self.others.values();
+        let expired = others.find(|other| other.missing.is_none() && other.ends() <= now);
+        expired.map(|other| &other.object)
+    }
+
+    /// Returns when the next member expires or is forgotten if nothing is seen of it.
+    pub(crate) fn next_end(&self) -> Option<Instant> {
+        self.others.values().map(Other::ends).min()
+    }
+
+    /// Returns the names of the other members' leases, in order.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.others.keys()
+    }
+
+    /// Returns whether all other members have given up the keys that belong to this one.
+    pub(crate) fn all_acked(&self) -> bool {
+        self.others.values().all(|it| it.acks.contains(&self.me))
+    }
+
+    /// Returns whether keys may be handed over: not while a member that nobody else may know of is possibly at work.
+    pub(crate) fn may_ack(&self) -> bool {
+        self.others.values().all(|other| other.missing.is_none())
+    }
+}

@@ -1,0 +1,36 @@
+//! Sharding: a ring of members, each with a lease of its own, and the keys divided among them.
+//!
+//! # How a key has one holder at any time
+//!
+//! There is no coordinator. A member creates its lease, and then lists the leases of the ring: of two members that join
+//! at once, one at least sees the other. Everybody who sees a new member gives up the keys that now belong to it: takes no
+//! more of them, waits for the calls under way, and then writes the new member's name into its own lease (`ack`).
+//! A member handles its first key when all members it sees have done so. Whoever is missing in its view has joined
+//! later, and waits for its ack.
+//!
+//! ```text
+//! a  ──renew──renew──┬─ sees c ── drains c's keys ── ack c ──renew──▶
+//! b  ──renew──renew──┼─ sees c ─ drains ─ ack c ──renew──renew──────▶
+//! c      creates its lease, lists a and b ─────────── joined: handles its share
+//! ```
+//!
+//! A member leaves by releasing its lease once its calls have ended, and its keys are free at once. One that dies stops to
+//! renew: its own time has ended a renew deadline after its last answered renewal was sent, and another member takes its
+//! lease away a lease duration after it saw that renewal, by an update that meets a later renewal in a conflict.
+
+mod config;
+mod gate;
+mod lease;
+mod member;
+mod members;
+mod observer;
+mod record;
+mod shards;
+mod share;
+mod term;
+
+pub use config::Sharding;
+pub use gate::Permit;
+pub use member::RingMember;
+pub use shards::Shards;
+pub use share::{ShardKey, Share};

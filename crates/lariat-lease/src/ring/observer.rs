@@ -1,0 +1,96 @@
+//! Watching the leases of a ring.
+
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt};
+use k8s_openapi::api::coordination::v1::Lease as Object;
+use kube::api::{Api, ListParams, WatchEvent, WatchParams};
+use tokio::sync::mpsc;
+use tokio::time;
+
+use super::record::RING;
+
+/// How long a watch stays open, in seconds; the server's own limit is above it.
+const WATCH_SECONDS: u32 = 290;
+
+/// What is seen of a ring's leases.
+#[derive(Debug)]
+pub(super) enum Sight {
+    /// All there are.
+    All(Vec<Object>),
+    Seen(Box<Object>),
+    Deleted(String),
+}
+
+/// Reads the leases of a ring.
+pub(super) struct Observer {
+    pub(super) api: Api<Object>,
+    pub(super) ring: String,
+    /// How long a request may take, and a watch may be silent: the own renewals are in it.
+    pub(super) patience: Duration,
+    /// How long it waits after a failure.
+    pub(super) pause: Duration,
+}
+
+impl Observer {
+    /// Lists and watches until nobody wants to know.
+    pub(super) async fn run(self, sights: mpsc::Sender<Sight>) {
+        let ended = sights.closed();
+        tokio::select! {
+            biased;
+            () = ended => {}
+            () = self.observe(&sights) => {}
+        }
+    }
+
+    async fn observe(&self, sights: &mpsc::Sender<Sight>) {
+        loop {
+            let why = self.list_and_watch(sights).await;
+            let why = why.err().unwrap_or_default();
+            tracing::debug!(
+                ring = self.ring,
+                why,
+                "the leases of the ring are read again"
+            );
+            time::sleep(self.pause).await;
+        }
+    }
+
+    async fn list_and_watch(&self, sights: &mpsc::Sender<Sight>) -> Result<(), String> {
+        let selector = format!("{RING}={}", self.ring);
+        // Without a version: what is read is no older than the request.
+        let params = ListParams::default().labels(&selector);
+        let list = time::timeout(self.patience, self.api.list(&params)).await;
+        let list = list.map_err(|_| "no answer to a list".to_owned())?;
+        let list = list.map_err(|error| error.to_string())?;
+        let version = list.metadata.resource_version.unwrap_or_default();
+        send(sights, Sight::All(list.items)).await?;
+        let params = WatchParams::default().labels(&selector);
+        let params = params.timeout(WATCH_SECONDS);
+        let opened = time::timeout(self.patience, self.api.watch(&params, &version)).await;
+        let opened = opened.map_err(|_| "no answer to a watch".to_owned())?;
+        let mut events = opened.map_err(|error| error.to_string())?.boxed();
+        loop {
+            let event = time::timeout(self.patience, events.try_next()).await;
+            let event = event.map_err(|_| "the watch is silent".to_owned())?;
+            let sight = match event.map_err(|error| error.to_string())? {
+                Some(WatchEvent::Added(lease) | WatchEvent::Modified(lease)) => {
+                    Sight::Seen(Box::new(lease))
+                }
+                Some(WatchEvent::Deleted(lease)) => {
+                    Sight::Deleted(lease.metadata.name.unwrap_or_default())
+                }
+                Some(WatchEvent::Bookmark(_)) => continue,
+                Some(WatchEvent::Error(status)) => return Err(status.message),
+                // It has ended in time: the list finds what was missed meanwhile.
+                None => return Ok(()),
+            };
+            send(sights, sight).await?;
+        }
+    }
+}
+
+async fn send(sights: &mpsc::Sender<Sight>, sight: Sight) -> Result<(), String> {
+    let sent = sights.send(sight).await;
+    sent.map_err(|_| "nobody wants to know".to_owned())
+}

@@ -1,0 +1,196 @@
+//! Which keys belong to which member: rendezvous hashing.
+
+use std::sync::Arc;
+
+use lariat_core::{Gvk, ObjectKey, ObjectMetadata};
+
+/// The hash of the identity by which an object belongs to a member of a ring.
+///
+/// The identity is group, kind, namespace and name of the object's controlling owner, or of the object itself if it
+/// has none, so that an object and what it controls belong to the same member. Versions are left out: one object has
+/// one hash, whatever version it is read in. The hash is the same in all processes and builds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShardKey(u64);
+
+impl ShardKey {
+    /// Returns the hash of an object's own identity.
+    #[must_use]
+    pub fn of_key(gvk: &Gvk, key: &ObjectKey) -> Self {
+        Self::of(
+            gvk.group(),
+            gvk.kind(),
+            key.namespace().unwrap_or_default(),
+            key.name(),
+        )
+    }
+
+    /// Returns the hash of the identity of an object's controlling owner, or of its own if it has none.
+    ///
+    /// An owner is taken to be in the object's namespace, for an owner reference does not say whether its kind is
+    /// namespaced. So what a cluster-scoped owner controls in a namespace belongs to one member per namespace, which
+    /// may be another one than the owner's.
+    #[must_use]
+    pub fn of_object(gvk: &Gvk, object: &ObjectMetadata) -> Self {
+        let owner = object.owners().iter().find(|owner| owner.is_controller());
+        let Some(owner) = owner else {
+            return Self::of_key(gvk, object.key());
+        };
+        let api_version = owner.api_version();
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        let namespace = object.key().namespace().unwrap_or_default();
+        Self::of(group, owner.kind(), namespace, owner.name())
+    }
+
+    fn of(group: &str, kind: &str, namespace: &str, name: &str) -> Self {
+        let parts = [group, kind, namespace, name];
+        Self(mixed(parts.iter().fold(FNV_OFFSET, |hash, part| {
+            // The separator is in no name.
+            fnv(fnv(hash, part.as_bytes()), b"/")
+        })))
+    }
+}
+
+/// The keys of one member of a ring, by rendezvous hashing.
+///
+/// Each key has a score with each member, and belongs to the one with the highest. When a member joins, the keys it gets
+/// are a fair part of everybody's, and no others move; when one leaves, its keys are spread over all the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Share {
+    /// The own name's hash; none for a share that holds nothing.
+    me: Option<u64>,
+    others: Arc<[u64]>,
+}
+
+impl Share {
+    /// Returns a share that holds no key.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            me: None,
+            others: Arc::default(),
+        }
+    }
+
+    /// Returns the share of a member among others, by their names.
+    #[must_use]
+    pub fn of<'a>(me: &str, others: impl IntoIterator<Item = &'a str>) -> Self {
+        Self {
+            me: Some(hash_of(me)),
+            others: others.into_iter().map(hash_of).collect(),
+        }
+    }
+
+    /// Returns whether a key belongs to the share.
+    #[must_use]
+    pub fn holds(&self, key: ShardKey) -> bool {
+        let Some(me) = self.me else {
+            return false;
+        };
+        // Two names with one hash would both win or both lose; a tie is lost by both, and one in 2^64.
+        let mine = mixed(me ^ key.0);
+        self.others.iter().all(|other| mixed(other ^ key.0) < mine)
+    }
+
+    /// Returns of how many members, this one included, the share is one; zero for one that holds nothing.
+    #[must_use]
+    pub fn members(&self) -> usize {
+        self.me.map_or(0, |_| self.others.len() + 1)
+    }
+}
+
+const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
+
+/// FNV-1a.
+fn fnv(hash: u64, bytes: &[u8]) -> u64 {
+    bytes.iter().fold(hash, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME)
+    })
+}
+
+/// The finalizer of splitmix64: every bit of the input changes half of the output's.
+fn mixed(hash: u64) -> u64 {
+    let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ (hash >> 31)
+}
+
+fn hash_of(name: &str) -> u64 {
+    mixed(fnv(FNV_OFFSET, name.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEYS: u32 = 30_000;
+
+    fn key(number: u32) -> ShardKey {
+        let key = ObjectKey::namespaced("shop", &format!("order-{number}"));
+        ShardKey::of_key(&Gvk::new("", "v1", "ConfigMap"), &key)
+    }
+
+    fn shares(names: &[&str]) -> Vec<Share> {
+        let others = |me| names.iter().copied().filter(move |it| *it != me);
+        let shares = names.iter().map(|me| Share::of(me, others(*me)));
+        shares.collect()
+    }
+
+    /// Returns the place in the list of the one member that holds a key.
+    fn holder(shares: &[Share], key: ShardKey) -> usize {
+        let holders: Vec<usize> = (0..shares.len())
+            .filter(|member| shares[*member].holds(key))
+            .collect();
+        assert_eq!(holders.len(), 1, "{key:?} has holders {holders:?}");
+        holders[0]
+    }
+
+    #[test]
+    fn every_key_has_one_holder_and_shares_are_balanced() {
+        for round in 0..20 {
+            let names = ["a", "b", "c"].map(|name| format!("shop-{name}{round:x}"));
+            let names = names.each_ref().map(String::as_str);
+            let shares = shares(&names);
+            let mut counts = [0_u32; 3];
+            (0..KEYS).for_each(|number| counts[holder(&shares, key(number))] += 1);
+            for count in counts {
+                assert!(
+                    count.abs_diff(KEYS / 3) < KEYS / 30,
+                    "{names:?}: {counts:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_member_that_joins_gets_its_part_and_nothing_else_moves() {
+        let (before, after) = (shares(&["a", "b", "c"]), shares(&["a", "b", "c", "d"]));
+        let mut moved = 0;
+        for key in (0..KEYS).map(key) {
+            let (was, is) = (holder(&before, key), holder(&after, key));
+            assert!(is == was || is == 3, "a key moved from {was} to {is}");
+            moved += u32::from(is != was);
+        }
+        assert!(moved.abs_diff(KEYS / 4) < KEYS / 40, "{moved} keys moved");
+    }
+
+    #[test]
+    fn the_hash_is_the_same_in_all_builds() {
+        let pods = Gvk::new("", "v1", "Pod");
+        let key = ShardKey::of_key(&pods, &ObjectKey::namespaced("default", "web"));
+        assert_eq!(key, ShardKey(3_768_602_605_691_601_493));
+        let other_version = Gvk::new("", "v2", "Pod");
+        assert_eq!(
+            key,
+            ShardKey::of_key(&other_version, &ObjectKey::namespaced("default", "web"))
+        );
+    }
+
+    #[test]
+    fn a_share_of_nothing_holds_nothing_and_the_only_member_holds_all() {
+        let alone = Share::of("a", []);
+        assert!((0..100).all(|number| !Share::none().holds(key(number))));
+        assert!((0..100).all(|number| alone.holds(key(number))));
+        assert_eq!((Share::none().members(), alone.members()), (0, 1));
+    }
+}

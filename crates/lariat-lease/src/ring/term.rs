@@ -1,0 +1,364 @@
+//! One membership, from the creation of a lease to its end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::api::coordination::v1::Lease as Object;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{self, Instant};
+
+use super::lease::{OwnLease, Renewal};
+use super::member::RingMember;
+use super::members::Members;
+use super::observer::{Observer, Sight};
+use super::share::Share;
+use crate::config::JITTER;
+use crate::record::Record;
+
+/// How many sights may wait to be taken in.
+const SIGHTS: usize = 64;
+
+/// A process as a member of a ring, or about to be one.
+pub(super) struct Term<'a> {
+    member: &'a RingMember,
+    lease: OwnLease<'a>,
+    members: Members,
+    share: Share,
+    /// The others as the share counts them.
+    counted: BTreeSet<Arc<str>>,
+    /// The members to which their keys were handed over.
+    acked: BTreeSet<Arc<str>>,
+    drain: Option<Drain>,
+    /// Whether the other members are known.
+    has_listed: bool,
+    has_joined: bool,
+    /// When the last renewal that was answered was sent.
+    sent: Instant,
+    renew_at: Instant,
+    /// Not before this is another lease taken away: the last try has failed.
+    take_away_at: Instant,
+    /// Leases without a holder, and when they are deleted.
+    released: BTreeMap<String, (Object, Instant)>,
+}
+
+/// A hand-over that waits for calls under way.
+#[derive(Debug, Clone, Copy)]
+struct Drain {
+    since: Instant,
+    /// When calls were dropped that had taken too long.
+    revoked: Option<Instant>,
+}
+
+/// What a member waits for has come.
+enum Event {
+    Sight(Option<Sight>),
+    Drained,
+    Timer,
+}
+
+impl<'a> Term<'a> {
+    pub(super) fn new(member: &'a RingMember) -> Self {
+        let (config, now) = (&member.config.lease, Instant::now());
+        let name: Arc<str> = format!("{}-{:08x}", config.name, fastrand::u32(..)).into();
+        let leadership = &member.leadership;
+        let identity = Arc::clone(&leadership.status().identity);
+        let place = (Arc::clone(&name), leadership.namespace());
+        Self {
+            lease: OwnLease::new((&member.api, config), place, identity),
+            member,
+            members: Members::new(name),
+            share: Share::none(),
+            counted: BTreeSet::new(),
+            acked: BTreeSet::new(),
+            drain: None,
+            has_listed: false,
+            has_joined: false,
+            sent: now,
+            renew_at: now,
+            take_away_at: now,
+            released: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn has_joined(&self) -> bool {
+        self.has_joined
+    }
+
+    /// Looks at the ring without being in it; never ends.
+    pub(super) async fn look_on(&mut self) {
+        let (_observer, mut sights) = self.observe();
+        while let Some(sight) = sights.recv().await {
+            self.take_in(sight);
+            self.count();
+        }
+        std::future::pending().await
+    }
+
+    /// Joins the ring and stays in it; returns why that is over.
+    pub(super) async fn run(&mut self) -> String {
+        loop {
+            match self.lease_renewed().await {
+                Renewal::Held { .. } => break,
+                Renewal::Lost(why) => return why,
+                Renewal::Failed => self.pause().await,
+            }
+        }
+        self.has_listed = false;
+        self.members = Members::new(Arc::clone(&self.lease.name));
+        // After the lease was created, so that of two that join at once one sees the other.
+        let (_observer, mut sights) = self.observe();
+        loop {
+            self.settle();
+            if Instant::now() >= self.renew_at
+                && let Err(why) = self.renew().await
+            {
+                return why;
+            }
+            match self.next(&mut sights).await {
+                Event::Sight(Some(sight)) => self.take_in(sight),
+                Event::Sight(None) => return "the leases of the ring cannot be watched".to_owned(),
+                Event::Drained => self.drained(),
+                Event::Timer => self.attend().await,
+            }
+        }
+    }
+
+    /// Gives the lease up. Nothing may be under way any more.
+    pub(super) async fn release(&mut self) {
+        self.lease.release().await;
+    }
+
+    fn observe(&self) -> (JoinSet<()>, mpsc::Receiver<Sight>) {
+        let config = &self.member.config.lease;
+        let observer = Observer {
+            api: self.member.api.clone(),
+            ring: config.name.clone(),
+            patience: config.renew_deadline,
+            pause: config.retry_period,
+        };
+        let (sender, sights) = mpsc::channel(SIGHTS);
+        let mut task = JoinSet::new();
+        task.spawn(observer.run(sender));
+        (task, sights)
+    }
+
+    async fn next(&self, sights: &mut mpsc::Receiver<Sight>) -> Event {
+        let is_draining = self.drain.is_some_and(|drain| drain.revoked.is_none());
+        tokio::select! {
+            biased;
+            () = time::sleep_until(self.next_timer()) => Event::Timer,
+            sight = sights.recv() => Event::Sight(sight),
+            () = self.member.shards.gate().drained(), if is_draining => Event::Drained,
+        }
+    }
+
+    /// Returns when something has to be done without anything being seen.
+    fn next_timer(&self) -> Instant {
+        let config = &self.member.config;
+        let ends = self
+            .members
+            .next_end()
+            .map(|end| end.max(self.take_away_at));
+        let drain = self.drain.map(|drain| match drain.revoked {
+            None => drain.since + config.drain,
+            Some(revoked) => revoked + config.margin(),
+        });
+        let released = self.released.values().map(|(_, due)| *due).min();
+        let timers = [ends, drain, released];
+        timers
+            .into_iter()
+            .flatten()
+            .fold(self.renew_at, Instant::min)
+    }
+
+    /// Does what it is time for.
+    async fn attend(&mut self) {
+        let now = Instant::now();
+        if let Some(drain) = self.drain {
+            self.attend_drain(drain, now);
+        }
+        self.members.forget_missing(now);
+        if now >= self.take_away_at
+            && let Some(expired) = self.members.expired(now).cloned()
+        {
+            self.take_away(&expired).await;
+        }
+        let mut due = self.released.iter().filter(|(_, (_, due))| *due <= now);
+        if let Some(name) = due.next().map(|(name, _)| name.clone())
+            && let Some((lease, _)) = self.released.remove(&name)
+        {
+            self.lease.clear_away(&lease).await;
+        }
+    }
+
+    fn attend_drain(&mut self, drain: Drain, now: Instant) {
+        let config = &self.member.config;
+        match drain.revoked {
+            None if drain.since + config.drain <= now => {
+                let ring = &config.lease.name;
+                tracing::warn!(%ring, "calls take longer than the drain timeout: they are dropped, and their keys move");
+                self.member.shards.gate().revoke();
+                let revoked = Some(now);
+                self.drain = Some(Drain { revoked, ..drain });
+            }
+            Some(revoked) if revoked + config.margin() <= now => {
+                // Once more, for a call may have ended only now.
+                self.drain = Some(Drain {
+                    since: now,
+                    revoked: None,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    async fn take_away(&mut self, expired: &Object) {
+        let name = expired.metadata.name.as_deref().unwrap_or_default();
+        match self.lease.take_away(expired).await {
+            Some(released) => {
+                tracing::info!(
+                    lease = name,
+                    "took the lease of a member that has not renewed it"
+                );
+                self.take_in(Sight::Seen(Box::new(released)));
+            }
+            None => self.take_away_at = Instant::now() + self.member.config.lease.retry_period,
+        }
+    }
+
+    fn take_in(&mut self, sight: Sight) {
+        let now = Instant::now();
+        match sight {
+            Sight::All(leases) => {
+                leases
+                    .iter()
+                    .for_each(|lease| self.note_released(lease, now));
+                self.members.listed(leases, now);
+                self.has_listed = true;
+            }
+            Sight::Seen(lease) => {
+                self.note_released(&lease, now);
+                self.members.seen(*lease, now);
+            }
+            Sight::Deleted(name) => {
+                self.released.remove(&name);
+                self.members.missing(&name, now);
+            }
+        }
+    }
+
+    /// Notes a lease without a holder, to be deleted when all members have seen that it was given up.
+    fn note_released(&mut self, lease: &Object, now: Instant) {
+        let name = lease.metadata.name.clone().unwrap_or_default();
+        if Record::of(lease).holder.is_empty() {
+            let jitter = JITTER * fastrand::f64();
+            let due = now + self.member.config.lease.duration.mul_f64(1.0 + jitter);
+            self.released.entry(name).or_insert((lease.clone(), due));
+        }
+    }
+
+    /// Draws the consequences of what was seen.
+    fn settle(&mut self) {
+        self.count();
+        let now = Instant::now();
+        let is_held = self.deadline() > now;
+        if !self.has_joined && self.has_listed && is_held && self.members.all_acked() {
+            self.join();
+        }
+        let has_to_ack = self.members.others().any(|name| !self.acked.contains(name));
+        self.drain = match self.drain {
+            _ if !has_to_ack || !self.members.may_ack() => None,
+            None => Some(Drain {
+                since: now,
+                revoked: None,
+            }),
+            drain => drain,
+        };
+    }
+
+    /// Counts the members, and takes the share that follows.
+    fn count(&mut self) {
+        let others: BTreeSet<Arc<str>> = self.members.others().cloned().collect();
+        if !self.has_listed || others == self.counted && self.share != Share::none() {
+            return;
+        }
+        let is_first = self.share == Share::none();
+        let grows = is_first || self.counted.iter().any(|name| !others.contains(name));
+        let shrinks = !is_first && others.iter().any(|name| !self.counted.contains(name));
+        self.share = Share::of(&self.lease.name, others.iter().map(|name| &**name));
+        self.acked.retain(|name| others.contains(name));
+        self.counted = others;
+        self.member.shards.keep(&self.share, grows, shrinks);
+        if self.has_joined {
+            self.member.shards.gate().set(&self.share);
+            let (ring, members) = (&self.member.config.lease.name, self.share.members());
+            tracing::info!(%ring, members, "the ring has changed");
+        }
+    }
+
+    fn join(&mut self) {
+        self.has_joined = true;
+        self.member.shards.gate().set(&self.share);
+        self.note_renewal();
+        let (ring, members) = (&self.member.config.lease.name, self.share.members());
+        let lease = &self.lease.name;
+        tracing::info!(%ring, %lease, members, "joined the ring");
+    }
+
+    /// Notes that nothing is under way that belongs to others, and says so in the lease.
+    fn drained(&mut self) {
+        self.drain = None;
+        self.acked = self.members.others().cloned().collect();
+        self.member.shards.let_go();
+        self.renew_at = Instant::now();
+    }
+
+    fn deadline(&self) -> Instant {
+        self.sent + self.member.config.lease.renew_deadline
+    }
+
+    /// Renews the lease, with as many tries as there is time for.
+    async fn renew(&mut self) -> Result<(), String> {
+        let (deadline, after) = (self.deadline(), self.member.config.lease.renew_deadline);
+        let tries = async {
+            loop {
+                match self.lease_renewed().await {
+                    Renewal::Held { .. } => return Ok(()),
+                    Renewal::Lost(why) => return Err(why),
+                    Renewal::Failed => time::sleep(self.member.config.lease.retry_period).await,
+                }
+            }
+        };
+        let renewed = time::timeout_at(deadline, tries).await;
+        renewed.unwrap_or_else(|_| Err(format!("its lease was not renewed within {after:?}")))
+    }
+
+    /// Tries once to renew the lease.
+    async fn lease_renewed(&mut self) -> Renewal {
+        let renewal = self.lease.renew(&self.acked).await;
+        if let Renewal::Held { sent } = renewal {
+            self.sent = sent;
+            self.renew_at = Instant::now() + self.member.config.lease.retry_period;
+            if self.deadline() <= Instant::now() {
+                // The process was paused, or the answer came late: others may wait no more.
+                return Renewal::Failed;
+            }
+            if self.has_joined {
+                self.note_renewal();
+            }
+        }
+        renewal
+    }
+
+    fn note_renewal(&self) {
+        let (leadership, slow) = (&self.member.leadership, self.lease.slow);
+        leadership.renewed(0, self.sent, self.deadline(), slow);
+    }
+
+    /// Waits between two tries to create the lease, each process for a different time.
+    pub(super) async fn pause(&self) {
+        let period = self.member.config.lease.retry_period;
+        time::sleep(period.mul_f64(1.0 + JITTER * fastrand::f64())).await;
+    }
+}

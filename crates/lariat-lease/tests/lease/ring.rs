@@ -1,0 +1,432 @@
+//! Rings of replicas on the embedded cluster and its faults, in virtual time.
+
+use std::time::Duration;
+
+use http::StatusCode;
+use kube::api::{DeleteParams, ListParams};
+use lariat_cluster::faults::{Action, Refusal, Rule};
+use lariat_core::{Gvk, ObjectKey};
+use lariat_lease::{Leadership, Lease, LeaseError, RingMember, ShardKey, Sharding, Shards};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use crate::bench::{Bench, SECOND};
+
+const KEYS: u32 = 300;
+
+/// A process in a ring; dropping it kills it.
+struct Member {
+    name: &'static str,
+    membership: Leadership,
+    shards: Shards,
+    stop: CancellationToken,
+    run: JoinSet<Result<(), LeaseError>>,
+}
+
+impl Bench {
+    fn member(&self, name: &'static str) -> Member {
+        self.member_with(name, |ring| ring)
+    }
+
+    fn member_with(
+        &self,
+        name: &'static str,
+        configure: impl FnOnce(Sharding) -> Sharding,
+    ) -> Member {
+        let ring = configure(Lease::new("shop").identity(name).into());
+        let member = RingMember::new(self.client(name), ring).expect("it is valid");
+        let (membership, shards) = (member.leadership(), member.shards());
+        let stop = CancellationToken::new();
+        let stopped = stop.clone().cancelled_owned();
+        let mut run = JoinSet::new();
+        run.spawn(async move { member.run(async {}, stopped).await });
+        Member {
+            name,
+            membership,
+            shards,
+            stop,
+            run,
+        }
+    }
+
+    async fn joined<const N: usize>(&self, names: [&'static str; N]) -> [Member; N] {
+        let members = names.map(|name| self.member(name));
+        for member in &members {
+            assert!(member.membership.acquired().await);
+        }
+        sleep(SECOND).await;
+        members
+    }
+
+    async fn lease_names(&self) -> Vec<String> {
+        let leases = self.leases().list(&ListParams::default()).await;
+        let leases = leases.expect("they are listed").items;
+        leases
+            .into_iter()
+            .filter_map(|it| it.metadata.name)
+            .collect()
+    }
+
+    async fn lease_of(&self, holder: &str) -> String {
+        let leases = self.leases().list(&ListParams::default()).await;
+        let leases = leases.expect("they are listed").items;
+        let is_its = |lease: &k8s_openapi::api::coordination::v1::Lease| {
+            let spec = lease.spec.as_ref();
+            spec.and_then(|spec| spec.holder_identity.as_deref()) == Some(holder)
+        };
+        let lease = leases.into_iter().find(is_its).expect("there is one");
+        lease.metadata.name.expect("it has a name")
+    }
+}
+
+impl Member {
+    async fn stop(&mut self) -> Result<(), LeaseError> {
+        self.stop.cancel();
+        self.ended().await
+    }
+
+    async fn ended(&mut self) -> Result<(), LeaseError> {
+        let ended = self.run.join_next().await.expect("it ends once");
+        ended.expect("it does not panic")
+    }
+
+    fn may_handle(&self, key: ShardKey) -> bool {
+        self.shards.enter(key).is_some()
+    }
+}
+
+fn key(number: u32) -> ShardKey {
+    let key = ObjectKey::namespaced("shop", &format!("order-{number}"));
+    ShardKey::of_key(&Gvk::new("", "v1", "ConfigMap"), &key)
+}
+
+/// Returns how many keys each member may handle, after checking that no two may handle one.
+fn shares(members: &[&Member]) -> Vec<usize> {
+    let mut counts = vec![0; members.len()];
+    for number in 0..KEYS {
+        let mut holder = None;
+        for (place, member) in members.iter().enumerate() {
+            if member.may_handle(key(number)) {
+                let other = holder.replace(member.name);
+                assert_eq!(
+                    other, None,
+                    "key {number} belongs to {} as well",
+                    member.name
+                );
+                counts[place] += 1;
+            }
+        }
+    }
+    counts
+}
+
+/// Checks until every key has a holder that no key has two; returns how long that took.
+async fn settled(members: &[&Member], patience: Duration) -> Duration {
+    let began = Instant::now();
+    loop {
+        let counts = shares(members);
+        let held: usize = counts.iter().sum();
+        if held == KEYS as usize {
+            return began.elapsed();
+        }
+        let (elapsed, joined) = (
+            began.elapsed(),
+            members.iter().map(|it| it.membership.leads()),
+        );
+        assert!(
+            elapsed < patience,
+            "after {elapsed:?} {counts:?} of {KEYS} keys are held, {:?}",
+            joined.collect::<Vec<_>>()
+        );
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_member_holds_everything_at_once() {
+    let bench = Bench::new().await;
+    let began = Instant::now();
+    let one = bench.member("one");
+    assert!(one.membership.acquired().await);
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert_eq!(shares(&[&one]), [KEYS as usize]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_that_start_at_once_divide_the_keys() {
+    let bench = Bench::new().await;
+    let members = ["one", "two", "three"].map(|name| bench.member(name));
+    let members: Vec<&Member> = members.iter().collect();
+    assert!(settled(&members, 5 * SECOND).await < SECOND);
+    sleep(60 * SECOND).await;
+    let counts = shares(&members);
+    assert!(
+        counts.iter().all(|count| (60..140).contains(count)),
+        "{counts:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn at_rest_a_member_sends_a_renewal_each_period_and_nothing_else() {
+    let bench = Bench::new().await;
+    let _members = bench.joined(["one", "two", "three"]).await;
+    sleep(10 * SECOND).await;
+    bench.cluster.journal().clear();
+    sleep(60 * SECOND).await;
+    for client in ["one", "two", "three"] {
+        let sent = bench.cluster.journal().select().client(client).count();
+        assert!((30..=31).contains(&sent), "{client} sent {sent} requests");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_that_moves_waits_for_the_call_under_way() {
+    let bench = Bench::new().await;
+    let [one] = bench.joined(["one"]).await;
+    let calls: Vec<_> = (0..KEYS)
+        .map(|number| one.shards.enter(key(number)))
+        .collect();
+    let two = bench.member("two");
+    sleep(10 * SECOND).await;
+    assert!(!two.membership.leads(), "calls are under way");
+    let kept = shares(&[&one])[0];
+    assert!(kept < KEYS as usize, "what moves is not handled any more");
+    drop(calls);
+    settled(&[&one, &two], SECOND).await;
+    assert_eq!(shares(&[&one])[0], kept, "nothing else moves");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_takes_too_long_is_dropped_and_its_key_moves_after_a_margin() {
+    let bench = Bench::new().await;
+    let one = bench.member_with("one", |ring| ring.drain_timeout(7 * SECOND));
+    assert!(one.membership.acquired().await);
+    let calls: Vec<_> = (0..KEYS)
+        .map(|number| one.shards.enter(key(number)))
+        .collect();
+    let began = Instant::now();
+    let mut slow = JoinSet::new();
+    for call in calls.into_iter().flatten() {
+        slow.spawn(async move {
+            call.revoked().await;
+            Instant::now()
+        });
+    }
+    let two = bench.member("two");
+    let first = slow
+        .join_next()
+        .await
+        .expect("there are calls")
+        .expect("it ends");
+    assert_eq!((first - began).as_secs(), 7);
+    assert!(two.membership.acquired().await);
+    let waited = began.elapsed();
+    assert!(waited >= 12 * SECOND && waited < 13 * SECOND, "{waited:?}");
+    let stay = shares(&[&one])[0];
+    let mut dropped = 1;
+    while slow.try_join_next().is_some() {
+        dropped += 1;
+    }
+    assert_eq!(dropped, KEYS as usize - stay, "other calls go on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_of_a_member_that_leaves_are_free_at_once() {
+    let bench = Bench::new().await;
+    let [one, mut two, three] = bench.joined(["one", "two", "three"]).await;
+    assert!(two.stop().await.is_ok());
+    assert!(settled(&[&one, &two, &three], SECOND).await < SECOND);
+    assert_eq!(shares(&[&two]), [0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_of_a_member_that_dies_are_held_again_after_a_lease_duration() {
+    let bench = Bench::new().await;
+    let [one, two, three] = bench.joined(["one", "two", "three"]).await;
+    drop(two);
+    let took = settled(&[&one, &three], 30 * SECOND).await;
+    assert!(took > 12 * SECOND && took < 16 * SECOND, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn leases_without_a_holder_are_cleared_away() {
+    let bench = Bench::new().await;
+    let [one, mut two, three] = bench.joined(["one", "two", "three"]).await;
+    two.stop().await.unwrap();
+    drop(three);
+    sleep(60 * SECOND).await;
+    let left = bench.lease_names().await;
+    assert_eq!(left, [bench.lease_of("one").await]);
+    assert_eq!(shares(&[&one]), [KEYS as usize]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_deleted_by_hand_makes_no_two_holders() {
+    let bench = Bench::new().await;
+    let [one, mut two, three] = bench.joined(["one", "two", "three"]).await;
+    // Its renewals do not arrive, so it does not notice.
+    let silence = Rule::new(Action::NoAnswer).client("two");
+    bench.cluster.faults().add(silence);
+    let lease = bench.lease_of("two").await;
+    let deleted = bench
+        .leases()
+        .delete(&lease, &DeleteParams::default())
+        .await;
+    deleted.expect("it is deleted");
+    let four = bench.member("four");
+    settled(&[&one, &two, &three, &four], 31 * SECOND).await;
+    let error = two.ended().await.expect_err("it is lost");
+    assert!(
+        error.to_string().contains("not renewed within 10s"),
+        "{error}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_is_cut_off_stops_before_others_begin() {
+    let bench = Bench::new().await;
+    let [one, two, three] = bench.joined(["one", "two", "three"]).await;
+    let cut = Rule::new(Action::NoAnswer)
+        .client("two")
+        .for_time(60 * SECOND);
+    bench.cluster.faults().add(cut);
+    let began = Instant::now();
+    two.membership.lost().await;
+    assert!(began.elapsed() <= 10 * SECOND);
+    settled(&[&one, &two, &three], 31 * SECOND - began.elapsed()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_joins_while_another_is_dead_waits_for_its_lease() {
+    let bench = Bench::new().await;
+    let [one] = bench.joined(["one"]).await;
+    drop(one);
+    let two = bench.member("two");
+    let took = settled(&[&two], 31 * SECOND).await;
+    assert!(took > 13 * SECOND && took < 18 * SECOND, "{took:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_dies_while_it_joins_gives_its_keys_back() {
+    let bench = Bench::new().await;
+    let [one] = bench.joined(["one"]).await;
+    let call = (0..KEYS)
+        .map(|number| one.shards.enter(key(number)))
+        .collect::<Vec<_>>();
+    let two = bench.member("two");
+    sleep(SECOND).await;
+    drop(two);
+    let took = settled(&[&one], 31 * SECOND).await;
+    assert!(took > 12 * SECOND && took < 16 * SECOND, "{took:?}");
+    drop(call);
+}
+
+#[tokio::test(start_paused = true)]
+async fn members_ride_out_a_server_that_is_away_for_less_than_the_renew_deadline() {
+    let bench = Bench::new().await;
+    let [one, two] = bench.joined(["one", "two"]).await;
+    bench
+        .cluster
+        .faults()
+        .add(unavailable().for_time(7 * SECOND));
+    let began = Instant::now();
+    while began.elapsed() < 40 * SECOND {
+        assert_eq!(shares(&[&one, &two]).iter().sum::<usize>(), KEYS as usize);
+        sleep(SECOND / 5).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_away_for_longer_ends_all_memberships_and_new_ones_begin() {
+    let bench = Bench::new().await;
+    let [mut one, mut two] = bench.joined(["one", "two"]).await;
+    bench
+        .cluster
+        .faults()
+        .add(unavailable().for_time(60 * SECOND));
+    assert!(one.ended().await.is_err() && two.ended().await.is_err());
+    let again = ["one", "two"].map(|name| bench.member(name));
+    sleep(50 * SECOND).await;
+    let again: Vec<&Member> = again.iter().collect();
+    // The leases of before have to expire.
+    settled(&again, 31 * SECOND).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_restored_from_a_backup_makes_no_two_holders() {
+    let bench = Bench::new().await;
+    let [one, two] = bench.joined(["one", "two"]).await;
+    let backup = bench.cluster.snapshot();
+    let [three] = bench.joined(["three"]).await;
+    let lost = Rule::new(Action::NoAnswer)
+        .client("three")
+        .for_time(9 * SECOND);
+    bench.cluster.faults().add(lost);
+    bench.cluster.restore(&backup).await.expect("restored");
+    // The lease of the third is gone, which it does not know yet.
+    let four = bench.member("four");
+    let members = [&one, &two, &three, &four];
+    while three.membership.leads() || !four.membership.leads() {
+        shares(&members);
+        sleep(Duration::from_millis(20)).await;
+    }
+    settled(&members, SECOND).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_membership_that_is_suspended_is_over_when_it_goes_on() {
+    let bench = Bench::new().await;
+    let [one] = bench.joined(["one"]).await;
+    let held = one.shards.enter(key(1)).is_some();
+    assert!(held);
+    // Nothing of this runtime runs meanwhile.
+    tokio::time::advance(20 * SECOND).await;
+    assert!(one.shards.enter(key(1)).is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn many_that_come_and_go_never_have_a_key_in_common() {
+    let names: Vec<&'static str> = (0..12).map(|it| &*format!("m{it}").leak()).collect();
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut chance = fastrand::Rng::with_seed(seed);
+    let bench = Bench::new().await;
+    let mut members: Vec<Member> = Vec::new();
+    let mut next = names.iter();
+    for _ in 0..60 {
+        match chance.u32(0..3) {
+            0 if members.len() < 4 => members.extend(next.next().map(|name| bench.member(name))),
+            1 if members.len() > 1 => drop(members.swap_remove(chance.usize(..members.len()))),
+            2 if members.len() > 1 => {
+                let place = chance.usize(..members.len());
+                assert!(members[place].stop().await.is_ok());
+                members.swap_remove(place);
+            }
+            _ => {}
+        }
+        let until = Instant::now() + chance.u32(1..6) * SECOND;
+        while Instant::now() < until {
+            shares(&members.iter().collect::<Vec<_>>());
+            sleep(Duration::from_millis(50)).await;
+        }
+    }
+    if members.is_empty() {
+        members.push(bench.member("last"));
+    }
+    settled(&members.iter().collect::<Vec<_>>(), 31 * SECOND).await;
+}
+
+#[tokio::test]
+async fn a_name_that_is_too_long_is_refused() {
+    let bench = Bench::new().await;
+    let ring = Sharding::new(Lease::new("a".repeat(55)));
+    let error = RingMember::new(bench.client("one"), ring).expect_err("it is too long");
+    assert!(error.to_string().contains("at most 54"), "{error}");
+}
+
+fn unavailable() -> Rule {
+    Rule::new(Action::Refuse(Refusal::new(
+        StatusCode::SERVICE_UNAVAILABLE,
+    )))
+}
