@@ -64,7 +64,9 @@ pub use handler::{
 };
 pub use lane::Ended;
 pub use lariat_cache::FlightRecorder;
-pub use lariat_lease::{Fenced, Leadership, Lease, LeaseError, LeaseStatus, Standing};
+pub use lariat_lease::{
+    Fenced, Leadership, Lease, LeaseError, LeaseStatus, ShardKey, Sharding, Shards, Share, Standing,
+};
 pub use many::{AllKinds, KindsRegistration};
 pub use related::{Related, Relation};
 pub use sentinel::{Circle, Pattern, Sentinel};

@@ -88,6 +88,14 @@ impl Payload {
         of_lane.min_by_key(|each| (each.tries, each.number))
     }
 
+    /// Returns the last state of the object whose deletion came last, of those that some handler has not handled.
+    pub(crate) fn last_deleted(&self) -> Option<&Arc<CachedObject>> {
+        let deletions = self.deletions.as_ref()?.list.iter();
+        deletions
+            .max_by_key(|each| each.number)
+            .map(|each| &each.last)
+    }
+
     /// Returns whether some handler has not handled a deletion.
     pub(crate) fn has_deletion(&self) -> bool {
         self.deletions.is_some()

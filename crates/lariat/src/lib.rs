@@ -37,8 +37,8 @@ pub use lariat_controller::{
     HandlerOptions, HandlerResult, HandlerStatus, HandlerWrite, Ignore, KindsRegistration,
     Leadership, Lease, LeaseError, LeaseStatus, Middleware, Next, Outcome, Pattern, Predicate,
     RegisterError, Registration, Related, Relation, Resync, RetryAfter, RunError, RunRecord,
-    Sentinel, SharedController, SharedControllerFactory, Standing, StartError, StopError, Terminal,
-    Timeout, Tracing, Transaction, Unfinished,
+    Sentinel, ShardKey, Sharding, Shards, Share, SharedController, SharedControllerFactory,
+    Standing, StartError, StopError, Terminal, Timeout, Tracing, Transaction, Unfinished,
 };
 
 pub use lariat_cache::{

@@ -40,10 +40,16 @@ impl Change {
     /// Returns the key of the object.
     #[must_use]
     pub fn key(&self) -> &ObjectKey {
+        self.object().key()
+    }
+
+    /// Returns the object in its new state, or in its last one if it was deleted.
+    #[must_use]
+    pub fn object(&self) -> &Arc<CachedObject> {
         match self {
-            Self::Added { object, .. } | Self::Resynced { object } => object.key(),
-            Self::Updated { new, .. } => new.key(),
-            Self::Deleted { last } => last.key(),
+            Self::Added { object, .. } | Self::Resynced { object } => object,
+            Self::Updated { new, .. } => new,
+            Self::Deleted { last } => last,
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use lariat_cache::{CachedObject, Informer, SharedClientFactory, Subscription};
 use lariat_core::{Cause, Gvk, ObjectKey};
 use lariat_flight::{Controlled, Recorder};
-use lariat_lease::Leadership;
+use lariat_lease::{Leadership, Permit, ShardKey, Shards, Share};
 use lariat_queue::{Add, Lanes as Due, Priority, WorkQueue};
 use parking_lot::Mutex;
 use tokio::time::Instant;
@@ -20,6 +20,7 @@ use super::feed::Feed;
 use super::flight::ControllerFlight;
 use super::history::History;
 use super::options::ControllerOptions;
+use super::run::Taken;
 use crate::current;
 use crate::enqueue::{Enqueue, EnqueueError};
 use crate::lane::{Lane, Lanes, Limit, Waiting};
@@ -82,6 +83,7 @@ impl ControllerCore {
             queue: queue.clone(),
             lanes: Arc::clone(&lanes),
             watchman: Arc::clone(&watchman),
+            shards: options.shards.clone(),
             deletions: AtomicU64::new(0),
         }));
         Self {
@@ -177,7 +179,7 @@ impl ControllerCore {
         }
     }
 
-    /// Enqueues the key of every object there is as a request says; returns how many there are.
+    /// Enqueues the key of every object of this process as a request says; returns how many there are.
     pub(crate) fn enqueue_all(&self, request: &Enqueue) -> Result<usize, EnqueueError> {
         let lanes = self.lanes_of(request, None)?;
         let cause = request.cause(self.gvk());
@@ -188,12 +190,14 @@ impl ControllerCore {
             (object.key().clone(), add)
         };
         let snapshot = self.informer.store().snapshot();
-        let adds = snapshot.iter().map(add);
+        let mut count = 0;
+        let own = snapshot.iter().filter(self.own());
+        let adds = own.inspect(|_| count += 1).map(add);
         match request.rate_limited {
             true => adds.for_each(|(key, add)| self.queue.add_rate_limited(key, add)),
             false => self.add_in_pieces(adds),
         }
-        Ok(snapshot.len())
+        Ok(count)
     }
 
     /// Adds many keys, so that others get at the queue meanwhile.
@@ -234,7 +238,7 @@ impl ControllerCore {
     pub(crate) fn replay(&self, lane: &Lane, cause: &Cause, as_new: bool) {
         let priority = lane.priority(Priority::Low);
         let snapshot = self.informer.store().snapshot();
-        let objects = snapshot.iter().filter(|object| {
+        let objects = snapshot.iter().filter(self.own()).filter(|object| {
             // A predicate that would have refused its creation refuses it now.
             !as_new || lane.wants(&Feed::initial(object))
         });
@@ -322,6 +326,51 @@ impl ControllerCore {
     pub(crate) fn waiting(&self) -> usize {
         let lanes = self.lanes.list();
         lanes.iter().map(|lane| lane.waiting()).sum()
+    }
+
+    /// Returns the ring that divides the keys of the kind; none if this process handles all of them.
+    pub(super) fn shards(&self) -> Option<&Shards> {
+        self.options.shards.as_ref()
+    }
+
+    /// Returns what tells objects of this process from those of other members of the ring.
+    fn own(&self) -> impl Fn(&&Arc<CachedObject>) -> bool + use<> {
+        let (gvk, share) = (self.gvk().clone(), self.shards().map(Shards::share));
+        move |object| {
+            let is_in = |share: &Share| share.holds(ShardKey::of_object(&gvk, object));
+            share.as_ref().is_none_or(is_in)
+        }
+    }
+
+    /// Returns the right to handle a key that was taken; none if it belongs to another member of the ring.
+    ///
+    /// A key belongs where its object does, or did when it was deleted. Of one that was neither seen nor deleted nothing
+    /// but the name is known.
+    pub(super) fn permit(&self, shards: &Shards, taken: &Taken) -> Option<Permit> {
+        let (gvk, key) = (self.gvk(), taken.key());
+        let object = self.informer.store().get(key);
+        let object = object.as_ref().or_else(|| taken.payload().last_deleted());
+        shards.enter(match object {
+            Some(object) => ShardKey::of_object(gvk, object),
+            None => ShardKey::of_key(gvk, key),
+        })
+    }
+
+    /// Enqueues the objects that a new share holds and the one before did not, as if they had just come into sight.
+    pub(super) fn enqueue_gained(&self, before: &Share, share: &Share) {
+        let (gvk, lanes) = (self.gvk(), self.lanes.list());
+        let snapshot = self.informer.store().snapshot();
+        let gained = snapshot.iter().filter(|object| {
+            let key = ShardKey::of_object(gvk, object);
+            share.holds(key) && !before.holds(key)
+        });
+        self.add_in_pieces(gained.filter_map(|object| {
+            let change = Feed::initial(object);
+            let (due, priority) = lanes.due(&change);
+            let add = Add::now().lanes(due.clone()).priority(priority);
+            let add = add.payload(change.cause().into());
+            (!due.is_empty()).then(|| (object.key().clone(), add))
+        }));
     }
 
     /// Returns the election whose leader alone handles the kind; none if every replica does.

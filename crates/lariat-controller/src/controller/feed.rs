@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lariat_cache::{CachedObject, Change, Subscriber, Written};
 use lariat_core::{Cause, Gvk};
+use lariat_lease::{ShardKey, Shards};
 use lariat_queue::Add;
 
 use super::core::Queue;
@@ -19,6 +20,8 @@ pub(super) struct Feed {
     pub(super) queue: Queue,
     pub(super) lanes: Arc<Lanes>,
     pub(super) watchman: Arc<Watchman>,
+    /// The ring that divides the keys; what belongs to others is not queued.
+    pub(super) shards: Option<Shards>,
     /// How many deletions there were.
     pub(super) deletions: AtomicU64,
 }
@@ -28,7 +31,12 @@ impl Subscriber for Feed {
         let number = || self.deletions.fetch_add(1, Ordering::Relaxed);
         let lanes = self.lanes.list();
         let caller = current::caller();
+        let share = self.shards.as_ref().map(Shards::share);
         self.queue.add_all(changes.iter().filter_map(|change| {
+            let key = || ShardKey::of_object(&self.gvk, change.object());
+            if share.as_ref().is_some_and(|share| !share.holds(key())) {
+                return None;
+            }
             let (due, priority) = lanes.due(change);
             if due.is_empty() {
                 return None;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use lariat_cache::KindOptions;
 use lariat_core::ObjectKey;
-use lariat_lease::Leadership;
+use lariat_lease::{Leadership, Shards};
 use lariat_queue::{Ageing, QueueBuilder, RateLimiter, WorkQueue, group};
 
 use super::core::Queue;
@@ -44,6 +44,8 @@ pub struct ControllerOptions {
     needs_leader: Option<bool>,
     /// The election whose leader alone has workers of the kind; the factory sets it.
     pub(crate) leadership: Option<Leadership>,
+    /// The ring among whose members the keys of the kind are divided; the factory sets it.
+    pub(crate) shards: Option<Shards>,
 }
 
 type SetLimiter = dyn Fn(QueueBuilder<ObjectKey>) -> QueueBuilder<ObjectKey> + Send + Sync;
@@ -134,7 +136,7 @@ impl ControllerOptions {
     /// Sets whether the kind is handled by the leader alone, where the factory [elects](crate::FactoryBuilder::leader_election)
     /// one (default true): controller-runtime's `NeedLeaderElection`.
     ///
-    /// With `false` every replica handles the kind, as what only reads or serves does.
+    /// With `false` every replica handles all of the kind, as what only reads or serves does.
     pub fn needs_leader(self, needs: bool) -> Self {
         let needs_leader = Some(needs);
         Self {
@@ -143,10 +145,22 @@ impl ControllerOptions {
         }
     }
 
-    /// Returns these options, with the election of the factory if the kind is handled by the leader alone.
-    pub(crate) fn elected(mut self, leadership: Option<Leadership>) -> Self {
-        self.leadership = leadership.filter(|_| self.needs_leader != Some(false));
+    /// Returns these options, with the election and the ring of the factory unless every replica handles the kind.
+    pub(crate) fn elected(
+        mut self,
+        leadership: Option<Leadership>,
+        shards: Option<Shards>,
+    ) -> Self {
+        if self.is_led() {
+            self.leadership = leadership;
+            self.shards = shards;
+        }
         self
+    }
+
+    /// Returns whether not every replica handles the kind, where there is an election or a ring.
+    pub(crate) fn is_led(&self) -> bool {
+        self.needs_leader != Some(false)
     }
 
     /// Returns these options, with others for what is not set.
@@ -163,6 +177,7 @@ impl ControllerOptions {
             sentinel: self.sentinel.or_else(|| others.sentinel.clone()),
             needs_leader: self.needs_leader.or(others.needs_leader),
             leadership: self.leadership,
+            shards: self.shards,
         }
     }
 

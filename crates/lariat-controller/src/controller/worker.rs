@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{OptionFuture, select_all};
+use lariat_lease::{Permit, Shards, Share};
+use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
@@ -75,7 +77,7 @@ impl Running {
         self.core.is_alone().await;
     }
 
-    /// Keeps workers at work, resyncs handlers, and takes those out whose time is over.
+    /// Keeps workers at work, resyncs handlers, enqueues what a share gains, and takes handlers out whose time is over.
     async fn look_after(&self, workers: &mut JoinSet<()>) {
         tokio::select! {
             biased;
@@ -100,6 +102,7 @@ impl Running {
             self.spawn(workers);
         }
         let mut resyncs = Resyncs::default();
+        let mut gains = Gains::new(&self.core);
         loop {
             let changed = self.core.lanes().changed();
             // Those of a relation that was added meanwhile.
@@ -110,6 +113,7 @@ impl Running {
             tokio::select! {
                 Some(ended) = workers.join_next() => self.replace_dead(&ended, workers),
                 Some(()) = timer => resyncs.replay(&self.core),
+                () = gains.enqueued(&self.core) => {}
                 () = self.core.read_unread() => {}
                 () = self.core.release_held() => {}
                 () = self.some_is_over() => self.slot.sweep(&self.core),
@@ -199,13 +203,71 @@ async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
         let Some(work) = work else {
             return;
         };
+        let permit = match core.shards().map(|shards| core.permit(shards, &work)) {
+            Some(None) => {
+                pass_on(&core, work);
+                continue;
+            }
+            permit => permit.flatten(),
+        };
         worker.begin(work.key());
         let run = run(&core, work, &draining, &worker);
-        // Otherwise the activity shows what was dropped.
-        if stopping.abort.run_until_cancelled(run).await.is_none() {
-            return;
+        tokio::select! {
+            biased;
+            // The activity shows what was dropped.
+            () = stopping.abort.cancelled() => return,
+            // What is dropped goes back into the queue, and is passed on when it is taken again.
+            () = revoked(permit.as_ref()) => {}
+            () = run => {}
         }
         worker.end();
+    }
+}
+
+/// Gives back a key that belongs to another member of the ring, which enqueues it when it gets it.
+fn pass_on(core: &ControllerCore, work: Taken) {
+    for lane in core.lanes().list().iter() {
+        lane.pass(work.key(), core);
+    }
+    work.finish([]);
+}
+
+async fn revoked(permit: Option<&Permit>) {
+    match permit {
+        Some(permit) => permit.revoked().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The objects that come to this process when the ring changes.
+struct Gains {
+    /// What shows the share; none without a ring.
+    share: Option<watch::Receiver<Share>>,
+    before: Share,
+}
+
+impl Gains {
+    fn new(core: &ControllerCore) -> Self {
+        let mut share = core.shards().map(Shards::follow);
+        // The present one is enqueued too: what came before this process had a share was not.
+        share.iter_mut().for_each(watch::Receiver::mark_changed);
+        Self {
+            share,
+            before: Share::none(),
+        }
+    }
+
+    /// Waits for another share, and enqueues what it gains.
+    async fn enqueued(&mut self, core: &ControllerCore) {
+        let Some(follow) = &mut self.share else {
+            return std::future::pending().await;
+        };
+        if follow.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+        let share = follow.borrow_and_update().clone();
+        core.enqueue_gained(&self.before, &share);
+        self.before = share;
     }
 }
 

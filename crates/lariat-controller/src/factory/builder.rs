@@ -8,7 +8,7 @@ use std::time::Duration;
 use kube::Client;
 use lariat_cache::{CacheFactoryBuilder, FlightRecorder, MissingKind, SharedCacheFactory};
 use lariat_core::Gvk;
-use lariat_lease::{Elector, Leadership, Lease, LeaseError};
+use lariat_lease::{Elector, Leadership, Lease, LeaseError, RingMember, Sharding, Shards};
 
 use super::SharedControllerFactory;
 use crate::controller::ControllerOptions;
@@ -29,10 +29,13 @@ pub(super) struct Options {
     pub(super) election: Option<Election>,
 }
 
-/// The election of a factory.
+/// What a factory takes part in with other replicas.
 #[derive(Debug, Clone)]
 pub(super) enum Election {
-    Configured(Arc<Elector>),
+    /// One replica leads.
+    Leader(Arc<Elector>),
+    /// Each replica has a share.
+    Ring(Arc<RingMember>),
     /// Every start fails with it.
     Invalid(LeaseError),
 }
@@ -41,7 +44,16 @@ impl Options {
     /// Returns what shows whether this process leads; none without an election.
     pub(super) fn leadership(&self) -> Option<Leadership> {
         match &self.election {
-            Some(Election::Configured(elector)) => Some(elector.leadership()),
+            Some(Election::Leader(elector)) => Some(elector.leadership()),
+            Some(Election::Ring(member)) => Some(member.leadership()),
+            Some(Election::Invalid(_)) | None => None,
+        }
+    }
+
+    /// Returns what shows which keys this process has; none without a ring.
+    pub(super) fn shards(&self) -> Option<Shards> {
+        match &self.election {
+            Some(Election::Ring(member)) => Some(member.shards()),
             _ => None,
         }
     }
@@ -52,7 +64,7 @@ impl Options {
         let workers = own.workers;
         let mut options = own.or(&self.default);
         options.workers = workers;
-        options.elected(self.leadership())
+        options.elected(self.leadership(), self.shards())
     }
 
     pub(super) fn default_workers(&self) -> Option<usize> {
@@ -175,7 +187,42 @@ impl FactoryBuilder {
     pub fn leader_election(mut self, lease: Lease) -> Self {
         let elector = Elector::new(self.client.clone(), lease);
         self.options.election = Some(match elector {
-            Ok(elector) => Election::Configured(Arc::new(elector)),
+            Ok(elector) => Election::Leader(Arc::new(elector)),
+            Err(error) => Election::Invalid(error),
+        });
+        self
+    }
+
+    /// Divides the keys among the processes with this name (default: every process has all).
+    ///
+    /// Each object belongs to one member of the ring, by a hash of its controlling owner's identity or, without one, of its
+    /// own ([`ShardKey`](lariat_lease::ShardKey)), so that a reconciler and what its objects control are in one process.
+    /// A member handles the keys of its share alone. It caches the metadata of all objects, and the content of those of
+    /// its share; content of others is fetched when it is asked for. That costs one list of each kind whenever a member
+    /// comes or goes.
+    ///
+    /// A process joins when its caches are filled. The others then stop to hand out the keys that move, wait for the calls
+    /// under way, and pass them on; only then are they handled again, all of them, as after a start. A
+    /// [`stop`](SharedControllerFactory::stop) lets handlers finish, then leaves, and the keys move at once; those of a
+    /// process that dies move a lease duration later. What holds for [`leader_election`](Self::leader_election) when a lease
+    /// is lost holds here as well. Of an election and a ring the one that is set last counts.
+    ///
+    /// A key that is enqueued in a process to which it does not belong is not handled there. A deletion that is not yet
+    /// handled when its key moves, or happens meanwhile, is not handled: cleanup that has to happen takes a finalizer.
+    ///
+    /// ```no_run
+    /// use lariat_controller::{Lease, Sharding, SharedControllerFactory};
+    ///
+    /// # fn example(client: kube::Client) {
+    /// let factory = SharedControllerFactory::builder(client)
+    ///     .sharding(Sharding::new(Lease::new("shop-operator")))
+    ///     .build();
+    /// # let _ = factory; }
+    /// ```
+    pub fn sharding(mut self, ring: impl Into<Sharding>) -> Self {
+        let member = RingMember::new(self.client.clone(), ring.into());
+        self.options.election = Some(match member {
+            Ok(member) => Election::Ring(Arc::new(member)),
             Err(error) => Election::Invalid(error),
         });
         self

@@ -20,7 +20,7 @@ use kube::core::ClusterResourceScope;
 use lariat_cache::{CacheFactoryBuilder, MapperError, SharedCacheFactory, View};
 use lariat_core::{Gvk, Remembered, ResourceKind, Scope};
 use lariat_flight::FactoryStep;
-use lariat_lease::{Leadership, LeaseError};
+use lariat_lease::{Leadership, LeaseError, Shards};
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -222,12 +222,13 @@ impl SharedControllerFactory {
             return Err(error.clone().into());
         }
         panics::note();
-        let stopped = self.set_running(workers).await?;
+        let (stopped, warm) = self.set_running(workers).await?;
         let caches = &self.shared.caches;
         let filled = caches.wait_for_sync(self.shared.options.sync_timeout);
         match stopped.run_until_cancelled(filled).await {
             None => Err(StartError::Stopped),
             Some(Ok(())) => {
+                warm.cancel();
                 duplicates::warn_of_any(&self.shared);
                 Ok(())
             }
@@ -239,8 +240,12 @@ impl SharedControllerFactory {
         }
     }
 
-    /// Starts what is in use; returns the token that tells of the end of this run.
-    async fn set_running(&self, workers: Option<usize>) -> Result<CancellationToken, StartError> {
+    /// Starts what is in use; returns the token that is cancelled when this run ends, and the one to cancel when the caches
+    /// are filled.
+    async fn set_running(
+        &self,
+        workers: Option<usize>,
+    ) -> Result<(CancellationToken, CancellationToken), StartError> {
         let shared = &self.shared;
         let _alone = shared.lifecycle.lock().await;
         let mut state = shared.state.lock();
@@ -251,8 +256,9 @@ impl SharedControllerFactory {
         let stopped = running.stopping.drain.clone();
         let default = shared.options.default_workers();
         shared.record(FactoryStep::Started, workers.or(default));
-        if let Some(Election::Configured(elector)) = &shared.options.election {
-            running.elect(elector);
+        let warm = CancellationToken::new();
+        if let Some(election) = &shared.options.election {
+            running.take_part(election, warm.clone());
         }
         shared.caches.start();
         for slot in state.slots.values() {
@@ -269,7 +275,7 @@ impl SharedControllerFactory {
             );
         }
         state.running = Some(running);
-        Ok(stopped)
+        Ok((stopped, warm))
     }
 
     /// Starts, runs until a shutdown signal, whatever the future resolves to, and stops; the signal
@@ -338,6 +344,12 @@ impl SharedControllerFactory {
     #[must_use]
     pub fn leadership(&self) -> Option<Leadership> {
         self.shared.options.leadership()
+    }
+
+    /// Returns what shows which keys belong to this process; none without [`sharding`](FactoryBuilder::sharding).
+    #[must_use]
+    pub fn shards(&self) -> Option<Shards> {
+        self.shared.options.shards()
     }
 
     /// Waits until the lease is lost in the run that is under way, and returns why; for ever without an election.

@@ -3,11 +3,12 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use lariat_lease::{Elector, LeaseError};
+use lariat_lease::LeaseError;
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::builder::Election;
 use super::stopping::StopLog;
 use crate::controller::{ControllerCore, InProgress, Running as Controller, Slot, Stopping};
 use crate::error::{StopError, Unfinished};
@@ -69,28 +70,36 @@ impl Running {
         }
     }
 
-    /// Takes part in an election until the run ends.
-    pub(super) fn elect(&mut self, elector: &Arc<Elector>) {
-        let election = RunningElection {
-            tasks: TaskTracker::new(),
-            release: CancellationToken::new(),
-            lost: Lost {
-                abort: self.stopping.abort.child_token(),
-                why: Arc::default(),
-            },
+    /// Takes part in an election or a ring until the run ends; a ring is joined when the caches are warm.
+    pub(super) fn take_part(&mut self, election: &Election, warm: CancellationToken) {
+        let release = CancellationToken::new();
+        let lost = Lost {
+            abort: self.stopping.abort.child_token(),
+            why: Arc::default(),
         };
-        let (elector, lost) = (Arc::clone(elector), election.lost.clone());
-        let release = election.release.clone();
-        election.tasks.spawn(async move {
-            if let Err(error) = elector.run(release.cancelled()).await {
+        let tasks = TaskTracker::new();
+        let (election, stop) = (election.clone(), release.clone().cancelled_owned());
+        let ended = lost.clone();
+        tasks.spawn(async move {
+            let result = match &election {
+                Election::Leader(elector) => elector.run(stop).await,
+                Election::Ring(member) => member.run(warm.cancelled(), stop).await,
+                // Such a factory does not start.
+                Election::Invalid(error) => Err(error.clone()),
+            };
+            if let Err(error) = result {
                 // First, so that whoever is woken finds it.
-                let is_first = lost.why.set(error).is_ok();
-                debug_assert!(is_first, "an election is lost once");
-                lost.abort.cancel();
+                let is_first = ended.why.set(error).is_ok();
+                debug_assert!(is_first, "a lease is lost once");
+                ended.abort.cancel();
             }
         });
-        election.tasks.close();
-        self.election = Some(election);
+        tasks.close();
+        self.election = Some(RunningElection {
+            tasks,
+            release,
+            lost,
+        });
     }
 
     /// Returns what shows whether the lease is lost; none without an election.

@@ -33,5 +33,6 @@ mod ported;
 mod queueing;
 mod races;
 mod relations;
+mod sharding;
 mod stopping;
 mod warnings;

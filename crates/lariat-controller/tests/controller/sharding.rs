@@ -1,0 +1,493 @@
+//! Factories that divide the keys among them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{HeaderValue, Request};
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::Client;
+use kube::client::Body;
+use lariat_cluster::Cluster;
+use lariat_cluster::faults::{Action, Rule};
+use lariat_controller::{
+    Context, ControllerOptions, Enqueue, FactoryBuilder, HandlerError, Lease, Outcome, RunError,
+    ShardKey, Sharding, SharedController, SharedControllerFactory,
+};
+use lariat_core::{Gvk, ObjectKey};
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use crate::bench::{Bench, SECOND};
+
+/// The calls of all replicas.
+#[derive(Clone, Default)]
+struct Ledger {
+    inner: Arc<Mutex<Calls>>,
+}
+
+#[derive(Default)]
+struct Calls {
+    /// Who has a key.
+    under_way: BTreeMap<ObjectKey, &'static str>,
+    ended: Vec<(ObjectKey, &'static str)>,
+}
+
+/// A call under way; it ends when it is dropped.
+struct Entry {
+    ledger: Ledger,
+    key: ObjectKey,
+}
+
+impl Ledger {
+    /// Notes a call, of a key that no other replica may have.
+    fn enter(&self, key: &ObjectKey, by: &'static str) -> Entry {
+        let other = self.inner.lock().under_way.insert(key.clone(), by);
+        assert_eq!(other, None, "{by} and another have {key}");
+        Entry {
+            ledger: self.clone(),
+            key: key.clone(),
+        }
+    }
+
+    fn clear(&self) {
+        self.inner.lock().ended.clear();
+    }
+
+    /// Returns how often each replica handled each key since the last clearing.
+    fn counts(&self) -> BTreeMap<(ObjectKey, &'static str), u32> {
+        let mut counts = BTreeMap::new();
+        for call in &self.inner.lock().ended {
+            *counts.entry(call.clone()).or_default() += 1;
+        }
+        counts
+    }
+
+    /// Returns who handled each key, after checking that nobody did twice and no two did.
+    fn holders(&self) -> BTreeMap<ObjectKey, &'static str> {
+        let mut holders = BTreeMap::new();
+        for ((key, by), count) in self.counts() {
+            assert_eq!(count, 1, "{by} handled {key} {count} times");
+            let other = holders.insert(key.clone(), by);
+            assert_eq!(other, None, "{by} handled {key} as well");
+        }
+        holders
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let mut calls = self.ledger.inner.lock();
+        let by = calls.under_way.remove(&self.key).expect("it was entered");
+        calls.ended.push((self.key.clone(), by));
+    }
+}
+
+/// A replica of a program that handles ConfigMaps.
+struct Replica {
+    factory: SharedControllerFactory,
+    config_maps: SharedController<ConfigMap>,
+    stop: CancellationToken,
+    run: JoinSet<Result<(), RunError>>,
+}
+
+/// What a call does.
+#[derive(Clone, Copy)]
+enum Work {
+    Prompt,
+    /// It takes so long.
+    Slow(Duration),
+}
+
+struct Program<'a> {
+    cluster: &'a Cluster,
+    ledger: Ledger,
+    work: Work,
+}
+
+impl<'a> Program<'a> {
+    fn new(cluster: &'a Cluster) -> Self {
+        Self {
+            cluster,
+            ledger: Ledger::default(),
+            work: Work::Prompt,
+        }
+    }
+
+    fn start(&self, name: &'static str) -> Replica {
+        self.start_with(name, |builder| builder)
+    }
+
+    fn start_with(
+        &self,
+        name: &'static str,
+        options: impl FnOnce(FactoryBuilder) -> FactoryBuilder,
+    ) -> Replica {
+        let ring = Sharding::new(Lease::new("shop").identity(name)).drain_timeout(20 * SECOND);
+        let builder = SharedControllerFactory::builder(client(self.cluster, name));
+        let factory = options(builder.sharding(ring)).build();
+        let config_maps = factory.for_object::<ConfigMap>();
+        let (ledger, work) = (self.ledger.clone(), self.work);
+        let handler = move |cx: Context<ConfigMap>| {
+            let ledger = ledger.clone();
+            async move {
+                let _entry = ledger.enter(cx.key(), name);
+                if let Work::Slow(time) = work {
+                    sleep(time).await;
+                }
+                Ok::<_, HandlerError>(Outcome::done())
+            }
+        };
+        config_maps
+            .register_handler("log", handler)
+            .expect("registered");
+        let (running, stop) = (factory.clone(), CancellationToken::new());
+        let stopped = stop.clone().cancelled_owned();
+        let mut run = JoinSet::new();
+        run.spawn(async move { running.run(4, stopped).await });
+        Replica {
+            factory,
+            config_maps,
+            stop,
+            run,
+        }
+    }
+
+    async fn started<const N: usize>(&self, names: [&'static str; N]) -> [Replica; N] {
+        let replicas = names.map(|name| self.start(name));
+        sleep(5 * SECOND).await;
+        assert!(replicas.iter().all(Replica::is_member));
+        replicas
+    }
+}
+
+impl Replica {
+    fn is_member(&self) -> bool {
+        self.factory.leadership().expect("it takes part").leads()
+    }
+
+    async fn stop(&mut self) -> Result<(), RunError> {
+        self.stop.cancel();
+        self.ended().await
+    }
+
+    async fn ended(&mut self) -> Result<(), RunError> {
+        let ended = self.run.join_next().await.expect("it ends once");
+        ended.expect("it does not panic")
+    }
+}
+
+fn client(cluster: &Cluster, name: &'static str) -> Client {
+    let agent = move |mut request: Request<Body>| {
+        let headers = request.headers_mut();
+        headers.insert("user-agent", HeaderValue::from_static(name));
+        request
+    };
+    Client::new(cluster.service().map_request(agent), "default")
+}
+
+async fn create_many(bench: &Bench, count: usize) {
+    for number in 0..count {
+        bench.create(&format!("order-{number}")).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn three_replicas_handle_each_object_once() {
+    let bench = Bench::new().await;
+    create_many(&bench, 60).await;
+    let program = Program::new(&bench.cluster);
+    let _replicas = program.started(["one", "two", "three"]).await;
+    program.ledger.clear();
+    create_many_more(&bench, 60..120).await;
+    sleep(SECOND).await;
+    let holders = program.ledger.holders();
+    assert_eq!(holders.len(), 60, "each new object is handled");
+    for name in ["one", "two", "three"] {
+        let count = holders.values().filter(|by| **by == name).count();
+        assert!((8..36).contains(&count), "{name} handled {count} of 60");
+    }
+}
+
+async fn create_many_more(bench: &Bench, numbers: std::ops::Range<usize>) {
+    for number in numbers {
+        bench.create(&format!("order-{number}")).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_moves_to_a_new_replica_is_handled_there_and_nothing_else_is() {
+    let bench = Bench::new().await;
+    create_many(&bench, 60).await;
+    let program = Program::new(&bench.cluster);
+    let _old = program.started(["one", "two"]).await;
+    program.ledger.clear();
+    let [three] = program.started(["three"]).await;
+    let holders = program.ledger.holders();
+    assert!(holders.values().all(|by| *by == "three"), "{holders:?}");
+    assert!(
+        (8..36).contains(&holders.len()),
+        "{} keys moved",
+        holders.len()
+    );
+    drop(three);
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_of_a_replica_that_stops_are_handled_by_the_others_at_once() {
+    let bench = Bench::new().await;
+    create_many(&bench, 60).await;
+    let program = Program::new(&bench.cluster);
+    let [mut one, _two, _three] = program.started(["one", "two", "three"]).await;
+    let before = last_holders(&program.ledger);
+    program.ledger.clear();
+    one.stop().await.expect("stopped");
+    sleep(SECOND).await;
+    let holders = program.ledger.holders();
+    let of_one = before.iter().filter(|(_, by)| **by == "one");
+    let of_one: Vec<_> = of_one.map(|(key, _)| key.clone()).collect();
+    assert_eq!(holders.keys().cloned().collect::<Vec<_>>(), of_one);
+    assert!(holders.values().all(|by| *by != "one"));
+}
+
+fn last_holders(ledger: &Ledger) -> BTreeMap<ObjectKey, &'static str> {
+    ledger.inner.lock().ended.iter().cloned().collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_of_a_replica_that_dies_are_handled_within_two_lease_durations() {
+    let bench = Bench::new().await;
+    create_many(&bench, 60).await;
+    let program = Program::new(&bench.cluster);
+    let [one, _two, _three] = program.started(["one", "two", "three"]).await;
+    let before = last_holders(&program.ledger);
+    program.ledger.clear();
+    drop(one);
+    sleep(30 * SECOND).await;
+    let lost = before.values().filter(|by| **by == "one").count();
+    let holders = program.ledger.holders();
+    assert_eq!(holders.len(), lost);
+    assert!(lost > 0 && holders.values().all(|by| *by != "one"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_moves_when_the_call_for_it_has_ended() {
+    let bench = Bench::new().await;
+    create_many(&bench, 8).await;
+    let program = Program {
+        work: Work::Slow(12 * SECOND),
+        ..Program::new(&bench.cluster)
+    };
+    let _one = program.start("one");
+    sleep(25 * SECOND).await;
+    assert_eq!(program.ledger.holders().len(), 8, "four at a time, twice");
+    for number in 0..4 {
+        let labels = json!({"metadata": {"name": format!("order-{number}"), "labels": {"a": "b"}}});
+        bench.apply(labels).await;
+    }
+    sleep(SECOND).await;
+    program.ledger.clear();
+    let two = program.start("two");
+    sleep(5 * SECOND).await;
+    assert!(!two.is_member(), "calls of its keys are under way");
+    // The ledger sees to it that no key is with both.
+    sleep(60 * SECOND).await;
+    assert!(two.is_member());
+    let counts = program.ledger.counts();
+    let by_two = counts.keys().filter(|(_, by)| *by == "two").count();
+    assert!(by_two > 0, "{counts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_outlasts_the_drain_timeout_is_dropped_and_begins_again_elsewhere() {
+    let bench = Bench::new().await;
+    create_many(&bench, 4).await;
+    let program = Program {
+        work: Work::Slow(100 * SECOND),
+        ..Program::new(&bench.cluster)
+    };
+    let one = program.start("one");
+    sleep(5 * SECOND).await;
+    let two = program.start("two");
+    sleep(24 * SECOND).await;
+    assert!(!two.is_member(), "writes that were sent have five seconds");
+    sleep(3 * SECOND).await;
+    assert!(two.is_member());
+    let moved: Vec<_> = program.ledger.inner.lock().ended.clone();
+    assert!(!moved.is_empty() && moved.iter().all(|(_, by)| *by == "one"));
+    let under_way = program.ledger.inner.lock().under_way.clone();
+    let of_two = under_way.values().filter(|by| **by == "two").count();
+    assert_eq!((of_two, under_way.len()), (moved.len(), 4));
+    drop((one, two));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_is_handled_where_its_controller_is() {
+    let bench = Bench::new().await;
+    let program = Program::new(&bench.cluster);
+    let _replicas = program.started(["one", "two", "three"]).await;
+    for number in 0..20 {
+        for child in ["a", "b", "c"] {
+            let owner = json!({
+                "apiVersion": "shop.dev/v1", "kind": "Order", "name": format!("order-{number}"),
+                "uid": format!("uid-{number}"), "controller": true,
+            });
+            let name = format!("order-{number}-{child}");
+            let metadata = json!({"name": name, "ownerReferences": [owner]});
+            bench.apply(json!({"metadata": metadata})).await;
+        }
+    }
+    sleep(SECOND).await;
+    let holders = program.ledger.holders();
+    let shares: Vec<_> = _replicas
+        .iter()
+        .map(|it| it.factory.shards().unwrap())
+        .collect();
+    let orders = Gvk::new("shop.dev", "v1", "Order");
+    for number in 0..20 {
+        let owner = ObjectKey::namespaced("default", &format!("order-{number}"));
+        let owner = ShardKey::of_key(&orders, &owner);
+        let place = shares
+            .iter()
+            .position(|it| it.share().holds(owner))
+            .unwrap();
+        for child in ["a", "b", "c"] {
+            let key = ObjectKey::namespaced("default", &format!("order-{number}-{child}"));
+            assert_eq!(holders[&key], ["one", "two", "three"][place]);
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_deletion_is_handled_by_the_replica_that_has_the_object() {
+    let bench = Bench::new().await;
+    create_many(&bench, 30).await;
+    let program = Program::new(&bench.cluster);
+    let _replicas = program.started(["one", "two", "three"]).await;
+    let before = last_holders(&program.ledger);
+    program.ledger.clear();
+    for number in 0..30 {
+        bench.delete(&format!("order-{number}")).await;
+    }
+    sleep(SECOND).await;
+    assert_eq!(program.ledger.holders(), before);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_enqueued_or_resynced_elsewhere_is_not_handled() {
+    let bench = Bench::new().await;
+    create_many(&bench, 30).await;
+    let program = Program::new(&bench.cluster);
+    let replicas = program.started(["one", "two", "three"]).await;
+    program.ledger.clear();
+    for replica in &replicas {
+        for number in 0..30 {
+            let key = ObjectKey::namespaced("default", &format!("order-{number}"));
+            replica.config_maps.enqueue(&key);
+        }
+    }
+    sleep(SECOND).await;
+    assert_eq!(program.ledger.holders().len(), 30);
+    program.ledger.clear();
+    let counts = replicas.each_ref().map(|it| {
+        it.config_maps
+            .enqueue_all(&Enqueue::now())
+            .expect("enqueued")
+    });
+    sleep(SECOND).await;
+    assert_eq!(program.ledger.holders().len(), 30);
+    assert_eq!(counts.iter().sum::<usize>(), 30);
+}
+
+#[tokio::test(start_paused = true)]
+async fn kinds_that_need_no_leader_are_handled_by_every_replica() {
+    let bench = Bench::new().await;
+    create_many(&bench, 10).await;
+    let program = Program::new(&bench.cluster);
+    let seen = Arc::new(Mutex::new(0));
+    let mut replicas = Vec::new();
+    for name in ["one", "two"] {
+        let secrets = ControllerOptions::default().needs_leader(false);
+        let replica = program.start_with(name, |builder| {
+            builder.kind_options(Gvk::new("", "v1", "Secret"), secrets)
+        });
+        let seen = Arc::clone(&seen);
+        let count = move |_: Context<Secret>| {
+            *seen.lock() += 1;
+            async { Ok::<_, HandlerError>(Outcome::done()) }
+        };
+        let secrets = replica.factory.for_object::<Secret>();
+        secrets
+            .register_handler("count", count)
+            .expect("registered");
+        replicas.push(replica);
+    }
+    sleep(5 * SECOND).await;
+    let secret = serde_json::from_value(json!({"metadata": {"name": "key"}})).expect("it is one");
+    let api = kube::Api::<Secret>::namespaced(bench.cluster.client(), "default");
+    api.create(&kube::api::PostParams::default(), &secret)
+        .await
+        .expect("created");
+    sleep(SECOND).await;
+    assert_eq!(*seen.lock(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_that_is_cut_off_stops_before_others_have_its_keys() {
+    let bench = Bench::new().await;
+    create_many(&bench, 30).await;
+    let program = Program {
+        work: Work::Slow(SECOND),
+        ..Program::new(&bench.cluster)
+    };
+    let [mut one, two] = ["one", "two"].map(|name| program.start(name));
+    sleep(20 * SECOND).await;
+    let cut = Rule::new(Action::NoAnswer).client("one");
+    bench.cluster.faults().add(cut);
+    let began = Instant::now();
+    // All the time there is something to do for both.
+    let enqueue = async {
+        loop {
+            let _ = one.config_maps.enqueue_all(&Enqueue::now());
+            let _ = two.config_maps.enqueue_all(&Enqueue::now());
+            sleep(SECOND).await;
+        }
+    };
+    let _ = tokio::time::timeout(31 * SECOND, enqueue).await;
+    let error = one.ended().await.expect_err("it is lost");
+    assert!(matches!(error, RunError::Lost(_)), "{error}");
+    program.ledger.clear();
+    two.config_maps
+        .enqueue_all(&Enqueue::now())
+        .expect("enqueued");
+    sleep(20 * SECOND).await;
+    let holders = last_holders(&program.ledger);
+    assert_eq!(holders.len(), 30, "after {:?}", began.elapsed());
+    assert!(holders.values().all(|by| *by == "two"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replica_joins_when_its_caches_are_filled() {
+    let bench = Bench::new().await;
+    create_many(&bench, 10).await;
+    let program = Program::new(&bench.cluster);
+    let [_one] = program.started(["one"]).await;
+    let slow = Rule::new(Action::Delay(20 * SECOND)).client("two");
+    bench.cluster.faults().add(slow.resource("configmaps"));
+    program.ledger.clear();
+    let two = program.start("two");
+    sleep(15 * SECOND).await;
+    let _ = program.cluster;
+    bench
+        .apply(json!({"metadata": {"name": "order-1", "labels": {"a": "b"}}}))
+        .await;
+    sleep(SECOND).await;
+    assert!(!two.is_member());
+    assert_eq!(program.ledger.holders().len(), 1, "nothing waits for it");
+    sleep(30 * SECOND).await;
+    assert!(two.is_member());
+}
