@@ -10,7 +10,7 @@ use lariat_core::Gvk;
 use super::lives::Lives;
 use super::{Check, Findings};
 use crate::activity::{Act, Activity, Sample};
-use crate::event::{Event, Moment, WINDOW};
+use crate::event::{Event, LifeId, Moment, WINDOW};
 use crate::oracle::Oracle;
 
 /// A kind that no fault has concerned stays filled and up to date, whatever happens to the other kinds of the process.
@@ -30,7 +30,7 @@ pub(super) struct OtherKinds {
     all: bool,
     customs: bool,
     /// Since when a kind has not been filled.
-    unfilled: BTreeMap<(Arc<str>, u32, Gvk), Duration>,
+    unfilled: BTreeMap<(LifeId, Gvk), Duration>,
 }
 
 const FILLING: Duration = Duration::from_secs(5);
@@ -56,8 +56,9 @@ impl Check for OtherKinds {
                     self.concerned.insert((process, kind.clone()));
                 }
             },
-            Event::Selected { process, kind, .. } => {
-                self.concerned.insert((Arc::clone(process), kind.clone()));
+            Event::Selected { life, kind, .. } => {
+                let process = Arc::clone(&life.process);
+                self.concerned.insert((process, kind.clone()));
             }
             // The first definition of each is made before the programs start.
             Event::Committed(Commit::Stored(object) | Commit::Removed { last: object }) => {
@@ -68,19 +69,16 @@ impl Check for OtherKinds {
                 self.customs |= is_definition && moment.at > TELLING;
             }
             Event::Acted(Activity {
-                process,
                 life,
                 what: Act::Sampled(samples),
             }) => {
                 return samples
                     .iter()
-                    .flat_map(|sample| self.look(oracle, (process, *life), (sample, moment.at)))
+                    .flat_map(|sample| self.look(oracle, life, sample, moment.at))
                     .collect();
             }
             Event::Acted(activity) => {
-                let Activity { process, life, .. } = activity;
-                self.unfilled
-                    .retain(|of, _| of.0 != *process || of.1 != *life);
+                self.unfilled.retain(|of, _| of.0 != activity.life);
             }
             _ => {}
         }
@@ -101,16 +99,18 @@ impl OtherKinds {
     fn look(
         &mut self,
         oracle: &Oracle,
-        (process, life): (&Arc<str>, u32),
-        (sample, now): (&Sample, Duration),
+        life: &LifeId,
+        sample: &Sample,
+        now: Duration,
     ) -> Option<String> {
-        let state = self.lives.of(process, life)?;
+        let state = self.lives.of(life)?;
         let (runs, since) = (state.runs == Some(true) && !state.stops, state.since);
+        let process = &life.process;
         if !runs || since + FILLING > now || self.is_concerned(process, &sample.kind) {
             return None;
         }
         let kind = sample.kind.kind();
-        let of = (Arc::clone(process), life, sample.kind.clone());
+        let of = (life.clone(), sample.kind.clone());
         if !sample.is_synced {
             let since = *self.unfilled.entry(of).or_insert(now);
             let turns = u32::try_from(oracle.count(&sample.kind) / WINDOW).unwrap_or(u32::MAX);

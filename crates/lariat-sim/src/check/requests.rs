@@ -93,7 +93,9 @@ impl Check for NoStorm {
             Event::Acted(activity) if !matches!(activity.what, Act::Sampled(_)) => {
                 self.reason(now, 2);
             }
-            Event::Selected { .. } | Event::Life { .. } => self.reason(now, 2),
+            Event::Selected { .. } | Event::LifeBegan(_) | Event::LifeEnded(_) => {
+                self.reason(now, 2);
+            }
             Event::Sent { what, .. } => return self.sent(&moment.actor, what, now),
             _ => {}
         }
@@ -109,7 +111,7 @@ impl Check for NoStorm {
         let late = self
             .late
             .iter()
-            .filter(|(at, line)| *at + QUIET >= rest.now && line.0 == *rest.process);
+            .filter(|(at, line)| *at + QUIET >= rest.now && line.0 == rest.life.process);
         for (at, (_, verb, path)) in late {
             if *verb == Verb::Watch {
                 *watches.entry(path).or_default() += 1;
@@ -198,7 +200,7 @@ impl NoStorm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::testing::Story;
+    use crate::check::testing::{Story, life};
 
     fn send(story: &mut Story<NoStorm>, millis: u64, what: &str) {
         let what = what.to_owned();
@@ -269,12 +271,10 @@ mod tests {
         for (millis, what) in what {
             send(&mut story, *millis, what);
         }
-        let process = Arc::from("p");
         let rest = Rest {
             now: Duration::from_secs(1200),
             served: &[],
-            process: &process,
-            life: 0,
+            life: &life(),
             factories: &[],
             remembered: &[],
             controllers: &[],

@@ -265,8 +265,7 @@ impl<'a> Driver<'a> {
             let rest = Rest {
                 now: self.now,
                 served: &served,
-                process: &name,
-                life: life.process.life(),
+                life: life.process.id(),
                 factories: &factories,
                 remembered: &remembered,
                 controllers: &controllers,

@@ -1,14 +1,13 @@
 //! How far back the server's states can still be shown by a process.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cluster::Commit;
 
 use super::{Kind, name_of};
 use crate::activity::Reached;
-use crate::event::{Event, Moment};
+use crate::event::{Event, LifeId, Moment};
 
 /// Up to when the caches of living processes were last known to be complete.
 ///
@@ -24,7 +23,7 @@ pub(super) struct Horizon {
     commits: VecDeque<(u64, Duration)>,
     /// The newest version of all epochs before.
     before: u64,
-    lives: BTreeMap<(Arc<str>, u32), Life>,
+    lives: BTreeMap<LifeId, Life>,
 }
 
 /// How much older than a complete cache a state may be that a process is shown.
@@ -70,30 +69,19 @@ impl Horizon {
     pub(super) fn saw(&mut self, moment: &Moment, event: &Event) {
         match event {
             Event::Committed(commit) => self.committed(commit, moment.at),
-            Event::Life {
-                process,
-                life,
-                is_alive,
-            } => {
-                let of = (Arc::clone(process), *life);
-                if *is_alive {
-                    self.lives.insert(of, Life::new(moment.at));
-                } else {
-                    self.lives.remove(&of);
-                }
+            Event::LifeBegan(life) => {
+                self.lives.insert(life.clone(), Life::new(moment.at));
             }
-            Event::Cached {
-                process,
-                life,
-                kinds,
-            } => self.asked((Arc::clone(process), *life), kinds, moment.at),
+            Event::LifeEnded(life) => {
+                self.lives.remove(life);
+            }
+            Event::Cached { life, kinds } => self.asked(life, kinds, moment.at),
             Event::Selected {
-                process,
                 life,
                 kind,
                 selection,
             } => {
-                if let Some(life) = self.lives.get_mut(&(Arc::clone(process), *life)) {
+                if let Some(life) = self.lives.get_mut(life) {
                     life.select(name_of(kind), selection.namespaces().len());
                 }
             }
@@ -137,8 +125,8 @@ impl Horizon {
     }
 
     /// Notes what a life says of its caches.
-    fn asked(&mut self, of: (Arc<str>, u32), kinds: &[Reached], now: Duration) {
-        let mut life = self.lives.remove(&of).unwrap_or(Life::new(now));
+    fn asked(&mut self, of: &LifeId, kinds: &[Reached], now: Duration) {
+        let mut life = self.lives.remove(of).unwrap_or(Life::new(now));
         let before = life.caches.take().unwrap_or_default();
         let caches = kinds.iter().map(|reached| {
             let kind = name_of(&reached.kind);
@@ -150,7 +138,7 @@ impl Horizon {
         });
         life.caches = Some(caches.collect());
         life.is_restored = false;
-        self.lives.insert(of, life);
+        self.lives.insert(of.clone(), life);
     }
 
     fn judge(

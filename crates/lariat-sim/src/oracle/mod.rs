@@ -214,15 +214,10 @@ impl Oracle {
         objects.map_or(0, |objects| objects.states.len())
     }
 
-    /// Returns whether a backup was restored less than so long ago.
-    pub(crate) fn was_restored_within(&self, moment: &Moment, time: Duration) -> bool {
-        self.restored
-            .is_some_and(|at| moment.at.saturating_sub(at) < time)
-    }
-
     /// Returns whether a backup was restored so lately that a process need not have noticed.
     pub(crate) fn may_be_unnoticed(&self, moment: &Moment) -> bool {
-        self.was_restored_within(moment, NOTICED)
+        let restored = self.restored;
+        restored.is_some_and(|at| moment.at.saturating_sub(at) < NOTICED)
     }
 
     /// Returns the version of the last commit of a kind by some time, a minute ago at most; zero if there was none.

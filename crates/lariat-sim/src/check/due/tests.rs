@@ -1,5 +1,6 @@
 use lariat_core::Cause;
 
+use super::promise::backoff;
 use super::*;
 use crate::check::testing::{Story, key, kind, sample};
 

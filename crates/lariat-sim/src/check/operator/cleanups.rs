@@ -69,7 +69,7 @@ impl Check for Cleanups {
                 }
                 Vec::new()
             }
-            Event::Did { process, deed, .. } => self.did(process, deed, (oracle, moment)),
+            Event::Did { life, deed } => self.did(&life.process, deed, (oracle, moment)),
             _ => Vec::new(),
         }
     }

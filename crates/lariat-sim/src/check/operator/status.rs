@@ -32,8 +32,8 @@ impl Check for Forward {
 
     fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) -> Findings {
         match event {
-            Event::Life { process, .. } if process.starts_with("operator-") => {
-                self.replicas.insert(Arc::clone(process));
+            Event::LifeBegan(life) if life.process.starts_with("operator-") => {
+                self.replicas.insert(Arc::clone(&life.process));
                 Vec::new()
             }
             Event::Committed(Commit::Stored(object)) if object.resource() == SHOPS => {
