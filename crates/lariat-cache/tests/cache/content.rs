@@ -208,7 +208,7 @@ async fn an_object_is_not_taken_for_gone_because_its_kind_is_not_served_for_a_wh
     assert!(matches!(error, LoadError::Request { .. }), "{error}");
     faults.remove(not_served);
     assert!(informer.load(&key("a")).await.unwrap().is_some());
-    // The watch does not tell that it is gone.
+    // The watch does not report its deletion.
     writer.delete("a").await;
     assert!(informer.load(&key("a")).await.unwrap().is_none());
     assert!(informer.store().get(&key("a")).is_some());
