@@ -1,4 +1,6 @@
-//! What the handles of a queue share: the core behind its lock, the workers that wait, and the one timer.
+//! The state that the handles of a queue share.
+//!
+//! It is the core behind a lock, the workers that wait, and the one timer.
 
 use std::future::poll_fn;
 use std::hash::Hash;
@@ -28,9 +30,11 @@ pub(crate) struct State<K, P> {
     pub(crate) core: QueueCore<K, P>,
     pub(crate) limiter: Box<dyn RateLimiter>,
     sleepers: Sleepers,
-    /// The deadline some waiting worker sleeps until, and its seat; the others sleep without a timer.
+    /// The deadline that one waiting worker sleeps until, and its seat.
+    ///
+    /// The others sleep without a timer.
     timer: Option<(Instant, u32)>,
-    /// Counts shutdowns and reopenings, so that a later one ends the wait of an earlier.
+    /// Counts shutdowns and reopenings: a later one ends the wait of an earlier.
     shutdowns: u64,
     pub(crate) tap: Option<Box<dyn Tap<K, P>>>,
 }
@@ -106,7 +110,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
         }
     }
 
-    /// Takes a key or a seat; a worker that comes back from its seat gives it up in the same step.
+    /// Takes a key, or a seat to wait for one.
+    ///
+    /// A worker that comes back from its seat gives it up in the same step.
     fn try_take(&self, rising: Option<Seat<'_, K, P>>) -> Attempt<K, P> {
         let now = now();
         let mut state = self.state.lock();
@@ -264,7 +270,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
         }
     }
 
-    /// Gives up a seat, and the timer with it; returns whether it had been called or had the timer.
+    /// Gives up a seat and its timer; returns whether it was called or had the timer.
     fn rise(&mut self, seat: u32) -> bool {
         let was_called = self.sleepers.rise(seat);
         let had_timer = self.timer.is_some_and(|(_, watcher)| watcher == seat);
@@ -282,7 +288,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
     }
 }
 
-/// Calls a worker if there is something to do, or a deadline to watch over, and lets the state go.
+/// Releases the lock, and wakes a worker if a key or a deadline waits for one.
 pub(crate) fn call<K: Eq + Hash + Clone, P: Payload + Clone>(
     mut state: MutexGuard<'_, State<K, P>>,
     now: Instant,
