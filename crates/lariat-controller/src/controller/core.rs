@@ -324,7 +324,7 @@ impl ControllerCore {
         lanes.iter().map(|lane| lane.waiting()).sum()
     }
 
-    /// Returns the election whose leader alone handles the kind; none if every replica does.
+    /// Returns the election of the kind; none if every replica handles the kind.
     pub(crate) fn leadership(&self) -> Option<&Leadership> {
         self.options.leadership.as_ref()
     }

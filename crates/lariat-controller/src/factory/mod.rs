@@ -311,7 +311,9 @@ impl SharedControllerFactory {
         self.run_until(shutdown).await
     }
 
-    /// Waits for a shutdown signal, whatever the future resolves to, and stops; so does the loss of the lease.
+    /// Waits for a shutdown signal or the loss of the lease, and stops.
+    ///
+    /// The signal is any future; what it resolves to is ignored.
     ///
     /// # Errors
     ///
@@ -334,13 +336,17 @@ impl SharedControllerFactory {
         }
     }
 
-    /// Returns what shows whether this process leads; none without a [leader election](FactoryBuilder::leader_election).
+    /// Returns the leadership of this process; none without an election.
+    ///
+    /// See [`leader_election`](FactoryBuilder::leader_election).
     #[must_use]
     pub fn leadership(&self) -> Option<Leadership> {
         self.shared.options.leadership()
     }
 
-    /// Waits until the lease is lost in the run that is under way, and returns why; for ever without an election.
+    /// Waits until the lease of this run is lost, and returns why.
+    ///
+    /// Without an election it never resolves.
     ///
     /// # Cancel safety
     ///
