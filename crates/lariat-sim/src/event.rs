@@ -175,8 +175,9 @@ pub(crate) enum Written {
 }
 
 impl Written {
-    /// Returns the state the write led to; for a deletion, the first without the object, whatever has come under its name
-    /// since.
+    /// Returns the state the write led to.
+    ///
+    /// For a deletion that is the first state without the object, whatever has come under its name since.
     pub(crate) fn state<'a>(&self, states: &'a [Past]) -> Option<&'a Past> {
         match self {
             Self::State(version) => states

@@ -14,7 +14,9 @@ use crate::oracle::{NOTICED, Oracle};
 #[derive(Default)]
 pub(super) struct Noticed {
     lives: Lives,
-    /// In which epoch a life last had run for long enough when its factory was stopped, or the process paused.
+    /// The last epoch in which a life ran long enough to notice the restore.
+    ///
+    /// It counts when the factory is stopped or the process paused.
     until: BTreeMap<LifeId, u32>,
 }
 

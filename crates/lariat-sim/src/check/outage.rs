@@ -13,7 +13,9 @@ use crate::activity::{Act, Activity, Sample};
 use crate::event::{Event, LifeId, Moment, WINDOW};
 use crate::oracle::Oracle;
 
-/// A kind that no fault has concerned stays filled and up to date, whatever happens to the other kinds of the process.
+/// A kind that no fault has concerned stays filled and up to date.
+///
+/// That holds whatever happens to the other kinds of the process.
 ///
 /// The bounds: while the process and its factory run, the kind is filled within five seconds (a list, or reading it again
 /// because more of it is needed, takes a few round trips of some milliseconds, and for each [`WINDOW`] objects a turn,
@@ -36,7 +38,7 @@ pub(super) struct OtherKinds {
 const FILLING: Duration = Duration::from_secs(5);
 
 const TURN: Duration = Duration::from_millis(10);
-const TELLING: Duration = Duration::from_secs(1);
+const UPDATING: Duration = Duration::from_secs(1);
 
 impl Check for OtherKinds {
     fn name(&self) -> &'static str {
@@ -66,7 +68,7 @@ impl Check for OtherKinds {
                     .resource()
                     .to_string()
                     .starts_with("customresourcedefinitions");
-                self.customs |= is_definition && moment.at > TELLING;
+                self.customs |= is_definition && moment.at > UPDATING;
             }
             Event::Acted(Activity {
                 life,
@@ -121,7 +123,7 @@ impl OtherKinds {
             });
         }
         self.unfilled.remove(&of);
-        let newest = oracle.newest(&sample.kind, now.saturating_sub(TELLING));
+        let newest = oracle.newest(&sample.kind, now.saturating_sub(UPDATING));
         (sample.version < newest).then(|| {
             format!(
                 "{process}: {kind} is at version {}, the server had {newest} a second ago, and nothing is wrong with it",

@@ -104,11 +104,15 @@ mod tests {
     use crate::check::testing::{Server, Story, key, kind, life};
     use crate::event::Written;
 
-    /// A process that was told of a deletion, and of no restore of a backup that has the object.
+    /// A process that has seen a deletion, but not yet that it was undone.
+    ///
+    /// A backup that has the object is restored.
     struct Restored(Story<OwnWrites>, u64);
 
     impl Restored {
-        /// Restores the backup at 20 s; the factory starts at 0, and does what is asked for before.
+        /// Restores the backup at 20 s, after some acts of the process.
+        ///
+        /// The factory starts at 0.
         async fn after(acts: &[(u64, Act)]) -> Self {
             let server = Server::start().await;
             let mut story = Story::of(OwnWrites::default());

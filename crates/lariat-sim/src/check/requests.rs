@@ -54,7 +54,7 @@ type Line = (Arc<str>, Verb, String);
 /// While something happens: in any minute no more than 100 requests of one verb and path for a process, and one more for
 /// each change in the cluster and two for each thing the program or its user does in it (a start, a handler, a
 /// selection, an end of a process). The first step of the reflector's backoff is 0.8 s with a quarter of jitter
-/// (`reflector::backoff`), so 100 a minute, and it is taken again and again only after watches that told something:
+/// (`reflector::backoff`), so 100 a minute, and it is taken again and again only after watches that reported something:
 /// those are the changes. Later pages of a list are not counted, unless the same page is asked for twice within a
 /// minute. A kind that is missing is asked for every two seconds, discovery every second and longer.
 ///
@@ -78,7 +78,9 @@ const PER_MINUTE: usize = 100;
 const QUIET: Duration = Duration::from_secs(600);
 const WATCHES: usize = 3;
 
-/// From how many pages on those are forgotten that were asked for more than a minute ago.
+/// How many pages are remembered before old ones are forgotten.
+///
+/// Those are old that were asked for more than a minute ago.
 const PAGES: usize = 1000;
 
 impl Check for NoStorm {

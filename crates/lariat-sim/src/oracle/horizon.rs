@@ -19,7 +19,7 @@ use crate::event::{Event, LifeId, Moment};
 /// watch hangs) holds the horizon back until it is, and a process that has not been asked yet does from its beginning.
 #[derive(Default)]
 pub(super) struct Horizon {
-    /// Versions of this epoch with the times of their commits, as far back as [`REACH`].
+    /// Versions of this epoch and the times of their commits, back to [`REACH`].
     commits: VecDeque<(u64, Duration)>,
     /// The newest version of all epochs before.
     before: u64,
@@ -41,7 +41,9 @@ struct Life {
     caches: Option<BTreeMap<Kind, Cached>>,
     /// Whether a backup was restored since it was asked.
     is_restored: bool,
-    /// Kinds of which several namespaces are selected: a cache has the version of the watch that spoke last.
+    /// Kinds of which several namespaces are selected.
+    ///
+    /// A cache has the version of only one of their watches, the last that reported one.
     scattered: BTreeSet<Kind>,
 }
 
@@ -59,7 +61,9 @@ enum Trust {
     Yes,
     /// A backup was restored, and the cache has not been asked since.
     Restored,
-    /// A backup was restored; whatever was read by then may be of before, unless its version is newer than any of before.
+    /// A backup was restored, and the cache had been read so many times by then.
+    ///
+    /// What was read by then may be of before the restore, unless its version is newer than any of before.
     ///
     /// A cache that was read again between the restore and the question is not read once more for it.
     Loads(u64),
@@ -174,7 +178,7 @@ impl Horizon {
         }
     }
 
-    /// Returns the time by which states were followed that no process can show any more.
+    /// Returns the time by which a state was followed that no process can show now.
     ///
     /// None if that is not known.
     pub(super) fn of(&self, kind: &Kind) -> Option<Duration> {

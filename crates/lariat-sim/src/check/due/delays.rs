@@ -9,7 +9,9 @@ use super::CLOCKS;
 use super::promise::Why;
 use crate::event::{HandlerId, LifeId};
 
-/// When delayed keys come due for all handlers, until one is called: a stop keeps what came due meanwhile, too.
+/// When delayed keys come due for all handlers, until one is called.
+///
+/// A stop keeps what comes due meanwhile, too.
 ///
 /// Of two delays of a key, of whatever handlers, the earlier wins.
 #[derive(Default)]
@@ -19,8 +21,9 @@ pub(super) struct Delays(BTreeMap<(LifeId, Gvk, ObjectKey), Delay>);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Delay {
     pub(super) due: Duration,
-    /// Whether its kind had a handler; otherwise the key is kept until the controller ends, about a minute after it has
-    /// no handler.
+    /// Whether its kind had a handler when the delay was added.
+    ///
+    /// Otherwise the key is kept until the controller ends, about a minute after it has no handler.
     pub(super) is_kept: bool,
 }
 

@@ -17,8 +17,10 @@ use crate::oracle::Oracle;
 use delays::{Delay, Delays};
 use promise::{Promise, Why};
 
-/// Every call that was asked for comes, in time: an enqueued key calls each handler there is at its due time or later;
-/// a handler that asked to be called again, failed, panicked or was dropped is called again by then at the latest.
+/// Every call that was asked for comes, in time.
+///
+/// An enqueued key calls each handler there is at its due time or later; a handler that asked to be called again,
+/// failed, panicked or was dropped is called again by then at the latest.
 ///
 /// The due time is that of `SharedController::enqueue_after` and `Outcome::requeue_after`, the delay of an error, or the
 /// default limiter's curve (5 ms, doubling up to 30 s, two minutes from the 31st failure on), with ten seconds for a
@@ -39,7 +41,9 @@ pub(super) struct Promises {
 
 const SLACK: Duration = Duration::from_secs(1);
 
-/// How far the clock of a runtime may be from that of the run: timers round up to milliseconds.
+/// How far the clock of a runtime may be from that of the run.
+///
+/// Timers round up to milliseconds.
 const CLOCKS: Duration = Duration::from_millis(2);
 
 impl Check for Promises {
@@ -119,7 +123,9 @@ impl Promises {
         }
     }
 
-    /// Delays count from the end of the run, when the key is given back: another handler's call in it puts them off.
+    /// Restarts the delays that count from the end of a run.
+    ///
+    /// It ends when the key is given back, so the call of another handler in the same run puts them off.
     fn goes_on(&mut self, handler: &HandlerId, key: &ObjectKey, (run, now): (u64, Duration)) {
         let open = self.open.iter_mut();
         let of_kind = open.filter(|(of, _)| of.life == handler.life && of.kind == handler.kind);

@@ -22,8 +22,10 @@ pub(super) struct Promise {
 pub(super) enum Why {
     /// Code asked for the key: only a call at its due time or later will do.
     Enqueued,
-    /// Code asked for the key, and before at an earlier time, when its kind had no handler. That may be forgotten by now
-    /// or not, so the due time is the later one, and any call will do.
+    /// Code asked for the key a second time, with a later due time.
+    ///
+    /// The kind had no handler at the first time, so the queue may have forgotten the earlier time or not: the due time
+    /// is the later one, and any call will do.
     EnqueuedAgain,
     /// The handler asked to be called again.
     Requeued,
@@ -44,7 +46,7 @@ pub(super) fn backoff(attempt: u32) -> Duration {
 }
 
 impl Promise {
-    /// Returns the call that must follow one that has ended in a run; none if it is done.
+    /// Returns the call that must follow one that has ended; none if it is done.
     pub(super) fn after(next: Next, attempt: Option<u32>, run: u64, now: Duration) -> Option<Self> {
         let retried = backoff(attempt.unwrap_or(1)).max(RETRY_AFTER);
         let (after, why) = match next {

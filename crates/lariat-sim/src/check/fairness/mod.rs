@@ -13,8 +13,10 @@ use crate::activity::{Act, Activity};
 use crate::event::{Event, HandlerId, LifeId, Moment, number_of};
 use crate::oracle::{Oracle, Past};
 
-/// Fresh changes overtake initial lists and late handlers, in the queue and in the line of a handler at its limit; and
-/// ageing bounds the wait of what they overtake.
+/// Fresh changes overtake what can wait, and what can wait is not starved.
+///
+/// They overtake initial lists and late handlers, in the queue and in the line of a handler at its limit. Ageing bounds
+/// the wait of what they overtake.
 ///
 /// While a handler has not been called for a change that was published, at most a quarter of its calls that begin go to
 /// keys that wait only for their first call (`Ageing::default`: every fourth hand-out to an aged key; `lane::line`:
@@ -50,7 +52,7 @@ struct Queue {
     is_on_demand: bool,
     /// Keys whose change waits for handlers.
     fresh: BTreeMap<(Arc<str>, ObjectKey), Counts>,
-    /// Keys that have changed since handlers were called for them, or since they are registered.
+    /// Keys that have changed since their handlers were called or registered.
     changed: BTreeSet<(Arc<str>, ObjectKey)>,
     /// Keys that handlers have been called for.
     called: BTreeSet<(Arc<str>, ObjectKey)>,
@@ -127,7 +129,9 @@ fn first_sight(causes: &Causes) -> Option<u64> {
     version.filter(|_| causes.omitted() == 0)
 }
 
-/// Returns whether a version was there before a time; the one of a late handler counts as such.
+/// Returns whether a version existed before a time.
+///
+/// Version zero, which stands for a late handler, always did.
 fn was_before(states: &[Past], version: u64, born: Duration) -> bool {
     let at = states.iter().find(|past| past.version == version);
     version == 0 || at.is_some_and(|past| past.at < born)
@@ -257,7 +261,9 @@ impl Overtaking {
 }
 
 impl Queue {
-    /// Counts a call of a handler for each change that waits for it; returns those it should not have overtaken.
+    /// Counts a call of a handler for each change that waits for it.
+    ///
+    /// Returns the changes that the call should not have overtaken.
     fn overtake<'a>(
         &'a mut self,
         name: &'a Arc<str>,

@@ -23,7 +23,9 @@ pub(super) struct Ends {
     reported: BTreeMap<(LifeId, String), usize>,
     /// When each life began; see [`Moment::number`].
     begun: BTreeMap<LifeId, u64>,
-    /// When each shop came to be there, by uid: as it was created, and as it was brought back.
+    /// The events that created each shop or brought it back, by uid.
+    ///
+    /// They are numbered as in [`Moment::number`].
     came: BTreeMap<String, Vec<u64>>,
     there: BTreeSet<String>,
     /// What was there when a backup was restored, and may be still.
@@ -99,7 +101,9 @@ impl Ends {
         found
     }
 
-    /// Returns how often a shop can have ended for a life: one that is there when it begins, or has been, counts once.
+    /// Returns how often a shop can have ended for a life.
+    ///
+    /// A shop that is there when the life begins, or has been, counts once.
     fn allowed(&self, life: &LifeId, uid: &str) -> usize {
         let begun = self.begun.get(life).copied();
         let came = self.came.get(uid).map_or(&[][..], Vec::as_slice);

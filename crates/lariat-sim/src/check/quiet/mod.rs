@@ -1,4 +1,4 @@
-//! Rest: when faults have ended and nothing happens, nothing waits, and what nobody uses is gone.
+//! Rest: when faults have ended and nothing happens, nothing waits, and what is not in use is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,10 @@ use crate::activity::{Act, Activity};
 use crate::event::{Event, HandlerId, Moment, Next, Subscriber};
 use crate::oracle::Oracle;
 
-/// At rest no key is in line, with a worker, delayed, held, or waiting for a handler, no handler waits for caches, and
-/// no key counts as one in a hot loop (the sentinel forgets it after ten minutes).
+/// At rest no key is left in a queue, and no handler waits.
+///
+/// No key is in line, with a worker, delayed, held, or waiting for a handler, no handler waits for caches, and no key
+/// counts as one in a hot loop (the sentinel forgets it after ten minutes).
 ///
 /// Keys come again for ever where a handler asks at the end of each call to be called again (`Outcome::requeue_after`),
 /// or fails each time: of such a kind no more keys are in the queue than keys had calls that ended so. Some of them may
@@ -106,7 +108,9 @@ impl Keys {
         }
     }
 
-    /// Returns how many keys are where they should not be, if so many come again for ever.
+    /// Returns how many keys are where they should not be.
+    ///
+    /// `again` keys come again for ever.
     fn left(self, again: usize) -> Vec<(usize, &'static str)> {
         if self.in_line + self.held + self.delayed > again {
             return vec![
@@ -203,8 +207,10 @@ fn differs(seen: Seen, status: &HandlerStatus) -> Option<Seen> {
     (!is_same).then_some(counted)
 }
 
-/// At rest every kind in use is filled and watched, and a kind nobody uses is gone with its memory: there is no cache
-/// without a handler or a subscription, and no controller without a handler.
+/// At rest every kind in use is watched, and every other kind is gone.
+///
+/// A kind in use is filled as well. There is no cache without a handler or a subscription, and no controller without a
+/// handler.
 ///
 /// The bounds, all far shorter than the rest: a kind that is served is found within 2 s, a watch is opened again within
 /// 30 s and its jitter, a controller without handlers ends after a minute, and a cache without users after the factory's
@@ -266,7 +272,7 @@ impl Check for KindsInUse {
             if !is_handled && !is_subscribed {
                 let (kind, objects) = (cache.gvk.kind(), cache.objects);
                 found.push(format!(
-                    "nobody uses {kind}, and {objects} objects are kept"
+                    "{kind} is not in use, and {objects} objects are kept"
                 ));
             }
         }

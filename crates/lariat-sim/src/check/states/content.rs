@@ -51,7 +51,9 @@ impl Check for TrueStates {
     }
 }
 
-/// Returns where a cached object differs from a state; contents that were found to be the same are not parsed again.
+/// Returns where a cached object differs from a state of the server.
+///
+/// Contents that were found to be the same are not parsed again.
 fn differs_from(object: &CachedObject, past: &Past) -> Option<String> {
     let stored = past.object.as_ref()?;
     let Some(json) = object.json() else {
@@ -70,12 +72,14 @@ fn differs_from(object: &CachedObject, past: &Past) -> Option<String> {
     difference
 }
 
-/// Returns whether a cached object is what the server stores, as far as the cache holds it.
+/// Returns whether a cached object is the stored one, as far as it is cached.
 pub(super) fn is_same(cached: &CachedObject, stored: &StoredObject) -> bool {
     difference(cached, stored).is_none()
 }
 
-/// Returns where a cached object differs from what the server stores, as far as the cache holds it.
+/// Returns where a cached object differs from the stored one.
+///
+/// Only what is cached is compared.
 fn difference(object: &CachedObject, stored: &StoredObject) -> Option<String> {
     if object.labels() != stored.labels() {
         return Some("labels".to_owned());
@@ -99,7 +103,9 @@ fn difference(object: &CachedObject, stored: &StoredObject) -> Option<String> {
     differs(&cached, &stored)
 }
 
-/// Returns the path to the first difference, without the values: they may be a Secret's.
+/// Returns the path to the first difference.
+///
+/// The values are left out: they may be a Secret's.
 fn differs(one: &Value, other: &Value) -> Option<String> {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {

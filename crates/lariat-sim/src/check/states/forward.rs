@@ -10,7 +10,9 @@ use crate::check::{Check, Findings};
 use crate::event::{Event, LifeId, Moment};
 use crate::oracle::{Oracle, Past};
 
-/// States are shown in the order in which the server had them, and an object is shown as gone only if it was.
+/// States are shown in the order in which the server had them.
+///
+/// An object is shown as gone only if it was.
 ///
 /// What is shown counts as the earliest state it can be. Before its first state an object was not there, and a process
 /// whose watch is behind may not know it yet: a handler that is called for a related object then is shown nothing. But
@@ -92,7 +94,9 @@ impl Forward {
     }
 }
 
-/// Returns the way that ends with an event; handlers and subscribers that come back are others.
+/// Returns the way that ends with an event.
+///
+/// Handlers and subscribers that come back are others.
 fn closed(event: &Event) -> Option<Way> {
     match event {
         Event::Acted(activity) => {
@@ -122,8 +126,9 @@ mod tests {
     use crate::activity::Reached;
     use crate::check::testing::{Server, Story, kind, life, shown};
 
-    /// Returns how much is found if a handler is shown an object that was created and deleted, or none, one after the
-    /// other.
+    /// Returns how much is found if a handler is shown an object or none.
+    ///
+    /// The object was created and deleted; `shows` has one entry for each call.
     async fn found(shows: &[bool]) -> usize {
         let server = Server::start().await;
         let mut story = Story::of(Forward::default());
@@ -143,8 +148,9 @@ mod tests {
         assert_eq!(found(&[true, false, true]).await, 1);
     }
 
-    /// Returns how much is found if a handler is shown no object although there is one, and the cache says that it has
-    /// everything up to some version.
+    /// Returns how much is found if a handler is shown no object although there is one.
+    ///
+    /// The cache says that it has everything up to some version.
     async fn found_missing(complete: impl Fn(u64) -> Option<u64>) -> usize {
         let server = Server::start().await;
         let mut story = Story::of(Forward::default());

@@ -1,4 +1,4 @@
-//! States that programs are shown: real ones, in their order, and at rest those the server has.
+//! States that programs are shown, and that caches hold at rest.
 
 mod caches;
 mod content;

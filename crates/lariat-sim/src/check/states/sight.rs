@@ -78,7 +78,9 @@ impl<'a> Sight<'a> {
         (self.life.clone(), self.kind.clone(), self.channel.clone())
     }
 
-    /// Returns whether a state is the one shown; where none is shown, it may also be one that was not selected always.
+    /// Returns whether a state is the one shown.
+    ///
+    /// If no object is shown, it may also be one that was not always selected.
     pub(in crate::check) fn is(&self, past: &Past, selected: &Held<'_>) -> bool {
         match (&self.object, &past.object) {
             (Some(shown), _) => past.is(&shown.uid, shown.version),

@@ -10,7 +10,9 @@ use crate::check::{Check, Findings, Rest};
 use crate::event::{Event, Moment, Subscriber, version_of};
 use crate::oracle::Oracle;
 
-/// A subscriber is given each change once: nothing twice as new, nothing unknown as changed or deleted.
+/// A subscriber is given each change once.
+///
+/// Nothing comes twice as new, and nothing unknown is changed or deleted.
 #[derive(Default)]
 pub(in crate::check) struct Subscribers {
     known: BTreeMap<Subscriber, BTreeMap<ObjectKey, (String, u64)>>,

@@ -23,8 +23,10 @@ const REFILL: Duration = Duration::from_secs(300);
 /// After how long without an event a series is over (`EventApi::Events`).
 const SERIES: Duration = Duration::from_secs(360);
 
-/// Events are counted, not repeated: a count never goes down, an Event is not created twice for the same thing, and
-/// there are no more about an object than the limit allows.
+/// Events are counted, not repeated, and are there if they must be.
+///
+/// A count never goes down, an Event is not created twice for the same thing, and there are no more about an object
+/// than the limit allows.
 ///
 /// `EventApi::Core`: "Repetitions are counted in the Event"; `EventApi::Events`: "one series from the start"; and
 /// `EventOptions::burst` says how many are written. A process that starts again knows nothing of the Events of its last
