@@ -98,8 +98,8 @@ impl Core {
 
     /// Fetches an object that is no older than what the cache has when this returns.
     ///
-    /// The watch, or the answer to a write of this process, may change the cached object while the request is under way.
-    /// The object is fetched again then, so there is one more request for each such change.
+    /// The watch, or the answer to a write of this process, may change the cached object while the request is under
+    /// way. The object is fetched again then, so there is one more request for each such change.
     async fn fetch_newest(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
         let mut before = self.store.get(key);
         while let Some(cached) = before {

@@ -177,9 +177,9 @@ impl Informer {
     ///
     /// Returns `None` if the object is not cached, or is deleted meanwhile.
     ///
-    /// The cache does not keep a fetched object. The object may be newer than the cached one, and is never older: if the
-    /// cached one changes while the request is under way, it is fetched again. The request goes to the API server, also
-    /// for kinds that are read from a source of the caller's.
+    /// The cache does not keep a fetched object. The object may be newer than the cached one, and is never older: if
+    /// the cached one changes while the request is under way, it is fetched again. The request goes to the API server,
+    /// also for kinds that are read from a source of the caller's.
     ///
     /// # Errors
     ///

@@ -16,9 +16,9 @@ const RUSH: Duration = Duration::from_secs(1);
 /// A kind in which nothing had happened since a backup cannot see itself that the server was restored from it.
 ///
 /// Each history has a number, and each reflector has the number of the history that its store was read from. So a
-/// reflector reads everything again once for each new history, whichever reflector finds it and however busy this one is
-/// at that time, and a reflector that finds a history after others does not have them read again. Two restores within one
-/// reload of a kind count as one.
+/// reflector reads everything again once for each new history, whichever reflector finds it and however busy this one
+/// is at that time, and a reflector that finds a history after others does not have them read again. Two restores
+/// within one reload of a kind count as one.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedServer {
     /// The number of the last history that was found.

@@ -127,7 +127,9 @@ async fn content_on_demand_is_never_watched_and_always_to_be_had() {
     );
 }
 
-/// Returns the value that a load finds whose answer is on its way while the process writes, and how often it asked.
+/// Returns the value that a load finds, and how many requests it took.
+///
+/// The process writes while the first answer is under way.
 async fn loaded_while(write: impl AsyncFnOnce(Writer)) -> (Option<String>, usize) {
     let cluster = cluster().await;
     let writer = Writer::new(cluster.client());

@@ -60,7 +60,9 @@ impl Restored {
         self.cluster.faults().add(refused().for_time(time));
     }
 
-    /// Keeps the informer from reading for 20 seconds; this process can write meanwhile.
+    /// Keeps the informer from reading for 20 seconds.
+    ///
+    /// This process can write meanwhile.
     fn keep_from_reading(&self) {
         for verb in ["list", "watch"] {
             let rule = refused().resource("configmaps").verb(verb);
