@@ -105,7 +105,9 @@ pub(crate) fn gated() -> Option<(Gvk, Gated)> {
     CURRENT.try_with(gated).ok().flatten()
 }
 
-/// Returns the election whose leader alone may make the call that the present task is in.
+/// Returns the election whose leader alone may make the present call.
+///
+/// The present call is the one that runs on this task.
 pub(crate) fn leadership() -> Option<Leadership> {
     let leadership = |caller: &Caller| caller.leadership.clone();
     CURRENT.try_with(leadership).ok().flatten()

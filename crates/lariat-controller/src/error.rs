@@ -122,7 +122,9 @@ pub enum RunError {
     /// The stop had to cut work short.
     #[error(transparent)]
     Stop(#[from] StopError),
-    /// The lease of the leader election is lost. Calls of handlers were dropped, and everything has stopped.
+    /// The lease of the leader election is lost.
+    ///
+    /// Calls of handlers were dropped, and the factory has stopped.
     ///
     /// A program that ends with it is started again by Kubernetes, and stands by. One that goes on can run the factory
     /// again.

@@ -37,6 +37,7 @@ mod builder;
 mod core;
 mod memory;
 mod queue;
+mod shared;
 mod sleepers;
 mod stats;
 mod tap;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::{Taken, Verdict};
-use crate::queue::Shared;
+use crate::shared::Shared;
 use crate::{LaneId, Lanes, Payload, Priority};
 
 /// A key that a worker holds; nobody else gets it until this is finished or dropped.

@@ -8,13 +8,12 @@ use lariat_cache::{KindStatus, Phase, Storage};
 use lariat_controller::ControllerStatus;
 use lariat_core::{Gvk, ObjectKey};
 
-use crate::event::{HandlerId, Subscriber, number_of};
+use crate::event::{HandlerId, LifeId, Subscriber, number_of};
 
 /// Something a life of a process did, or what it was like at a moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Activity {
-    pub(crate) process: Arc<str>,
-    pub(crate) life: u32,
+    pub(crate) life: LifeId,
     pub(crate) what: Act,
 }
 
@@ -122,8 +121,7 @@ impl Activity {
     /// Returns a handler of this life.
     pub(crate) fn handler(&self, kind: &Gvk, name: &Arc<str>) -> HandlerId {
         HandlerId {
-            process: Arc::clone(&self.process),
-            life: self.life,
+            life: self.life.clone(),
             kind: kind.clone(),
             name: Arc::clone(name),
         }
@@ -151,8 +149,8 @@ impl Activity {
             Act::Starting(_) => "the factory starts".to_owned(),
             Act::Stopping(_) => "the factory stops".to_owned(),
             Act::Stopped => "the factory has stopped".to_owned(),
-            Act::Paused => format!("{} is paused", self.process),
-            Act::Resumed => format!("{} runs again", self.process),
+            Act::Paused => format!("{} is paused", self.life.process),
+            Act::Resumed => format!("{} runs again", self.life.process),
             Act::Registered { kind, name, limit } => {
                 let limit = limit.map_or_else(String::new, |limit| format!(", {limit} at a time"));
                 format!("registered {name} for {}{limit}", kind.kind())

@@ -25,14 +25,21 @@ pub(crate) struct Moment {
     pub(crate) actor: Arc<str>,
 }
 
+/// A life of a process, from a start to its end or its kill.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LifeId {
+    pub(crate) process: Arc<str>,
+    /// How many lives of the process there were before.
+    pub(crate) number: u32,
+}
+
 /// A handler of a process, from its registration to its end.
 ///
 /// A process that is killed and started again, and a handler that leaves and comes back under its name, is another
 /// one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct HandlerId {
-    pub(crate) process: Arc<str>,
-    pub(crate) life: u32,
+    pub(crate) life: LifeId,
     pub(crate) kind: Gvk,
     pub(crate) name: Arc<str>,
 }
@@ -100,47 +107,34 @@ pub(crate) enum Event {
     },
     /// A process's own write was answered, and its result taken into the cache.
     Wrote {
-        process: Arc<str>,
-        life: u32,
+        life: LifeId,
         kind: Gvk,
         key: ObjectKey,
         written: Written,
     },
     /// A process restricts a kind to some of its objects, from now on.
     Selected {
-        process: Arc<str>,
-        life: u32,
+        life: LifeId,
         kind: Gvk,
         selection: Selection,
     },
     /// How far the caches of a process are.
-    Cached {
-        process: Arc<str>,
-        life: u32,
-        kinds: Vec<Reached>,
-    },
+    Cached { life: LifeId, kinds: Vec<Reached> },
     /// A subscription ended.
     Unsubscribed(Subscriber),
     /// A process read its cache.
     Read {
-        process: Arc<str>,
-        life: u32,
+        life: LifeId,
         kind: Gvk,
         key: ObjectKey,
         object: Option<Shown>,
     },
     /// An operator, or a foreign client, reports what it does.
-    Did {
-        process: Arc<str>,
-        life: u32,
-        deed: Deed,
-    },
-    /// A process came to life, or its life ended.
-    Life {
-        process: Arc<str>,
-        life: u32,
-        is_alive: bool,
-    },
+    Did { life: LifeId, deed: Deed },
+    /// A process came to life.
+    LifeBegan(LifeId),
+    /// A process ended or was killed; it reports nothing more in this life.
+    LifeEnded(LifeId),
     /// From now on something may be wrong with a process or a kind; none for all of them.
     Disturbed {
         process: Option<Arc<str>>,
@@ -181,8 +175,9 @@ pub(crate) enum Written {
 }
 
 impl Written {
-    /// Returns the state the write led to; for a deletion, the first without the object, whatever has come under its name
-    /// since.
+    /// Returns the state the write led to.
+    ///
+    /// For a deletion that is the first state without the object, whatever has come under its name since.
     pub(crate) fn state<'a>(&self, states: &'a [Past]) -> Option<&'a Past> {
         match self {
             Self::State(version) => states
@@ -199,8 +194,7 @@ impl Written {
 /// A subscriber of a kind's changes in a process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Subscriber {
-    pub(crate) process: Arc<str>,
-    pub(crate) life: u32,
+    pub(crate) life: LifeId,
     pub(crate) kind: Gvk,
     pub(crate) number: u64,
 }
@@ -219,10 +213,8 @@ impl Event {
             | Self::Unsubscribed(_)
             | Self::Read { .. } => return self.cached(),
             Self::Did { deed, .. } => deed.to_string(),
-            Self::Life { life, is_alive, .. } => {
-                let state = if *is_alive { "begins" } else { "is over" };
-                format!("life {life} {state}")
-            }
+            Self::LifeBegan(life) => format!("life {} begins", life.number),
+            Self::LifeEnded(life) => format!("life {} is over", life.number),
             Self::Disturbed { .. } | Self::Cached { .. } => return None,
             Self::Acted(activity) => return activity.text(),
             Self::Note(text) | Self::Log(text) => text.clone(),

@@ -14,7 +14,7 @@ const VIOLATIONS: usize = 5;
 
 /// A run in which something that must hold did not: what, after which plan, and the trace.
 ///
-/// It displays as a report for whoever looks for the bug: what does not hold, what was done to the program (the plan,
+/// It displays as a report for those who look for the bug: what does not hold, what was done to the program (the plan,
 /// shrunk if the simulation [shrinks](crate::Simulation::shrinks)), and of the trace what matters for the object the
 /// first violation speaks of. All times are virtual, since the start of the run.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use crate::activity::{Act, Reached, Sample};
 use crate::coverage::{State as Doing, States};
-use crate::event::Event;
+use crate::event::{Event, LifeId};
 use crate::machine::Machine;
 use crate::network::{Line, Link, Traffic};
 use crate::plan::Command;
@@ -109,22 +109,26 @@ impl Body {
 
     /// Begins a life.
     pub(crate) fn start(&mut self, at: Duration, world: &mut World) {
-        let life = self.lives;
+        let life = LifeId {
+            process: Arc::clone(&self.name),
+            number: self.lives,
+        };
         self.lives += 1;
         let mut machine = Machine::new(&self.name, self.random.u64(..), at, &self.traffic.recorder);
         let (link, carrying) = Link::new(
-            &format!("{}{life}", self.agent()),
+            &format!("{}{}", self.agent(), life.number),
             world.cluster().service(),
             &self.line,
             &self.traffic,
         );
         drop(world.machine.spawn(carrying));
         let (commands, asked) = mpsc::unbounded_channel();
-        let process = Process::new(&self.name, life, link, asked, &self.traffic.recorder);
+        let recorder = &self.traffic.recorder;
+        let process = Process::new(life.clone(), link, asked, recorder);
         if self.is_calm {
             process.calm();
         }
-        self.note_life(life, true);
+        recorder.note(Event::LifeBegan(life));
         let running = (self.program)(process.clone());
         let main = machine.spawn(running);
         machine.run(async {});
@@ -135,14 +139,6 @@ impl Body {
             main,
             down: None,
         }));
-    }
-
-    fn note_life(&self, life: u32, is_alive: bool) {
-        self.traffic.recorder.note(Event::Life {
-            process: Arc::clone(&self.name),
-            life,
-            is_alive,
-        });
     }
 
     /// Runs the process up to a time, if it runs.
@@ -215,12 +211,12 @@ impl Body {
     }
 
     fn bury(&mut self, life: Life) {
-        let number = life.process.life();
+        let id = life.process.id().clone();
         self.requests += life.process.requests();
         life.process.forget_factories();
         life.process.cut();
         life.machine.kill();
-        self.note_life(number, false);
+        self.traffic.recorder.note(Event::LifeEnded(id));
     }
 
     pub(crate) fn kill(&mut self, _now: Duration, starts: Duration) {

@@ -11,8 +11,8 @@ use crate::record::Recorder;
 
 /// Puts warnings and errors into the trace until the guard is dropped.
 ///
-/// It puts none there if `is_asked` is false. It is for this thread alone: runs on other threads have traces of their own. Whoever has a subscriber gets what is
-/// logged if it is not asked for here; where there is none, factories do not have to warn that there is none.
+/// It is for this thread alone: runs on other threads have traces of their own. If `is_asked` is false the trace gets
+/// none: log lines go to the subscriber of the program. Without one they go nowhere, and factories do not warn of that.
 pub(crate) fn begin(recorder: &Recorder, is_asked: bool) -> Option<DefaultGuard> {
     let dispatch = if is_asked {
         Dispatch::new(Logs {

@@ -72,7 +72,9 @@ impl Objects {
         self.initial
     }
 
-    /// Defines the kind in the same way each time, for objects that hold finalizers of the program.
+    /// Defines the kind in the same way each time.
+    ///
+    /// It is for objects that hold finalizers of the program.
     ///
     /// Objects whose finalizers the program cannot see any more keep the definition of another version from going.
     pub(crate) fn of_one_version(self) -> Self {

@@ -111,7 +111,7 @@ impl Recorder {
         };
     }
 
-    /// Notes an event of whoever's turn it is.
+    /// Notes an event of the actor that has the turn.
     pub(crate) fn note(&self, event: Event) {
         let mut inner = self.0.lock();
         let inner = &mut *inner;

@@ -25,7 +25,9 @@ pub(crate) type Program = Arc<dyn Fn(Process) -> BoxFuture<'static, Ending> + Se
 /// What a user's check gets to see, and says.
 pub(crate) type AtRest = Arc<dyn Fn(&Cluster) -> Ending + Send + Sync>;
 
-/// A simulation: whole programs on one cluster in one thread, in virtual time, from one seed.
+/// A simulation of programs on one cluster, from one seed.
+///
+/// They run in one thread and in virtual time.
 ///
 /// The same seed gives the same run: the order of tasks, every random number and every clock come from it.
 ///
@@ -95,7 +97,9 @@ impl Default for Chaos {
 }
 
 impl Chaos {
-    /// Sets for how long things happen, in virtual time (default a minute; zero for nothing but the start).
+    /// Sets for how much virtual time things happen (default a minute).
+    ///
+    /// Zero is for nothing but the start.
     ///
     /// They happen as often in a long run as in a short one.
     pub fn lasts(self, lasts: Duration) -> Self {

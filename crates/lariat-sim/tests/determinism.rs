@@ -16,7 +16,7 @@ fn trace(seed: u64) -> Trace {
     }
 }
 
-/// Runs ten seeds twice in one thread, one after the other, and once in a thread of its own.
+/// Runs ten seeds twice in one thread, and once in a thread of its own.
 fn check_ten(first: u64) {
     for seed in first..first + 10 {
         let first = trace(seed);

@@ -117,10 +117,11 @@ pub fn retry_after(error: &(dyn Error + 'static)) -> Option<Duration> {
 
 /// Returns whether an API server says that there is no such object.
 ///
-/// It answers 404 as well for what it does not serve: a kind it does not know, as while it starts and has not read its
-/// definitions yet, or a path it does not have; a proxy before it may answer so to everything. Only where an object was
-/// looked for, the answer is a Status that names it. It is true as well for a subresource that the kind does not have,
-/// and for a namespace that does not exist.
+/// Code 404 alone does not mean that. An API server also answers 404 if it does not serve the kind or the path, which
+/// happens while it starts and has not read its CRDs, and a proxy may answer 404 to every request. If an object is
+/// missing, the answer is a Status that names the object. This function returns true for that Status alone.
+///
+/// A subresource that the kind does not have, and a namespace that does not exist, are answered with the same Status.
 ///
 /// ```
 /// # let error = |status: &str| kube::Error::Api(serde_json::from_str(status).unwrap());

@@ -98,8 +98,8 @@ impl Core {
 
     /// Fetches an object that is no older than what the cache has when this returns.
     ///
-    /// While the answer is on its way, the watch or the answer to a write of this process may bring a newer state.
-    /// Then it is fetched again: every further request needs another change while one is under way.
+    /// The watch, or the answer to a write of this process, may change the cached object while the request is under
+    /// way. The object is fetched again then, so there is one more request for each such change.
     async fn fetch_newest(&self, key: &ObjectKey) -> Result<Option<Arc<CachedObject>>, LoadError> {
         let mut before = self.store.get(key);
         while let Some(cached) = before {
@@ -164,7 +164,9 @@ fn is_same_state(one: &CachedObject, other: &CachedObject) -> bool {
     one.uid() == other.uid() && one.version() == other.version()
 }
 
-/// Returns whether what was fetched is not older than what is cached; what cannot be compared may be.
+/// Returns whether a fetched object is at least as new as the cached one.
+///
+/// It is not if none was fetched, or if their versions cannot be compared.
 fn is_as_new(fetched: Option<&CachedObject>, cached: &CachedObject) -> bool {
     let order = fetched.and_then(|fetched| fetched.version().compare(cached.version()));
     order.is_some_and(Ordering::is_ge)

@@ -173,12 +173,13 @@ impl Informer {
         Changes::new(unread, subscription)
     }
 
-    /// Returns an object with its content, which is fetched if only metadata is cached; `None` if it is not
-    /// cached, or gone meanwhile.
+    /// Returns an object with its content, which is fetched if only metadata is cached.
     ///
-    /// What is fetched is not kept, and may be newer than the cache, but is never older: if the object changes in the
-    /// cache while the request is under way, it is fetched again. It comes from the API server, also for kinds that
-    /// are read from a source of the caller's.
+    /// Returns `None` if the object is not cached, or is deleted meanwhile.
+    ///
+    /// The cache does not keep a fetched object. The object may be newer than the cached one, and is never older: if
+    /// the cached one changes while the request is under way, it is fetched again. The request goes to the API server,
+    /// also for kinds that are read from a source of the caller's.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Checking that the API server still has the history from which the store was read.
+//! Checks that the API server still has the history that the store was read from.
 //!
 //! An etcd that is restored from a backup goes back to an earlier version and counts on from there, so the same versions
 //! come again for other states. The API server does not notice: a watch from a version that it has not reached yet

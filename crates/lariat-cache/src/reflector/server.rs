@@ -8,13 +8,17 @@ use tokio::time;
 /// Within which time everybody asks a server that is back.
 const RUSH: Duration = Duration::from_secs(1);
 
-/// What one reflector finds out, and others wait for: that the API server is back, or has another history.
+/// What all reflectors of a factory know about the API server.
+///
+/// One reflector finds out that the server answers again, or that it was restored from a backup, and the others wait
+/// for it.
 ///
 /// A kind in which nothing had happened since a backup cannot see itself that the server was restored from it.
 ///
-/// Histories are numbered. A reflector knows the number of the one from which its store was read, so it reads everything
-/// again once for each that is found, whoever finds it and however long it was busy meanwhile; and what it finds after
-/// others is not news to them. Two restores within one reload of a kind count as one.
+/// Each history has a number, and each reflector has the number of the history that its store was read from. So a
+/// reflector reads everything again once for each new history, whichever reflector finds it and however busy this one
+/// is at that time, and a reflector that finds a history after others does not have them read again. Two restores
+/// within one reload of a kind count as one.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedServer {
     /// The number of the last history that was found.
@@ -36,7 +40,7 @@ impl Default for SharedServer {
 }
 
 impl SharedServer {
-    /// Says that the server has another history than the one this reflector has read.
+    /// Reports that the server has another history than this reflector has read.
     pub(super) fn restored(&self) {
         self.found.send_if_modified(|found| {
             // All notice the same restore, one after the other.
@@ -46,12 +50,15 @@ impl SharedServer {
         });
     }
 
-    /// Returns the number of the history that is read from now on.
+    /// Returns the number of the history that the server has now.
     pub(super) fn found(&self) -> u64 {
         *self.found.borrow()
     }
 
-    /// Notes that everything was read, contents compared.
+    /// Records that a reload has ended, in which contents were compared.
+    ///
+    /// `found` is the number of the history that was known when the reload began. `went_back` says that the server
+    /// returned an earlier version than before, so that what was read is of another history.
     ///
     /// `found` was the number of the last history when this began; `went_back` if what was read is from another history
     /// than before.
@@ -59,17 +66,17 @@ impl SharedServer {
         self.read = found.max(self.read + u64::from(went_back));
     }
 
-    /// Notes that there is nothing yet that was read before another history was found.
+    /// Records that the store is empty: the present history is the one it is read from.
     pub(super) fn see(&mut self) {
         self.read = self.found();
     }
 
-    /// Returns whether another history was found than this reflector has read.
+    /// Returns whether this reflector has to read the store again from another history.
     pub(super) fn is_restored(&self) -> bool {
         self.found() > self.read
     }
 
-    /// Waits until another history is found than this reflector has read.
+    /// Waits until this reflector has to read the store again from another history.
     pub(super) async fn until_restored(&self) {
         let mut found = self.found.subscribe();
         // There is a sender in the same struct.

@@ -266,7 +266,7 @@ impl Reflector {
         Ok(())
     }
 
-    /// Takes in how far the watch is.
+    /// Takes in a bookmark: the version up to which the watch is complete.
     fn bookmark(
         &mut self,
         version: &ResourceVersion,
@@ -288,7 +288,7 @@ impl Reflector {
         if !ends_initial {
             self.patience.bookmarked();
             let store = self.publisher.store();
-            store.watch_heard(self.reading.namespace.as_deref());
+            store.watch_progressed(self.reading.namespace.as_deref());
             stream.set_patience(self.patience.with(cursor.timeout));
         }
         cursor.move_to(version);

@@ -13,8 +13,8 @@ use super::reached::Reached;
 
 /// How long older events of an object may arrive after this process deleted it.
 ///
-/// The time begins with the answer, or when a watch is opened: see [`OwnWrites::watch_opened`]. A server that was
-/// restored from a backup has the object again, and never reports its deletion.
+/// The time counts from the answer to the deletion, or from when a watch is opened: see [`OwnWrites::watch_opened`].
+/// It is limited because a server that was restored from a backup has the object again, and never reports its deletion.
 const LATEST_EVENT: Duration = Duration::from_secs(60);
 
 /// How many writes are remembered before old ones are cleared away.
@@ -41,7 +41,7 @@ pub(super) struct OwnWrites {
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     answered: Instant,
-    /// When the time of a fence began: see [`OwnWrites::watch_opened`].
+    /// When the time of the fence began: see [`OwnWrites::watch_opened`].
     at: Instant,
     /// How many lists had begun.
     lists: u64,
@@ -96,23 +96,23 @@ impl OwnWrites {
         !self.deleted.is_empty()
     }
 
-    /// Notes that a watch of some keys is opened.
+    /// Extends the fences of deletions that the watch before may not have reported.
     ///
-    /// `heard` is when the one before it last delivered something. What that one did not deliver within its time the
-    /// new one delivers first: a connection that drops packets is noticed only after minutes, and a deletion answered
-    /// meanwhile must not be undone by the states of before. So the time of these deletions begins again. Watches may
-    /// all be shorter than that time, as behind a proxy that cuts them: what counts is how long after the answer
-    /// something came, on whichever of them. Otherwise no deletion was forgotten.
+    /// A new watch first reports what the one before it did not. A connection that drops packets is noticed only after
+    /// minutes, and the events it lost must not undo a deletion that was answered meanwhile. So the time of a deletion
+    /// counts from the new watch, unless some watch has reported an event at least [`LATEST_EVENT`] after the answer.
+    /// `last_event` is when the last event of these keys arrived, on whichever watch: where a proxy cuts all watches
+    /// before that time is over, deletions would never be forgotten otherwise.
     pub(super) fn watch_opened(
         &mut self,
-        heard: Option<Instant>,
+        last_event: Option<Instant>,
         reached: &Reached,
         covers: impl Fn(&ObjectKey) -> bool,
     ) {
         let now = Instant::now();
         let is_delivered = |mark: &Mark| {
-            let after = |heard: Instant| heard.saturating_duration_since(mark.answered);
-            heard.is_some_and(|heard| after(heard) >= LATEST_EVENT)
+            let after = |at: Instant| at.saturating_duration_since(mark.answered);
+            last_event.is_some_and(|at| after(at) >= LATEST_EVENT)
         };
         self.deleted.retain(|_, (mark, key)| {
             if !covers(key) {
@@ -188,20 +188,20 @@ impl OwnWrites {
     }
 
     /// Returns whether a state is older than what was written; forgets a write that is shown by now.
-    pub(super) fn outdates(&mut self, told: &ObjectMetadata) -> bool {
+    pub(super) fn outdates(&mut self, state: &ObjectMetadata) -> bool {
         // Nearly always.
         if self.is_empty() {
             return false;
         }
-        let deleted = self.deleted.get(told.uid());
+        let deleted = self.deleted.get(state.uid());
         let is_deleted = deleted.is_some_and(|(mark, _)| mark.at.elapsed() < LATEST_EVENT);
-        is_deleted || self.is_before(told)
+        is_deleted || self.is_before(state)
     }
 
-    /// Returns whether the answer to a write is older than another one.
+    /// Returns whether the answer to a write is older than the answer to another one.
     ///
-    /// Unlike the watch it shows nothing that was written before: a write that changes nothing is answered with the
-    /// state that is there, and a list in progress may be older than that.
+    /// An answer, unlike a watch event, does not confirm the write before it. A write that changes nothing is answered
+    /// with the present state, and a list in progress may be older than that state.
     pub(super) fn outdates_answer(&self, answer: &ObjectMetadata) -> bool {
         let deleted = self.deleted.get(answer.uid());
         let is_deleted = deleted.is_some_and(|(mark, _)| mark.at.elapsed() < LATEST_EVENT);
@@ -209,21 +209,21 @@ impl OwnWrites {
     }
 
     /// Returns whether a state in a list is older than what was written.
-    pub(super) fn outdates_listed(&mut self, listing: &Listing, told: &ObjectMetadata) -> bool {
+    pub(super) fn outdates_listed(&mut self, listing: &Listing, state: &ObjectMetadata) -> bool {
         if self.is_empty() {
             return false;
         }
-        let deleted = self.deleted.get(told.uid());
+        let deleted = self.deleted.get(state.uid());
         if deleted.is_some_and(|(mark, _)| mark.is_after(listing)) {
             return true;
         }
         // Deletions before are gone through at the list's end, but this one did not last.
-        self.deleted.remove(told.uid());
-        let written = self.by_key.get(told.key());
+        self.deleted.remove(state.uid());
+        let written = self.by_key.get(state.key());
         if written.is_some_and(|(mark, _)| !mark.is_after(listing)) {
-            self.by_key.remove(told.key());
+            self.by_key.remove(state.key());
         }
-        self.is_before(told)
+        self.is_before(state)
     }
 
     /// Returns whether this process wrote the object after the given deletion event: it left the selection and came
@@ -235,11 +235,11 @@ impl OwnWrites {
         !self.is_empty() && self.is_before(last)
     }
 
-    fn is_before(&mut self, told: &ObjectMetadata) -> bool {
-        match self.order(told) {
+    fn is_before(&mut self, state: &ObjectMetadata) -> bool {
+        match self.order(state) {
             Some(Ordering::Less) => true,
             Some(_) => {
-                self.by_key.remove(told.key());
+                self.by_key.remove(state.key());
                 false
             }
             None => false,
@@ -247,9 +247,9 @@ impl OwnWrites {
     }
 
     /// Compares a state with what was written.
-    fn order(&self, told: &ObjectMetadata) -> Option<Ordering> {
-        let (_, written) = self.by_key.get(told.key())?;
-        told.version().compare(&written.version)
+    fn order(&self, state: &ObjectMetadata) -> Option<Ordering> {
+        let (_, written) = self.by_key.get(state.key())?;
+        state.version().compare(&written.version)
     }
 
     /// Returns whether an object that a list does not mention was written after that list.

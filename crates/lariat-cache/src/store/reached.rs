@@ -24,7 +24,7 @@ struct Collection {
     /// What a watch reports meanwhile is not all that happened.
     listing: Option<u64>,
     /// When a watch event last arrived; kept only while a deletion is remembered.
-    heard: Option<Instant>,
+    last_event: Option<Instant>,
 }
 
 impl Reached {
@@ -39,7 +39,7 @@ impl Reached {
                 namespace: listing.namespace.clone(),
                 version: None,
                 listing: Some(listing.begun),
-                heard: None,
+                last_event: None,
             });
         };
         known.listing = Some(listing.begun);
@@ -65,7 +65,7 @@ impl Reached {
         }
     }
 
-    /// Notes that a watch told the end of an object.
+    /// Records that a watch reported the deletion of an object.
     pub(super) fn ended(&mut self, last: &ObjectMetadata) {
         let is_in = |each: &&mut Collection| each.holds(last.key());
         let Some(known) = self.0.iter_mut().find(is_in) else {
@@ -79,26 +79,26 @@ impl Reached {
         }
     }
 
-    /// Notes that a watch event of a key arrived.
-    pub(super) fn heard_of(&mut self, key: &ObjectKey) {
+    /// Records that a watch event of a key arrived.
+    pub(super) fn event_arrived(&mut self, key: &ObjectKey) {
         let known = self.0.iter_mut().find(|each| each.holds(key));
         if let Some(known) = known {
-            known.heard = Some(Instant::now());
+            known.last_event = Some(Instant::now());
         }
     }
 
-    /// Notes that the watch of a namespace, or of all, told how far it is.
-    pub(super) fn heard(&mut self, namespace: Option<&str>) {
+    /// Records that the watch of a namespace, or of all, reported its progress.
+    pub(super) fn progressed(&mut self, namespace: Option<&str>) {
         if let Some(known) = self.of(namespace) {
-            known.heard = Some(Instant::now());
+            known.last_event = Some(Instant::now());
         }
     }
 
     /// Returns when an event of the watch of a namespace, or of all, last arrived.
     ///
     /// Only events count that arrived while a deletion was remembered.
-    pub(super) fn last_heard(&mut self, namespace: Option<&str>) -> Option<Instant> {
-        self.of(namespace)?.heard
+    pub(super) fn last_event(&mut self, namespace: Option<&str>) -> Option<Instant> {
+        self.of(namespace)?.last_event
     }
 
     fn of(&mut self, namespace: Option<&str>) -> Option<&mut Collection> {

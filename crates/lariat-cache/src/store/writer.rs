@@ -142,20 +142,20 @@ impl Store {
         changes
     }
 
-    /// Notes that a watch of a namespace, or of all, is opened.
+    /// Records that a watch of a namespace, or of all, is opened.
     ///
     /// It may report what the one before it did not.
     pub(crate) fn watch_opened(&self, namespace: Option<&str>) {
         let mut writer = self.writer.lock();
-        let heard = writer.reached.last_heard(namespace);
+        let last_event = writer.reached.last_event(namespace);
         let covers = |key: &ObjectKey| namespace.is_none_or(|it| key.namespace() == Some(it));
         let (own, reached) = writer.fences();
-        own.watch_opened(heard, reached, covers);
+        own.watch_opened(last_event, reached, covers);
     }
 
-    /// Notes that the watch of a namespace, or of all, told how far it is.
-    pub(crate) fn watch_heard(&self, namespace: Option<&str>) {
-        self.writer.lock().reached.heard(namespace);
+    /// Records that the watch of a namespace, or of all, reported its progress.
+    pub(crate) fn watch_progressed(&self, namespace: Option<&str>) {
+        self.writer.lock().reached.progressed(namespace);
     }
 
     /// Removes every object that a selection leaves out.
@@ -201,7 +201,7 @@ impl Store {
         let mut changes = Vec::with_capacity(deltas.len());
         let mut writer = self.writer.lock();
         if let Some(first) = deltas.first().filter(|_| writer.own.has_deleted()) {
-            writer.reached.heard_of(first.key());
+            writer.reached.event_arrived(first.key());
         }
         for delta in deltas {
             match delta {

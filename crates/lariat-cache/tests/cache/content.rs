@@ -127,7 +127,9 @@ async fn content_on_demand_is_never_watched_and_always_to_be_had() {
     );
 }
 
-/// Returns the value that a load finds whose answer is on its way while the process writes, and how often it asked.
+/// Returns the value that a load finds, and how many requests it took.
+///
+/// The process writes while the first answer is under way.
 async fn loaded_while(write: impl AsyncFnOnce(Writer)) -> (Option<String>, usize) {
     let cluster = cluster().await;
     let writer = Writer::new(cluster.client());
@@ -208,7 +210,7 @@ async fn an_object_is_not_taken_for_gone_because_its_kind_is_not_served_for_a_wh
     assert!(matches!(error, LoadError::Request { .. }), "{error}");
     faults.remove(not_served);
     assert!(informer.load(&key("a")).await.unwrap().is_some());
-    // The watch does not tell that it is gone.
+    // The watch does not report its deletion.
     writer.delete("a").await;
     assert!(informer.load(&key("a")).await.unwrap().is_none());
     assert!(informer.store().get(&key("a")).is_some());

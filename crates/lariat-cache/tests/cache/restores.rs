@@ -57,9 +57,28 @@ impl Restored {
 
     /// Keeps the informer away for a time.
     fn keep_away(&self, time: Duration) {
-        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
-        let rule = Rule::new(Action::Refuse(refusal)).client("informer");
-        self.cluster.faults().add(rule.for_time(time));
+        self.cluster.faults().add(refused().for_time(time));
+    }
+
+    /// Keeps the informer from reading for 20 seconds.
+    ///
+    /// This process can write meanwhile.
+    fn keep_from_reading(&self) {
+        for verb in ["list", "watch"] {
+            let rule = refused().resource("configmaps").verb(verb);
+            let rule = rule.for_time(Duration::from_secs(20));
+            self.cluster.faults().add(rule);
+        }
+    }
+
+    /// Creates `own` as this process, and checks that it is cached by then.
+    async fn create_own(&self) {
+        let api: Api<ConfigMap> = Api::namespaced(self.factory.clients().client(), "default");
+        let own = json!({"metadata": {"name": "own"}});
+        let own = serde_json::from_value(own).expect("it is one");
+        let created = api.create(&PostParams::default(), &own).await;
+        let created = created.expect("created").metadata.resource_version;
+        assert_eq!(cached(&self.informer).get("own"), created.as_ref());
     }
 
     /// Checks that the cache shows what there is, content included, within two minutes.
@@ -79,6 +98,12 @@ impl Restored {
         let object = object.expect("it is cached").expect("it decodes");
         object.data.as_ref()?.get("value").cloned()
     }
+}
+
+/// Refuses requests of the informer.
+fn refused() -> Rule {
+    let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
+    Rule::new(Action::Refuse(refusal)).client("informer")
 }
 
 #[tokio::test(start_paused = true)]
@@ -127,23 +152,12 @@ async fn what_this_process_writes_after_a_restore_does_not_hide_it() {
     let backup = bench.cluster.snapshot();
     bench.writer.create("lost").await;
     bench.catches_up().await;
-    for verb in ["list", "watch"] {
-        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
-        let rule = Rule::new(Action::Refuse(refusal)).client("informer");
-        let away = rule.verb(verb).for_time(Duration::from_secs(20));
-        bench.cluster.faults().add(away);
-    }
+    bench.keep_from_reading();
     bench.cluster.rewind_to(&backup).await.expect("restored");
     for number in 0..5 {
         bench.writer.change("c", &number.to_string()).await;
     }
-    let api: Api<ConfigMap> = Api::namespaced(bench.factory.clients().client(), "default");
-    let own = json!({"metadata": {"name": "own"}});
-    let own = serde_json::from_value(own).expect("it is one");
-    api.create(&PostParams::default(), &own)
-        .await
-        .expect("created");
-    assert!(cached(&bench.informer).contains_key("own"));
+    bench.create_own().await;
     bench.converges().await;
 }
 
@@ -164,30 +178,12 @@ async fn what_this_process_creates_again_after_a_restore_does_not_hide_it() {
     bench.catches_up().await;
     // The watch is moved on by bookmarks.
     time::sleep(3 * MINUTE).await;
-    let rule = Rule::new(Action::Refuse(Refusal::new(
-        StatusCode::SERVICE_UNAVAILABLE,
-    )));
-    for verb in ["list", "watch"] {
-        let away = rule
-            .clone()
-            .client("informer")
-            .resource("configmaps")
-            .verb(verb);
-        bench
-            .cluster
-            .faults()
-            .add(away.for_time(Duration::from_secs(20)));
-    }
+    bench.keep_from_reading();
     bench.cluster.rewind_to(&backup).await.expect("restored");
     for number in 0..5 {
         others.change(&number.to_string()).await;
     }
-    let api: Api<ConfigMap> = Api::namespaced(bench.factory.clients().client(), "default");
-    let own = json!({"metadata": {"name": "own"}});
-    let own = serde_json::from_value(own).expect("it is one");
-    let created = api.create(&PostParams::default(), &own).await;
-    let created = created.expect("created").metadata.resource_version;
-    assert_eq!(cached(&bench.informer).get("own"), created.as_ref());
+    bench.create_own().await;
     for number in 0..30 {
         others.change(&number.to_string()).await;
     }
@@ -315,9 +311,7 @@ async fn a_restore_that_another_kind_notices_late_is_no_reason_to_read_twice() {
     bench.writer.change("a", "lost").await;
     secrets.change("lost").await;
     bench.catches_up().await;
-    let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
-    let rule = Rule::new(Action::Refuse(refusal)).client("informer");
-    let away = rule.resource("secrets").for_time(MINUTE);
+    let away = refused().resource("secrets").for_time(MINUTE);
     bench.cluster.faults().add(away);
     let loads = || [&bench.informer, &quiet].map(|informer| informer.status().loads);
     let before = loads();

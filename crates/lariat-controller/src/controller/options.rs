@@ -133,8 +133,10 @@ impl ControllerOptions {
         Self { sentinel, ..self }
     }
 
-    /// Sets whether the kind is handled by the leader alone, where the factory [elects](crate::FactoryBuilder::leader_election)
-    /// one (default true): controller-runtime's `NeedLeaderElection`.
+    /// Sets whether only the leader handles the kind (default true).
+    ///
+    /// It has an effect where the factory elects a leader: see
+    /// [`leader_election`](crate::FactoryBuilder::leader_election). controller-runtime calls it `NeedLeaderElection`.
     ///
     /// With `false` every replica handles all of the kind, as what only reads or serves does.
     pub fn needs_leader(self, needs: bool) -> Self {
@@ -145,6 +147,7 @@ impl ControllerOptions {
         }
     }
 
+<<<<<<< HEAD
     /// Returns these options, with the election and the ring of the factory unless every replica handles the kind.
     pub(crate) fn elected(
         mut self,
@@ -155,6 +158,11 @@ impl ControllerOptions {
             self.leadership = leadership;
             self.shards = shards;
         }
+=======
+    /// Adds the election of the factory if only the leader handles the kind.
+    pub(crate) fn elected(mut self, leadership: Option<Leadership>) -> Self {
+        self.leadership = leadership.filter(|_| self.needs_leader != Some(false));
+>>>>>>> h-tidy
         self
     }
 

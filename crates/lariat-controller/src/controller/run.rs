@@ -130,7 +130,9 @@ struct Runner<'a> {
     decoded: Decoded,
     /// What a handler of this run returned as the newest state.
     returned: Option<Arc<CachedObject>>,
-    /// What was fetched for a handler of this run that needs content, because the cache has none.
+    /// The object as it was fetched for a handler of this run that needs content.
+    ///
+    /// None if the cache has the content, or no handler has needed it so far.
     fetched: Option<Arc<CachedObject>>,
     calls: Vec<CallRecord>,
 }

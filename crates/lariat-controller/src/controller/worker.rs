@@ -137,7 +137,9 @@ impl Running {
         }
     }
 
-    /// Waits until this process leads, where only a leader handles the kind. The queue fills meanwhile.
+    /// Waits until this process leads, if only the leader handles the kind.
+    ///
+    /// The queue fills meanwhile.
     async fn leads(&self) {
         if let Some(leadership) = self.core.leadership()
             && !leadership.acquired().await
@@ -147,7 +149,9 @@ impl Running {
         }
     }
 
-    /// Takes handlers out whose time is over while the caches are being filled, or another process leads.
+    /// Removes handlers that end before the workers begin.
+    ///
+    /// Workers wait for the caches, and for this process to lead.
     async fn sweep_meanwhile(&self) {
         loop {
             self.slot.sweep(&self.core);

@@ -89,7 +89,9 @@ impl Options {
 /// Configures a [`SharedControllerFactory`].
 #[must_use = "a builder does nothing until it is built"]
 pub struct FactoryBuilder {
-    /// The client the factory is over: its own ones ask gates, and a lease is renewed whatever they say.
+    /// The client the factory was made with.
+    ///
+    /// Clients of the factory ask gates before they write; a lease is renewed without asking them.
     client: Client,
     caches: CacheFactoryBuilder,
     options: Options,
@@ -162,7 +164,9 @@ impl FactoryBuilder {
         self.caches(|caches| caches.missing_kind(missing))
     }
 
-    /// Elects a leader among the processes with this lease; only the leader has workers (default: every process has).
+    /// Elects a leader among processes; only the leader has workers.
+    ///
+    /// By default every process has workers.
     ///
     /// [`start`](SharedControllerFactory::start) fills the caches and the queues, so that a process on standby handles
     /// everything at once when it takes over, and workers begin when this process leads. Kinds that every replica

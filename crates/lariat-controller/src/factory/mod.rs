@@ -317,7 +317,9 @@ impl SharedControllerFactory {
         self.run_until(shutdown).await
     }
 
-    /// Waits for a shutdown signal, whatever the future resolves to, and stops; so does the loss of the lease.
+    /// Waits for a shutdown signal or the loss of the lease, and stops.
+    ///
+    /// The signal is any future; what it resolves to is ignored.
     ///
     /// # Errors
     ///
@@ -340,19 +342,25 @@ impl SharedControllerFactory {
         }
     }
 
-    /// Returns what shows whether this process leads; none without a [leader election](FactoryBuilder::leader_election).
+    /// Returns the leadership of this process; none without an election.
+    ///
+    /// See [`leader_election`](FactoryBuilder::leader_election).
     #[must_use]
     pub fn leadership(&self) -> Option<Leadership> {
         self.shared.options.leadership()
     }
 
-    /// Returns what shows which keys belong to this process; none without [`sharding`](FactoryBuilder::sharding).
+    /// Returns the share of this process; none without a ring.
+    ///
+    /// See [`sharding`](FactoryBuilder::sharding).
     #[must_use]
     pub fn shards(&self) -> Option<Shards> {
         self.shared.options.shards()
     }
 
-    /// Waits until the lease is lost in the run that is under way, and returns why; for ever without an election.
+    /// Waits until the lease of this run is lost, and returns why.
+    ///
+    /// Without an election it never resolves.
     ///
     /// # Cancel safety
     ///

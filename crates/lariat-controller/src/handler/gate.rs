@@ -134,7 +134,9 @@ impl WriteReceipt for Receipts {
     }
 }
 
-/// Asks the gates of the handler the present task is in, if its process may write at all.
+/// Asks the gates of the present handler, if its process may write at all.
+///
+/// The present handler is the one that runs on this task.
 pub(crate) struct ByHandler;
 
 impl WriteGate for ByHandler {

@@ -132,7 +132,9 @@ async fn a_server_that_does_not_answer_a_fetch_is_a_failure_of_that_handler_alon
     assert_eq!(bench.status().handlers[1].runs, 1);
 }
 
-/// A handler of metadata was called with what had been fetched for another, and then with the older cached state.
+/// A handler of metadata was called with a newer state, then with an older one.
+///
+/// The newer one was fetched for another handler, and the older one cached.
 #[tokio::test(start_paused = true)]
 async fn handlers_of_metadata_are_called_with_what_is_cached_whatever_was_fetched_for_others() {
     let on_demand = KindOptions::default().storage(Storage::OnDemand);

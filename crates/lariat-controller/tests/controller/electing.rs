@@ -231,7 +231,9 @@ fn secret(name: &str) -> Secret {
     }
 }
 
-/// A process that was suspended past its lease: all of its timers are late, and it goes on where it was.
+/// A process that was suspended past its lease goes on where it was.
+///
+/// All of its timers are late.
 #[tokio::test(start_paused = true)]
 async fn a_handler_that_goes_on_after_the_deadline_cannot_write() {
     let bench = Bench::new().await;

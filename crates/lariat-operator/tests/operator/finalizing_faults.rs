@@ -41,6 +41,17 @@ fn counted(operator: &Operator, bench: &Bench) -> (Reconciler<Widget>, Arc<Atomi
     (reconciler, calls)
 }
 
+/// Starts such a reconciler with an object that gets the finalizer.
+async fn started() -> (Bench, Arc<AtomicUsize>) {
+    let bench = Bench::new().await;
+    let (reconciler, calls) = counted(&bench.operator, &bench);
+    reconciler.register(done).unwrap();
+    bench.start().await;
+    bench.create("a", 1).await;
+    settle().await;
+    (bench, calls)
+}
+
 fn count(calls: &AtomicUsize) -> usize {
     calls.load(Ordering::Relaxed)
 }
@@ -98,12 +109,7 @@ async fn cleanup_is_not_repeated_while_the_finalizer_cannot_be_removed() {
 
 #[tokio::test(start_paused = true)]
 async fn conflicts_without_end_are_errors_and_cleanup_is_not_repeated_for_them() {
-    let bench = Bench::new().await;
-    let (reconciler, calls) = counted(&bench.operator, &bench);
-    reconciler.register(done).unwrap();
-    bench.start().await;
-    bench.create("a", 1).await;
-    settle().await;
+    let (bench, calls) = started().await;
     // Each of them is a change by somebody else, which calls the reconciler.
     let storm = on_patches(Action::Conflict).times(23);
     bench.cluster.faults().add(storm);
@@ -141,12 +147,7 @@ async fn writes_whose_answers_are_lost_are_not_made_twice() {
 
 #[tokio::test(start_paused = true)]
 async fn after_a_restart_cleanup_happens_again_and_the_finalizer_goes() {
-    let bench = Bench::new().await;
-    let (reconciler, first) = counted(&bench.operator, &bench);
-    reconciler.register(done).unwrap();
-    bench.start().await;
-    bench.create("a", 1).await;
-    settle().await;
+    let (bench, first) = started().await;
     bench.cluster.faults().add(on_patches(unavailable()));
     bench.delete("a").await;
     time::sleep(5 * SECOND).await;
@@ -337,12 +338,7 @@ async fn stripping_removes_a_finalizer_everywhere_and_goes_on_after_failures() {
 
 #[tokio::test(start_paused = true)]
 async fn an_object_that_a_backup_brings_back_to_life_is_cleaned_up_again() {
-    let bench = Bench::new().await;
-    let (reconciler, calls) = counted(&bench.operator, &bench);
-    reconciler.register(done).unwrap();
-    bench.start().await;
-    bench.create("a", 1).await;
-    settle().await;
+    let (bench, calls) = started().await;
     let backup = bench.cluster.snapshot();
     bench.cluster.faults().add(on_patches(unavailable()));
     bench.delete("a").await;

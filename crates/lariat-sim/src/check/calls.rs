@@ -7,10 +7,10 @@ use lariat_core::{Gvk, ObjectKey};
 
 use super::wanted::wanted;
 use super::{Check, Findings, Rest};
-use crate::event::{Event, HandlerId, Moment};
+use crate::event::{Event, HandlerId, LifeId, Moment};
 use crate::oracle::Oracle;
 
-type KeyOf = (Arc<str>, u32, Gvk, ObjectKey);
+type KeyOf = (LifeId, Gvk, ObjectKey);
 
 /// A key of a kind is with one worker at a time.
 #[derive(Default)]
@@ -47,12 +47,7 @@ impl Check for OneWorker {
 }
 
 fn of(handler: &HandlerId, key: &ObjectKey) -> KeyOf {
-    (
-        Arc::clone(&handler.process),
-        handler.life,
-        handler.kind.clone(),
-        key.clone(),
-    )
+    (handler.life.clone(), handler.kind.clone(), key.clone())
 }
 
 /// After the last change of an object every handler was called with that state, or with its deletion.
@@ -80,13 +75,7 @@ impl Check for LastCall {
                 let of_handler = self.shown.entry(handler.clone()).or_default();
                 of_handler.insert(key.clone(), shown);
             }
-            Event::Life {
-                process,
-                life,
-                is_alive: false,
-            } => self
-                .shown
-                .retain(|of, _| of.process != *process || of.life != *life),
+            Event::LifeEnded(life) => self.shown.retain(|of, _| of.life != *life),
             Event::Acted(activity) => {
                 if let Some(handler) = activity.deregistered() {
                     self.shown.remove(&handler);

@@ -1,14 +1,13 @@
 //! Workers: what is due does not wait while a worker is free.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::Gvk;
 
 use super::{Check, Findings};
 use crate::activity::{Act, Activity, Sample};
-use crate::event::{Event, Moment};
+use crate::event::{Event, LifeId, Moment};
 use crate::oracle::Oracle;
 
 /// A key that is due and a worker that is free do not both wait: different keys of a kind run in parallel, as many as
@@ -20,7 +19,7 @@ use crate::oracle::Oracle;
 /// or the sentinel keeps back are not in line. A controller without a handler takes none on purpose.
 #[derive(Default)]
 pub(super) struct FreeWorkers {
-    stuck: BTreeMap<(Arc<str>, u32, Gvk), Stuck>,
+    stuck: BTreeMap<(LifeId, Gvk), Stuck>,
 }
 
 struct Stuck {
@@ -37,9 +36,9 @@ impl Check for FreeWorkers {
     }
 
     fn saw(&mut self, _: &Oracle, moment: &Moment, event: &Event) -> Findings {
-        let (process, life) = match event {
-            Event::Acted(activity) => (&activity.process, activity.life),
-            Event::Life { process, life, .. } => (process, *life),
+        let life = match event {
+            Event::Acted(activity) => &activity.life,
+            Event::LifeEnded(life) => life,
             _ => return Vec::new(),
         };
         if let Event::Acted(Activity {
@@ -49,7 +48,7 @@ impl Check for FreeWorkers {
         {
             let samples = samples.iter();
             return samples
-                .filter_map(|sample| self.look(process, life, (sample, moment.at)))
+                .filter_map(|sample| self.look(life, sample, moment.at))
                 .collect();
         }
         let is_break = |act: &Act| {
@@ -64,20 +63,15 @@ impl Check for FreeWorkers {
             )
         };
         if !matches!(event, Event::Acted(activity) if !is_break(&activity.what)) {
-            self.stuck.retain(|of, _| of.0 != *process || of.1 != life);
+            self.stuck.retain(|of, _| of.0 != *life);
         }
         Vec::new()
     }
 }
 
 impl FreeWorkers {
-    fn look(
-        &mut self,
-        process: &Arc<str>,
-        life: u32,
-        (sample, at): (&Sample, Duration),
-    ) -> Option<String> {
-        let of = (Arc::clone(process), life, sample.kind.clone());
+    fn look(&mut self, life: &LifeId, sample: &Sample, at: Duration) -> Option<String> {
+        let of = (life.clone(), sample.kind.clone());
         let is_free = sample.workers.is_some_and(|workers| sample.held < workers);
         if !is_free || sample.ready == 0 || sample.waiting.is_empty() {
             self.stuck.remove(&of);
@@ -93,7 +87,8 @@ impl FreeWorkers {
         }
         (at - stuck.since >= MOMENT).then(|| {
             format!(
-                "{process}: {} keys of {} wait while {} of {} workers have one",
+                "{}: {} keys of {} wait while {} of {} workers have one",
+                life.process,
                 sample.ready,
                 sample.kind.kind(),
                 sample.held,

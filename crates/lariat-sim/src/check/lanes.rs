@@ -115,8 +115,8 @@ impl Check for LateOnce {
                     self.welcomed.retain(|(of, _)| *of != handler);
                 }
             }
-            Event::Life { process, life, .. } => {
-                let is_other = |of: &HandlerId| of.process != *process || of.life != *life;
+            Event::LifeEnded(life) => {
+                let is_other = |of: &HandlerId| of.life != *life;
                 self.welcomed.retain(|(of, _)| is_other(of));
                 self.reported.retain(is_other);
             }

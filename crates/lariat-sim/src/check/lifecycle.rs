@@ -1,15 +1,14 @@
 //! Starts and stops: no call before the cache is filled, none after a stop, and a stop ends in time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::Gvk;
 
-use super::lives::{LifeOf, Lives};
+use super::lives::Lives;
 use super::{Check, Findings};
 use crate::activity::{Act, Activity};
-use crate::event::{Event, HandlerId, Moment};
+use crate::event::{Event, HandlerId, LifeId, Moment};
 use crate::oracle::Oracle;
 
 /// No handler is called before the cache of its kind has been filled since the start.
@@ -18,7 +17,7 @@ use crate::oracle::Oracle;
 /// began, for kinds that had a handler then, and above zero for all others.
 #[derive(Default)]
 pub(super) struct FilledFirst {
-    loads: BTreeMap<LifeOf, BTreeMap<Gvk, u64>>,
+    loads: BTreeMap<LifeId, BTreeMap<Gvk, u64>>,
     lives: Lives,
 }
 
@@ -31,8 +30,8 @@ impl Check for FilledFirst {
         self.lives.saw(moment, event);
         match event {
             Event::Acted(activity) => self.act(activity),
-            Event::Life { process, life, .. } => {
-                self.loads.remove(&(Arc::clone(process), *life));
+            Event::LifeEnded(life) => {
+                self.loads.remove(life);
             }
             Event::Began {
                 handler,
@@ -40,8 +39,10 @@ impl Check for FilledFirst {
                 loads: Some(loads),
                 ..
             } => {
-                let of = (Arc::clone(&handler.process), handler.life);
-                let before = self.loads.get(&of).and_then(|of| of.get(&handler.kind));
+                let before = self
+                    .loads
+                    .get(&handler.life)
+                    .and_then(|of| of.get(&handler.kind));
                 if *loads <= before.copied().unwrap_or(0) {
                     return vec![format!(
                         "{} is called for {} {key} although the cache has not been filled since the start",
@@ -58,19 +59,19 @@ impl Check for FilledFirst {
 
 impl FilledFirst {
     fn act(&mut self, activity: &Activity) {
-        let of = (Arc::clone(&activity.process), activity.life);
-        let Some(state) = self.lives.of(&activity.process, activity.life) else {
+        let Activity { life, what } = activity;
+        let Some(state) = self.lives.of(life) else {
             return;
         };
-        match &activity.what {
+        match what {
             Act::Starting(loads) => {
                 let mut loads = loads.clone();
                 loads.retain(|kind, _| state.handlers_of(kind).next().is_some());
-                self.loads.insert(of, loads);
+                self.loads.insert(life.clone(), loads);
             }
             // With its last handler a kind may end, and a new cache counts from zero.
             Act::Deregistered { kind, .. } if state.handlers_of(kind).next().is_none() => {
-                if let Some(loads) = self.loads.get_mut(&of) {
+                if let Some(loads) = self.loads.get_mut(life) {
                     loads.remove(kind);
                 }
             }
@@ -88,7 +89,7 @@ impl FilledFirst {
 pub(super) struct Stops {
     lives: Lives,
     /// How long the process had run when the stop began, and its grace period.
-    stopping: BTreeMap<LifeOf, (Duration, Duration)>,
+    stopping: BTreeMap<LifeId, (Duration, Duration)>,
     gone: BTreeSet<HandlerId>,
 }
 
@@ -104,10 +105,9 @@ impl Check for Stops {
         match event {
             Event::Acted(activity) => self.act(activity, moment.at),
             Event::Began { handler, key, .. } => self.began(handler, key.as_str()),
-            Event::Life { process, life, .. } => {
-                self.stopping.remove(&(Arc::clone(process), *life));
-                self.gone
-                    .retain(|of| of.process != *process || of.life != *life);
+            Event::LifeEnded(life) => {
+                self.stopping.remove(life);
+                self.gone.retain(|of| of.life != *life);
                 Vec::new()
             }
             _ => Vec::new(),
@@ -117,15 +117,10 @@ impl Check for Stops {
 
 impl Stops {
     fn act(&mut self, activity: &Activity, at: Duration) -> Findings {
-        let Activity {
-            process,
-            life,
-            what,
-        } = activity;
-        let Some(state) = self.lives.of(process, *life) else {
+        let Activity { life, what } = activity;
+        let Some(state) = self.lives.of(life) else {
             return Vec::new();
         };
-        let of = (Arc::clone(process), *life);
         match what {
             Act::Registered { kind, name, .. } => {
                 self.gone.remove(&activity.handler(kind, name));
@@ -134,7 +129,8 @@ impl Stops {
                 self.gone.insert(activity.handler(kind, name));
             }
             Act::Stopping(grace) => {
-                self.stopping.insert(of, (state.awake(at), *grace));
+                self.stopping
+                    .insert(life.clone(), (state.awake(at), *grace));
             }
             Act::Stopped => {
                 let mut found: Findings = state
@@ -144,7 +140,7 @@ impl Stops {
                         format!("the stop is over, a call for {} {key} is not", kind.kind())
                     })
                     .collect();
-                if let Some((began, grace)) = self.stopping.remove(&of) {
+                if let Some((began, grace)) = self.stopping.remove(life) {
                     let took = state.awake(at).saturating_sub(began);
                     if took > grace.saturating_add(SLACK) {
                         found.push(format!("a stop with {grace:?} of grace took {took:?}"));
@@ -159,7 +155,7 @@ impl Stops {
 
     fn began(&self, handler: &HandlerId, key: &str) -> Findings {
         let kind = handler.kind.kind();
-        let state = self.lives.of(&handler.process, handler.life);
+        let state = self.lives.of(&handler.life);
         if state.is_some_and(|state| state.runs == Some(false)) {
             return vec![format!(
                 "{} is called for {kind} {key} after the stop",

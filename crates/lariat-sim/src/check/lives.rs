@@ -7,13 +7,11 @@ use std::time::Duration;
 use lariat_core::{Gvk, ObjectKey};
 
 use crate::activity::{Act, Activity};
-use crate::event::{Event, Moment};
-
-pub(super) type LifeOf = (Arc<str>, u32);
+use crate::event::{Event, LifeId, Moment};
 
 /// The lives of processes that report what they do.
 #[derive(Default)]
-pub(super) struct Lives(BTreeMap<LifeOf, LifeState>);
+pub(super) struct Lives(BTreeMap<LifeId, LifeState>);
 
 /// What a life is at.
 #[derive(Default)]
@@ -80,29 +78,18 @@ impl Lives {
     /// Takes an event in; to be called before the checker looks at it, but for the end of a call.
     pub(super) fn saw(&mut self, moment: &Moment, event: &Event) {
         match event {
-            Event::Life {
-                process,
-                life,
-                is_alive,
-            } => {
-                let of = (Arc::clone(process), *life);
-                if *is_alive {
-                    self.0.insert(of, LifeState::default());
-                } else {
-                    self.0.remove(&of);
-                }
+            Event::LifeBegan(life) => {
+                self.0.insert(life.clone(), LifeState::default());
             }
-            Event::Acted(Activity {
-                process,
-                life,
-                what,
-            }) => {
-                let state = self.0.entry((Arc::clone(process), *life)).or_default();
+            Event::LifeEnded(life) => {
+                self.0.remove(life);
+            }
+            Event::Acted(Activity { life, what }) => {
+                let state = self.0.entry(life.clone()).or_default();
                 state.act(what, moment.at);
             }
             Event::Began { handler, key, .. } | Event::Ended { handler, key, .. } => {
-                let of = (Arc::clone(&handler.process), handler.life);
-                let state = self.0.entry(of).or_default();
+                let state = self.0.entry(handler.life.clone()).or_default();
                 let place = (handler.kind.clone(), key.clone());
                 if matches!(event, Event::Began { .. }) {
                     state.running.insert(place);
@@ -114,7 +101,7 @@ impl Lives {
         }
     }
 
-    pub(super) fn of(&self, process: &Arc<str>, life: u32) -> Option<&LifeState> {
-        self.0.get(&(Arc::clone(process), life))
+    pub(super) fn of(&self, life: &LifeId) -> Option<&LifeState> {
+        self.0.get(life)
     }
 }

@@ -5,7 +5,9 @@ use lariat_core::{Gvk, Remembered};
 use super::{Check, Findings, Rest};
 use crate::oracle::Oracle;
 
-/// What a factory or an operator remembers keeps to its bounds, and what belongs to a kind goes with its last use.
+/// What factories and operators remember keeps to its bounds.
+///
+/// What belongs to a kind goes with its last use.
 #[derive(Default)]
 pub(super) struct Memory;
 

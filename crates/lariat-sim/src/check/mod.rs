@@ -29,7 +29,7 @@ use lariat_cache::KindStatus;
 use lariat_controller::{ControllerStatus, SharedControllerFactory};
 use lariat_core::{Gvk, Remembered};
 
-use crate::event::{Event, HandlerId, Moment};
+use crate::event::{Event, HandlerId, LifeId, Moment};
 use crate::oracle::Oracle;
 
 /// What a checker found, in words.
@@ -57,8 +57,7 @@ pub(crate) struct Rest<'a> {
     pub(crate) now: Duration,
     /// The kinds that are served by now.
     pub(crate) served: &'a [Gvk],
-    pub(crate) process: &'a Arc<str>,
-    pub(crate) life: u32,
+    pub(crate) life: &'a LifeId,
     pub(crate) factories: &'a [SharedControllerFactory],
     /// What its factories and operators remember.
     pub(crate) remembered: &'a [Remembered],
@@ -70,8 +69,7 @@ impl Rest<'_> {
     /// Returns a handler of this life.
     fn handler(&self, kind: &Gvk, name: &Arc<str>) -> HandlerId {
         HandlerId {
-            process: Arc::clone(self.process),
-            life: self.life,
+            life: self.life.clone(),
             kind: kind.clone(),
             name: Arc::clone(name),
         }

@@ -1,18 +1,11 @@
 //! Which processes have had the time to notice that a backup was restored.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
 
-use super::lives::{LifeOf, Lives};
+use super::lives::Lives;
 use crate::activity::{Act, Activity};
-use crate::event::{Event, Moment};
-use crate::oracle::Oracle;
-
-/// How long after a restored backup a process may still take the versions of before for newer.
-///
-/// It notices when a request fails or a watch ends, and loads again then; that is also when the server is away.
-const NOTICED: Duration = Duration::from_secs(120);
+use crate::event::{Event, LifeId, Moment};
+use crate::oracle::{NOTICED, Oracle};
 
 /// The lives that have had the time to notice the last restored backup.
 ///
@@ -21,8 +14,10 @@ const NOTICED: Duration = Duration::from_secs(120);
 #[derive(Default)]
 pub(super) struct Noticed {
     lives: Lives,
-    /// In which epoch a life last had run for long enough when its factory was stopped, or the process paused.
-    until: BTreeMap<LifeOf, u32>,
+    /// The last epoch in which a life ran long enough to notice the restore.
+    ///
+    /// It counts when the factory is stopped or the process paused.
+    until: BTreeMap<LifeId, u32>,
 }
 
 impl Noticed {
@@ -30,19 +25,13 @@ impl Noticed {
     pub(super) fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) {
         match event {
             Event::Acted(Activity {
-                process,
                 life,
                 what: Act::Stopping(_) | Act::Paused,
-            }) if self.has_run(oracle, moment, process, *life) => {
-                let of = (Arc::clone(process), *life);
-                self.until.insert(of, oracle.epoch());
+            }) if self.has_run(oracle, moment, life) => {
+                self.until.insert(life.clone(), oracle.epoch());
             }
-            Event::Life {
-                process,
-                life,
-                is_alive: false,
-            } => {
-                self.until.remove(&(Arc::clone(process), *life));
+            Event::LifeEnded(life) => {
+                self.until.remove(life);
             }
             _ => {}
         }
@@ -50,27 +39,21 @@ impl Noticed {
     }
 
     /// Returns whether a life must have noticed by now.
-    pub(super) fn is_by(
-        &self,
-        oracle: &Oracle,
-        moment: &Moment,
-        process: &Arc<str>,
-        life: u32,
-    ) -> bool {
-        let until = self.until.get(&(Arc::clone(process), life));
-        until == Some(&oracle.epoch()) || self.has_run(oracle, moment, process, life)
+    pub(super) fn is_by(&self, oracle: &Oracle, moment: &Moment, life: &LifeId) -> bool {
+        let until = self.until.get(life);
+        until == Some(&oracle.epoch()) || self.has_run(oracle, moment, life)
     }
 
     /// Returns whether the factory has run for long enough without a break.
-    fn has_run(&self, oracle: &Oracle, moment: &Moment, process: &Arc<str>, life: u32) -> bool {
+    fn has_run(&self, oracle: &Oracle, moment: &Moment, life: &LifeId) -> bool {
         // The first epoch begins with the cluster.
         if oracle.epoch() <= 1 {
             return true;
         }
-        if oracle.was_restored_within(moment, NOTICED) {
+        if oracle.may_be_unnoticed(moment) {
             return false;
         }
-        self.lives.of(process, life).is_none_or(|state| {
+        self.lives.of(life).is_none_or(|state| {
             let runs = state.runs != Some(false) && !state.stops;
             runs && state.since + NOTICED <= moment.at
         })

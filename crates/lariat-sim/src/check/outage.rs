@@ -10,10 +10,12 @@ use lariat_core::Gvk;
 use super::lives::Lives;
 use super::{Check, Findings};
 use crate::activity::{Act, Activity, Sample};
-use crate::event::{Event, Moment, WINDOW};
+use crate::event::{Event, LifeId, Moment, WINDOW};
 use crate::oracle::Oracle;
 
-/// A kind that no fault has concerned stays filled and up to date, whatever happens to the other kinds of the process.
+/// A kind that no fault has concerned stays filled and up to date.
+///
+/// That holds whatever happens to the other kinds of the process.
 ///
 /// The bounds: while the process and its factory run, the kind is filled within five seconds (a list, or reading it again
 /// because more of it is needed, takes a few round trips of some milliseconds, and for each [`WINDOW`] objects a turn,
@@ -30,13 +32,13 @@ pub(super) struct OtherKinds {
     all: bool,
     customs: bool,
     /// Since when a kind has not been filled.
-    unfilled: BTreeMap<(Arc<str>, u32, Gvk), Duration>,
+    unfilled: BTreeMap<(LifeId, Gvk), Duration>,
 }
 
 const FILLING: Duration = Duration::from_secs(5);
 
 const TURN: Duration = Duration::from_millis(10);
-const TELLING: Duration = Duration::from_secs(1);
+const UPDATING: Duration = Duration::from_secs(1);
 
 impl Check for OtherKinds {
     fn name(&self) -> &'static str {
@@ -56,8 +58,9 @@ impl Check for OtherKinds {
                     self.concerned.insert((process, kind.clone()));
                 }
             },
-            Event::Selected { process, kind, .. } => {
-                self.concerned.insert((Arc::clone(process), kind.clone()));
+            Event::Selected { life, kind, .. } => {
+                let process = Arc::clone(&life.process);
+                self.concerned.insert((process, kind.clone()));
             }
             // The first definition of each is made before the programs start.
             Event::Committed(Commit::Stored(object) | Commit::Removed { last: object }) => {
@@ -65,22 +68,19 @@ impl Check for OtherKinds {
                     .resource()
                     .to_string()
                     .starts_with("customresourcedefinitions");
-                self.customs |= is_definition && moment.at > TELLING;
+                self.customs |= is_definition && moment.at > UPDATING;
             }
             Event::Acted(Activity {
-                process,
                 life,
                 what: Act::Sampled(samples),
             }) => {
                 return samples
                     .iter()
-                    .flat_map(|sample| self.look(oracle, (process, *life), (sample, moment.at)))
+                    .flat_map(|sample| self.look(oracle, life, sample, moment.at))
                     .collect();
             }
             Event::Acted(activity) => {
-                let Activity { process, life, .. } = activity;
-                self.unfilled
-                    .retain(|of, _| of.0 != *process || of.1 != *life);
+                self.unfilled.retain(|of, _| of.0 != activity.life);
             }
             _ => {}
         }
@@ -101,16 +101,18 @@ impl OtherKinds {
     fn look(
         &mut self,
         oracle: &Oracle,
-        (process, life): (&Arc<str>, u32),
-        (sample, now): (&Sample, Duration),
+        life: &LifeId,
+        sample: &Sample,
+        now: Duration,
     ) -> Option<String> {
-        let state = self.lives.of(process, life)?;
+        let state = self.lives.of(life)?;
         let (runs, since) = (state.runs == Some(true) && !state.stops, state.since);
+        let process = &life.process;
         if !runs || since + FILLING > now || self.is_concerned(process, &sample.kind) {
             return None;
         }
         let kind = sample.kind.kind();
-        let of = (Arc::clone(process), life, sample.kind.clone());
+        let of = (life.clone(), sample.kind.clone());
         if !sample.is_synced {
             let since = *self.unfilled.entry(of).or_insert(now);
             let turns = u32::try_from(oracle.count(&sample.kind) / WINDOW).unwrap_or(u32::MAX);
@@ -121,7 +123,7 @@ impl OtherKinds {
             });
         }
         self.unfilled.remove(&of);
-        let newest = oracle.newest(&sample.kind, now.saturating_sub(TELLING));
+        let newest = oracle.newest(&sample.kind, now.saturating_sub(UPDATING));
         (sample.version < newest).then(|| {
             format!(
                 "{process}: {kind} is at version {}, the server had {newest} a second ago, and nothing is wrong with it",

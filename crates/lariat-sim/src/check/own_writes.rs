@@ -1,7 +1,6 @@
 //! Reads are never older than the process's own writes.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use lariat_core::{Gvk, ObjectKey};
 
@@ -9,7 +8,7 @@ use super::noticed::Noticed;
 use super::states::{Channel, Sight, since};
 use super::wanted::Selections;
 use super::{Check, Findings};
-use crate::event::{Event, Moment};
+use crate::event::{Event, LifeId, Moment};
 use crate::oracle::Oracle;
 
 /// A process never reads a state older than its own write that was answered.
@@ -23,7 +22,7 @@ pub(super) struct OwnWrites {
 }
 
 /// An object in a life of a process.
-type Own = (Arc<str>, u32, Gvk, ObjectKey);
+type Own = (LifeId, Gvk, ObjectKey);
 
 /// An answer to a write.
 #[derive(Clone, Copy)]
@@ -44,26 +43,19 @@ impl Check for OwnWrites {
         self.noticed.saw(oracle, moment, event);
         match event {
             Event::Wrote {
-                process,
                 life,
                 kind,
                 key,
                 written,
             } => {
                 if let Some(past) = written.state(oracle.states(kind, key)) {
-                    let own = (Arc::clone(process), *life, kind.clone(), key.clone());
+                    let own = (life.clone(), kind.clone(), key.clone());
                     let (number, state) = (moment.number, past.number);
                     self.written.insert(own, Answered { number, state });
                 }
                 return Vec::new();
             }
-            Event::Life {
-                process,
-                life,
-                is_alive: false,
-            } => self
-                .written
-                .retain(|own, _| own.0 != *process || own.1 != *life),
+            Event::LifeEnded(life) => self.written.retain(|own, _| own.0 != *life),
             _ => {}
         }
         // What a subscriber gets may be on its way while the answer comes.
@@ -76,32 +68,20 @@ impl Check for OwnWrites {
 
 impl OwnWrites {
     fn look(&self, oracle: &Oracle, moment: &Moment, sight: &Sight<'_>) -> Option<String> {
-        let own = (
-            Arc::clone(sight.process),
-            sight.life,
-            sight.kind.clone(),
-            sight.key.clone(),
-        );
+        let own = (sight.life.clone(), sight.kind.clone(), sight.key.clone());
         let Answered { number, state } = *self.written.get(&own)?;
         // A backup that was restored since may not have the write.
-        let has_noticed = (self.noticed).is_by(oracle, moment, sight.process, sight.life);
+        let has_noticed = self.noticed.is_by(oracle, moment, sight.life);
         if oracle.reset_at > number || !has_noticed {
             return None;
         }
-        let selected = self.selections.of(sight.process, sight.life, sight.kind);
+        let selected = self.selections.of(sight.life, sight.kind);
         let states = oracle.states(sight.kind, sight.key);
         // What has not been there for long is forgotten.
         let is_forgotten = states.is_empty() && sight.object.is_none();
         let states = &states[since(states, state)..];
         let mut states_since = states.iter();
-        let is_new = is_forgotten
-            || states_since.any(|past| match &sight.object {
-                Some(shown) => past.is(&shown.uid, shown.version),
-                None => !past
-                    .object
-                    .as_ref()
-                    .is_some_and(|object| selected.always(sight.key, object)),
-            });
+        let is_new = is_forgotten || states_since.any(|past| sight.is(past, &selected));
         if is_new {
             return None;
         }
@@ -121,14 +101,18 @@ mod tests {
 
     use super::*;
     use crate::activity::Act;
-    use crate::check::testing::{Server, Story, key, kind};
+    use crate::check::testing::{Server, Story, key, kind, life};
     use crate::event::Written;
 
-    /// A process that was told of a deletion, and of no restore of a backup that has the object.
+    /// A process that has seen a deletion, but not yet that it was undone.
+    ///
+    /// A backup that has the object is restored.
     struct Restored(Story<OwnWrites>, u64);
 
     impl Restored {
-        /// Restores the backup at 20 s; the factory starts at 0, and does what is asked for before.
+        /// Restores the backup at 20 s, after some acts of the process.
+        ///
+        /// The factory starts at 0.
         async fn after(acts: &[(u64, Act)]) -> Self {
             let server = Server::start().await;
             let mut story = Story::of(OwnWrites::default());
@@ -148,18 +132,16 @@ mod tests {
 
         /// Writes the object, and finds none in the cache.
         fn misses(&mut self, millis: u64) -> usize {
-            let (process, life, kind, key) = (Arc::from("p"), 0, kind(), key("a"));
+            let (kind, key) = (kind(), key("a"));
             let wrote = Event::Wrote {
-                process: Arc::clone(&process),
-                life,
+                life: life(),
                 kind: kind.clone(),
                 key: key.clone(),
                 written: Written::State(self.1),
             };
             self.0.event(millis, &wrote);
             let read = Event::Read {
-                process,
-                life,
+                life: life(),
                 kind,
                 key,
                 object: None,

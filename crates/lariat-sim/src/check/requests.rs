@@ -54,7 +54,7 @@ type Line = (Arc<str>, Verb, String);
 /// While something happens: in any minute no more than 100 requests of one verb and path for a process, and one more for
 /// each change in the cluster and two for each thing the program or its user does in it (a start, a handler, a
 /// selection, an end of a process). The first step of the reflector's backoff is 0.8 s with a quarter of jitter
-/// (`reflector::backoff`), so 100 a minute, and it is taken again and again only after watches that told something:
+/// (`reflector::backoff`), so 100 a minute, and it is taken again and again only after watches that reported something:
 /// those are the changes. Later pages of a list are not counted, unless the same page is asked for twice within a
 /// minute. A kind that is missing is asked for every two seconds, discovery every second and longer.
 ///
@@ -78,7 +78,9 @@ const PER_MINUTE: usize = 100;
 const QUIET: Duration = Duration::from_secs(600);
 const WATCHES: usize = 3;
 
-/// From how many pages on those are forgotten that were asked for more than a minute ago.
+/// How many pages are remembered before old ones are forgotten.
+///
+/// Those are old that were asked for more than a minute ago.
 const PAGES: usize = 1000;
 
 impl Check for NoStorm {
@@ -93,7 +95,9 @@ impl Check for NoStorm {
             Event::Acted(activity) if !matches!(activity.what, Act::Sampled(_)) => {
                 self.reason(now, 2);
             }
-            Event::Selected { .. } | Event::Life { .. } => self.reason(now, 2),
+            Event::Selected { .. } | Event::LifeBegan(_) | Event::LifeEnded(_) => {
+                self.reason(now, 2);
+            }
             Event::Sent { what, .. } => return self.sent(&moment.actor, what, now),
             _ => {}
         }
@@ -109,7 +113,7 @@ impl Check for NoStorm {
         let late = self
             .late
             .iter()
-            .filter(|(at, line)| *at + QUIET >= rest.now && line.0 == *rest.process);
+            .filter(|(at, line)| *at + QUIET >= rest.now && line.0 == rest.life.process);
         for (at, (_, verb, path)) in late {
             if *verb == Verb::Watch {
                 *watches.entry(path).or_default() += 1;
@@ -198,7 +202,7 @@ impl NoStorm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::testing::Story;
+    use crate::check::testing::{Story, life};
 
     fn send(story: &mut Story<NoStorm>, millis: u64, what: &str) {
         let what = what.to_owned();
@@ -269,12 +273,10 @@ mod tests {
         for (millis, what) in what {
             send(&mut story, *millis, what);
         }
-        let process = Arc::from("p");
         let rest = Rest {
             now: Duration::from_secs(1200),
             served: &[],
-            process: &process,
-            life: 0,
+            life: &life(),
             factories: &[],
             remembered: &[],
             controllers: &[],

@@ -12,7 +12,7 @@ use lariat_core::{Cause, Causes, Gvk, ObjectKey, RawObject};
 
 use super::{Check, Findings};
 use crate::activity::{Act, Activity, Sample};
-use crate::event::{Event, HandlerId, Moment, Next, Shown};
+use crate::event::{Event, HandlerId, LifeId, Moment, Next, Shown};
 use crate::oracle::Oracle;
 
 /// A checker with what it is shown, and what it found.
@@ -33,10 +33,16 @@ pub(super) fn key(name: &str) -> ObjectKey {
     ObjectKey::namespaced("default", name)
 }
 
+pub(super) fn life() -> LifeId {
+    LifeId {
+        process: Arc::from("p"),
+        number: 0,
+    }
+}
+
 pub(super) fn handler(name: &str) -> HandlerId {
     HandlerId {
-        process: Arc::from("p"),
-        life: 0,
+        life: life(),
         kind: kind(),
         name: Arc::from(name),
     }
@@ -144,11 +150,7 @@ impl<C: Check> Story<C> {
     }
 
     pub(super) fn act(&mut self, millis: u64, what: Act) {
-        let activity = Activity {
-            process: Arc::from("p"),
-            life: 0,
-            what,
-        };
+        let activity = Activity { life: life(), what };
         self.event(millis, &Event::Acted(activity));
     }
 

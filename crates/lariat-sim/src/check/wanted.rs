@@ -1,14 +1,13 @@
 //! Which objects of a kind a process has asked for.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use lariat_cache::Selection;
 use lariat_cluster::StoredObject;
 use lariat_core::{Gvk, ObjectKey};
 
 use super::Rest;
-use crate::event::Event;
+use crate::event::{Event, LifeId};
 
 /// What the informer of a kind selects now.
 pub(super) struct Wanted(Option<Selection>);
@@ -41,18 +40,17 @@ fn selects(selection: &Selection, key: &ObjectKey, object: &StoredObject) -> boo
 
 /// All selections each life of a process has had, each once.
 #[derive(Default)]
-pub(super) struct Selections(BTreeMap<(Arc<str>, u32, Gvk), Vec<Selection>>);
+pub(super) struct Selections(BTreeMap<(LifeId, Gvk), Vec<Selection>>);
 
 impl Selections {
     pub(super) fn saw(&mut self, event: &Event) {
         if let Event::Selected {
-            process,
             life,
             kind,
             selection,
         } = event
         {
-            let of = (Arc::clone(process), *life, kind.clone());
+            let of = (life.clone(), kind.clone());
             let selections = self.0.entry(of).or_default();
             if !selections.contains(selection) {
                 selections.push(selection.clone());
@@ -60,8 +58,8 @@ impl Selections {
         }
     }
 
-    pub(super) fn of<'a>(&'a self, process: &Arc<str>, life: u32, kind: &Gvk) -> Held<'a> {
-        let of = (Arc::clone(process), life, kind.clone());
+    pub(super) fn of<'a>(&'a self, life: &LifeId, kind: &Gvk) -> Held<'a> {
+        let of = (life.clone(), kind.clone());
         Held(self.0.get(&of).map_or(&[], Vec::as_slice))
     }
 }

@@ -148,7 +148,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Counts what shows that something goes on: events, and long bodies, which get on with every turn.
+    /// Counts what shows that something goes on: events, and turns of long bodies.
     fn progress(&self) -> u64 {
         let lines = self.processes.iter();
         self.recorder.events() + lines.map(|process| process.line.lock().waits).sum::<u64>()
@@ -228,7 +228,9 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Lets what came due at the end of the rest, such as a resync of all objects, come to its end.
+    /// Runs on until what came due at the end of the rest has ended.
+    ///
+    /// A resync of all objects may, for example.
     fn settle(&mut self) {
         let latest = self.now + SETTLING;
         while self.turn < self.quiet && self.now < latest && !self.recorder.has_failed() {
@@ -265,8 +267,7 @@ impl<'a> Driver<'a> {
             let rest = Rest {
                 now: self.now,
                 served: &served,
-                process: &name,
-                life: life.process.life(),
+                life: life.process.id(),
                 factories: &factories,
                 remembered: &remembered,
                 controllers: &controllers,

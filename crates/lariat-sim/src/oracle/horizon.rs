@@ -1,14 +1,13 @@
 //! How far back the server's states can still be shown by a process.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cluster::Commit;
 
 use super::{Kind, name_of};
 use crate::activity::Reached;
-use crate::event::{Event, Moment};
+use crate::event::{Event, LifeId, Moment};
 
 /// Up to when the caches of living processes were last known to be complete.
 ///
@@ -20,11 +19,11 @@ use crate::event::{Event, Moment};
 /// watch hangs) holds the horizon back until it is, and a process that has not been asked yet does from its beginning.
 #[derive(Default)]
 pub(super) struct Horizon {
-    /// Versions of this epoch with the times of their commits, as far back as [`REACH`].
+    /// Versions of this epoch and the times of their commits, back to [`REACH`].
     commits: VecDeque<(u64, Duration)>,
     /// The newest version of all epochs before.
     before: u64,
-    lives: BTreeMap<(Arc<str>, u32), Life>,
+    lives: BTreeMap<LifeId, Life>,
 }
 
 /// How much older than a complete cache a state may be that a process is shown.
@@ -42,7 +41,9 @@ struct Life {
     caches: Option<BTreeMap<Kind, Cached>>,
     /// Whether a backup was restored since it was asked.
     is_restored: bool,
-    /// Kinds of which several namespaces are selected: a cache has the version of the watch that spoke last.
+    /// Kinds of which several namespaces are selected.
+    ///
+    /// A cache has the version of only one of their watches, the last that reported one.
     scattered: BTreeSet<Kind>,
 }
 
@@ -60,7 +61,9 @@ enum Trust {
     Yes,
     /// A backup was restored, and the cache has not been asked since.
     Restored,
-    /// A backup was restored; whatever was read by then may be of before, unless its version is newer than any of before.
+    /// A backup was restored, and the cache had been read so many times by then.
+    ///
+    /// What was read by then may be of before the restore, unless its version is newer than any of before.
     ///
     /// A cache that was read again between the restore and the question is not read once more for it.
     Loads(u64),
@@ -70,30 +73,19 @@ impl Horizon {
     pub(super) fn saw(&mut self, moment: &Moment, event: &Event) {
         match event {
             Event::Committed(commit) => self.committed(commit, moment.at),
-            Event::Life {
-                process,
-                life,
-                is_alive,
-            } => {
-                let of = (Arc::clone(process), *life);
-                if *is_alive {
-                    self.lives.insert(of, Life::new(moment.at));
-                } else {
-                    self.lives.remove(&of);
-                }
+            Event::LifeBegan(life) => {
+                self.lives.insert(life.clone(), Life::new(moment.at));
             }
-            Event::Cached {
-                process,
-                life,
-                kinds,
-            } => self.asked((Arc::clone(process), *life), kinds, moment.at),
+            Event::LifeEnded(life) => {
+                self.lives.remove(life);
+            }
+            Event::Cached { life, kinds } => self.asked(life, kinds, moment.at),
             Event::Selected {
-                process,
                 life,
                 kind,
                 selection,
             } => {
-                if let Some(life) = self.lives.get_mut(&(Arc::clone(process), *life)) {
+                if let Some(life) = self.lives.get_mut(life) {
                     life.select(name_of(kind), selection.namespaces().len());
                 }
             }
@@ -137,8 +129,8 @@ impl Horizon {
     }
 
     /// Notes what a life says of its caches.
-    fn asked(&mut self, of: (Arc<str>, u32), kinds: &[Reached], now: Duration) {
-        let mut life = self.lives.remove(&of).unwrap_or(Life::new(now));
+    fn asked(&mut self, of: &LifeId, kinds: &[Reached], now: Duration) {
+        let mut life = self.lives.remove(of).unwrap_or(Life::new(now));
         let before = life.caches.take().unwrap_or_default();
         let caches = kinds.iter().map(|reached| {
             let kind = name_of(&reached.kind);
@@ -150,7 +142,7 @@ impl Horizon {
         });
         life.caches = Some(caches.collect());
         life.is_restored = false;
-        self.lives.insert(of, life);
+        self.lives.insert(of.clone(), life);
     }
 
     fn judge(
@@ -186,7 +178,7 @@ impl Horizon {
         }
     }
 
-    /// Returns the time by which states were followed that no process can show any more.
+    /// Returns the time by which a state was followed that no process can show now.
     ///
     /// None if that is not known.
     pub(super) fn of(&self, kind: &Kind) -> Option<Duration> {

@@ -1,4 +1,4 @@
-//! Every state every object had on the server, as far back as a process may still show it.
+//! Every state of every object that a process may still show.
 
 mod horizon;
 
@@ -37,17 +37,21 @@ type Kind = (String, String);
 #[derive(Default)]
 struct Objects {
     states: BTreeMap<ObjectKey, Vec<Past>>,
-    /// When which version was committed, from the newest commit on that is older than [`RECENT`].
+    /// The times and versions of commits in their order.
+    ///
+    /// The first is the newest one that is older than [`RECENT`].
     recent: VecDeque<(Duration, u64)>,
 }
 
-/// For how long all commits of a kind are kept; [`Oracle::newest`] asks for those of the last moments.
+/// For how long all commits of a kind are kept.
+///
+/// [`Oracle::newest`] asks for those of the last moments.
 const RECENT: Duration = Duration::from_secs(60);
 
 /// How often states are forgotten.
 pub(crate) const SWEEP: Duration = Duration::from_secs(5 * 60);
 
-/// How long after a restored backup a process may still take the versions of before for newer.
+/// How long after a restore a process may still take older versions for newer.
 ///
 /// It notices when a request fails or a watch ends, and loads again then; that is also when the server is away.
 pub(crate) const NOTICED: Duration = Duration::from_secs(120);
@@ -55,7 +59,9 @@ pub(crate) const NOTICED: Duration = Duration::from_secs(120);
 /// One state of an object, or its absence.
 #[derive(Debug)]
 pub(crate) struct Past {
-    /// Twice the number of the event that brought it; see [`Moment::number`]. Later states of an object have higher ones.
+    /// Twice the number of the event that brought it; see [`Moment::number`].
+    ///
+    /// Later states of an object have higher ones.
     pub(crate) number: u64,
     pub(crate) version: u64,
     pub(crate) at: Duration,
@@ -65,7 +71,8 @@ pub(crate) struct Past {
 
 /// Contents that were found to be the same as a state's, by their hashes.
 ///
-/// One is of whole objects, the other of metadata alone. Thousands of sights of a state have one of two contents, and a comparison parses both sides.
+/// One is of whole objects, the other of metadata alone. Thousands of sights of a state have one of two contents, and a
+/// comparison parses both sides.
 #[derive(Debug, Default)]
 pub(crate) struct Known([AtomicU64; 2]);
 
@@ -192,7 +199,9 @@ impl Oracle {
         self.states(kind, key).last()?.object.as_ref()
     }
 
-    /// Returns whether a state of an object with a uid is not forgotten: a process may still be shown it.
+    /// Returns whether a process may still be shown an object with a uid.
+    ///
+    /// Its states are not forgotten then.
     pub(crate) fn remembers(&self, kind: &Gvk, key: &ObjectKey, uid: &str) -> bool {
         let mut objects = self.states(kind, key).iter();
         objects.any(|past| past.object.as_ref().is_some_and(|it| it.uid() == uid))
@@ -214,18 +223,15 @@ impl Oracle {
         objects.map_or(0, |objects| objects.states.len())
     }
 
-    /// Returns whether a backup was restored less than so long ago.
-    pub(crate) fn was_restored_within(&self, moment: &Moment, time: Duration) -> bool {
-        self.restored
-            .is_some_and(|at| moment.at.saturating_sub(at) < time)
-    }
-
-    /// Returns whether a backup was restored so lately that a process need not have noticed.
+    /// Returns whether a process may not have noticed the last restore yet.
     pub(crate) fn may_be_unnoticed(&self, moment: &Moment) -> bool {
-        self.was_restored_within(moment, NOTICED)
+        let restored = self.restored;
+        restored.is_some_and(|at| moment.at.saturating_sub(at) < NOTICED)
     }
 
-    /// Returns the version of the last commit of a kind by some time, a minute ago at most; zero if there was none.
+    /// Returns the version of the last commit of a kind by some time.
+    ///
+    /// The time is a minute ago at most. Without a commit it is zero.
     pub(crate) fn newest(&self, kind: &Gvk, until: Duration) -> u64 {
         let recent = self.kinds.get(&name_of(kind)).map(|of| &of.recent);
         let mut by_then = recent.into_iter().flatten().rev();

@@ -7,6 +7,14 @@ use serde_json::json;
 
 use super::*;
 use crate::activity::Reached;
+use crate::event::LifeId;
+
+fn life() -> LifeId {
+    LifeId {
+        process: Arc::from("p"),
+        number: 0,
+    }
+}
 
 fn kind() -> Gvk {
     Gvk::new("", "v1", "ConfigMap")
@@ -32,7 +40,7 @@ impl Watched {
             number: 0,
         };
         watched.create(0).await;
-        watched.lives(0, true);
+        watched.begins(0);
         watched
     }
 
@@ -56,14 +64,12 @@ impl Watched {
         }
     }
 
-    fn lives(&mut self, seconds: u64, is_alive: bool) {
-        let (process, life) = (Arc::from("p"), 0);
-        let event = Event::Life {
-            process,
-            life,
-            is_alive,
-        };
-        self.event(seconds, &event);
+    fn begins(&mut self, seconds: u64) {
+        self.event(seconds, &Event::LifeBegan(life()));
+    }
+
+    fn ends(&mut self, seconds: u64) {
+        self.event(seconds, &Event::LifeEnded(life()));
     }
 
     async fn create(&mut self, seconds: u64) {
@@ -96,8 +102,7 @@ impl Watched {
             complete,
         };
         let event = Event::Cached {
-            process: Arc::from("p"),
-            life: 0,
+            life: life(),
             kinds: vec![reached],
         };
         self.event(seconds, &event);
@@ -145,7 +150,7 @@ async fn a_cache_that_is_not_kept_up_to_date_keeps_what_it_may_show() {
         watched.asked(minutes * 20 * MINUTE + 1, 1, None);
     }
     assert_eq!(watched.states().len(), 10);
-    watched.lives(200 * MINUTE, false);
+    watched.ends(200 * MINUTE);
     watched.change(220 * MINUTE).await;
     watched.change(240 * MINUTE).await;
     assert!(watched.states().len() <= 2, "the process is gone");

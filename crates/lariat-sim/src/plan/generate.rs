@@ -18,7 +18,7 @@ const VERBS: [Option<&str>; 8] = [
     Some("delete"),
 ];
 
-/// From this length on a run is mixed, because of the other styles most of it would be rest.
+/// From this length on a run is mixed: in other styles most of it would be rest.
 const LONG: Duration = Duration::from_secs(10 * 60);
 
 /// How many seconds of a long run there are for each sequence.

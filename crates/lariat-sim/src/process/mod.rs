@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::activity::{Act, Activity, Reached};
 use crate::deed::Deed;
-use crate::event::{Event, HandlerId, Next as Following, Shown, Subscriber, Written};
+use crate::event::{Event, HandlerId, LifeId, Next as Following, Shown, Subscriber, Written};
 use crate::network::Link;
 use crate::plan::Command;
 use crate::record::Recorder;
@@ -36,8 +36,7 @@ pub struct Process {
 }
 
 struct Inner {
-    name: Arc<str>,
-    life: u32,
+    life: LifeId,
     link: Link,
     recorder: Recorder,
     shutdown: CancellationToken,
@@ -50,15 +49,13 @@ struct Inner {
 
 impl Process {
     pub(crate) fn new(
-        name: &Arc<str>,
-        life: u32,
+        life: LifeId,
         link: Link,
         commands: mpsc::UnboundedReceiver<Command>,
         recorder: &Recorder,
     ) -> Self {
         Self {
             inner: Arc::new(Inner {
-                name: Arc::clone(name),
                 life,
                 link,
                 recorder: recorder.clone(),
@@ -75,13 +72,13 @@ impl Process {
     /// Returns the name of the process, such as `operator-0`.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.inner.name
+        &self.inner.life.process
     }
 
     /// Returns how many lives of the process there were before this one.
     #[must_use]
     pub fn life(&self) -> u32 {
-        self.inner.life
+        self.inner.life.number
     }
 
     /// Returns a client whose requests go through the simulated network.
@@ -170,8 +167,7 @@ impl Process {
     /// Reports a read of a cache: it must not be older than what the process itself wrote.
     pub fn has_read(&self, kind: &Gvk, key: &ObjectKey, object: Option<&Arc<CachedObject>>) {
         self.inner.recorder.note(Event::Read {
-            process: Arc::clone(&self.inner.name),
-            life: self.inner.life,
+            life: self.inner.life.clone(),
             kind: kind.clone(),
             key: key.clone(),
             object: object.map(Shown::new),
@@ -181,8 +177,7 @@ impl Process {
     /// Reports a write of the process that was answered, with the version of the answer.
     pub fn has_written(&self, kind: &Gvk, key: &ObjectKey, version: &str) {
         self.inner.recorder.note(Event::Wrote {
-            process: Arc::clone(&self.inner.name),
-            life: self.inner.life,
+            life: self.inner.life.clone(),
             kind: kind.clone(),
             key: key.clone(),
             written: Written::State(version.parse().unwrap_or_default()),
@@ -192,8 +187,7 @@ impl Process {
     /// Reports that a deletion was answered, and the object with the uid is gone.
     pub fn has_deleted(&self, kind: &Gvk, key: &ObjectKey, uid: &str) {
         self.inner.recorder.note(Event::Wrote {
-            process: Arc::clone(&self.inner.name),
-            life: self.inner.life,
+            life: self.inner.life.clone(),
             kind: kind.clone(),
             key: key.clone(),
             written: Written::Gone(uid.to_owned()),
@@ -203,8 +197,7 @@ impl Process {
     /// Restricts a kind to some of its objects, and lets the checkers know.
     pub fn select(&self, informer: &Informer, selection: Selection) {
         self.inner.recorder.note(Event::Selected {
-            process: Arc::clone(&self.inner.name),
-            life: self.inner.life,
+            life: self.inner.life.clone(),
             kind: informer.gvk().clone(),
             selection: selection.clone(),
         });
@@ -217,8 +210,7 @@ impl Process {
         let listener = Listener {
             recorder: self.inner.recorder.clone(),
             subscriber: Subscriber {
-                process: Arc::clone(&self.inner.name),
-                life: self.inner.life,
+                life: self.inner.life.clone(),
                 kind: informer.gvk().clone(),
                 number: number.into(),
             },
@@ -230,8 +222,7 @@ impl Process {
     /// Reports what the process does with its factory.
     pub(crate) fn acts(&self, what: Act) {
         self.inner.recorder.note(Event::Acted(Activity {
-            process: Arc::clone(&self.inner.name),
-            life: self.inner.life,
+            life: self.inner.life.clone(),
             what,
         }));
     }
@@ -239,8 +230,7 @@ impl Process {
     /// Reports how far the caches of the process are.
     pub(crate) fn has_cached(&self, kinds: Vec<Reached>) {
         self.inner.recorder.note(Event::Cached {
-            process: Arc::clone(&self.inner.name),
-            life: self.inner.life,
+            life: self.inner.life.clone(),
             kinds,
         });
     }
@@ -263,8 +253,7 @@ impl Process {
     /// Reports what the program does to the checkers of operators.
     pub(crate) fn did(&self, deed: Deed) {
         self.inner.recorder.note(Event::Did {
-            process: Arc::clone(&self.inner.name),
-            life: self.inner.life,
+            life: self.inner.life.clone(),
             deed,
         });
     }
@@ -276,6 +265,10 @@ impl Process {
     /// Waits for the next thing the plan asks of the program.
     pub(crate) async fn command(&self) -> Option<Command> {
         self.inner.commands.lock().await.recv().await
+    }
+
+    pub(crate) fn id(&self) -> &LifeId {
+        &self.inner.life
     }
 
     pub(crate) fn terminate(&self) {
@@ -322,8 +315,8 @@ impl Process {
 impl fmt::Debug for Process {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Process")
-            .field("name", &self.inner.name)
-            .field("life", &self.inner.life)
+            .field("name", &self.inner.life.process)
+            .field("life", &self.inner.life.number)
             .finish_non_exhaustive()
     }
 }
@@ -340,8 +333,7 @@ impl Middleware for Probe {
         let mut running = Running {
             recorder: inner.recorder.clone(),
             handler: HandlerId {
-                process: Arc::clone(&inner.name),
-                life: inner.life,
+                life: inner.life.clone(),
                 kind: call.gvk().clone(),
                 name: Arc::from(call.handler()),
             },

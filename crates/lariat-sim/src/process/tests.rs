@@ -7,7 +7,7 @@ use crate::objects::Objects;
 use crate::plan::{Fate, Happening, Step};
 use crate::simulation::{Chaos, Simulation};
 
-/// A program whose calls, in its first life, take longer than the grace period of its stops.
+/// A program whose first life has calls longer than its grace period.
 async fn run(process: Process) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let factory = process.factory().grace_period(Duration::from_secs(10));
     let factory = factory.build();

@@ -23,7 +23,9 @@ const COVERED: u64 = 2000;
 /// How many failures are shrunk and shown in full; of more, the first line says enough.
 const SHOWN: usize = 3;
 
-/// How much slower a soak is: it has many objects, of which each thing that happens may concern all.
+/// How much slower a soak is.
+///
+/// It has many objects, and each thing that happens may concern all of them.
 const SOAK_PACE: u32 = 10;
 
 /// Runs the command with the arguments of the process.

@@ -21,7 +21,9 @@ use crate::activity::Act;
 use crate::plan::{Command, NAMES, Own, Verb};
 use crate::process::Process;
 
-/// After how many milliseconds a write of the program itself begins, at the latest; plans number it at random.
+/// The longest delay of a write of the program itself, in milliseconds.
+///
+/// Plans number such writes at random.
 const LATEST: u32 = 2_000;
 
 pub(super) struct Crew {

@@ -64,13 +64,13 @@ fn a_write_that_changes_nothing_leaves_the_one_before_fenced() {
 }
 
 /// A store in which an object was deleted a minute and a half ago.
-async fn deleted_long_ago(heard: impl FnOnce(&Store)) -> Store {
+async fn deleted_long_ago(watched: impl FnOnce(&Store)) -> Store {
     let store = Store::default();
     list(&store, 1, vec![state(1, 1)]);
     store.watch_opened(None);
     store.deleted(state(1, 1).key(), state(1, 1).uid(), None);
     tokio::time::advance(Duration::from_secs(90)).await;
-    heard(&store);
+    watched(&store);
     store
 }
 
@@ -92,13 +92,13 @@ async fn a_watch_after_one_that_was_silent_does_not_bring_back_what_we_deleted()
 
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_said_how_far_it_is_has_told_what_we_deleted() {
-    for (is_heard, shown) in [(false, 0), (true, 1)] {
-        let heard = |store: &Store| {
-            if is_heard {
-                store.watch_heard(None);
+    for (has_progressed, shown) in [(false, 0), (true, 1)] {
+        let watched = |store: &Store| {
+            if has_progressed {
+                store.watch_progressed(None);
             }
         };
-        let store = deleted_long_ago(heard).await;
+        let store = deleted_long_ago(watched).await;
         store.watch_opened(None);
         let told = changes(&store, vec![Delta::Present(state(1, 5))]);
         assert_eq!(told.len(), shown, "{told:?}");

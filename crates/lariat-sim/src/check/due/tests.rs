@@ -1,5 +1,6 @@
 use lariat_core::Cause;
 
+use super::promise::backoff;
 use super::*;
 use crate::check::testing::{Story, key, kind, sample};
 
@@ -54,7 +55,9 @@ fn of_two_delays_the_earlier_wins() {
     assert_eq!(story.found(), 0);
 }
 
-/// Registers the first handler two minutes after a delay began, which ends after another that begins then.
+/// Registers the first handler two minutes after a delay began.
+///
+/// The delay ends after another one that begins at that time.
 fn late_handler() -> Story<Promises> {
     let mut story = Story::of(Promises::default());
     story.starts(0);

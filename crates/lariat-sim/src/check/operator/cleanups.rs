@@ -17,8 +17,9 @@ use crate::shop;
 /// For how long a removal of the finalizer by force may be on its way.
 const FORCED: Duration = Duration::from_secs(120);
 
-/// A shop with the finalizer goes only once a cleanup that began after it was deleted is done, and is cleaned up only
-/// once it is deleted.
+/// A shop with the finalizer is cleaned up once it is deleted, before it goes.
+///
+/// The cleanup must have begun after the deletion, and a shop that lives is not cleaned up.
 ///
 /// `Reconciler::finalizer` says so: "An object that is being deleted and has the finalizer is given to `cleanup`",
 /// and the finalizer is removed when that is done; "cleanup happens at least once". What a foreign client took the
@@ -69,7 +70,7 @@ impl Check for Cleanups {
                 }
                 Vec::new()
             }
-            Event::Did { process, deed, .. } => self.did(process, deed, (oracle, moment)),
+            Event::Did { life, deed } => self.did(&life.process, deed, (oracle, moment)),
             _ => Vec::new(),
         }
     }

@@ -1,7 +1,6 @@
 //! Ends of shops, as `on_gone` reports them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use lariat_cluster::Commit;
 use lariat_core::ObjectKey;
@@ -9,7 +8,7 @@ use lariat_core::ObjectKey;
 use super::SHOPS;
 use crate::check::{Check, Findings};
 use crate::deed::Deed;
-use crate::event::{Event, Moment};
+use crate::event::{Event, LifeId, Moment};
 use crate::oracle::Oracle;
 use crate::shop;
 
@@ -21,10 +20,12 @@ use crate::shop;
 #[derive(Default)]
 pub(super) struct Ends {
     /// How often each life of a process has reported the end of a shop.
-    reported: BTreeMap<(Arc<str>, u32, String), usize>,
+    reported: BTreeMap<(LifeId, String), usize>,
     /// When each life began; see [`Moment::number`].
-    begun: BTreeMap<(Arc<str>, u32), u64>,
-    /// When each shop came to be there, by uid: as it was created, and as it was brought back.
+    begun: BTreeMap<LifeId, u64>,
+    /// The events that created each shop or brought it back, by uid.
+    ///
+    /// They are numbered as in [`Moment::number`].
     came: BTreeMap<String, Vec<u64>>,
     there: BTreeSet<String>,
     /// What was there when a backup was restored, and may be still.
@@ -39,25 +40,17 @@ impl Check for Ends {
     fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) -> Findings {
         match event {
             Event::Committed(commit) => self.committed(commit, moment.number),
-            Event::Life {
-                process,
-                life,
-                is_alive,
-            } => {
-                let of = (Arc::clone(process), *life);
-                if *is_alive {
-                    self.begun.insert(of, moment.number);
-                } else {
-                    self.begun.remove(&of);
-                    self.reported
-                        .retain(|(process, life, _), _| *process != of.0 || *life != of.1);
-                }
+            Event::LifeBegan(life) => {
+                self.begun.insert(life.clone(), moment.number);
+            }
+            Event::LifeEnded(life) => {
+                self.begun.remove(life);
+                self.reported.retain(|of, _| of.0 != *life);
             }
             Event::Did {
-                process,
                 life,
                 deed: Deed::Ended { key, uid },
-            } => return self.ended(oracle, (process, *life), (key, uid)),
+            } => return self.ended(oracle, life, (key, uid)),
             _ => {}
         }
         Vec::new()
@@ -85,12 +78,12 @@ impl Ends {
     fn ended(
         &mut self,
         oracle: &Oracle,
-        (process, life): (&Arc<str>, u32),
+        life: &LifeId,
         (key, uid): (&ObjectKey, &String),
     ) -> Findings {
         let mut found = Vec::new();
-        let allowed = self.allowed(process, life, uid);
-        let of = (Arc::clone(process), life, uid.clone());
+        let allowed = self.allowed(life, uid);
+        let of = (life.clone(), uid.clone());
         let reported = self.reported.entry(of).or_default();
         *reported += 1;
         if *reported > allowed {
@@ -108,9 +101,11 @@ impl Ends {
         found
     }
 
-    /// Returns how often a shop can have ended for a life: one that is there when it begins, or has been, counts once.
-    fn allowed(&self, process: &Arc<str>, life: u32, uid: &str) -> usize {
-        let begun = self.begun.get(&(Arc::clone(process), life)).copied();
+    /// Returns how often a shop can have ended for a life.
+    ///
+    /// A shop that is there when the life begins, or has been, counts once.
+    fn allowed(&self, life: &LifeId, uid: &str) -> usize {
+        let begun = self.begun.get(life).copied();
         let came = self.came.get(uid).map_or(&[][..], Vec::as_slice);
         let before = came.partition_point(|number| *number < begun.unwrap_or(0));
         (came.len() - before + before.min(1)).max(1)

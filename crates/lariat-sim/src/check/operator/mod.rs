@@ -50,12 +50,11 @@ struct Operators {
 impl Operators {
     fn saw(&mut self, event: &Event) {
         if let Event::Did {
-            process,
+            life,
             deed: Deed::Operates { fetches, .. },
-            ..
         } = event
         {
-            self.fetches.insert(Arc::clone(process), *fetches);
+            self.fetches.insert(Arc::clone(&life.process), *fetches);
             self.lives += 1;
         }
     }

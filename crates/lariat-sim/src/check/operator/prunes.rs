@@ -48,7 +48,7 @@ impl Check for Prunes {
                 object: Some(shown),
                 ..
             } if handler.kind == shop::gvk() => {
-                let place = (Arc::clone(&handler.process), key.clone());
+                let place = (Arc::clone(&handler.life.process), key.clone());
                 self.called
                     .insert(place, (shown.uid.clone(), shown.version));
             }

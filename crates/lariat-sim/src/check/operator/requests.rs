@@ -111,8 +111,11 @@ impl Check for Quiet {
     }
 
     fn at_rest(&mut self, oracle: &Oracle, rest: &Rest<'_>) -> Findings {
-        let sent = self.sent.get(rest.process).map_or(&[][..], Vec::as_slice);
-        let fetches = self.operators.fetches.get(rest.process) == Some(&true);
+        let sent = self
+            .sent
+            .get(&rest.life.process)
+            .map_or(&[][..], Vec::as_slice);
+        let fetches = self.operators.fetches.get(&rest.life.process) == Some(&true);
         let mut shops = oracle.all(&shop::gvk());
         let is_blocked = shops.any(|(key, shop)| is_blocked(oracle, key, shop));
         let is_fine = |what: &str| {

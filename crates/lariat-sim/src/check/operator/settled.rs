@@ -39,10 +39,11 @@ impl Check for Settled {
 
     fn at_rest(&mut self, oracle: &Oracle, rest: &Rest<'_>) -> Findings {
         let is_first = self.looked.is_empty();
-        if !self.operators.has(rest.process) {
+        let process = &rest.life.process;
+        if !self.operators.has(process) {
             return Vec::new();
         }
-        self.looked.insert(Arc::clone(rest.process));
+        self.looked.insert(Arc::clone(process));
         if !is_first {
             return Vec::new();
         }

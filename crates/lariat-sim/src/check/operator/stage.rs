@@ -15,12 +15,19 @@ use serde_json::{Value, json};
 
 use crate::check::{Check, Findings, Rest};
 use crate::deed::Deed;
-use crate::event::{Event, HandlerId, Moment, Shown};
+use crate::event::{Event, HandlerId, LifeId, Moment, Shown};
 use crate::objects::Objects;
 use crate::oracle::Oracle;
 use crate::shop;
 
 const PROCESS: &str = "operator-0";
+
+fn life() -> LifeId {
+    LifeId {
+        process: Arc::from(PROCESS),
+        number: 0,
+    }
+}
 
 pub(super) struct Stage {
     cluster: Cluster,
@@ -97,12 +104,8 @@ impl Stage {
     }
 
     pub(super) fn did(&mut self, deed: Deed) {
-        let process = Arc::from(PROCESS);
-        self.note(&Event::Did {
-            process,
-            life: 0,
-            deed,
-        });
+        let life = life();
+        self.note(&Event::Did { life, deed });
     }
 
     pub(super) fn operates(&mut self) {
@@ -134,8 +137,7 @@ impl Stage {
         };
         self.note(&Event::Began {
             handler: HandlerId {
-                process: Arc::from(PROCESS),
-                life: 0,
+                life: life(),
                 kind: shop::gvk(),
                 name: Arc::from("shops"),
             },
@@ -149,12 +151,10 @@ impl Stage {
     }
 
     pub(super) fn rest(&mut self) {
-        let process = Arc::from(PROCESS);
         let rest = Rest {
             now: self.now.at,
             served: &[],
-            process: &process,
-            life: 0,
+            life: &life(),
             factories: &[],
             remembered: &[],
             controllers: &[],

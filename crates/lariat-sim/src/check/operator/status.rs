@@ -12,7 +12,7 @@ use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
 use crate::shop;
 
-/// The generation that a status says was observed never goes back, nor that of a condition.
+/// The observed generations of a status and its conditions never go back.
 ///
 /// `StatusWriter`: "The state is named in the request: when it is not the newest after all, the newest is read and the
 /// difference worked out again", so a replica that is behind does not write over what another knows better. That holds
@@ -32,8 +32,8 @@ impl Check for Forward {
 
     fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) -> Findings {
         match event {
-            Event::Life { process, .. } if process.starts_with("operator-") => {
-                self.replicas.insert(Arc::clone(process));
+            Event::LifeBegan(life) if life.process.starts_with("operator-") => {
+                self.replicas.insert(Arc::clone(&life.process));
                 Vec::new()
             }
             Event::Committed(Commit::Stored(object)) if object.resource() == SHOPS => {

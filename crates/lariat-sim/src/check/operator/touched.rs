@@ -8,13 +8,17 @@ use lariat_core::ObjectKey;
 
 use crate::shop;
 
-/// What a [conflict](lariat_cluster::faults::Action::Conflict) changes of an object before each write of it.
+/// The annotation that a conflict changes before each write of an object.
+///
+/// See [`Action::Conflict`](lariat_cluster::faults::Action::Conflict).
 const ANNOTATION: &str = "lariat/touched";
 
 /// How long changes are counted.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// The objects that conflicts have changed of late, by resource without its group, and key.
+/// The objects that conflicts have changed of late.
+///
+/// They are known by their resource, without its group, and their key.
 #[derive(Default)]
 pub(super) struct Touched(BTreeMap<(String, ObjectKey), Touches>);
 

@@ -1,4 +1,4 @@
-//! Happenings that matter in a certain order and at certain distances, which chance alone seldom brings together.
+//! Happenings in an order and at distances that chance alone seldom has.
 //!
 //! Each sequence is about one kind in one process. How long its parts take is up to the seed, so that it also misses its
 //! point in ways worth trying.
@@ -14,7 +14,9 @@ use super::{Change, Command, Fault, FaultKind, Happening, NAMES, Own, Step, Verb
 pub(super) enum Theme {
     /// The program writes while the kind is read again.
     WriteWhileLoading,
-    /// A write of the program takes an object out of the selection, and another brings it back.
+    /// A write of the program takes an object out of the selection.
+    ///
+    /// Another one brings it back.
     LeaveAndReturn,
     /// The cluster is restored from a backup that does not have what the program wrote.
     Restore,
@@ -32,7 +34,9 @@ pub(super) enum Theme {
     StopWithRetries,
     /// Objects change while handlers run for them.
     Burst,
-    /// The process is asked to end while a start waits for its caches, and watches or answers go wrong meanwhile.
+    /// The process is asked to end while a start waits for its caches.
+    ///
+    /// Watches or answers go wrong meanwhile.
     EndWhileStarting,
 }
 
@@ -118,7 +122,7 @@ impl<'a> Sequence<'a> {
         self.wait(1000, 3000);
     }
 
-    /// Cuts the watch, and lets the next one wait, so that what happens now is not seen.
+    /// Cuts the watch and holds the next one back, so that changes are not seen.
     fn blind(&mut self) {
         let delay = self.time(2_500, 6_000);
         self.fault(FaultKind::Delay(delay), Some("watch"), 2_500);

@@ -188,6 +188,8 @@ impl Sequence<'_> {
         }
     }
 
+    /// Ends a program while it starts.
+    ///
     /// A program that stops ends its watches and lists at once. One that is asked to end while it starts goes on with
     /// both until the start is over.
     pub(super) fn end_while_starting(&mut self) {

@@ -7,14 +7,16 @@ use std::time::Duration;
 use lariat_cache::Change;
 use lariat_core::{Cause, Causes, Gvk, ObjectKey, ResourceVersion};
 
-use super::lives::{LifeOf, Lives};
+use super::lives::Lives;
 use super::{Check, Findings};
 use crate::activity::{Act, Activity};
-use crate::event::{Event, HandlerId, Moment, number_of};
+use crate::event::{Event, HandlerId, LifeId, Moment, number_of};
 use crate::oracle::{Oracle, Past};
 
-/// Fresh changes overtake initial lists and late handlers, in the queue and in the line of a handler at its limit; and
-/// ageing bounds the wait of what they overtake.
+/// Fresh changes overtake what can wait, and what can wait is not starved.
+///
+/// They overtake initial lists and late handlers, in the queue and in the line of a handler at its limit. Ageing bounds
+/// the wait of what they overtake.
 ///
 /// While a handler has not been called for a change that was published, at most a quarter of its calls that begin go to
 /// keys that wait only for their first call (`Ageing::default`: every fourth hand-out to an aged key; `lane::line`:
@@ -37,9 +39,9 @@ use crate::oracle::{Oracle, Past};
 #[derive(Default)]
 pub(super) struct Overtaking {
     lives: Lives,
-    kinds: BTreeMap<(LifeOf, Gvk), Queue>,
+    kinds: BTreeMap<(LifeId, Gvk), Queue>,
     /// When each life began.
-    born: BTreeMap<LifeOf, Duration>,
+    born: BTreeMap<LifeId, Duration>,
 }
 
 /// What is known of one kind in a life.
@@ -50,7 +52,7 @@ struct Queue {
     is_on_demand: bool,
     /// Keys whose change waits for handlers.
     fresh: BTreeMap<(Arc<str>, ObjectKey), Counts>,
-    /// Keys that have changed since handlers were called for them, or since they are registered.
+    /// Keys that have changed since their handlers were called or registered.
     changed: BTreeSet<(Arc<str>, ObjectKey)>,
     /// Keys that handlers have been called for.
     called: BTreeSet<(Arc<str>, ObjectKey)>,
@@ -83,42 +85,24 @@ impl Check for Overtaking {
     fn saw(&mut self, oracle: &Oracle, moment: &Moment, event: &Event) -> Findings {
         self.lives.saw(moment, event);
         match event {
-            Event::Life {
-                process,
-                life,
-                is_alive,
-            } => {
-                let of = (Arc::clone(process), *life);
-                self.kinds.retain(|each, _| each.0 != of);
-                self.born.remove(&of);
-                if *is_alive {
-                    self.born.insert(of, moment.at);
-                }
+            Event::LifeBegan(life) => {
+                self.born.insert(life.clone(), moment.at);
+            }
+            Event::LifeEnded(life) => {
+                self.kinds.retain(|of, _| of.0 != *life);
+                self.born.remove(life);
             }
             Event::Acted(activity) => self.act(activity),
-            Event::Selected {
-                process,
-                life,
-                kind,
-                ..
-            } => self.queue(process, *life, kind).is_selected = true,
+            Event::Selected { life, kind, .. } => self.queue(life, kind).is_selected = true,
             Event::Wrote {
-                process,
-                life,
-                kind,
-                key,
-                ..
+                life, kind, key, ..
             } => {
-                let queue = self.queue(process, *life, kind);
+                let queue = self.queue(life, kind);
                 queue.fresh.retain(|of, _| of.1 != *key);
                 queue.own.insert(key.clone());
             }
             Event::Published { subscriber, change } => {
-                self.published(
-                    (&subscriber.process, subscriber.life),
-                    &subscriber.kind,
-                    change,
-                );
+                self.published(&subscriber.life, &subscriber.kind, change);
             }
             Event::Began {
                 handler,
@@ -145,7 +129,9 @@ fn first_sight(causes: &Causes) -> Option<u64> {
     version.filter(|_| causes.omitted() == 0)
 }
 
-/// Returns whether a version was there before a time; the one of a late handler counts as such.
+/// Returns whether a version existed before a time.
+///
+/// Version zero, which stands for a late handler, always did.
 fn was_before(states: &[Past], version: u64, born: Duration) -> bool {
     let at = states.iter().find(|past| past.version == version);
     version == 0 || at.is_some_and(|past| past.at < born)
@@ -156,21 +142,16 @@ fn number(version: &ResourceVersion) -> u64 {
 }
 
 impl Overtaking {
-    fn queue(&mut self, process: &Arc<str>, life: u32, kind: &Gvk) -> &mut Queue {
-        let of = ((Arc::clone(process), life), kind.clone());
-        self.kinds.entry(of).or_default()
+    fn queue(&mut self, life: &LifeId, kind: &Gvk) -> &mut Queue {
+        self.kinds.entry((life.clone(), kind.clone())).or_default()
     }
 
     fn act(&mut self, activity: &Activity) {
-        let Activity {
-            process,
-            life,
-            what,
-        } = activity;
+        let Activity { life, what } = activity;
         match what {
             Act::Sampled(samples) => {
                 for sample in samples {
-                    let queue = self.queue(process, *life, &sample.kind);
+                    let queue = self.queue(life, &sample.kind);
                     queue.workers = sample.workers;
                     queue.is_on_demand = sample.is_on_demand;
                     let slowed = |key: &ObjectKey| sample.slowed.contains(key);
@@ -178,14 +159,13 @@ impl Overtaking {
                 }
             }
             Act::Starting(_) | Act::Stopping(_) | Act::Stopped => {
-                let of = (Arc::clone(process), *life);
-                for (_, queue) in self.kinds.iter_mut().filter(|(each, _)| each.0 == of) {
+                for (_, queue) in self.kinds.iter_mut().filter(|(of, _)| of.0 == *life) {
                     queue.fresh.clear();
                     queue.workers = None;
                 }
             }
             Act::Registered { kind, name, .. } | Act::Deregistered { kind, name } => {
-                let queue = self.queue(process, *life, kind);
+                let queue = self.queue(life, kind);
                 queue.fresh.retain(|of, _| of.0 != *name);
                 queue.changed.retain(|of| of.0 != *name);
                 queue.called.retain(|of| of.0 != *name);
@@ -195,15 +175,15 @@ impl Overtaking {
         }
     }
 
-    fn published(&mut self, (process, life): (&Arc<str>, u32), kind: &Gvk, change: &Change) {
-        let Some(state) = self.lives.of(process, life) else {
+    fn published(&mut self, life: &LifeId, kind: &Gvk, change: &Change) {
+        let Some(state) = self.lives.of(life) else {
             return;
         };
         let handlers: Vec<Arc<str>> = state
             .handlers_of(kind)
             .map(|(name, _)| Arc::clone(name))
             .collect();
-        let queue = self.queue(process, life, kind);
+        let queue = self.queue(life, kind);
         let key = change.key();
         queue.keys.insert(key.clone());
         let is_fresh = !matches!(
@@ -229,9 +209,8 @@ impl Overtaking {
         handler: &HandlerId,
         (key, causes): (&ObjectKey, &Causes),
     ) -> Findings {
-        let (process, life, kind) = (&handler.process, handler.life, &handler.kind);
-        let of = (Arc::clone(process), life);
-        let (Some(state), Some(born)) = (self.lives.of(process, life), self.born.get(&of)) else {
+        let (life, kind) = (&handler.life, &handler.kind);
+        let (Some(state), Some(born)) = (self.lives.of(life), self.born.get(life)) else {
             return Vec::new();
         };
         let name = (kind.clone(), Arc::clone(&handler.name));
@@ -240,7 +219,7 @@ impl Overtaking {
         };
         // What was there before the process was is in its first list, or comes to a late handler.
         let was_there = |version| was_before(oracle.states(kind, key), version, *born);
-        let queue = self.kinds.entry((of, kind.clone())).or_default();
+        let queue = self.kinds.entry((life.clone(), kind.clone())).or_default();
         queue.keys.insert(key.clone());
         let place = (Arc::clone(&handler.name), key.clone());
         queue.fresh.remove(&place);
@@ -282,7 +261,9 @@ impl Overtaking {
 }
 
 impl Queue {
-    /// Counts a call of a handler for each change that waits for it; returns those it should not have overtaken.
+    /// Counts a call of a handler for each change that waits for it.
+    ///
+    /// Returns the changes that the call should not have overtaken.
     fn overtake<'a>(
         &'a mut self,
         name: &'a Arc<str>,
@@ -305,153 +286,4 @@ impl Queue {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::activity::Sample;
-    use crate::check::testing::{Server, Story, handler, kind, sample};
-    use crate::event::{Next, Subscriber};
-    use lariat_cache::CachedObject;
-    use lariat_core::RawObject;
-
-    fn story(limit: Option<usize>) -> Story<Overtaking> {
-        begun(Story::of(Overtaking::default()), 0, limit)
-    }
-
-    /// Goes on with a process that is born at a time and whose factory runs.
-    fn begun(mut story: Story<Overtaking>, at: u64, limit: Option<usize>) -> Story<Overtaking> {
-        let life = Event::Life {
-            process: handler("h").process,
-            life: 0,
-            is_alive: true,
-        };
-        story.event(at, &life);
-        story.starts(at);
-        story.registered("h", limit);
-        story.act(at + 1, Act::Sampled(vec![sample(Some(1))]));
-        story
-    }
-
-    fn publish(story: &mut Story<Overtaking>, name: &str) {
-        let json = format!(
-            r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"namespace":"default","name":"{name}","uid":"u","resourceVersion":"9"}}}}"#
-        );
-        let raw = RawObject::parse(json.as_bytes(), &kind()).expect("the object is valid");
-        let object = Arc::new(CachedObject::new(raw));
-        let of = handler("h");
-        let subscriber = Subscriber {
-            process: of.process,
-            life: 0,
-            kind: of.kind,
-            number: 0,
-        };
-        let change = Change::Added {
-            object,
-            initial: false,
-        };
-        story.event(2, &Event::Published { subscriber, change });
-    }
-
-    fn late() -> Cause {
-        Cause::LateHandler {
-            handler: Arc::from("h"),
-        }
-    }
-
-    #[test]
-    fn a_change_that_waits_behind_first_calls_is_found() {
-        let mut story = story(Some(1));
-        publish(&mut story, "fresh");
-        for number in 0..6 {
-            story.calls(3, "h", &format!("listed-{number}"), late());
-        }
-        assert_eq!(story.found(), 0, "they had begun");
-        for number in 6..12 {
-            story.calls(3, "h", &format!("listed-{number}"), late());
-        }
-        assert!(story.found() > 0);
-    }
-
-    #[test]
-    fn a_key_whose_content_a_worker_may_wait_for_is_not_found() {
-        for (is_on_demand, is_found) in [(false, true), (true, false)] {
-            let mut story = story(Some(1));
-            let sample = Sample {
-                is_on_demand,
-                ..sample(Some(1))
-            };
-            story.act(2, Act::Sampled(vec![sample]));
-            publish(&mut story, "fresh");
-            for number in 0..12 {
-                story.calls(3, "h", &format!("listed-{number}"), late());
-            }
-            assert_eq!(story.found() > 0, is_found, "on demand: {is_on_demand}");
-        }
-    }
-
-    #[tokio::test]
-    async fn what_has_changed_since_its_first_sight_does_not_have_to_wait() {
-        let listed: Vec<String> = (0..12).map(|number| format!("listed-{number}")).collect();
-        for (changes, is_found) in [(&listed[..0], true), (&listed[..], false)] {
-            let server = Server::start().await;
-            let mut before = Story::of(Overtaking::default());
-            let mut sights = Vec::new();
-            for name in &listed {
-                let version = server.create(name).await.revision().into();
-                sights.push((name, Cause::Added { version }));
-            }
-            before.commits(0, server.take());
-            let mut story = begun(before, 1, Some(1));
-            for name in changes {
-                publish(&mut story, name);
-            }
-            publish(&mut story, "fresh");
-            // Set back by a restore, they have the causes of their first sight.
-            for (name, sight) in sights {
-                story.calls(3, "h", name, sight);
-            }
-            assert_eq!(story.found() > 0, is_found, "{} changes", changes.len());
-        }
-    }
-
-    #[test]
-    fn every_fourth_first_call_is_not_found() {
-        let mut story = story(Some(1));
-        publish(&mut story, "fresh");
-        for number in 0..200 {
-            let cause = if number % 4 == 0 {
-                late()
-            } else {
-                Cause::Resync
-            };
-            story.calls(3, "h", &format!("key-{number}"), cause);
-        }
-        assert_eq!(story.found(), 0);
-    }
-
-    #[test]
-    fn a_change_that_was_handled_or_has_a_worker_does_not_wait() {
-        let mut story = story(Some(1));
-        publish(&mut story, "fresh");
-        story.begins(3, "g", "fresh", Cause::Resync.into());
-        for number in 0..20 {
-            story.calls(3, "h", &format!("listed-{number}"), late());
-        }
-        story.ends(4, "g", "fresh", Next::Done);
-        story.calls(5, "h", "fresh", Cause::Resync);
-        for number in 20..40 {
-            story.calls(6, "h", &format!("listed-{number}"), late());
-        }
-        assert_eq!(story.found(), 0);
-    }
-
-    #[test]
-    fn a_first_call_after_very_many_others_is_found() {
-        let mut story = story(None);
-        for _ in 0..30 {
-            story.calls(3, "h", "busy", Cause::Resync);
-        }
-        story.calls(4, "h", "starved", late());
-        assert_eq!(story.found(), 1);
-        assert_eq!(story.check.queue(&Arc::from("p"), 0, &kind()).keys.len(), 2);
-    }
-}
+mod tests;

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cluster::{Commit, StoredObject};
@@ -12,7 +11,7 @@ use serde_json::Value;
 use super::Operators;
 use crate::check::{Check, Findings, Rest};
 use crate::deed::Deed;
-use crate::event::{Event, Moment};
+use crate::event::{Event, LifeId, Moment};
 use crate::oracle::Oracle;
 use crate::shop::{self, OPERATOR, SETTLED};
 
@@ -24,8 +23,10 @@ const REFILL: Duration = Duration::from_secs(300);
 /// After how long without an event a series is over (`EventApi::Events`).
 const SERIES: Duration = Duration::from_secs(360);
 
-/// Events are counted, not repeated: a count never goes down, an Event is not created twice for the same thing, and
-/// there are no more about an object than the limit allows.
+/// Events are counted, not repeated, and are there if they must be.
+///
+/// A count never goes down, an Event is not created twice for the same thing, and there are no more about an object
+/// than the limit allows.
 ///
 /// `EventApi::Core`: "Repetitions are counted in the Event"; `EventApi::Events`: "one series from the start"; and
 /// `EventOptions::burst` says how many are written. A process that starts again knows nothing of the Events of its last
@@ -47,7 +48,7 @@ pub(super) struct Events {
     created: BTreeMap<String, (u64, Duration)>,
     /// How many Events about an object were created, and how many times they were counted up.
     about: BTreeMap<String, (u64, u64, Duration)>,
-    published: BTreeMap<(Arc<str>, u32, String), Published>,
+    published: BTreeMap<(LifeId, String), Published>,
 }
 
 /// What is known of an Event that was written.
@@ -80,11 +81,10 @@ impl Check for Events {
                 Vec::new()
             }
             Event::Did {
-                process,
                 life,
                 deed: Deed::Published { uid, reason },
             } => {
-                let of = (Arc::clone(process), *life, uid.clone());
+                let of = (life.clone(), uid.clone());
                 let published = self.published.entry(of).or_default();
                 published.events += 1;
                 if *reason == SETTLED && published.events <= BURST {
@@ -92,13 +92,8 @@ impl Check for Events {
                 }
                 Vec::new()
             }
-            Event::Life {
-                process,
-                life,
-                is_alive: false,
-            } => {
-                self.published
-                    .retain(|of, _| of.0 != *process || of.1 != *life);
+            Event::LifeEnded(life) => {
+                self.published.retain(|of, _| of.0 != *life);
                 Vec::new()
             }
             Event::Committed(Commit::Removed { last }) => {
@@ -111,9 +106,9 @@ impl Check for Events {
 
     fn at_rest(&mut self, oracle: &Oracle, rest: &Rest<'_>) -> Findings {
         let mut found = Vec::new();
-        for ((process, life, uid), published) in &self.published {
+        for ((life, uid), published) in &self.published {
             let is_due = published.settled == Some(oracle.epoch());
-            if process != rest.process || *life != rest.life || !is_due {
+            if life != rest.life || !is_due {
                 continue;
             }
             let groups = ["", "events.k8s.io"].map(|group| Gvk::new(group, "v1", "Event"));
@@ -271,120 +266,4 @@ impl<'a> View<'a> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::stage::Stage;
-    use super::*;
-    use serde_json::json;
-
-    fn kind() -> Gvk {
-        Gvk::new("", "v1", "Event")
-    }
-
-    fn event(note: &str) -> Value {
-        json!({
-            "involvedObject": {"kind": "Shop", "name": "o1", "namespace": "default", "uid": "u"},
-            "reason": "Stocked", "type": "Normal", "message": note, "count": 1,
-            "reportingComponent": OPERATOR,
-        })
-    }
-
-    #[tokio::test]
-    async fn an_event_that_is_counted_is_fine_and_one_that_counts_down_is_not() {
-        let mut stage = Stage::new(Events::default()).await;
-        stage.operates();
-        stage.create(&kind(), "e1", &event("a")).await;
-        stage.create(&kind(), "e2", &event("b")).await;
-        stage.patch(&kind(), "e1", &json!({"count": 5})).await;
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
-        stage.patch(&kind(), "e1", &json!({"count": 4})).await;
-        assert!(stage.found("goes down from 5 to 4"), "{:?}", stage.all());
-    }
-
-    #[tokio::test]
-    async fn the_same_event_twice_in_a_life_is_reported() {
-        let mut stage = Stage::new(Events::default()).await;
-        stage.operates();
-        stage.create(&kind(), "e1", &event("a")).await;
-        stage.operates();
-        stage.create(&kind(), "e2", &event("a")).await;
-        assert!(
-            stage.all().is_empty(),
-            "each of two lives may: {:?}",
-            stage.all()
-        );
-        stage.create(&kind(), "e3", &event("a")).await;
-        assert!(stage.found("e3 is Event 3"), "{:?}", stage.all());
-    }
-
-    #[tokio::test]
-    async fn a_series_that_is_over_when_a_backup_is_restored_is_followed_by_another() {
-        let kind = Gvk::new("events.k8s.io", "v1", "Event");
-        let series = json!({
-            "regarding": {"kind": "Shop", "name": "o1", "namespace": "default", "uid": "u"},
-            "reason": "Blocked", "type": "Warning", "note": "a", "action": "Blocked",
-            "eventTime": "2026-01-01T00:00:00.000000Z",
-            "reportingController": OPERATOR, "reportingInstance": "i",
-        });
-        let mut stage = Stage::new(Events::default()).await;
-        stage.operates();
-        stage.create(&kind, "e1", &series).await;
-        let backup = stage.backup();
-        stage.wait(SERIES);
-        stage.restore(&backup).await;
-        stage.create(&kind, "e2", &series).await;
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
-        stage.create(&kind, "e3", &series).await;
-        assert!(stage.found("e3 is Event 3"), "{:?}", stage.all());
-    }
-
-    #[tokio::test]
-    async fn more_events_than_the_limit_allows_are_reported() {
-        let mut stage = Stage::new(Events::default()).await;
-        stage.operates();
-        for number in 0..BURST + 1 {
-            let name = format!("e{number}");
-            stage.create(&kind(), &name, &event(&name)).await;
-        }
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
-        stage.create(&kind(), "last", &event("last")).await;
-        assert!(stage.found("27 Events were written"), "{:?}", stage.all());
-    }
-
-    #[tokio::test]
-    async fn changes_of_metadata_are_not_counted_as_written() {
-        let mut stage = Stage::new(Events::default()).await;
-        stage.operates();
-        stage.create(&kind(), "e", &event("a")).await;
-        for count in 2..=BURST + 1 {
-            let touched = json!({"metadata": {"annotations": {"touched": count.to_string()}}});
-            stage.patch(&kind(), "e", &touched).await;
-            stage.patch(&kind(), "e", &json!({"count": count})).await;
-        }
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
-        stage.patch(&kind(), "e", &json!({"count": 100})).await;
-        assert!(stage.found("27 Events were written"), "{:?}", stage.all());
-    }
-
-    #[tokio::test]
-    async fn an_event_that_is_missing_at_rest_is_reported() {
-        let mut stage = Stage::new(Events::default()).await;
-        stage.operates();
-        stage.did(Deed::Published {
-            uid: "u".to_owned(),
-            reason: SETTLED,
-        });
-        stage.rest();
-        assert!(stage.found("no Event says"), "{:?}", stage.all());
-        let mut stage = Stage::new(Events::default()).await;
-        stage.operates();
-        stage.did(Deed::Published {
-            uid: "u".to_owned(),
-            reason: SETTLED,
-        });
-        let mut settled = event("all is in order");
-        settled["reason"] = SETTLED.into();
-        stage.create(&kind(), "e1", &settled).await;
-        stage.rest();
-        assert!(stage.all().is_empty(), "{:?}", stage.all());
-    }
-}
+mod tests;

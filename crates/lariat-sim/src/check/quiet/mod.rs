@@ -1,4 +1,4 @@
-//! Rest: when faults have ended and nothing happens, nothing waits, and what nobody uses is gone.
+//! Rest: when faults have ended and nothing happens, nothing waits, and what is not in use is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,8 +12,10 @@ use crate::activity::{Act, Activity};
 use crate::event::{Event, HandlerId, Moment, Next, Subscriber};
 use crate::oracle::Oracle;
 
-/// At rest no key is in line, with a worker, delayed, held, or waiting for a handler, no handler waits for caches, and
-/// no key counts as one in a hot loop (the sentinel forgets it after ten minutes).
+/// At rest no key is left in a queue, and no handler waits.
+///
+/// No key is in line, with a worker, delayed, held, or waiting for a handler, no handler waits for caches, and no key
+/// counts as one in a hot loop (the sentinel forgets it after ten minutes).
 ///
 /// Keys come again for ever where a handler asks at the end of each call to be called again (`Outcome::requeue_after`),
 /// or fails each time: of such a kind no more keys are in the queue than keys had calls that ended so. Some of them may
@@ -46,9 +48,7 @@ impl Check for EmptyQueues {
                     self.again.retain(|(of, _), _| *of != handler);
                 }
             }
-            Event::Life { process, life, .. } => self
-                .again
-                .retain(|(of, _), _| of.process != *process || of.life != *life),
+            Event::LifeEnded(life) => self.again.retain(|(of, _), _| of.life != *life),
             _ => {}
         }
         Vec::new()
@@ -58,9 +58,8 @@ impl Check for EmptyQueues {
         let controllers = rest.controllers.iter();
         let found = controllers.flat_map(|controller| {
             let kind = &controller.cache.gvk;
-            let asked = self.again.iter().filter(|((of, _), again)| {
-                of.process == *rest.process && of.life == rest.life && *again == kind
-            });
+            let again = self.again.iter();
+            let asked = again.filter(|((of, _), again)| of.life == *rest.life && *again == kind);
             let keys: BTreeSet<&ObjectKey> = asked.map(|((_, key), _)| key).collect();
             let most = keys.len().min(oracle.all(kind).count());
             left(controller, most)
@@ -109,7 +108,9 @@ impl Keys {
         }
     }
 
-    /// Returns how many keys are where they should not be, if so many come again for ever.
+    /// Returns how many keys are where they should not be.
+    ///
+    /// `again` keys come again for ever.
     fn left(self, again: usize) -> Vec<(usize, &'static str)> {
         if self.in_line + self.held + self.delayed > again {
             return vec![
@@ -167,9 +168,7 @@ impl Check for Counters {
                     self.seen.remove(&handler);
                 }
             }
-            Event::Life { process, life, .. } => self
-                .seen
-                .retain(|of, _| of.process != *process || of.life != *life),
+            Event::LifeEnded(life) => self.seen.retain(|of, _| of.life != *life),
             _ => {}
         }
         Vec::new()
@@ -208,8 +207,10 @@ fn differs(seen: Seen, status: &HandlerStatus) -> Option<Seen> {
     (!is_same).then_some(counted)
 }
 
-/// At rest every kind in use is filled and watched, and a kind nobody uses is gone with its memory: there is no cache
-/// without a handler or a subscription, and no controller without a handler.
+/// At rest every kind in use is watched, and every other kind is gone.
+///
+/// A kind in use is filled as well. There is no cache without a handler or a subscription, and no controller without a
+/// handler.
 ///
 /// The bounds, all far shorter than the rest: a kind that is served is found within 2 s, a watch is opened again within
 /// 30 s and its jitter, a controller without handlers ends after a minute, and a cache without users after the factory's
@@ -237,9 +238,7 @@ impl Check for KindsInUse {
             Event::Unsubscribed(subscriber) => {
                 self.subscribed.remove(subscriber);
             }
-            Event::Life { process, life, .. } => self
-                .subscribed
-                .retain(|of| of.process != *process || of.life != *life),
+            Event::LifeEnded(life) => self.subscribed.retain(|of| of.life != *life),
             _ => {}
         }
         Vec::new()
@@ -260,7 +259,7 @@ impl Check for KindsInUse {
                 found.push(format!("{kind} has no watch since {:?}", cache.interrupted));
             }
         }
-        let Some(state) = self.lives.of(rest.process, rest.life) else {
+        let Some(state) = self.lives.of(rest.life) else {
             return found;
         };
         if state.runs.is_none() {
@@ -268,13 +267,12 @@ impl Check for KindsInUse {
         }
         for cache in rest.caches {
             let is_handled = state.handlers_of(&cache.gvk).next().is_some();
-            let is_subscribed = self.subscribed.iter().any(|of| {
-                of.process == *rest.process && of.life == rest.life && of.kind == cache.gvk
-            });
+            let mut subscribed = self.subscribed.iter();
+            let is_subscribed = subscribed.any(|of| of.life == *rest.life && of.kind == cache.gvk);
             if !is_handled && !is_subscribed {
                 let (kind, objects) = (cache.gvk.kind(), cache.objects);
                 found.push(format!(
-                    "nobody uses {kind}, and {objects} objects are kept"
+                    "{kind} is not in use, and {objects} objects are kept"
                 ));
             }
         }
@@ -288,110 +286,4 @@ impl Check for KindsInUse {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-    use std::time::Duration;
-
-    use lariat_cache::Metadata;
-    use lariat_cluster::Cluster;
-    use lariat_controller::{Context, Outcome, SharedController, SharedControllerFactory};
-    use tokio::time;
-
-    use super::*;
-    use crate::check::testing::{Story, key, kind};
-
-    /// A factory that runs, with one handler, `h`, and what it is asked to do.
-    async fn running(cluster: &Cluster) -> (SharedControllerFactory, SharedController<Metadata>) {
-        let factory = SharedControllerFactory::builder(cluster.client()).build();
-        let config_maps = factory.for_kind(kind()).view::<Metadata>();
-        let handler = |_: Context<Metadata>| async { Ok(Outcome::done()) };
-        let registered = config_maps.register_handler("h", handler);
-        registered.expect("the name is free");
-        factory.start(1).await.expect("the kind is served");
-        (factory, config_maps)
-    }
-
-    /// What a checker finds at rest, after some story and a wish of the program.
-    async fn found<C: Check>(
-        mut story: Story<C>,
-        wish: impl FnOnce(&SharedController<Metadata>, &ObjectKey),
-    ) -> usize {
-        let cluster = Cluster::builder().start().await;
-        let cluster = cluster.expect("a cluster without a socket starts");
-        let (factory, config_maps) = running(&cluster).await;
-        wish(&config_maps, &key("a"));
-        time::sleep(Duration::from_secs(1)).await;
-        let rest = Rest {
-            now: Duration::from_secs(1200),
-            served: &[kind()],
-            process: &Arc::from("p"),
-            life: 0,
-            factories: &[],
-            remembered: &[],
-            controllers: &factory.status(),
-            caches: &factory.caches().status(),
-        };
-        let found = story.check.at_rest(&story.oracle, &rest).len();
-        factory.stop().await.expect("nothing is under way");
-        found
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_key_that_is_left_is_found() {
-        let nothing = found(Story::of(EmptyQueues::default()), |_, _| {}).await;
-        let hour = Duration::from_secs(3600);
-        let delayed = found(Story::of(EmptyQueues::default()), |controller, key| {
-            controller.enqueue_after(key, hour);
-        });
-        assert_eq!((nothing, delayed.await), (0, 1));
-    }
-
-    #[test]
-    fn a_key_that_comes_again_is_in_line_only_while_no_worker_is_free() {
-        let keys = Keys {
-            in_line: 1,
-            held: 1,
-            delayed: 1,
-            workers: 1,
-        };
-        let found = |keys: Keys, again| keys.left(again).iter().map(|(count, _)| count).sum();
-        let counts: [usize; 4] = [
-            found(keys, 3),
-            // One more than comes again.
-            found(keys, 2),
-            // The second worker should have taken it.
-            found(Keys { workers: 2, ..keys }, 3),
-            // A controller that does not run hands nothing out.
-            found(Keys { workers: 0, ..keys }, 0),
-        ];
-        assert_eq!(counts, [0, 3, 1, 3]);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_call_that_is_not_seen_or_not_counted_is_found() {
-        let seen = || {
-            let mut story = Story::of(Counters::default());
-            story.calls(0, "h", "a", lariat_core::Cause::Resync);
-            story
-        };
-        let enqueue = |controller: &SharedController<Metadata>, key: &ObjectKey| {
-            controller.enqueue(key);
-        };
-        assert_eq!(found(seen(), enqueue).await, 0);
-        assert_eq!(found(seen(), |_, _| {}).await, 1);
-        assert_eq!(found(Story::of(Counters::default()), enqueue).await, 1);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_kind_that_nobody_uses_is_found() {
-        let story = || {
-            let mut story = Story::of(KindsInUse::default());
-            story.starts(0);
-            story
-        };
-        let mut used = story();
-        used.registered("h", None);
-        assert_eq!(found(used, |_, _| {}).await, 0);
-        assert_eq!(found(story(), |_, _| {}).await, 1);
-    }
-}
+mod tests;

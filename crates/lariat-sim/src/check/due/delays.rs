@@ -1,0 +1,71 @@
+//! Keys that were enqueued after a delay.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lariat_core::{Gvk, ObjectKey};
+
+use super::CLOCKS;
+use super::promise::Why;
+use crate::event::{HandlerId, LifeId};
+
+/// When delayed keys come due for all handlers, until one is called.
+///
+/// A stop keeps what comes due meanwhile, too.
+///
+/// Of two delays of a key, of whatever handlers, the earlier wins.
+#[derive(Default)]
+pub(super) struct Delays(BTreeMap<(LifeId, Gvk, ObjectKey), Delay>);
+
+/// The earliest of the delays of a key.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Delay {
+    pub(super) due: Duration,
+    /// Whether its kind had a handler when the delay was added.
+    ///
+    /// Otherwise the key is kept until the controller ends, about a minute after it has no handler.
+    pub(super) is_kept: bool,
+}
+
+impl Delays {
+    /// Adds a delay; returns when its key comes due, and why.
+    ///
+    /// Delays that had ended by `ended_by` count no more; none while a stop keeps them.
+    pub(super) fn add(
+        &mut self,
+        of: (LifeId, Gvk, ObjectKey),
+        delay: Delay,
+        ended_by: Option<Duration>,
+    ) -> (Duration, Why) {
+        let earliest = self.0.entry(of).or_insert(delay);
+        if ended_by.is_some_and(|by| earliest.due + CLOCKS <= by) {
+            *earliest = delay;
+        }
+        let is_certain = earliest.is_kept || delay.due <= earliest.due;
+        if delay.due <= earliest.due {
+            *earliest = delay;
+        }
+        if is_certain {
+            (earliest.due, Why::Enqueued)
+        } else {
+            (delay.due, Why::EnqueuedAgain)
+        }
+    }
+
+    /// Ends the delay of a key that a handler is called for, if it is due.
+    pub(super) fn called(&mut self, handler: &HandlerId, key: &ObjectKey, now: Duration) {
+        let of = (handler.life.clone(), handler.kind.clone(), key.clone());
+        let delay = self.0.get(&of);
+        if delay.is_some_and(|delay| delay.due <= now + CLOCKS) {
+            self.0.remove(&of);
+        }
+    }
+
+    pub(super) fn forget_kind(&mut self, life: &LifeId, kind: &Gvk) {
+        self.0.retain(|(of, each, _), _| of != life || each != kind);
+    }
+
+    pub(super) fn forget_life(&mut self, life: &LifeId) {
+        self.0.retain(|(of, ..), _| of != life);
+    }
+}

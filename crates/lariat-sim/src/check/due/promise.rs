@@ -1,0 +1,86 @@
+//! One call that must come.
+
+use std::time::Duration;
+
+use lariat_core::ObjectKey;
+
+use super::CLOCKS;
+use crate::event::{HandlerId, Next};
+
+/// A call of a handler for a key that must come by a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Promise {
+    /// When it was made.
+    pub(super) from: Duration,
+    pub(super) due: Duration,
+    pub(super) why: Why,
+    /// The run whose end the delay counts from, and the delay.
+    pub(super) run: Option<(u64, Duration)>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// Code asked for the key: only a call at its due time or later will do.
+    Enqueued,
+    /// Code asked for the key a second time, with a later due time.
+    ///
+    /// The kind had no handler at the first time, so the queue may have forgotten the earlier time or not: the due time
+    /// is the later one, and any call will do.
+    EnqueuedAgain,
+    /// The handler asked to be called again.
+    Requeued,
+    Failed,
+    Dropped,
+}
+
+/// What an API server may ask to wait, at most.
+const RETRY_AFTER: Duration = Duration::from_secs(10);
+
+/// The default limiter, `lariat_queue::lasso_default`.
+pub(super) fn backoff(attempt: u32) -> Duration {
+    if attempt > 30 {
+        return Duration::from_secs(120);
+    }
+    let doublings = attempt.saturating_sub(1).min(16);
+    (Duration::from_millis(5) * 2_u32.pow(doublings)).min(Duration::from_secs(30))
+}
+
+impl Promise {
+    /// Returns the call that must follow one that has ended; none if it is done.
+    pub(super) fn after(next: Next, attempt: Option<u32>, run: u64, now: Duration) -> Option<Self> {
+        let retried = backoff(attempt.unwrap_or(1)).max(RETRY_AFTER);
+        let (after, why) = match next {
+            Next::Done => return None,
+            Next::Again(after) => (after, Why::Requeued),
+            Next::Retry(Some(after)) => (after, Why::Failed),
+            Next::Retry(None) | Next::Panicked => (retried, Why::Failed),
+            Next::Dropped => (Duration::ZERO, Why::Dropped),
+        };
+        Some(Self {
+            from: now,
+            due: now.saturating_add(after),
+            why,
+            run: Some((run, after)),
+        })
+    }
+
+    /// Returns whether a call that begins now is not the one that must come.
+    pub(super) fn outlasts(&self, now: Duration) -> bool {
+        self.why == Why::Enqueued && self.due > now + CLOCKS
+    }
+
+    /// Says that the call has not come.
+    pub(super) fn says(&self, handler: &HandlerId, key: &ObjectKey) -> String {
+        let kind = handler.kind.kind();
+        let why = match self.why {
+            Why::Enqueued | Why::EnqueuedAgain => "was enqueued",
+            Why::Requeued => "was to be called again",
+            Why::Failed => "failed",
+            Why::Dropped => "was dropped",
+        };
+        format!(
+            "{} {why} for {kind} {key}, due at {:?}, and is not called",
+            handler.name, self.due
+        )
+    }
+}

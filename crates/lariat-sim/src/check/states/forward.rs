@@ -1,0 +1,184 @@
+//! The order of states: that in which the server had them.
+
+use std::collections::BTreeMap;
+
+use lariat_core::{Gvk, ObjectKey};
+
+use super::sight::{Channel, Sight, Way, since};
+use crate::check::wanted::Selections;
+use crate::check::{Check, Findings};
+use crate::event::{Event, LifeId, Moment};
+use crate::oracle::{Oracle, Past};
+
+/// States are shown in the order in which the server had them.
+///
+/// An object is shown as gone only if it was.
+///
+/// What is shown counts as the earliest state it can be. Before its first state an object was not there, and a process
+/// whose watch is behind may not know it yet: a handler that is called for a related object then is shown nothing. But
+/// what a cache has is not shown as gone at first sight: it has what was there at the version up to which it said that
+/// it is complete. That is not judged where a part of a kind was selected, or a backup restored.
+#[derive(Default)]
+pub(in crate::check) struct Forward {
+    /// The number each state that was shown last has in the oracle's list.
+    last: BTreeMap<Way, BTreeMap<ObjectKey, u64>>,
+    /// The versions up to which caches are complete.
+    complete: BTreeMap<LifeId, BTreeMap<Gvk, u64>>,
+    selections: Selections,
+}
+
+impl Check for Forward {
+    fn name(&self) -> &'static str {
+        "states in their order"
+    }
+
+    fn saw(&mut self, oracle: &Oracle, _: &Moment, event: &Event) -> Findings {
+        self.selections.saw(event);
+        self.note(event);
+        if let Some(way) = closed(event) {
+            self.last.remove(&way);
+        }
+        let Some(sight) = Sight::of(event) else {
+            return Vec::new();
+        };
+        let states = oracle.states(sight.kind, sight.key);
+        let last = self.last.entry(sight.way()).or_default();
+        let from = last.get(sight.key).copied();
+        let selected = self.selections.of(sight.life, sight.kind);
+        let start = match (from, &sight.object) {
+            (Some(from), _) => since(states, from),
+            (None, Some(_)) => 0,
+            (None, None) => {
+                let caches = self.complete.get(sight.life);
+                let version = caches.and_then(|caches| caches.get(sight.kind));
+                let is_judged = oracle.epoch() <= 1 && selected.is_all();
+                let Some(version) = version.filter(|_| is_judged) else {
+                    return Vec::new();
+                };
+                as_at(states, *version)
+            }
+        };
+        let mut states_since = states[start..].iter();
+        let now = states_since.find(|past| sight.is(past, &selected));
+        match now {
+            Some(past) => {
+                last.insert(sight.key.clone(), past.number);
+                Vec::new()
+            }
+            // That the server never had it is said by another checker; what has been gone for long is forgotten.
+            None if from.is_none() && sight.object.is_some() => Vec::new(),
+            None if states.is_empty() && sight.object.is_none() => Vec::new(),
+            None => {
+                let last = states[start..].first().map_or(0, |past| past.version);
+                vec![format!("{} after version {last}", sight.says())]
+            }
+        }
+    }
+}
+
+impl Forward {
+    /// Notes how far caches are, and forgets lives that are over.
+    fn note(&mut self, event: &Event) {
+        match event {
+            Event::LifeEnded(life) => {
+                self.last.retain(|way, _| way.0 != *life);
+                self.complete.remove(life);
+            }
+            Event::Cached { life, kinds } => {
+                let versions = kinds.iter();
+                let versions = versions.filter_map(|it| Some((it.kind.clone(), it.complete?)));
+                self.complete.insert(life.clone(), versions.collect());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Returns the way that ends with an event.
+///
+/// Handlers and subscribers that come back are others.
+fn closed(event: &Event) -> Option<Way> {
+    match event {
+        Event::Acted(activity) => {
+            let handler = activity.deregistered()?;
+            let channel = Channel::Handler(handler.name);
+            Some((handler.life, handler.kind, channel))
+        }
+        Event::Unsubscribed(of) => {
+            let channel = Channel::Subscriber(of.number);
+            Some((of.life.clone(), of.kind.clone(), channel))
+        }
+        _ => None,
+    }
+}
+
+/// Returns the place of the state at a version.
+fn as_at(states: &[Past], version: u64) -> usize {
+    let until = states.partition_point(|past| past.version <= version);
+    until.saturating_sub(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use lariat_core::Causes;
+
+    use super::*;
+    use crate::activity::Reached;
+    use crate::check::testing::{Server, Story, kind, life, shown};
+
+    /// Returns how much is found if a handler is shown an object or none.
+    ///
+    /// The object was created and deleted; `shows` has one entry for each call.
+    async fn found(shows: &[bool]) -> usize {
+        let server = Server::start().await;
+        let mut story = Story::of(Forward::default());
+        let object = server.create("a").await;
+        server.delete("a").await;
+        story.commits(1, server.take());
+        for is_shown in shows {
+            let object = is_shown.then(|| shown(&object));
+            story.begins_with(2, "h", "a", object);
+        }
+        story.found()
+    }
+
+    #[tokio::test]
+    async fn an_object_that_comes_back_is_found() {
+        assert_eq!(found(&[true, false]).await, 0);
+        assert_eq!(found(&[true, false, true]).await, 1);
+    }
+
+    /// Returns how much is found if a handler is shown no object although there is one.
+    ///
+    /// The cache says that it has everything up to some version.
+    async fn found_missing(complete: impl Fn(u64) -> Option<u64>) -> usize {
+        let server = Server::start().await;
+        let mut story = Story::of(Forward::default());
+        let object = server.create("a").await;
+        story.commits(1, server.take());
+        let reached = Reached {
+            kind: kind(),
+            loads: 1,
+            complete: complete(object.revision()),
+        };
+        let (life, kinds) = (life(), vec![reached]);
+        let cached = Event::Cached { life, kinds };
+        story.event(2, &cached);
+        story.begins(3, "h", "a", Causes::default());
+        story.found()
+    }
+
+    #[tokio::test]
+    async fn an_object_that_a_complete_cache_has_is_not_gone_at_first_sight() {
+        assert_eq!(found_missing(Some).await, 1);
+        assert_eq!(found_missing(|version| Some(version - 1)).await, 0);
+        assert_eq!(found_missing(|_| None).await, 0);
+    }
+
+    #[tokio::test]
+    async fn an_object_that_is_not_known_yet_does_not_come_back() {
+        // A related object brings the key before the watch has shown the object.
+        assert_eq!(found(&[false, true, false]).await, 0);
+        assert_eq!(found(&[false, true, false, true]).await, 1);
+    }
+}
