@@ -328,7 +328,6 @@ impl ControllerCore {
         lanes.iter().map(|lane| lane.waiting()).sum()
     }
 
-<<<<<<< HEAD
     /// Returns the ring that divides the keys of the kind; none if this process handles all of them.
     pub(super) fn shards(&self) -> Option<&Shards> {
         self.options.shards.as_ref()
@@ -374,10 +373,7 @@ impl ControllerCore {
         }));
     }
 
-    /// Returns the election whose leader alone handles the kind; none if every replica does.
-=======
     /// Returns the election of the kind; none if every replica handles the kind.
->>>>>>> h-tidy
     pub(crate) fn leadership(&self) -> Option<&Leadership> {
         self.options.leadership.as_ref()
     }

@@ -136,7 +136,8 @@ impl ControllerOptions {
     /// Sets whether only the leader handles the kind (default true).
     ///
     /// It has an effect where the factory elects a leader: see
-    /// [`leader_election`](crate::FactoryBuilder::leader_election). controller-runtime calls it `NeedLeaderElection`.
+    /// [`leader_election`](crate::FactoryBuilder::leader_election), or divides its keys: see
+    /// [`sharding`](crate::FactoryBuilder::sharding). controller-runtime calls it `NeedLeaderElection`.
     ///
     /// With `false` every replica handles all of the kind, as what only reads or serves does.
     pub fn needs_leader(self, needs: bool) -> Self {
@@ -147,8 +148,7 @@ impl ControllerOptions {
         }
     }
 
-<<<<<<< HEAD
-    /// Returns these options, with the election and the ring of the factory unless every replica handles the kind.
+    /// Adds the election and the ring of the factory, unless every replica handles the kind.
     pub(crate) fn elected(
         mut self,
         leadership: Option<Leadership>,
@@ -158,15 +158,10 @@ impl ControllerOptions {
             self.leadership = leadership;
             self.shards = shards;
         }
-=======
-    /// Adds the election of the factory if only the leader handles the kind.
-    pub(crate) fn elected(mut self, leadership: Option<Leadership>) -> Self {
-        self.leadership = leadership.filter(|_| self.needs_leader != Some(false));
->>>>>>> h-tidy
         self
     }
 
-    /// Returns whether not every replica handles the kind, where there is an election or a ring.
+    /// Returns whether an election or a ring decides who handles the kind.
     pub(crate) fn is_led(&self) -> bool {
         self.needs_leader != Some(false)
     }
