@@ -1,4 +1,4 @@
-//! Who holds the lease: client-go's `LeaderElector` as a state machine, without requests and without a clock.
+//! client-go's `LeaderElector` as a state machine, without I/O and clock.
 
 use std::sync::Arc;
 
@@ -8,7 +8,9 @@ use tokio::time::Instant;
 
 use crate::record::Record;
 
-/// The moment of a step: by the clock that measures waits, and by the one whose time is written into the lease.
+/// The moment of a step.
+///
+/// It is given by the clock that measures waits, and by the one whose time is written into the lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     pub(crate) now: Instant,
@@ -33,7 +35,7 @@ pub(crate) enum Answer {
     Absent,
     /// A newer version than the one that was sent exists, or the name is taken.
     Conflict,
-    /// Anything else, an answer that never came included: the request may have had an effect.
+    /// Another error, or no answer: the request may have had an effect.
     Failed,
 }
 
@@ -81,6 +83,8 @@ pub(crate) struct Election {
     seconds: i32,
     observed: Option<Observed>,
     pending: Pending,
+    /// Whether a write without an answer may have acquired the lease; the next read shows whether it has.
+    is_in_doubt: bool,
     /// The number of renewals that had to read the lease first.
     slow_renewals: u64,
 }
@@ -92,12 +96,16 @@ impl Election {
             seconds,
             observed: None,
             pending: Pending::Nothing,
+            is_in_doubt: false,
             slow_renewals: 0,
         }
     }
 
-    /// Begins a try to acquire or renew the lease; what was waited for before is given up.
+    /// Begins a try to acquire or renew the lease.
+    ///
+    /// A request without an answer by now gets none.
     pub(crate) fn attempt(&mut self, at: Moment) -> Request {
+        self.give_up_pending();
         match &self.observed {
             Some(observed) if self.is_mine(&observed.record) && observed.is_valid(at.now) => {
                 let update = self.renewal(observed, at.wall);
@@ -111,12 +119,13 @@ impl Election {
         }
     }
 
-    /// Begins to give the lease up: it is read first, for another process may hold it by now.
+    /// Begins to release the lease; none if there is nothing to release.
     ///
-    /// None if there is nothing to give up. An acquisition without an answer may have reached the server.
+    /// The lease is read first, for another process may hold it by now. An acquisition without an answer may have reached
+    /// the server, so it is released as well.
     pub(crate) fn release(&mut self) -> Option<Request> {
-        let is_open = matches!(self.pending, Pending::Creation | Pending::Update);
-        (self.holds() || is_open).then(|| {
+        self.give_up_pending();
+        (self.holds() || self.is_in_doubt).then(|| {
             self.pending = Pending::ReadToRelease;
             Request::Get
         })
@@ -134,7 +143,7 @@ impl Election {
         }
     }
 
-    /// Takes a state of the lease that a watch tells.
+    /// Takes a state of the lease that was read or watched.
     pub(crate) fn observe(&mut self, object: Object, now: Instant) {
         let record = Record::of(&object);
         match &mut self.observed {
@@ -173,7 +182,9 @@ impl Election {
         observed.map_or(0, |observed| observed.record.transitions)
     }
 
-    /// Returns when the lease expires if it does not change; none if it is free, or unknown.
+    /// Returns when the lease expires if it does not change.
+    ///
+    /// None if it is free, or unknown.
     pub(crate) fn expires(&self) -> Option<Instant> {
         let observed = self.observed.as_ref()?;
         (!observed.record.holder.is_empty()).then(|| observed.at + observed.record.duration())
@@ -192,6 +203,12 @@ impl Election {
     /// Returns the number of renewals that had to read the lease first.
     pub(crate) fn slow_renewals(&self) -> u64 {
         self.slow_renewals
+    }
+
+    /// Waits no more for an answer: a write may have acquired the lease.
+    fn give_up_pending(&mut self) {
+        let pending = std::mem::replace(&mut self.pending, Pending::Nothing);
+        self.is_in_doubt |= matches!(pending, Pending::Creation | Pending::Update);
     }
 
     fn is_mine(&self, record: &Record) -> bool {
@@ -222,6 +239,7 @@ impl Election {
         let object = match answer {
             Answer::Object(object) => *object,
             Answer::Absent => {
+                self.is_in_doubt = false;
                 self.forget();
                 self.pending = Pending::Creation;
                 let record = Record::new(&self.identity, self.seconds, at.wall);
@@ -229,6 +247,7 @@ impl Election {
             }
             Answer::Conflict | Answer::Failed => return Next::Failed,
         };
+        self.is_in_doubt = false;
         self.observe(object, at.now);
         let Some(observed) = &self.observed else {
             return Next::Failed;
@@ -255,7 +274,11 @@ impl Election {
     fn write_ended(&mut self, answer: Answer, at: Moment) -> Next {
         match answer {
             Answer::Object(object) => self.held(*object, at.now),
-            Answer::Absent | Answer::Conflict | Answer::Failed => Next::Failed,
+            Answer::Absent | Answer::Conflict => Next::Failed,
+            Answer::Failed => {
+                self.is_in_doubt = true;
+                Next::Failed
+            }
         }
     }
 
@@ -274,6 +297,7 @@ impl Election {
             Answer::Absent => self.forget(),
             Answer::Conflict | Answer::Failed => return Next::Failed,
         }
+        self.is_in_doubt = false;
         match &self.observed {
             Some(observed) if self.is_mine(&observed.record) => {
                 let record = observed.record.released(at.wall);
