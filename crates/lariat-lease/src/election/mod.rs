@@ -72,6 +72,8 @@ enum Pending {
     Creation,
     /// A renewal, or an acquisition, after a read.
     Update,
+    /// Another write came first: the read shows whose.
+    ReadAfterConflict,
     ReadToRelease,
     Release,
 }
@@ -138,6 +140,7 @@ impl Election {
             Pending::FastRenewal => self.fast_renewal_ended(answer, at),
             Pending::Read => self.read_ended(answer, at),
             Pending::Creation | Pending::Update => self.write_ended(answer, at),
+            Pending::ReadAfterConflict => self.read_after_conflict_ended(answer, at),
             Pending::ReadToRelease => self.read_to_release_ended(answer, at),
             Pending::Release => self.release_ended(answer, at),
         }
@@ -249,15 +252,13 @@ impl Election {
         };
         self.is_in_doubt = false;
         self.observe(object, at.now);
+        if let Some(holder) = self.other_holder(at.now) {
+            return Next::HeldBy(holder);
+        }
         let Some(observed) = &self.observed else {
             return Next::Failed;
         };
-        let is_mine = self.is_mine(&observed.record);
-        let holder = &observed.record.holder;
-        if !is_mine && !holder.is_empty() && observed.is_valid(at.now) {
-            return Next::HeldBy(Arc::clone(holder));
-        }
-        let update = if is_mine {
+        let update = if self.is_mine(&observed.record) {
             self.slow_renewals += 1;
             self.renewal(observed, at.wall)
         } else {
@@ -274,12 +275,37 @@ impl Election {
     fn write_ended(&mut self, answer: Answer, at: Moment) -> Next {
         match answer {
             Answer::Object(object) => self.held(*object, at.now),
-            Answer::Absent | Answer::Conflict => Next::Failed,
+            Answer::Absent => Next::Failed,
+            // A process that lost the race for a free lease so watches the winner at once, and sees it release the lease.
+            Answer::Conflict => {
+                self.pending = Pending::ReadAfterConflict;
+                Next::Send(Request::Get)
+            }
             Answer::Failed => {
                 self.is_in_doubt = true;
                 Next::Failed
             }
         }
+    }
+
+    fn read_after_conflict_ended(&mut self, answer: Answer, at: Moment) -> Next {
+        match answer {
+            Answer::Object(object) => self.observe(*object, at.now),
+            Answer::Absent => self.forget(),
+            Answer::Conflict | Answer::Failed => return Next::Failed,
+        }
+        self.is_in_doubt = false;
+        let holder = self.other_holder(at.now);
+        // What is free still, or again, is left to the next try: a server that always refuses is asked no more often.
+        holder.map_or(Next::Failed, Next::HeldBy)
+    }
+
+    /// Returns the process that holds the lease, if it is another and its time is not over.
+    fn other_holder(&self, now: Instant) -> Option<Arc<str>> {
+        let observed = self.observed.as_ref()?;
+        let holder = &observed.record.holder;
+        let is_held = !holder.is_empty() && observed.is_valid(now);
+        (is_held && !self.is_mine(&observed.record)).then(|| Arc::clone(holder))
     }
 
     fn held(&mut self, object: Object, now: Instant) -> Next {

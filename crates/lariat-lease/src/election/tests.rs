@@ -182,6 +182,22 @@ fn of_two_that_take_an_expired_lease_one_fails() {
 }
 
 #[test]
+fn the_loser_of_a_race_for_a_free_lease_knows_the_winner_without_another_try() {
+    for found in [None, Some("")] {
+        let mut stage = Stage::new();
+        let free = found.map(|holder| stage.lease(holder, 3));
+        let get = stage.election.attempt(stage.at);
+        let read = stage.accept(&get, free.as_deref());
+        stage.election.answered(read, stage.at);
+        let read = stage.election.answered(Answer::Conflict, stage.at);
+        assert_eq!(read, Next::Send(Request::Get));
+        let theirs = stage.lease("other", 4);
+        let known = stage.election.answered(Answer::Object(theirs), stage.at);
+        assert_eq!(known, Next::HeldBy("other".into()));
+    }
+}
+
+#[test]
 fn a_lease_that_was_taken_over_is_not_renewed() {
     let mut stage = Stage::new();
     stage.attempt(None, &[]);
