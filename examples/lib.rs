@@ -13,6 +13,7 @@ pub mod pod_terminator;
 pub mod autoscaler;
 pub mod cpu_autoscaler;
 pub mod kronjob;
+pub mod leader_election;
 
 pub mod dynamic_audit;
 pub mod related_kinds;

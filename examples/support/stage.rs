@@ -196,6 +196,12 @@ impl Stage {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
+    /// Returns the kubeconfig of the embedded cluster; none if the example runs on another.
+    #[must_use]
+    pub fn embedded_kubeconfig(&self) -> Option<String> {
+        self.place.embedded.as_ref()?.kubeconfig()
+    }
+
     /// Makes another namespace of the example's own; it goes at the end, like the first.
     ///
     /// # Errors

@@ -78,6 +78,21 @@ impl Env {
         Kubectl::new(kubeconfig.as_deref(), &self.namespace)
     }
 
+    /// Returns the kubeconfig of the cluster, for other processes.
+    ///
+    /// # Errors
+    ///
+    /// That of `KUBECONFIG` cannot be read.
+    pub fn kubeconfig(&self) -> Result<Kubeconfig> {
+        match &self.embedded {
+            Some(cluster) => {
+                let text = cluster.kubeconfig().context("the cluster listens")?;
+                Ok(Kubeconfig::from_yaml(&text)?)
+            }
+            None => Kubeconfig::from_env()?.context("KUBECONFIG"),
+        }
+    }
+
     /// Begins a factory whose client goes through the wire.
     ///
     /// # Panics

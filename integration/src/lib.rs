@@ -6,9 +6,11 @@
 mod env;
 mod kubectl;
 mod program;
+mod proxy;
 mod wire;
 
 pub use env::{Env, eventually, in_namespace};
 pub use kubectl::{Ended, Kubectl, Running, columns, kubectl_path};
-pub use program::{example, interrupted, run};
+pub use program::{example, interrupted, run, signal};
+pub use proxy::Proxy;
 pub use wire::{Wire, WireLayer};

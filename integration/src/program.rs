@@ -69,7 +69,7 @@ pub async fn interrupted(
     expected: &[&str],
 ) -> (Option<i32>, String) {
     let mut child = command.spawn().expect("it runs");
-    let id = child.id().expect("it runs").to_string();
+    let id = child.id().expect("it runs");
     let mut output = BufReader::new(child.stdout.take().expect("it is piped"));
     let mut text = String::new();
     while !expected.iter().all(|line| text.contains(line)) {
@@ -79,11 +79,21 @@ pub async fn interrupted(
             .expect("it can be read");
         assert_ne!(read, 0, "it ended before {expected:?}:\n{text}");
     }
-    let mut kill = Command::new("kill");
-    let sent = kill.args(["-s", signal, &id]).status().await;
-    assert!(sent.expect("kill runs").success());
+    self::signal(id, signal).await;
     let rest = timeout(PATIENCE, output.read_to_string(&mut text)).await;
     rest.expect("it ends").expect("it can be read");
     let ended = timeout(PATIENCE, child.wait()).await;
     (ended.expect("it ends").expect("it ran").code(), text)
+}
+
+/// Sends a signal to a process.
+///
+/// # Panics
+///
+/// If there is no such process.
+#[cfg(unix)]
+pub async fn signal(process: u32, signal: &str) {
+    let mut kill = Command::new("kill");
+    let sent = kill.args(["-s", signal, &process.to_string()]).status();
+    assert!(sent.await.expect("kill runs").success());
 }

@@ -8,7 +8,9 @@ use tokio::time::Instant;
 /// The shortest time a request is given: controller-runtime's.
 pub(crate) const SHORTEST_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The moment of a step: by the clock that measures waits, and by the one whose time is written into the lease.
+/// The moment of a step.
+///
+/// It is given by the clock that measures waits, and by the one whose time is written into the lease.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Moment {
     pub(crate) now: Instant,

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use crate::error::LeaseError;
 
-/// client-go's `JitterFactor`: the renew deadline must leave room for one retry and its jitter.
+/// client-go's `JitterFactor`.
+///
+/// The renew deadline must leave room for one retry and its jitter.
 pub(crate) const JITTER: f64 = 1.2;
 
 /// Where a pod finds the namespace of its service account.
@@ -54,7 +56,9 @@ impl Lease {
         }
     }
 
-    /// Sets the namespace of the lease (default that of the service account, else the client's).
+    /// Sets the namespace of the lease.
+    ///
+    /// The default is that of the service account, else the client's.
     pub fn namespace(self, namespace: impl Into<String>) -> Self {
         Self {
             namespace: Some(namespace.into()),
@@ -72,16 +76,16 @@ impl Lease {
         }
     }
 
-    /// Sets the lease duration (default 15 seconds): how long others wait after the last renewal they saw.
+    /// Sets the lease duration (default 15 seconds).
     ///
-    /// The server counts whole seconds, so a part of one is rounded up.
+    /// Others wait for this long after the last renewal they saw. The server counts whole seconds, so a part of one is rounded up.
     pub fn duration(self, duration: Duration) -> Self {
         Self { duration, ..self }
     }
 
-    /// Sets the renew deadline (default 10 seconds): how long after its last renewal a holder gives up.
+    /// Sets the renew deadline (default 10 seconds).
     ///
-    /// The ratio of the lease duration to it is how much faster the clock of another process may run.
+    /// A holder gives up this long after it sent its last answered renewal. The ratio of the lease duration to it is how much faster the clock of another process may run.
     pub fn renew_deadline(self, deadline: Duration) -> Self {
         Self {
             renew_deadline: deadline,
@@ -89,7 +93,9 @@ impl Lease {
         }
     }
 
-    /// Sets the retry period (default 2 seconds): how long a holder waits between renewals.
+    /// Sets the retry period (default 2 seconds).
+    ///
+    /// A holder waits for this long between renewals.
     pub fn retry_period(self, period: Duration) -> Self {
         Self {
             retry_period: period,
@@ -97,7 +103,9 @@ impl Lease {
         }
     }
 
-    /// Keeps the lease when the program stops, so that others wait until it has expired (default: it is released).
+    /// Keeps the lease when the program stops (default: it is released).
+    ///
+    /// Others then wait until it has expired.
     pub fn keep_on_stop(self) -> Self {
         Self {
             releases: false,

@@ -17,7 +17,9 @@ use crate::error::LeaseError;
 use crate::leadership::Leadership;
 use crate::request::{self, Answer};
 
-/// How long a watch of the lease stays open, in seconds; the server's own limit is above it.
+/// How long a watch of the lease stays open, in seconds.
+///
+/// The server's own limit is above it.
 const WATCH_SECONDS: u32 = 290;
 
 /// Acquires a lease, renews it, and gives it up.
@@ -73,7 +75,10 @@ impl Elector {
         self.leadership.clone()
     }
 
-    /// Waits for the lease and renews it until `stop` resolves; then gives it up, unless the lease says otherwise.
+    /// Acquires the lease and renews it until `stop` resolves, then releases it.
+    ///
+    /// A lease that is [kept on stop](Lease::keep_on_stop) is not released. Once it has ended, it can run again: it stands
+    /// by first.
     ///
     /// # Errors
     ///
@@ -204,7 +209,9 @@ impl<'a> Campaign<'a> {
         Next::Held
     }
 
-    /// Waits until the lease is free or has expired, as far as a watch shows; or until the next try if there is none.
+    /// Waits until the lease is free or has expired, as far as a watch shows.
+    ///
+    /// Without a watch it waits until the next try.
     async fn watch(&mut self) {
         let Some(expires) = self.election.expires() else {
             return;
@@ -235,7 +242,7 @@ impl<'a> Campaign<'a> {
         }
     }
 
-    /// Waits between two tries to acquire the lease, each process for a different time.
+    /// Waits between two tries to acquire the lease; the time is random.
     async fn pause(&self) {
         let period = self.elector.config.retry_period;
         time::sleep(period.mul_f64(1.0 + JITTER * fastrand::f64())).await;
@@ -274,7 +281,9 @@ impl<'a> Campaign<'a> {
 }
 
 impl Elector {
-    /// Sends a request; one that takes too long has failed, and may have had its effect.
+    /// Sends a request, which fails when it takes too long.
+    ///
+    /// A failed request may have had its effect.
     async fn send(&self, request: Request) -> Answer {
         let timeout = (self.config.renew_deadline / 2).max(SHORTEST_TIMEOUT);
         let sent = async {

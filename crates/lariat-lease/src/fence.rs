@@ -19,7 +19,7 @@ const REVIEWS: [&str; 2] = [
     "/apis/authentication.k8s.io/",
 ];
 
-/// A write that was refused or cut off because this process does not hold its lease.
+/// A write that was refused or cut off because this process does not lead.
 ///
 /// kube wraps it in [`kube::Error::Service`].
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +30,9 @@ pub struct Fenced {
 }
 
 impl Fenced {
-    /// Returns whether the request was under way when the lease ended: it may have had its effect.
+    /// Returns whether the request was under way when the leadership ended.
+    ///
+    /// It may then have had its effect.
     #[must_use]
     pub fn was_sent(&self) -> bool {
         self.was_sent
@@ -61,7 +63,9 @@ impl fmt::Display for Fenced {
 impl Error for Fenced {}
 
 impl Leadership {
-    /// Checks that this process may send a write at this moment; `write` says in the error what it is.
+    /// Checks that this process may send a write at this moment.
+    ///
+    /// `write` says in the error what it is.
     ///
     /// # Errors
     ///
@@ -77,7 +81,9 @@ impl Leadership {
         })
     }
 
-    /// Makes a client whose writes are sent only while this process leads; reads always are.
+    /// Makes a client whose writes are sent only while this process leads.
+    ///
+    /// Reads are always sent.
     ///
     /// A write is checked against the deadline at the moment it is sent, and is given up at the deadline if it has no
     /// answer by then. A process that was stopped and goes on past its deadline so writes nothing. Between the deadline

@@ -53,7 +53,7 @@ struct Term {
     epoch: i32,
     /// When the last renewal that was answered was sent.
     renewed: Instant,
-    /// Until when no other process can hold the lease, with room for clocks that run faster.
+    /// Until when no other process holds the lease, even if its clock runs faster.
     deadline: Instant,
 }
 
@@ -78,7 +78,9 @@ pub struct LeaseStatus {
     pub acquired: u64,
     /// How many times it renewed the lease.
     pub renewals: u64,
-    /// How many renewals had to read the lease first: client-go's `leader_election_slowpath_total`.
+    /// How many renewals had to read the lease first.
+    ///
+    /// client-go counts them as `leader_election_slowpath_total`.
     pub slow_renewals: u64,
 }
 
@@ -108,13 +110,15 @@ impl Leadership {
         self.deadline().is_some()
     }
 
-    /// Returns until when this process leads if its lease is not renewed; none if it does not lead.
+    /// Returns until when this process leads; none if it does not lead.
+    ///
+    /// Each renewal moves it.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.term().map(|term| term.deadline)
     }
 
-    /// Returns the number of transitions of the lease while this process leads; none if it does not.
+    /// Returns the transitions of the lease; none if this process does not lead.
     #[must_use]
     pub fn epoch(&self) -> Option<i32> {
         self.term().map(|term| term.epoch)
@@ -163,7 +167,9 @@ impl Leadership {
             .is_ok_and(|it| matches!(*it, Standing::Leading { .. }))
     }
 
-    /// Waits until this process does not lead: at once if it does not, else until its last deadline or its end.
+    /// Waits until this process does not lead.
+    ///
+    /// If it does not lead, this resolves at once; else at its last deadline or at its end.
     ///
     /// # Cancel safety
     ///
@@ -183,9 +189,9 @@ impl Leadership {
         }
     }
 
-    /// Checks that a leader has renewed its lease in time: client-go's `HealthzAdaptor`.
+    /// Checks that a leader has renewed its lease in time.
     ///
-    /// It fails only for a process that takes itself for the leader although its last renewal is older than the lease
+    /// It is client-go's `HealthzAdaptor`. It fails only for a process that takes itself for the leader although its last renewal is older than the lease
     /// duration and `tolerance`: its elector hangs.
     ///
     /// # Errors
@@ -244,7 +250,7 @@ impl Leadership {
         });
     }
 
-    /// Notes that the lease was acquired or renewed by a request that was sent at `renewed`.
+    /// Notes an acquisition or a renewal by a request that was sent at `renewed`.
     pub(crate) fn renewed(&self, epoch: i32, renewed: Instant, deadline: Instant, slow: u64) {
         *self.inner.term.lock() = Some(Term {
             epoch,

@@ -13,7 +13,7 @@ use kube::api::ObjectMeta;
 /// Remote times are carried along and compared for change only, never with a clock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
-    /// Empty while nobody holds the lease.
+    /// Empty while the lease has no holder.
     pub(crate) holder: Arc<str>,
     pub(crate) seconds: i32,
     pub(crate) acquired: Option<Timestamp>,
@@ -33,7 +33,9 @@ impl Record {
         }
     }
 
-    /// Makes the record of a lease that its holder gives up: it expires after a second, and keeps its transitions.
+    /// Makes the record of a lease that its holder releases.
+    ///
+    /// It expires after a second, and keeps its transitions.
     pub(crate) fn released(&self, now: Timestamp) -> Self {
         Self {
             holder: Arc::default(),
@@ -71,7 +73,9 @@ impl Record {
         self.replace(&Object { metadata, spec })
     }
 
-    /// Makes the next state of an object: labels, annotations and fields that are not the election's stay.
+    /// Makes the next state of an object.
+    ///
+    /// Labels, annotations and fields that are not the election's stay.
     pub(crate) fn replace(&self, object: &Object) -> Object {
         let mut object = object.clone();
         // The server keeps what it knows of field owners.

@@ -15,7 +15,7 @@ pub(crate) enum Answer {
     Absent,
     /// A newer version than the one that was sent exists, or the name is taken.
     Conflict,
-    /// Anything else, an answer that never came included: the request may have had an effect.
+    /// Another error, or no answer: the request may have had an effect.
     Failed,
 }
 

@@ -2,6 +2,8 @@
 
 mod books;
 
+#[cfg(unix)]
+mod leaders;
 mod lifecycle;
 mod main_job;
 mod scale;

@@ -5,6 +5,8 @@ mod concurrency;
 mod custom_config;
 mod dynamic_audit;
 mod kronjob;
+#[cfg(unix)]
+mod leader_election;
 mod metrics;
 mod multi_resource;
 mod pod_logger;

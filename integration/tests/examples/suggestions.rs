@@ -77,6 +77,12 @@ async fn of_the_kronjob() {
 }
 
 #[tokio::test]
+async fn of_the_leader_election() {
+    let arguments = ["--lease-s", "3"];
+    check("leader_election", &arguments, "kill -9", "ended: signal: 9").await;
+}
+
+#[tokio::test]
 async fn of_metrics() {
     let (_child, mut lines) = watch("metrics", &["--listen", "127.0.0.1:0"]);
     let commands = suggested(&mut lines, "curl").await;

@@ -1,4 +1,4 @@
-//! Who holds the lease: client-go's `LeaderElector` as a state machine, without requests and without a clock.
+//! client-go's `LeaderElector` as a state machine, without I/O and clock.
 
 use std::sync::Arc;
 
@@ -52,6 +52,8 @@ enum Pending {
     Creation,
     /// A renewal, or an acquisition, after a read.
     Update,
+    /// Another write came first: the read shows whose.
+    ReadAfterConflict,
     ReadToRelease,
     Release,
 }
@@ -63,6 +65,8 @@ pub(crate) struct Election {
     seconds: i32,
     observed: Option<Observed>,
     pending: Pending,
+    /// Whether a write without an answer may have acquired the lease; the next read shows whether it has.
+    is_in_doubt: bool,
     /// The number of renewals that had to read the lease first.
     slow_renewals: u64,
 }
@@ -74,12 +78,16 @@ impl Election {
             seconds,
             observed: None,
             pending: Pending::Nothing,
+            is_in_doubt: false,
             slow_renewals: 0,
         }
     }
 
-    /// Begins a try to acquire or renew the lease; what was waited for before is given up.
+    /// Begins a try to acquire or renew the lease.
+    ///
+    /// A request without an answer by now gets none.
     pub(crate) fn attempt(&mut self, at: Moment) -> Request {
+        self.give_up_pending();
         match &self.observed {
             Some(observed) if self.is_mine(&observed.record) && observed.is_valid(at.now) => {
                 let update = self.renewal(observed, at.wall);
@@ -93,12 +101,13 @@ impl Election {
         }
     }
 
-    /// Begins to give the lease up: it is read first, for another process may hold it by now.
+    /// Begins to release the lease; none if there is nothing to release.
     ///
-    /// None if there is nothing to give up. An acquisition without an answer may have reached the server.
+    /// The lease is read first, for another process may hold it by now. An acquisition without an answer may have reached
+    /// the server, so it is released as well.
     pub(crate) fn release(&mut self) -> Option<Request> {
-        let is_open = matches!(self.pending, Pending::Creation | Pending::Update);
-        (self.holds() || is_open).then(|| {
+        self.give_up_pending();
+        (self.holds() || self.is_in_doubt).then(|| {
             self.pending = Pending::ReadToRelease;
             Request::Get
         })
@@ -111,12 +120,13 @@ impl Election {
             Pending::FastRenewal => self.fast_renewal_ended(answer, at),
             Pending::Read => self.read_ended(answer, at),
             Pending::Creation | Pending::Update => self.write_ended(answer, at),
+            Pending::ReadAfterConflict => self.read_after_conflict_ended(answer, at),
             Pending::ReadToRelease => self.read_to_release_ended(answer, at),
             Pending::Release => self.release_ended(answer, at),
         }
     }
 
-    /// Takes a state of the lease that a watch tells.
+    /// Takes a state of the lease that was read or watched.
     pub(crate) fn observe(&mut self, object: Object, now: Instant) {
         let record = Record::of(&object);
         match &mut self.observed {
@@ -155,7 +165,9 @@ impl Election {
         observed.map_or(0, |observed| observed.record.transitions)
     }
 
-    /// Returns when the lease expires if it does not change; none if it is free, or unknown.
+    /// Returns when the lease expires if it does not change.
+    ///
+    /// None if it is free, or unknown.
     pub(crate) fn expires(&self) -> Option<Instant> {
         let observed = self.observed.as_ref()?;
         (!observed.record.holder.is_empty()).then(|| observed.at + observed.record.duration())
@@ -174,6 +186,12 @@ impl Election {
     /// Returns the number of renewals that had to read the lease first.
     pub(crate) fn slow_renewals(&self) -> u64 {
         self.slow_renewals
+    }
+
+    /// Waits no more for an answer: a write may have acquired the lease.
+    fn give_up_pending(&mut self) {
+        let pending = std::mem::replace(&mut self.pending, Pending::Nothing);
+        self.is_in_doubt |= matches!(pending, Pending::Creation | Pending::Update);
     }
 
     fn is_mine(&self, record: &Record) -> bool {
@@ -204,6 +222,7 @@ impl Election {
         let object = match answer {
             Answer::Object(object) => *object,
             Answer::Absent => {
+                self.is_in_doubt = false;
                 self.forget();
                 self.pending = Pending::Creation;
                 let record = Record::new(&self.identity, self.seconds, at.wall);
@@ -211,16 +230,15 @@ impl Election {
             }
             Answer::Conflict | Answer::Failed => return Next::Failed,
         };
+        self.is_in_doubt = false;
         self.observe(object, at.now);
+        if let Some(holder) = self.other_holder(at.now) {
+            return Next::HeldBy(holder);
+        }
         let Some(observed) = &self.observed else {
             return Next::Failed;
         };
-        let is_mine = self.is_mine(&observed.record);
-        let holder = &observed.record.holder;
-        if !is_mine && !holder.is_empty() && observed.is_valid(at.now) {
-            return Next::HeldBy(Arc::clone(holder));
-        }
-        let update = if is_mine {
+        let update = if self.is_mine(&observed.record) {
             self.slow_renewals += 1;
             self.renewal(observed, at.wall)
         } else {
@@ -237,8 +255,37 @@ impl Election {
     fn write_ended(&mut self, answer: Answer, at: Moment) -> Next {
         match answer {
             Answer::Object(object) => self.held(*object, at.now),
-            Answer::Absent | Answer::Conflict | Answer::Failed => Next::Failed,
+            Answer::Absent => Next::Failed,
+            // A process that lost the race for a free lease so watches the winner at once, and sees it release the lease.
+            Answer::Conflict => {
+                self.pending = Pending::ReadAfterConflict;
+                Next::Send(Request::Get)
+            }
+            Answer::Failed => {
+                self.is_in_doubt = true;
+                Next::Failed
+            }
         }
+    }
+
+    fn read_after_conflict_ended(&mut self, answer: Answer, at: Moment) -> Next {
+        match answer {
+            Answer::Object(object) => self.observe(*object, at.now),
+            Answer::Absent => self.forget(),
+            Answer::Conflict | Answer::Failed => return Next::Failed,
+        }
+        self.is_in_doubt = false;
+        let holder = self.other_holder(at.now);
+        // What is free still, or again, is left to the next try: a server that always refuses is asked no more often.
+        holder.map_or(Next::Failed, Next::HeldBy)
+    }
+
+    /// Returns the process that holds the lease, if it is another and its time is not over.
+    fn other_holder(&self, now: Instant) -> Option<Arc<str>> {
+        let observed = self.observed.as_ref()?;
+        let holder = &observed.record.holder;
+        let is_held = !holder.is_empty() && observed.is_valid(now);
+        (is_held && !self.is_mine(&observed.record)).then(|| Arc::clone(holder))
     }
 
     fn held(&mut self, object: Object, now: Instant) -> Next {
@@ -256,6 +303,7 @@ impl Election {
             Answer::Absent => self.forget(),
             Answer::Conflict | Answer::Failed => return Next::Failed,
         }
+        self.is_in_doubt = false;
         match &self.observed {
             Some(observed) if self.is_mine(&observed.record) => {
                 let record = observed.record.released(at.wall);

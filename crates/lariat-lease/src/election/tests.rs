@@ -1,4 +1,4 @@
-//! client-go's tables: who may take a lease, which requests that takes, and what stays of the record.
+//! client-go's tables: acquisition, renewal and release, and their requests.
 
 use std::time::Duration;
 
@@ -68,7 +68,9 @@ impl Stage {
         });
     }
 
-    /// Tries once; `found` is what a read finds, `refused` the writes that meet a conflict, by their place.
+    /// Tries once.
+    ///
+    /// `found` is what a read finds, `refused` the writes that meet a conflict, by their place.
     fn attempt(&mut self, found: Option<&Object>, refused: &[usize]) -> Next {
         let mut request = self.election.attempt(self.at);
         let mut writes = 0;
@@ -177,6 +179,22 @@ fn of_two_that_take_an_expired_lease_one_fails() {
     stage.advance(15 * SECOND);
     assert_eq!(stage.attempt(Some(&theirs), &[0]), Next::Failed);
     assert!(!stage.election.holds());
+}
+
+#[test]
+fn the_loser_of_a_race_for_a_free_lease_knows_the_winner_without_another_try() {
+    for found in [None, Some("")] {
+        let mut stage = Stage::new();
+        let free = found.map(|holder| stage.lease(holder, 3));
+        let get = stage.election.attempt(stage.at);
+        let read = stage.accept(&get, free.as_deref());
+        stage.election.answered(read, stage.at);
+        let read = stage.election.answered(Answer::Conflict, stage.at);
+        assert_eq!(read, Next::Send(Request::Get));
+        let theirs = stage.lease("other", 4);
+        let known = stage.election.answered(Answer::Object(theirs), stage.at);
+        assert_eq!(known, Next::HeldBy("other".into()));
+    }
 }
 
 #[test]
@@ -289,4 +307,61 @@ fn an_acquisition_that_was_never_answered_is_given_up_as_well() {
     let create = stage.election.answered(Answer::Absent, stage.at);
     assert!(matches!(create, Next::Send(Request::Create(_))));
     assert_eq!(stage.election.release(), Some(Request::Get));
+}
+
+/// The server may have applied a write whose answer is lost, by a time limit or an error on the way.
+#[test]
+fn an_acquisition_that_failed_without_an_answer_is_released_until_a_read_shows_who_holds_the_lease()
+{
+    for found in [None, Some("")] {
+        let mut stage = Stage::new();
+        let free = found.map(|holder| stage.lease(holder, 3));
+        let get = stage.election.attempt(stage.at);
+        let read = stage.accept(&get, free.as_deref());
+        let write = stage.election.answered(read, stage.at);
+        assert!(matches!(
+            write,
+            Next::Send(Request::Create(_) | Request::Update(_))
+        ));
+        let failed = stage.election.answered(Answer::Failed, stage.at);
+        assert_eq!(failed, Next::Failed);
+
+        assert_eq!(stage.election.release(), Some(Request::Get), "{found:?}");
+        let failed = stage.election.answered(Answer::Failed, stage.at);
+        assert_eq!(failed, Next::Failed);
+        assert_eq!(
+            stage.election.release(),
+            Some(Request::Get),
+            "no read has shown it"
+        );
+        let mine = stage.lease("me", 4);
+        let update = stage.election.answered(Answer::Object(mine), stage.at);
+        assert!(
+            matches!(update, Next::Send(Request::Update(_))),
+            "{update:?}"
+        );
+    }
+}
+
+#[test]
+fn a_try_after_an_acquisition_without_an_answer_keeps_in_mind_that_it_may_hold_the_lease() {
+    let mut stage = Stage::new();
+    stage.election.attempt(stage.at);
+    let create = stage.election.answered(Answer::Absent, stage.at);
+    assert!(matches!(create, Next::Send(Request::Create(_))));
+    // The next try begins, and its read has no answer either.
+    assert_eq!(stage.election.attempt(stage.at), Request::Get);
+    assert_eq!(stage.election.release(), Some(Request::Get));
+}
+
+#[test]
+fn a_read_that_shows_another_holder_leaves_nothing_to_release() {
+    let mut stage = Stage::new();
+    stage.election.attempt(stage.at);
+    stage.election.answered(Answer::Absent, stage.at);
+    stage.election.answered(Answer::Failed, stage.at);
+    let theirs = stage.lease("other", 0);
+    let held = stage.attempt(Some(&theirs), &[]);
+    assert_eq!(held, Next::HeldBy("other".into()));
+    assert_eq!(stage.election.release(), None);
 }

@@ -84,6 +84,27 @@ async fn the_lease_of_a_killed_leader_is_taken_when_it_has_expired() {
     assert!(waited > 12 * SECOND && waited <= 15 * SECOND, "{waited:?}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_released_right_after_a_take_over_is_taken_at_once_too() {
+    let bench = Bench::new().await;
+    let one = bench.led_by("one").await;
+    let [mut two, mut three] = ["two", "three"].map(|name| bench.replica(name));
+    sleep(60 * SECOND).await;
+    drop(one);
+    // Both try as soon as it has expired, and one of them meets a conflict.
+    while !two.leads() && !three.leads() {
+        sleep(SECOND / 100).await;
+    }
+    if three.leads() {
+        std::mem::swap(&mut two, &mut three);
+    }
+    sleep(SECOND / 100).await;
+    let began = Instant::now();
+    two.stop().await.expect("released");
+    assert!(three.leadership.acquired().await);
+    assert_eq!(began.elapsed(), Duration::ZERO);
+}
+
 /// The leader is cut off by a fault; returns how long before the other led it had noticed.
 async fn cut_off(fault: impl FnOnce(&Bench)) -> Duration {
     let bench = Bench::new().await;

@@ -1,0 +1,57 @@
+//! Leader election among processes.
+
+use lariat_integration::{example, run};
+
+use super::assert_refused;
+
+#[tokio::test]
+async fn the_leader_is_killed_and_the_next_one_is_stopped() {
+    let arguments = ["--lease-s", "3", "--period-s", "0.1"];
+    let (code, stdout, stderr) = run(example("leader_election", &arguments)).await;
+    assert_eq!((code, &*stderr), (Some(0), ""), "{stdout}");
+    let mut leaders = Vec::new();
+    let mut ends = Vec::new();
+    let mut counts = Vec::new();
+    for line in stdout.lines() {
+        match line.split_whitespace().collect::<Vec<_>>()[..] {
+            ["replica", name, "leads"] => leaders.push(name),
+            ["replica", name, "ended:", "signal:", "9", ..] => ends.push((name, "killed")),
+            ["replica", name, "ended:", "exit", "status:", "0"] => ends.push((name, "stopped")),
+            ["replica", name, "counts", "to", count] => {
+                counts.push((name, count.parse::<u64>().expect("a number")));
+            }
+            _ => {}
+        }
+    }
+    let [first, second, third] = leaders[..] else {
+        panic!("three lead, one after the other:\n{stdout}");
+    };
+    assert!(
+        first != second && second != third && third != first,
+        "{stdout}"
+    );
+    assert_eq!(ends, [(first, "killed"), (second, "stopped")], "{stdout}");
+    for (name, what) in [(first, "is killed"), (second, "is stopped")] {
+        let line = format!("{name} leads, and {what}");
+        assert!(stdout.contains(&line), "no {line:?} in:\n{stdout}");
+    }
+    for name in [second, third] {
+        let line = format!("{name} took over after ");
+        assert!(stdout.contains(&line), "no {line:?} in:\n{stdout}");
+    }
+    // Each goes on where the one before was.
+    let of = |leader: &str| -> Vec<u64> {
+        let counts = counts.iter().filter(|(name, _)| *name == leader);
+        counts.map(|(_, count)| *count).collect()
+    };
+    for (before, after) in [(first, second), (second, third)] {
+        assert!(of(before).iter().max() < of(after).iter().min(), "{stdout}");
+    }
+    assert!(stdout.ends_with("stopped\n"), "{stdout}");
+}
+
+#[tokio::test]
+async fn a_lease_that_cannot_be_held_is_refused() {
+    let why = "the lease counter cannot be held: the lease duration 0ns is not between a second and 2^31 seconds";
+    assert_refused("leader_election", &["--lease-s", "0"], why).await;
+}
