@@ -80,7 +80,7 @@ pub(super) async fn permissions(operator: &Operator) -> Gathered {
     let mut rules: Vec<Rule> = rules.into_iter().map(|(_, rule)| rule).collect();
     rules.extend(definitions(operator));
     rules.extend(warm_restart(operator));
-    rules.extend(leader_election(operator));
+    rules.extend(leases(operator));
     let caches = caches(operator);
     // At last, so that those who say why come first.
     rules.extend(caches.rules);
@@ -197,20 +197,26 @@ fn warm_restart(operator: &Operator) -> Option<Rule> {
     is_warm.then(rule)
 }
 
-/// Returns the rules for the lease of the factory.
-fn leader_election(operator: &Operator) -> Vec<Rule> {
-    let Some(leadership) = operator.factory().leadership() else {
+/// Returns the rules for the leases of the factory.
+fn leases(operator: &Operator) -> Vec<Rule> {
+    let factory = operator.factory();
+    let Some(leadership) = factory.leadership() else {
         return Vec::new();
     };
-    let rule = || {
-        let rule = Rule::on("coordination.k8s.io", "leases").because("the leader election");
+    let rule = |what| {
+        let rule = Rule::on("coordination.k8s.io", "leases").because(what);
         rule.in_namespaces([leadership.namespace()])
     };
-    let named = rule().named([leadership.name()]);
+    if factory.shards().is_some() {
+        // Each member has one with a name of its own, and clears away those of members that are gone.
+        let verbs = ["create", "delete", "get", "list", "update", "watch"];
+        return vec![rule("the sharding").verbs(verbs)];
+    }
+    let named = rule("the leader election").named([leadership.name()]);
     vec![
         named.verbs(["get", "update", "watch"]),
         // What is created has no name yet when permission is asked for.
-        rule().verbs(["create"]),
+        rule("the leader election").verbs(["create"]),
     ]
 }
 
