@@ -37,7 +37,7 @@ use tokio::sync::watch;
 /// indexes find gained objects from then on, and go on to find lost ones under their last values until they change;
 /// after that they do not find them.
 ///
-/// Kinds of which nobody needs more than metadata read nothing again.
+/// Kinds whose content is not in use read nothing again.
 ///
 /// ```
 /// use lariat_cache::{CacheFactoryBuilder, ContentFilter};

@@ -42,7 +42,7 @@ impl Share {
         share
     }
 
-    /// Chooses other objects without a word.
+    /// Chooses other objects, and sends nothing.
     fn set(&self, names: &[&str]) {
         *self.names.lock() = names.iter().map(|name| (*name).to_owned()).collect();
     }
@@ -237,7 +237,7 @@ async fn content_that_no_list_brings_is_not_waited_for() {
 async fn a_change_of_the_filter_reads_everything_once_and_publishes_nothing() {
     for (options, streams) in both().into_iter().zip([false, true]) {
         let test = Filtered::begin(options).await;
-        let (told, loads) = (test.recorder.told(), test.loads());
+        let (before, loads) = (test.recorder.told(), test.loads());
         test.share.change(&["b", "c"]);
         test.has_content_of(&["b", "c"]).await;
         test.rest().await;
@@ -248,7 +248,7 @@ async fn a_change_of_the_filter_reads_everything_once_and_publishes_nothing() {
             (usize::from(!streams), 1)
         );
         assert_eq!(test.count("get"), 0, "the server is not doubted");
-        assert_eq!(test.recorder.told(), told);
+        assert_eq!(test.recorder.told(), before);
         assert_eq!(test.value("c").as_deref(), Some("value of c"));
         assert_eq!(test.value("a"), None);
         assert_eq!(test.informer.status().phase, Phase::Synced);
@@ -426,7 +426,7 @@ async fn an_own_write_of_a_left_out_object_shows_its_metadata_at_once() {
 async fn a_load_that_fails_is_tried_again_and_the_cache_stays_readable() {
     for options in both() {
         let test = Filtered::begin(options).await;
-        let (told, loads) = (test.recorder.told(), test.loads());
+        let (before, loads) = (test.recorder.told(), test.loads());
         test.refuse(20 * SECOND);
         test.share.change(&["c"]);
         for _ in 0..15 {
@@ -439,7 +439,7 @@ async fn a_load_that_fails_is_tried_again_and_the_cache_stays_readable() {
         assert!(test.informer.status().is_stale());
         time::sleep(2 * MINUTE).await;
         assert_eq!(whole(&test.informer), ["c"]);
-        assert_eq!((test.recorder.told(), test.loads()), (told, loads + 1));
+        assert_eq!((test.recorder.told(), test.loads()), (before, loads + 1));
         assert!(!test.informer.status().is_stale());
     }
 }
@@ -452,8 +452,12 @@ async fn a_change_during_an_outage_is_acted_on_after_it() {
         let loads = test.loads();
         test.refuse(20 * SECOND);
         test.cluster.cut_watches();
-        time::sleep(5 * SECOND).await;
+        time::sleep(6 * SECOND).await;
         test.share.change(&["c"]);
+        for _ in 0..10 {
+            time::sleep(SECOND).await;
+            assert!(test.informer.status().is_stale());
+        }
         time::sleep(2 * MINUTE).await;
         assert_eq!(whole(&test.informer), ["c"]);
         assert_eq!(test.loads(), loads + 1);
@@ -516,6 +520,30 @@ async fn watches_that_are_cut_or_expire_leave_the_filter_as_it_is() {
     )
     .await;
     assert_eq!((script.lists(), script.watches()), (4, 5));
+}
+
+/// A server takes more than a minute until it is given up.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_not_answered_does_not_delay_a_change() {
+    let script = scripted(|number| match number {
+        0 => Answer::Pieces(Vec::new(), Ending::Cut),
+        1 => Answer::Never,
+        _ => quiet(),
+    });
+    let share = Share::of(&["a"]);
+    let factory = SharedCacheFactory::builder(no_client())
+        .default_options(KindOptions::default().filling(Filling::Lists))
+        .content_filter(share.filter())
+        .build();
+    let informer = factory.for_source(config_maps(), Arc::new(script.clone()));
+    informer.need::<ConfigMap>();
+    factory.start();
+    eventually(async || script.watches(), 2).await;
+    share.change(&["b"]);
+    time::sleep(SECOND).await;
+    assert_eq!((script.lists(), script.watches()), (2, 3));
+    let object = informer.store().get(&ObjectKey::cluster("b"));
+    assert!(object.is_some_and(|object| object.has_content()));
 }
 
 #[tokio::test(start_paused = true)]

@@ -21,8 +21,8 @@ fn differs(known: RawObject, listed: RawObject) -> bool {
     let store = store();
     store.apply(vec![Delta::Present(known)], Content::Whole);
     let listing = store.begin_listing(false, Content::Whole, None).comparing();
-    let told = store.list_page(&listing, vec![listed]);
-    !told.is_empty()
+    let changes = store.list_page(&listing, vec![listed]);
+    !changes.is_empty()
 }
 
 #[test]
