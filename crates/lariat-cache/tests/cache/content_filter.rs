@@ -522,6 +522,38 @@ async fn watches_that_are_cut_or_expire_leave_the_filter_as_it_is() {
     assert_eq!((script.lists(), script.watches()), (4, 5));
 }
 
+/// The newest object, by which the history is known again, is one that is left out.
+#[tokio::test(start_paused = true)]
+async fn another_history_is_noticed_by_the_metadata_of_an_object_that_is_left_out() {
+    for (labels, lists) in [(json!({}), 1), (json!({"other": "history"}), 2)] {
+        let newest = |labels: &serde_json::Value| {
+            let metadata = json!({
+                "name": "b", "uid": "b", "resourceVersion": "12", "labels": labels,
+            });
+            json!({"metadata": metadata, "data": {"value": "new"}})
+        };
+        let event = json!({"type": "MODIFIED", "object": newest(&json!({}))});
+        let script = scripted(move |number| match number {
+            0 => Answer::Pieces(vec![format!("{event}\n")], Ending::Cut),
+            _ => quiet(),
+        });
+        let script = script.checked(move |_| {
+            let list = json!({"metadata": {"resourceVersion": "12"}, "items": [newest(&labels)]});
+            Answer::Whole(200, Vec::new(), list.to_string())
+        });
+        let share = Share::of(&["a"]);
+        let factory = SharedCacheFactory::builder(no_client())
+            .default_options(KindOptions::default().filling(Filling::Lists))
+            .content_filter(share.filter())
+            .build();
+        let informer = factory.for_source(config_maps(), Arc::new(script.clone()));
+        informer.need::<ConfigMap>();
+        factory.start();
+        eventually(async || script.watches(), 2).await;
+        assert_eq!((script.lists(), script.checks().len()), (lists, 1));
+    }
+}
+
 /// A server takes more than a minute until it is given up.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_not_answered_does_not_delay_a_change() {
