@@ -148,7 +148,8 @@ impl<K: View> Cache<K> {
     /// It holds what is cached by then, and follows from then on; it can be added at any time. The function
     /// is called once for each state of an object, by whoever changes the cache: it must be prompt, and
     /// must not read this cache. An object that does not decode is found nowhere, nor is one of which only
-    /// metadata is cached, as in kinds that are kept [`OnDemand`](crate::Storage::OnDemand).
+    /// metadata is cached, as in kinds that are kept [`OnDemand`](crate::Storage::OnDemand) and of what a
+    /// [`ContentFilter`](crate::ContentFilter) leaves out.
     ///
     /// ```
     /// use k8s_openapi::api::core::v1::Pod;

@@ -32,6 +32,7 @@
 mod client;
 mod mapper;
 
+mod content_filter;
 mod selection;
 mod transform;
 
@@ -60,6 +61,7 @@ pub use client::{
 #[doc(hidden)]
 pub use reflector::fuzzing;
 
+pub use content_filter::ContentFilter;
 pub use error::{SyncError, Unsynced};
 pub use factory::{CacheFactoryBuilder, SharedCacheFactory};
 pub use informer::{

@@ -15,6 +15,7 @@ use tokio::sync::Notify;
 use super::own_writes::OwnWrites;
 use super::{Shared, SharedCacheFactory, State};
 use crate::client::SharedClientFactory;
+use crate::content_filter::ContentFilter;
 use crate::informer::SharedBudget;
 use crate::options::{KindOptions, MissingKind};
 use crate::reflector::SharedServer;
@@ -32,6 +33,7 @@ pub(super) struct Options {
     kinds: BTreeMap<Gvk, KindOptions>,
     budget: Option<usize>,
     warm: Option<PathBuf>,
+    pub(super) filter: Option<ContentFilter>,
     answer_timeout: Option<Duration>,
     flight: Option<FlightRecorder>,
 }
@@ -61,6 +63,7 @@ impl CacheFactoryBuilder {
                 kinds: BTreeMap::new(),
                 budget: None,
                 warm: None,
+                filter: None,
                 answer_timeout: None,
                 flight: None,
             },
@@ -113,12 +116,20 @@ impl CacheFactoryBuilder {
     /// A kind whose file is of the same cluster and the same options is filled from it, and its watch goes
     /// on from the version of the file; where that has expired, the kind is listed. It counts as filled when
     /// the watch has told something, or nothing for a second. A file that is damaged, or of another cluster,
-    /// is not used, and the log says so. Kinds that are restricted to namespaces, or changed by a function,
-    /// are always listed.
+    /// is not used, and the log says so. Kinds that are restricted to namespaces, changed by a function, or read with
+    /// content under a [`content_filter`](Self::content_filter), are always listed.
     ///
     /// Files hold everything the cache does, secrets too, and only their owner can read them.
     pub fn warm_restart(mut self, folder: impl Into<PathBuf>) -> Self {
         self.options.warm = Some(folder.into());
+        self
+    }
+
+    /// Sets of which objects the content is cached (default: of all objects, in kinds whose content is in use).
+    ///
+    /// See [`ContentFilter`] for what can be read of the others, and for what a change of the filter costs.
+    pub fn content_filter(mut self, filter: ContentFilter) -> Self {
+        self.options.filter = Some(filter);
         self
     }
 

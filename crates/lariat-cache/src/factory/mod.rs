@@ -129,6 +129,7 @@ impl SharedCacheFactory {
             missing: shared.options.missing,
             budget: shared.budget.clone(),
             warm: shared.warm.clone(),
+            filter: shared.options.filter.clone(),
             server: shared.server.clone(),
             flight: shared.flight.clone(),
             idle: Arc::clone(&shared.idle),

@@ -15,6 +15,7 @@ use super::publisher::{Meaning, Publisher};
 use super::status::{KindStatus, Phase};
 use super::user::Usage;
 use crate::client::KindClient;
+use crate::content_filter::ContentFilter;
 use crate::flight::KindFlight;
 use crate::options::{KindOptions, MissingKind};
 use crate::reflector::{Intake, SharedServer, Source};
@@ -61,6 +62,7 @@ pub(crate) struct Surroundings {
     pub(crate) missing: MissingKind,
     pub(crate) budget: SharedBudget,
     pub(crate) warm: Option<WarmStore>,
+    pub(crate) filter: Option<ContentFilter>,
     pub(crate) server: SharedServer,
     pub(crate) flight: Option<Recorder>,
     /// Told when a kind is not used any more.
@@ -74,7 +76,9 @@ impl Core {
         options: KindOptions,
         surroundings: Surroundings,
     ) -> Self {
-        let store = Arc::new(Store::default());
+        let filter = surroundings.filter;
+        let filter = filter.map(|filter| filter.of_kind(client.gvk()));
+        let store = Arc::new(Store::filtered(filter));
         store.set_storage(options.storage);
         let storage = watch::Sender::new(options.storage);
         let share = Share::new(client.gvk().clone(), Arc::clone(&store), storage.clone());
@@ -213,7 +217,7 @@ impl Core {
     ///
     /// `before` is the state that was known when it was sent.
     ///
-    /// An answer that is only metadata is left to the watch where content is cached.
+    /// An answer that is only metadata is left to the watch where the content of the object is cached.
     pub(crate) fn wrote(
         &self,
         (answer, of_answer): (&[u8], Content),
@@ -231,10 +235,17 @@ impl Core {
             let (key, uid) = (object.key(), object.uid());
             return self.publisher.deleted(key, uid, before.as_deref());
         }
-        let is_whole = of_answer == Content::Whole || content == Content::MetadataOnly;
+        let is_enough = |object: &ObjectMetadata| {
+            of_answer == Content::Whole || !self.store.wants_content(content, object)
+        };
         let meaning = |object: &ObjectMetadata| match self.meaning(object) {
-            Meaning::Selected if !is_whole => Meaning::Unknown,
+            Meaning::Selected if !is_enough(object) => Meaning::Unknown,
             meaning => meaning,
+        };
+        // A filter may keep the content from now on, so what is only metadata is taken in as such.
+        let content = match of_answer {
+            Content::Whole => content,
+            Content::MetadataOnly => Content::MetadataOnly,
         };
         self.publisher.wrote(object, content, before, meaning);
     }

@@ -84,7 +84,7 @@ impl Core {
     ) -> Result<Option<Arc<CachedObject>>, LoadError> {
         for patience in [Duration::ZERO, patience] {
             // Better one list than a request for each object.
-            if self.wanted_content() == Content::Whole {
+            if self.awaits_content(key) {
                 let _ = time::timeout(patience, self.synced()).await;
             }
             match self.store.get(key) {
@@ -94,6 +94,15 @@ impl Core {
             }
         }
         self.fetch_newest(key).await
+    }
+
+    /// Returns whether a list or a watch may bring the content of an object.
+    fn awaits_content(&self, key: &ObjectKey) -> bool {
+        let content = self.wanted_content();
+        match self.store.get(key) {
+            Some(cached) => self.store.wants_content(content, &cached),
+            None => content == Content::Whole,
+        }
     }
 
     /// Fetches an object that is no older than what the cache has when this returns.

@@ -272,7 +272,7 @@ impl Segment {
         if let Some(part) = self.part(&mut totals)
             && part.phase == Phase::Synced
         {
-            part.interrupted = Some(Instant::now());
+            part.interrupted.get_or_insert_with(Instant::now);
         }
     }
 

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::progress::Trouble;
 use super::status::Phase;
 use super::{Core, Wanted};
+use crate::content_filter::{FilterChanges, KindFilter};
 use crate::flight::KindFlight;
 use crate::options::Filling;
 use crate::reflector::{Endpoint, Exit, Reading, Reflector, SharedServer, Source};
@@ -159,6 +160,7 @@ impl Core {
                     Some(_) => SharedServer::default(),
                     None => self.server.clone(),
                 },
+                filter: self.filter_changes(content),
                 flight: self.flight.as_ref().map(KindFlight::reflector),
             };
             let source = Arc::clone(&place.source);
@@ -167,6 +169,13 @@ impl Core {
             reflectors.spawn(reflector.run(stop.clone()));
         }
         reflectors
+    }
+
+    /// Returns the changes of the content filter; none where no content is read, which it says nothing about.
+    fn filter_changes(&self, content: Content) -> FilterChanges {
+        let filter = self.store.filter();
+        let filter = filter.filter(|_| content == Content::Whole);
+        filter.map_or_else(FilterChanges::default, KindFilter::changes)
     }
 
     /// Returns what ends when it is time to resync; nothing, if that is never.

@@ -84,6 +84,10 @@ impl Core {
         if !wanted.selection.namespaces().is_empty() || !transparent || self.source.is_some() {
             return None;
         }
+        // The filter of the next run may keep the content of other objects.
+        if content == Content::Whole && self.store.filter().is_some() {
+            return None;
+        }
         let managed = self.options.managed_fields;
         let reading = format!(
             "{:?} {content:?} {managed:?} {transform:?}",

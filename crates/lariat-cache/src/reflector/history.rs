@@ -24,7 +24,7 @@ use lariat_flight::{End, NextStep, Reflected, Stage};
 use super::error::ReflectorError;
 use super::page::Page;
 use super::{Failure, Reflector, SourceRequest, Step, body};
-use crate::store::{CachedObject, Content};
+use crate::store::CachedObject;
 
 /// What the API server's answers say about its history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -245,12 +245,12 @@ impl Reflector {
     }
 
     fn sight(&mut self, known: &CachedObject, json: &[u8]) -> Sight {
-        let is_whole = self.intake.content() == Content::Whole;
+        let content = self.intake.content();
         match self.intake.read(json) {
             Ok(seen) if seen.uid() != known.uid() || seen.version() != known.version() => {
                 Sight::Other
             }
-            Ok(_) if known.has_content() != is_whole => Sight::Same,
+            Ok(_) if !self.publisher.store().is_comparable(known, content) => Sight::Same,
             Ok(seen) if known.has_same_content(seen.json()) => Sight::Same,
             _ => Sight::Differs,
         }

@@ -32,7 +32,7 @@ pub(super) struct Loading {
 }
 
 impl Reflector {
-    pub(super) fn begin_loading(&self) -> Loading {
+    pub(super) fn begin_loading(&mut self) -> Loading {
         let initial = !self.progress.is_synced();
         if initial {
             let (loaded, total) = (0, None);
@@ -49,7 +49,9 @@ impl Reflector {
         }
     }
 
-    pub(super) fn begin_listing(&self, initial: bool) -> Listing {
+    fn begin_listing(&mut self, initial: bool) -> Listing {
+        // Before anything is read: a change from now on leads to another list.
+        self.reading.filter.see();
         let namespace = self.reading.namespace.clone();
         let store = self.publisher.store();
         let listing = store.begin_listing(initial, self.intake.content(), namespace);
@@ -61,7 +63,7 @@ impl Reflector {
     }
 
     /// Begins again: what was mentioned so far may be gone by now.
-    pub(super) fn restart(&self, loading: &mut Loading) {
+    pub(super) fn restart(&mut self, loading: &mut Loading) {
         loading.listing = self.begin_listing(loading.initial);
         loading.loaded = 0;
         loading.history = self.reading.server.found();

@@ -35,6 +35,7 @@ use lariat_flight::{End, Reflected, Stage};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
+use crate::content_filter::FilterChanges;
 use crate::flight::ReflectorFlight;
 use crate::informer::{Publisher, Reconnect, Segment, Trouble};
 use crate::selection::Selection;
@@ -68,6 +69,8 @@ pub(crate) struct Reading {
     pub(crate) resume: Option<ResourceVersion>,
     /// What other reflectors find out about the same API server.
     pub(crate) server: SharedServer,
+    /// The changes of the content filter.
+    pub(crate) filter: FilterChanges,
     pub(crate) flight: Option<ReflectorFlight>,
 }
 
@@ -164,10 +167,14 @@ impl Reflector {
         loop {
             let is_verified = self.policy.is_verified();
             let server = self.reading.server.clone();
+            // A list that is under way is not cut: what it does not show yet, the next one does.
+            let is_watching = matches!(step, Step::Watch { .. });
+            let mut filter = self.reading.filter.clone();
             let outcome = tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
                 () = server.until_restored(), if is_verified => Ok(self.read_again()),
+                () = filter.next(), if is_watching => Ok(self.read_filtered()),
                 outcome = self.take(step) => outcome,
             };
             step = match outcome {
@@ -217,6 +224,13 @@ impl Reflector {
         self.doubt();
         self.progress.watch_ended();
         self.progress.reconnects(Reconnect::Failed);
+        Step::Load
+    }
+
+    /// Begins again, because the content filter has changed. The cache stays as it is meanwhile.
+    fn read_filtered(&mut self) -> Step {
+        tracing::debug!(kind = %self.progress.gvk(), "the content filter has changed; everything is read again");
+        self.progress.watch_ended();
         Step::Load
     }
 

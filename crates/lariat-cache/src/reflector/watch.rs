@@ -37,6 +37,8 @@ pub(super) struct Cursor {
     pub(super) loading: Option<Loading>,
     /// When something new was told last while loading.
     pub(super) news: Option<Instant>,
+    /// Whether the watch was given up because the content filter has changed.
+    is_refiltered: bool,
 }
 
 impl Reflector {
@@ -73,6 +75,9 @@ impl Reflector {
     ) -> Result<Step, Failure> {
         let opened = Instant::now();
         let end = self.until_end(&mut stream, &mut cursor).await;
+        if cursor.is_refiltered {
+            return Ok(self.read_filtered());
+        }
         self.progress.watch_ended();
         if cursor.loading.is_some() {
             let error = match end {
@@ -130,9 +135,19 @@ impl Reflector {
             self.take_in(stream, cursor)?;
             self.progress.enter(Phase::Synced);
         }
+        let mut filter = self.reading.filter.clone();
         loop {
             let patience = cursor.loading.is_some().then_some(INITIAL_SILENCE);
-            match stream.read_within(patience).await {
+            let read = tokio::select! {
+                biased;
+                // Its initial list is not cut, as in `run`.
+                () = filter.next(), if cursor.loading.is_none() => {
+                    cursor.is_refiltered = true;
+                    return Ok(());
+                }
+                read = stream.read_within(patience) => read,
+            };
+            match read {
                 None => {}
                 Some(Err(ReflectorError::Silent { .. })) if patience.is_some() => {
                     return Err(ReflectorError::NoEndMarker);

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::body::{Course, SAMPLES};
+use super::object::CachedObject;
 use super::writer::{CHUNK, Edit};
-use super::{Storage, Store};
+use super::{Content, State, Storage, Store};
 
 /// How many bytes a dictionary is made from at most.
 const MOST_SAMPLED: usize = 2 * 1024 * 1024;
@@ -33,18 +34,18 @@ impl Store {
         let writer = self.writer.lock();
         let course = writer.codec.course()?;
         let state = self.state.read();
-        let matching = state.matching(course);
+        let matching = self.matching(&state, course);
         let held = state.bytes / state.tree.len().max(1) * matching;
         writer.codec.wants_samples(held).then_some(course)
     }
 
     fn samples(&self, course: Course) -> Vec<Box<[u8]>> {
-        let matching = self.state.read().matching(course);
+        let matching = self.matching(&self.state.read(), course);
         let step = matching.div_ceil(SAMPLES).max(1);
         let mut room = MOST_SAMPLED;
         let snapshot = self.tree();
         let objects = snapshot.iter();
-        let matching = objects.filter(|object| object.has_content() != course.is_of_metadata());
+        let matching = objects.filter(|object| self.is_settled(object, course));
         let samples = matching
             .step_by(step)
             .filter_map(|object| object.json())
@@ -53,6 +54,27 @@ impl Store {
                 room > 0
             });
         samples.map(|json| json.into_owned().into()).collect()
+    }
+
+    /// Returns whether an object is kept as it is going to be read from now on, so that it can be learned from.
+    fn is_settled(&self, object: &CachedObject, course: Course) -> bool {
+        let content = match course.is_of_metadata() {
+            true => Content::MetadataOnly,
+            false => Content::Whole,
+        };
+        object.has_content() == self.wants_content(content, object)
+    }
+
+    /// Counts the objects that can be learned from; with a filter those, too, that are about to get or lose their
+    /// content.
+    fn matching(&self, state: &State, course: Course) -> usize {
+        if course.is_of_metadata() {
+            state.tree.len() - state.whole
+        } else if self.filter().is_some() {
+            state.tree.len()
+        } else {
+            state.whole
+        }
     }
 
     /// Brings every object into the form that is chosen by now.
@@ -82,16 +104,5 @@ impl Store {
         drop(writer);
         self.learn();
         self.repack();
-    }
-}
-
-impl super::State {
-    /// Counts the objects that can be learned from.
-    fn matching(&self, course: Course) -> usize {
-        if course.is_of_metadata() {
-            self.tree.len() - self.whole
-        } else {
-            self.whole
-        }
     }
 }

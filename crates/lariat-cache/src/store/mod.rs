@@ -22,7 +22,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use hashbrown::HashMap;
-use lariat_core::{Gvk, ObjectKey, Remembered, ResourceVersion};
+use lariat_core::{Gvk, ObjectKey, ObjectMetadata, Remembered, ResourceVersion};
 use parking_lot::{Mutex, RwLock};
 
 pub use body::Storage;
@@ -38,6 +38,8 @@ pub use query::Query;
 use table::Table;
 use tree::Tree;
 use writer::Writer;
+
+use crate::content_filter::KindFilter;
 
 /// The objects of one kind.
 ///
@@ -59,6 +61,8 @@ pub struct Store {
     /// Held while a dictionary is made.
     learning: Mutex<()>,
     decodes: Decodes,
+    /// Says of which objects the content is kept; of all, if there is none.
+    filter: Option<KindFilter>,
 }
 
 /// What readers of lists see.
@@ -84,6 +88,24 @@ pub struct Snapshot {
 const WORTH_AN_INDEX: usize = 256;
 
 impl Store {
+    /// Makes a store that keeps the content of the objects of a filter.
+    pub(crate) fn filtered(filter: Option<KindFilter>) -> Self {
+        Self {
+            filter,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the filter, if there is one.
+    pub(crate) fn filter(&self) -> Option<&KindFilter> {
+        self.filter.as_ref()
+    }
+
+    /// Returns whether the content of an object is kept, where so much of the kind is read.
+    pub(crate) fn wants_content(&self, content: Content, object: &ObjectMetadata) -> bool {
+        content == Content::Whole && self.filter().is_none_or(|filter| filter.keeps(object))
+    }
+
     /// Returns an object.
     #[must_use]
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<CachedObject>> {

@@ -98,6 +98,9 @@ impl CachedObject {
     }
 
     /// Returns whether the content is here, rather than the metadata alone.
+    ///
+    /// It is not as long as only metadata is watched, in kinds that are kept [`OnDemand`](super::Storage::OnDemand), and
+    /// of objects that a [`ContentFilter`](crate::ContentFilter) leaves out.
     #[must_use]
     pub fn has_content(&self) -> bool {
         !self.body.is_partial()

@@ -103,7 +103,7 @@ impl Store {
         let _writer = self.writer.lock();
         let known = self.table.get(key).filter(|known| {
             scan.is_state(known.uid(), known.version())
-                && known.has_content() == (listing.content == Content::Whole)
+                && known.has_content() == self.wants_content(listing.content, known)
         });
         known.inspect(|known| known.see(listing.mark)).is_some()
     }
@@ -303,7 +303,7 @@ impl Store {
         }
         let is_other_state = |known: &Arc<CachedObject>| {
             listing.compares
-                && known.has_content() == (listing.content == Content::Whole)
+                && self.is_comparable(known, listing.content)
                 && !known.has_same_content(object.json())
         };
         let is_other_state = known.as_ref().is_some_and(is_other_state);
@@ -350,7 +350,9 @@ impl Store {
         let stale = known.as_ref().is_some_and(|known| is_stale(known, &object));
         // An answer may have been read as metadata at the moment when content came to be wanted.
         let completes = |known: &Arc<CachedObject>| {
-            content == Content::Whole && !known.has_content() && is_same_state(known, &object)
+            !known.has_content()
+                && is_same_state(known, &object)
+                && self.wants_content(content, &object)
         };
         let completes = known.as_ref().is_some_and(completes);
         if stale && !completes {
@@ -366,12 +368,21 @@ impl Store {
         self.put_new(writer, new);
     }
 
+    /// Returns whether what is read of an object can be compared with what is known of it.
+    pub(crate) fn is_comparable(&self, known: &CachedObject, content: Content) -> bool {
+        let is_whole = content == Content::Whole;
+        // With a filter, metadata is cut out of the same whole objects. Without one it was read by itself, before an
+        // upgrade, and a transform may change it from then on.
+        known.has_content() == is_whole || (is_whole && self.filter().is_some())
+    }
+
     fn packed(&self, writer: &Writer, object: RawObject, content: Content) -> Arc<CachedObject> {
         let partial = content == Content::MetadataOnly;
-        if partial || writer.codec.keeps_content() {
+        // The watch goes on reporting content for a moment after it was given up.
+        let is_kept = || writer.codec.keeps_content() && self.wants_content(content, &object);
+        if partial || is_kept() {
             return Arc::new(CachedObject::packed(object, partial, &writer.codec));
         }
-        // The watch goes on telling content for a moment after it was given up.
         let object = match metadata_of(object.json()) {
             Some(json) => object.with_json(json),
             None => object,

@@ -9,6 +9,7 @@ mod budget;
 mod chaos;
 mod compression;
 mod content;
+mod content_filter;
 mod credentials;
 mod defects;
 mod factory;

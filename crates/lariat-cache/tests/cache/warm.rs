@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Api, ListParams, PostParams};
-use lariat_cache::{Informer, KindOptions, Phase, Selection, SharedCacheFactory};
+use lariat_cache::{ContentFilter, Informer, KindOptions, Phase, Selection, SharedCacheFactory};
 use lariat_cluster::Cluster;
 use lariat_core::{Gvk, ObjectKey};
 use serde_json::json;
@@ -219,4 +219,37 @@ async fn only_its_owner_can_read_a_file() {
         .permissions()
         .mode();
     assert_eq!(mode & 0o777, 0o600);
+}
+
+/// The filter of the next run may keep the content of other objects.
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_is_filtered_is_listed_at_every_start() {
+    let folder = Folder::new("filtered");
+    let (cluster, _writer) = left(&folder).await;
+    std::fs::remove_file(folder.file()).expect("it was left");
+    for needs_content in [true, false] {
+        let run = async || {
+            cluster.journal().clear();
+            let (_share, changed) = tokio::sync::watch::channel(0);
+            let filter = ContentFilter::new(changed, |_, object| object.key().name() == "a");
+            let factory = SharedCacheFactory::builder(cluster.client())
+                .warm_restart(&folder.0)
+                .content_filter(filter)
+                .build();
+            let informer = factory.for_kind(config_maps());
+            if needs_content {
+                informer.need::<ConfigMap>();
+            }
+            factory.start();
+            factory.wait_for_sync(MINUTE).await.expect("synced");
+            factory.stop().await;
+            reads(&cluster)
+        };
+        assert_eq!(
+            (run().await, folder.file().exists()),
+            ((1, 0), !needs_content)
+        );
+        let second = if needs_content { (1, 0) } else { (0, 1) };
+        assert_eq!(run().await, second);
+    }
 }

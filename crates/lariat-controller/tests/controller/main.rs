@@ -7,6 +7,7 @@ mod logs;
 
 mod circles;
 mod content;
+mod content_filter;
 mod electing;
 mod enqueueing;
 mod factory;

@@ -1,5 +1,6 @@
 //! The store against a naive reference, and rule by rule.
 
+mod filter;
 mod model;
 mod own_writes;
 mod queries;

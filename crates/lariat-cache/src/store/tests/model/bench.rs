@@ -1,12 +1,14 @@
 //! A store beside the server of the model, and what is checked after each step.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use lariat_core::{LabelSelector, Uid};
 
 use super::super::*;
 use super::server::{Answer, Event, Op, Outcome, Server};
 use super::{Act, Moment, Step};
+use crate::content_filter::ContentFilter;
 
 pub(super) const KEYS: u8 = 4;
 
@@ -22,6 +24,17 @@ fn key_of(key: u8) -> ObjectKey {
     object(key, any).key().clone()
 }
 
+/// A filter that keeps the content of some keys, and of the others in some of their states.
+fn filter(kept: &Arc<AtomicU8>) -> ContentFilter {
+    let (_, never) = tokio::sync::watch::channel(0);
+    let kept = Arc::clone(kept);
+    ContentFilter::new(never, move |_, object| {
+        let number: u8 = object.key().name()[1..].parse().unwrap();
+        let is_kept = kept.load(Ordering::Relaxed) & 1 << number != 0;
+        is_kept != (object.labels().get("tier") == Some("t2"))
+    })
+}
+
 pub(super) struct Bench {
     server: Server,
     backup: Option<Server>,
@@ -32,6 +45,10 @@ pub(super) struct Bench {
     shown_at: BTreeMap<u8, u64>,
     /// Answers that are under way.
     answers: Vec<Answer>,
+    /// Which keys the filter keeps the content of, a bit for each.
+    kept: Arc<AtomicU8>,
+    /// Whether the filter has changed since the last list began.
+    is_refiltered: bool,
     /// How much of each object is wanted, and how much the watch reads.
     content: Content,
     reading: Content,
@@ -45,10 +62,22 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new() -> Self {
-        let store = Store::default();
+        let kept = Arc::new(AtomicU8::new(u8::MAX));
+        let store = Store::filtered(Some(filter(&kept).of_kind(&gvk())));
         let by_version = |object: &Arc<CachedObject>| vec![format!("v{}", object.version())];
         store
             .add_index(&gvk(), "version", Arc::new(by_version))
+            .unwrap();
+        let by_content = |object: &Arc<CachedObject>| {
+            let version = format!("v{}", object.version());
+            object
+                .has_content()
+                .then_some(version)
+                .into_iter()
+                .collect()
+        };
+        store
+            .add_index(&gvk(), "content", Arc::new(by_content))
             .unwrap();
         // Indexes are made for larger stores; here they are kept up to date from the start.
         store.index_for(&Query::owned_by(&Uid::new("owner1")));
@@ -60,6 +89,8 @@ impl Bench {
             follower: BTreeMap::new(),
             shown_at: BTreeMap::new(),
             answers: Vec::new(),
+            kept,
+            is_refiltered: false,
             content: Content::Whole,
             reading: Content::Whole,
             is_filled: false,
@@ -97,6 +128,10 @@ impl Bench {
                     Some(answer) => self.answered(answer, self.content),
                     None => self.answers.extend(answer),
                 }
+            }
+            Act::Filter(kept) => {
+                self.kept.store(kept, Ordering::Relaxed);
+                self.is_refiltered = true;
             }
             Act::Answer { number, as_read } => {
                 if !self.answers.is_empty() {
@@ -163,6 +198,7 @@ impl Bench {
         let unchanged: BTreeSet<_> = self.follower.clone().into_iter().collect();
         let initial = !self.is_filled || self.reading != self.content;
         (self.reading, self.is_filled) = (self.content, true);
+        self.is_refiltered = false;
         let listing = self.store.begin_listing(initial, self.content, None);
         self.acts_at(Moment::Requested, acts);
         let (listed, version) = (self.server.selected(), self.server.version);
@@ -206,9 +242,12 @@ impl Bench {
         let listed = self.server.selected().into_iter();
         let expected: BTreeMap<_, _> = listed.map(|(key, state)| (key_of(key), state)).collect();
         assert_eq!(self.follower, expected, "a list and what follows is all");
-        if self.reading == Content::Whole {
+        if self.reading == Content::Whole && !self.is_refiltered {
             let snapshot = self.store.snapshot();
-            assert!(snapshot.iter().all(|object| object.has_content()));
+            for object in snapshot.iter() {
+                let is_kept = self.store.wants_content(Content::Whole, object);
+                assert_eq!(object.has_content(), is_kept, "{}", object.key());
+            }
         }
     }
 
@@ -311,6 +350,20 @@ impl Bench {
             let value = format!("v{}", state.version);
             let found = self.store.by_index(&gvk(), "version", &value).unwrap();
             assert!(found.iter().any(|object| object.key() == key));
+            // Content that was given up is found until the object changes.
+            let found = self.store.by_index(&gvk(), "content", &value).unwrap();
+            assert!(
+                found
+                    .iter()
+                    .all(|object| state_of(object).version == state.version)
+            );
+            if self
+                .store
+                .get(key)
+                .is_some_and(|object| object.has_content())
+            {
+                assert!(found.iter().any(|object| object.key() == key));
+            }
         }
         assert_eq!(self.store.count_by_index(&gvk(), "version", "v0"), Ok(0));
     }

@@ -56,6 +56,8 @@ enum Act {
         number: usize,
         as_read: Option<Content>,
     },
+    /// The filter keeps the content of other keys from now on: a bit for each says whether it does.
+    Filter(u8),
 }
 
 /// When something happens while a list is read.
@@ -88,6 +90,7 @@ fn act() -> impl Strategy<Value = Act> {
         5 => (0..KEYS, op(), prop::bool::weighted(0.3))
             .prop_map(|(key, op, is_late)| Act::Ours { key, op, is_late }),
         2 => (0_usize..8, as_read).prop_map(|(number, as_read)| Act::Answer { number, as_read }),
+        1 => (0_u8..1 << KEYS).prop_map(Act::Filter),
     ]
 }
 
