@@ -243,11 +243,15 @@ impl Leadership {
         let standing = Standing::Standby {
             holder: holder.cloned(),
         };
-        self.inner.standing.send_if_modified(|known| {
+        let is_new = self.inner.standing.send_if_modified(|known| {
             let is_new = *known != standing;
             *known = standing;
             is_new
         });
+        if is_new && let Some(holder) = holder {
+            let (lease, identity) = (self.lease(), self.identity());
+            tracing::info!(lease, identity, %holder, "standing by: another process holds the lease");
+        }
     }
 
     /// Notes an acquisition or a renewal by a request that was sent at `renewed`.
@@ -263,6 +267,10 @@ impl Leadership {
             *known = leading;
             is_new
         });
+        if is_new {
+            let (lease, identity) = (self.lease(), self.identity());
+            tracing::info!(lease, identity, epoch, "acquired the lease");
+        }
         let mut counters = self.inner.counters.lock();
         counters.acquired += u64::from(is_new);
         counters.renewals += u64::from(!is_new);

@@ -172,6 +172,30 @@ impl FactoryBuilder {
     ///     .build();
     /// # let _ = factory; }
     /// ```
+    ///
+    /// # After a loss
+    ///
+    /// The loss of the lease never ends the process by itself. By default `run` ends with the error, as controller-runtime's
+    /// manager does: a program that passes it on ends, is started again by Kubernetes, and stands by. A program that goes
+    /// on runs the factory again, which stands by as well; what was left or has changed is handled when it leads again:
+    ///
+    /// ```no_run
+    /// use lariat_controller::{RunError, SharedControllerFactory};
+    /// use tokio_util::sync::CancellationToken;
+    ///
+    /// # async fn example(factory: SharedControllerFactory, shutdown: CancellationToken)
+    /// # -> Result<(), RunError> {
+    /// loop {
+    ///     match factory.run(5, shutdown.cancelled()).await {
+    ///         Err(RunError::Lost(why)) => eprintln!("{why}; standing by"),
+    ///         ended => return ended,
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// For anything else, [start](SharedControllerFactory::start) the factory and wait for
+    /// [`lease_lost`](SharedControllerFactory::lease_lost): kinds that need no leader go on until the factory is stopped.
     pub fn leader_election(mut self, lease: Lease) -> Self {
         let elector = Elector::new(self.client.clone(), lease);
         self.options.election = Some(match elector {

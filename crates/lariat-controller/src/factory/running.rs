@@ -79,6 +79,8 @@ impl Running {
                 why: Arc::default(),
             },
         };
+        // Before any controller asks who leads: after an earlier run, the election has ended.
+        elector.stand_by();
         let (elector, lost) = (Arc::clone(elector), election.lost.clone());
         let release = election.release.clone();
         election.tasks.spawn(async move {
