@@ -75,6 +75,14 @@ impl Elector {
         self.leadership.clone()
     }
 
+    /// Lets the leadership stand by from now on, before a [run](Self::run) begins.
+    ///
+    /// After a run the leadership has ended until the next one is polled first. Tasks that wait for it meanwhile would take
+    /// that for the end of the next run.
+    pub fn stand_by(&self) {
+        self.leadership.stands_by(None);
+    }
+
     /// Acquires the lease and renews it until `stop` resolves, then releases it.
     ///
     /// A lease that is [kept on stop](Lease::keep_on_stop) is not released. Once it has ended, it can run again: it stands
@@ -89,7 +97,7 @@ impl Elector {
     /// A run that is dropped leaves the lease as it is, and others wait until it expires.
     pub async fn run(&self, stop: impl Future<Output = ()>) -> Result<(), LeaseError> {
         let _ended = Ended(&self.leadership);
-        self.leadership.stands_by(None);
+        self.stand_by();
         let mut campaign = Campaign::new(self);
         let lost = {
             let stop = pin!(stop);
@@ -205,7 +213,11 @@ impl<'a> Campaign<'a> {
         self.deadline = deadline;
         let epoch = self.election.transitions();
         let slow = self.election.slow_renewals();
-        self.elector.leadership.renewed(epoch, sent, deadline, slow);
+        let leadership = &self.elector.leadership;
+        if leadership.renewed(epoch, sent, deadline, slow) {
+            let (lease, identity) = (leadership.lease(), leadership.identity());
+            tracing::info!(lease, identity, epoch, "acquired the lease");
+        }
         Next::Held
     }
 

@@ -243,15 +243,25 @@ impl Leadership {
         let standing = Standing::Standby {
             holder: holder.cloned(),
         };
-        self.inner.standing.send_if_modified(|known| {
+        let is_new = self.inner.standing.send_if_modified(|known| {
             let is_new = *known != standing;
             *known = standing;
             is_new
         });
+        if is_new && let Some(holder) = holder {
+            let (lease, identity) = (self.lease(), self.identity());
+            tracing::info!(lease, identity, %holder, "standing by: another process holds the lease");
+        }
     }
 
-    /// Notes an acquisition or a renewal by a request that was sent at `renewed`.
-    pub(crate) fn renewed(&self, epoch: i32, renewed: Instant, deadline: Instant, slow: u64) {
+    /// Notes an acquisition or a renewal by a request that was sent at `renewed`; returns whether it is the first.
+    pub(crate) fn renewed(
+        &self,
+        epoch: i32,
+        renewed: Instant,
+        deadline: Instant,
+        slow: u64,
+    ) -> bool {
         *self.inner.term.lock() = Some(Term {
             epoch,
             renewed,
@@ -267,6 +277,7 @@ impl Leadership {
         counters.acquired += u64::from(is_new);
         counters.renewals += u64::from(!is_new);
         counters.slow_renewals = slow;
+        is_new
     }
 
     /// Notes that this process leads no more, and is not going to.

@@ -78,6 +78,7 @@ impl ControllerCore {
         let lanes = Arc::new(Lanes::new(flight.clone()));
         let failures = Failures::new(gvk.clone());
         let watchman = Arc::new(Watchman::new(gvk.clone(), options.sentinel_options()));
+        options.shards.iter().for_each(|shards| shards.divide(&gvk));
         let feed = informer.optional().subscribe(Arc::new(Feed {
             gvk,
             queue: queue.clone(),

@@ -154,7 +154,7 @@ impl ControllerOptions {
         leadership: Option<Leadership>,
         shards: Option<Shards>,
     ) -> Self {
-        if self.is_led() {
+        if self.is_led_or(true) {
             self.leadership = leadership;
             self.shards = shards;
         }
@@ -162,8 +162,8 @@ impl ControllerOptions {
     }
 
     /// Returns whether an election or a ring decides who handles the kind.
-    pub(crate) fn is_led(&self) -> bool {
-        self.needs_leader != Some(false)
+    pub(crate) fn is_led_or(&self, default: bool) -> bool {
+        self.needs_leader.unwrap_or(default)
     }
 
     /// Returns these options, with others for what is not set.

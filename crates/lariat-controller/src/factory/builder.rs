@@ -1,12 +1,14 @@
 //! The options of a factory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use lariat_cache::{CacheFactoryBuilder, FlightRecorder, MissingKind, SharedCacheFactory};
+use lariat_cache::{
+    CacheFactoryBuilder, ContentFilter, FlightRecorder, MissingKind, SharedCacheFactory,
+};
 use lariat_core::Gvk;
 use lariat_lease::{Elector, Leadership, Lease, LeaseError, RingMember, Sharding, Shards};
 
@@ -40,6 +42,17 @@ pub(super) enum Election {
     Invalid(LeaseError),
 }
 
+impl Election {
+    /// Lets the leadership stand by, before the tasks of a run begin to wait for it.
+    pub(super) fn stand_by(&self) {
+        match self {
+            Self::Leader(elector) => elector.stand_by(),
+            Self::Ring(member) => member.stand_by(),
+            Self::Invalid(_) => {}
+        }
+    }
+}
+
 impl Options {
     /// Returns what shows whether this process leads; none without an election.
     pub(super) fn leadership(&self) -> Option<Leadership> {
@@ -65,6 +78,18 @@ impl Options {
         let mut options = own.or(&self.default);
         options.workers = workers;
         options.elected(self.leadership(), self.shards())
+    }
+
+    /// Returns which content this process caches: all of the kinds that every replica handles, its share of others.
+    fn content_of(&self, shards: Shards) -> ContentFilter {
+        let default = self.default.is_led_or(true);
+        let differs = |options: &ControllerOptions| options.is_led_or(default) != default;
+        let other = self.kinds.iter().filter(|(_, options)| differs(options));
+        let other: BTreeSet<Gvk> = other.map(|(gvk, _)| gvk.clone()).collect();
+        let is_led = move |gvk: &Gvk| default != other.contains(gvk);
+        ContentFilter::new(shards.content_changes(), move |gvk, object| {
+            !is_led(gvk) || shards.keeps(gvk, object)
+        })
     }
 
     pub(super) fn default_workers(&self) -> Option<usize> {
@@ -188,6 +213,30 @@ impl FactoryBuilder {
     ///     .build();
     /// # let _ = factory; }
     /// ```
+    ///
+    /// # After a loss
+    ///
+    /// The loss of the lease never ends the process by itself. By default `run` ends with the error, as controller-runtime's
+    /// manager does: a program that passes it on ends, is started again by Kubernetes, and stands by. A program that goes
+    /// on runs the factory again, which stands by as well; what was left or has changed is handled when it leads again:
+    ///
+    /// ```no_run
+    /// use lariat_controller::{RunError, SharedControllerFactory};
+    /// use tokio_util::sync::CancellationToken;
+    ///
+    /// # async fn example(factory: SharedControllerFactory, shutdown: CancellationToken)
+    /// # -> Result<(), RunError> {
+    /// loop {
+    ///     match factory.run(5, shutdown.cancelled()).await {
+    ///         Err(RunError::Lost(why)) => eprintln!("{why}; standing by"),
+    ///         ended => return ended,
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// For anything else, [start](SharedControllerFactory::start) the factory and wait for
+    /// [`lease_lost`](SharedControllerFactory::lease_lost): kinds that need no leader go on until the factory is stopped.
     pub fn leader_election(mut self, lease: Lease) -> Self {
         let elector = Elector::new(self.client.clone(), lease);
         self.options.election = Some(match elector {
@@ -202,8 +251,9 @@ impl FactoryBuilder {
     /// Each object belongs to one member of the ring, by a hash of its controlling owner's identity or, without one, of its
     /// own ([`ShardKey`](lariat_lease::ShardKey)), so that a reconciler and what its objects control are in one process.
     /// A member handles the keys of its share alone. It caches the metadata of all objects, and the content of those of
-    /// its share; content of others is fetched when it is asked for. That costs one list of each kind whenever a member
-    /// comes or goes.
+    /// its share; content of others is fetched when it is asked for: see [`ContentFilter`]. Objects that no member handles,
+    /// those without a controlling owner of kinds without handlers, are cached whole by all. A member that comes or goes
+    /// costs one list of each kind.
     ///
     /// A process joins when its caches are filled. The others then stop to hand out the keys that move, wait for the calls
     /// under way, and pass them on; only then are they handled again, all of them, as after a start. A
@@ -264,7 +314,11 @@ impl FactoryBuilder {
     /// Makes the factory; nothing is sent.
     #[must_use]
     pub fn build(self) -> SharedControllerFactory {
-        SharedControllerFactory::new(self.caches, self.options)
+        let caches = match self.options.shards() {
+            Some(shards) => self.caches.content_filter(self.options.content_of(shards)),
+            None => self.caches,
+        };
+        SharedControllerFactory::new(caches, self.options)
     }
 }
 

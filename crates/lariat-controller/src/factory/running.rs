@@ -77,6 +77,8 @@ impl Running {
             abort: self.stopping.abort.child_token(),
             why: Arc::default(),
         };
+        // Before any controller asks who leads: after an earlier run, that has ended.
+        election.stand_by();
         let tasks = TaskTracker::new();
         let (election, stop) = (election.clone(), release.clone().cancelled_owned());
         let ended = lost.clone();

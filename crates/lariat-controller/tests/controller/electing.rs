@@ -1,5 +1,6 @@
 //! Factories that elect a leader among them.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use kube::client::Body;
 use lariat_cluster::Cluster;
 use lariat_controller::{
     Context, ControllerOptions, FactoryBuilder, HandlerError, HandlerOptions, Lease, Outcome,
-    RunError, SharedControllerFactory, StartError,
+    RunError, SharedControllerFactory, Standing, StartError,
 };
 use lariat_core::Gvk;
 use parking_lot::Mutex;
@@ -212,13 +213,75 @@ async fn a_factory_that_lost_its_lease_can_run_again() {
     let cut = bench.cluster.faults().partition("one");
     assert!(one.ended().await.is_err());
     bench.cluster.faults().remove(cut);
-    one.factory.start(2).await.expect("it starts again");
+    let mut start = pin!(one.factory.start(2));
+    // The tasks of this run have not been polled yet, and none of them may find that the election has ended.
+    drop(futures::poll!(start.as_mut()));
+    let leadership = one.factory.leadership().expect("it takes part");
+    assert_eq!(leadership.standing(), Standing::Standby { holder: None });
+    start.await.expect("it starts again");
     bench.create("b").await;
     sleep(60 * SECOND).await;
     assert!(one.factory.leadership().expect("it takes part").leads());
     let names: Vec<String> = one.calls.all().into_iter().map(|call| call.name).collect();
     assert!(names.contains(&"b".to_owned()), "{names:?}");
     one.factory.stop().await.expect("stopped");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_runs_its_factory_again_after_a_loss_stands_by_and_leads_again() {
+    let bench = Bench::new().await;
+    let factory = elected(&bench.cluster, "one").build();
+    let (calls, handler) = recorder(|_| async { Ok(Outcome::done()) });
+    let config_maps = factory.for_object::<ConfigMap>();
+    config_maps
+        .register_handler("log", handler)
+        .expect("registered");
+    let (running, shutdown) = (factory.clone(), CancellationToken::new());
+    let stop = shutdown.clone();
+    let mut run = JoinSet::new();
+    run.spawn(async move {
+        let mut losses = 0;
+        loop {
+            match running.run(2, stop.cancelled()).await {
+                Err(RunError::Lost(_)) => losses += 1,
+                ended => return ended.map(|()| losses),
+            }
+        }
+    });
+    bench.create("a").await;
+    sleep(9 * SECOND).await;
+    let mut two = Replica::start(&bench.cluster, "two");
+    sleep(SECOND).await;
+
+    let cut = bench.cluster.faults().partition("one");
+    let other = two.factory.leadership().expect("it takes part");
+    assert!(other.acquired().await);
+    bench.cluster.faults().remove(cut);
+    bench.create("b").await;
+    sleep(60 * SECOND).await;
+    let leadership = factory.leadership().expect("it takes part");
+    let holder = Some("two".into());
+    assert_eq!(leadership.standing(), Standing::Standby { holder });
+    let names = |calls: &Calls| -> Vec<String> {
+        let all = calls.all().into_iter();
+        all.map(|call| call.name).collect()
+    };
+    assert_eq!(
+        (names(&calls), names(&two.calls).len()),
+        (vec!["a".to_owned()], 2)
+    );
+
+    two.stop().await.expect("stopped");
+    sleep(SECOND).await;
+    assert!(leadership.leads());
+    assert!(
+        names(&calls).contains(&"b".to_owned()),
+        "{:?}",
+        names(&calls)
+    );
+    shutdown.cancel();
+    let ended = run.join_next().await.expect("it ends once");
+    assert_eq!(ended.expect("it does not panic"), Ok(1));
 }
 
 fn secret(name: &str) -> Secret {

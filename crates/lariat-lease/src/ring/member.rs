@@ -90,6 +90,14 @@ impl RingMember {
         self.shards.clone()
     }
 
+    /// Lets the leadership stand by from now on, before a [run](Self::run) begins.
+    ///
+    /// After a run it has ended until the next one is polled first. Tasks that wait for it meanwhile would take that for
+    /// the end of the next run.
+    pub fn stand_by(&self) {
+        self.leadership.stands_by(None);
+    }
+
     /// Joins the ring once `warm` resolves, stays in it until `stop` does, and leaves.
     ///
     /// Until `warm` resolves it looks at the ring without being in it, so that [`Shards::keeps`] knows about what share it
@@ -108,7 +116,7 @@ impl RingMember {
         stop: impl Future<Output = ()>,
     ) -> Result<(), LeaseError> {
         let _ended = Ended(self);
-        self.leadership.stands_by(None);
+        self.stand_by();
         let mut stop = pin!(stop);
         let mut term = Term::new(self);
         tokio::select! {

@@ -1,8 +1,10 @@
 //! What a program sees of its membership in a ring.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use lariat_core::{Gvk, ObjectMetadata, OwnerRef};
 use parking_lot::RwLock;
 use tokio::sync::watch;
 
@@ -22,6 +24,8 @@ struct Inner {
     leadership: Leadership,
     gate: Gate,
     content: RwLock<Content>,
+    /// The kinds whose keys are handled by members.
+    divided: RwLock<BTreeSet<Gvk>>,
     content_changes: watch::Sender<u64>,
 }
 
@@ -43,6 +47,7 @@ impl Shards {
                 leadership,
                 gate: Gate::new(),
                 content: RwLock::new(content),
+                divided: RwLock::default(),
                 content_changes: watch::Sender::new(0),
             }),
         }
@@ -71,12 +76,23 @@ impl Shards {
         is_member.then(|| self.inner.gate.enter(key)).flatten()
     }
 
-    /// Returns whether the content of a key's object is worth to be cached.
+    /// Notes that members handle the keys of a kind.
+    pub fn divide(&self, gvk: &Gvk) {
+        self.inner.divided.write().insert(gvk.clone());
+    }
+
+    /// Returns whether the content of an object is worth to be cached by this process.
     ///
-    /// That is so for keys of the share, for those that this process is going to handle once it has joined, and for those
-    /// that it is about to hand over.
+    /// That is so for the share that it has, is going to have once it has joined, or is about to hand over. Objects that no
+    /// member handles belong to all: those without a controlling owner, of kinds that are not
+    /// [divided](Self::divide).
     #[must_use]
-    pub fn keeps(&self, key: ShardKey) -> bool {
+    pub fn keeps(&self, gvk: &Gvk, object: &ObjectMetadata) -> bool {
+        let is_controlled = || object.owners().iter().any(OwnerRef::is_controller);
+        if !self.inner.divided.read().contains(gvk) && !is_controlled() {
+            return true;
+        }
+        let key = ShardKey::of_object(gvk, object);
         let content = self.inner.content.read();
         content.share.holds(key) || content.before.holds(key)
     }

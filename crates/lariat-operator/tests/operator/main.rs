@@ -33,6 +33,7 @@ mod reconciling_ends;
 mod reconciling_periods;
 mod registering;
 mod remembered;
+mod sharded;
 mod status_loops;
 mod status_reports;
 mod status_writers;
