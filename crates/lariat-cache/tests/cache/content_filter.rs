@@ -606,29 +606,31 @@ async fn the_predicate_decides_kind_by_kind() {
     assert_eq!(has_content(&secrets), [true, true]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_kind_steps_down_for_its_budget_with_a_filter_as_without() {
+/// A server with 300 objects of about two kilobytes.
+fn large() -> Script {
     let filling = |number: usize| -> String {
         let part = |part| format!("value {} of {part}; ", number * 31);
         (0..40).map(part).collect()
     };
-    let script = move || {
-        Script::new(move |ask| {
-            let item = |number: usize| {
-                let metadata = json!({"name": format!("o{number}"), "resourceVersion": "1"});
-                let data = json!({"key": filling(number), "number": number.to_string()});
-                let data = (!ask.metadata_only).then_some(data);
-                json!({"metadata": metadata, "data": data})
-            };
-            let items: Vec<_> = (0..300).map(item).collect();
-            let list = json!({"metadata": {"resourceVersion": "1"}, "items": items}).to_string();
-            if ask.watch {
-                quiet()
-            } else {
-                Answer::Whole(200, Vec::new(), list)
-            }
-        })
-    };
+    Script::new(move |ask| {
+        let item = |number: usize| {
+            let metadata = json!({"name": format!("o{number}"), "resourceVersion": "1"});
+            let data = json!({"key": filling(number), "number": number.to_string()});
+            let data = (!ask.metadata_only).then_some(data);
+            json!({"metadata": metadata, "data": data})
+        };
+        let items: Vec<_> = (0..300).map(item).collect();
+        let list = json!({"metadata": {"resourceVersion": "1"}, "items": items}).to_string();
+        if ask.watch {
+            quiet()
+        } else {
+            Answer::Whole(200, Vec::new(), list)
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_steps_down_for_its_budget_with_a_filter_as_without() {
     let (share, changed) = (Arc::new(Mutex::new(1)), watch::Sender::new(0));
     let kept_of = Arc::clone(&share);
     let filter = ContentFilter::new(changed.subscribe(), move |_, object| {
@@ -643,7 +645,7 @@ async fn a_kind_steps_down_for_its_budget_with_a_filter_as_without() {
             .default_options(options.memory_budget(budget))
             .content_filter(filter.clone())
             .build();
-        let informer = factory.for_source(config_maps(), Arc::new(script()));
+        let informer = factory.for_source(config_maps(), Arc::new(large()));
         informer.need::<ConfigMap>();
         factory.start();
         factory.wait_for_sync(MINUTE).await.expect("synced");

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Client, Config};
-use lariat_controller::{Outcome, SharedControllerFactory};
+use lariat_controller::{Lease, Outcome, SharedControllerFactory};
 use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
 use lariat_operator::{Operator, Rule};
 use serde_json::json;
@@ -31,7 +31,10 @@ fn operator(client: Client, options: &Options) -> Result<Operator> {
     let Options {
         name, kind, group, ..
     } = options;
-    let factory = SharedControllerFactory::builder(client).build();
+    let lease = Lease::new(name.as_str()).namespace(name.as_str());
+    let factory = SharedControllerFactory::builder(client)
+        .leader_election(lease)
+        .build();
     let operator = Operator::new(name.as_str(), &factory);
     let definition = format!("{}.{}", kind.plural(), group.as_str());
     let definition: CustomResourceDefinition = serde_json::from_value(json!({

@@ -1,6 +1,7 @@
 //! Replicas as processes, and what they write.
 
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -9,10 +10,10 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::ConfigMap;
 use lariat::kube::api::{Api, ListParams, PostParams, WatchEvent, WatchParams};
 use lariat::kube::config::Kubeconfig;
-use lariat_integration::{Env, example, signal};
+use lariat_integration::{Env, signal};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
-use tokio::process::Child;
+use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -20,7 +21,7 @@ use tokio::time::{Instant, timeout};
 /// How long something may take that must happen.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How many objects the leader writes to, each twenty times a second.
+/// How many objects the leader writes to.
 const COUNTERS: usize = 5;
 
 /// Objects to write to, and every state they had.
@@ -89,10 +90,15 @@ impl<'a> Bench<'a> {
     ) -> Result<Replica> {
         let path = self.folder.0.join(name);
         std::fs::write(&path, serde_json::to_string(kubeconfig)?)?;
-        let mut command = example("leader_election", &["--replica", name]);
-        command.args(["--namespace", &self.env.namespace]);
-        command.args(["--lease-s", lease, "--period-s", "0.05"]);
-        let mut child = command.arg("--kubeconfig").arg(&path).spawn()?;
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leader"));
+        command
+            .args([name, &self.env.namespace, lease])
+            .env("KUBECONFIG", &path)
+            .kill_on_drop(true)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn()?;
         let stdout = child.stdout.take().context("it is piped")?;
         let (sender, said) = watch::channel(Vec::new());
         let mut tasks = JoinSet::new();

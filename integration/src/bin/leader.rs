@@ -1,0 +1,78 @@
+//! A program that writes while it leads, as the tests of leaders run it: `leader NAME NAMESPACE LEASE_SECONDS`.
+//!
+//! The leader adds one to each counter of the namespace, again and again, and signs with its name. It prints `stands by`
+//! once its caches are filled. The cluster is that of `KUBECONFIG`.
+
+use std::process::ExitCode;
+use std::thread::park_timeout;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use k8s_openapi::api::core::v1::ConfigMap;
+use lariat::cache::KindOptions;
+use lariat::kube::api::{Api, Patch, PatchParams};
+use lariat::prelude::*;
+use lariat::{Change, Lease, Selection};
+use serde_json::json;
+use tokio::task::block_in_place;
+
+/// How long a call works between what it reads and what it writes, and how long a counter then waits.
+const WORK: Duration = Duration::from_millis(10);
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {}", lariat::describe(&*error));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [name, namespace, seconds] = &arguments[..] else {
+        bail!("usage: leader NAME NAMESPACE LEASE_SECONDS");
+    };
+    let duration = Duration::from_secs(seconds.parse()?);
+    let lease = Lease::new("counter")
+        .namespace(namespace)
+        .identity(name)
+        .duration(duration)
+        .renew_deadline(duration * 2 / 3)
+        .retry_period(duration * 2 / 15);
+    let ours = Selection::all().in_namespaces([namespace]);
+    let kind = ControllerOptions::default().cache(KindOptions::default().selection(ours));
+    let factory = SharedControllerFactory::builder(lariat::connect().await?)
+        .kind_options(Gvk::new("", "v1", "ConfigMap"), kind)
+        .leader_election(lease)
+        .build();
+    // What it writes itself is no reason to count on.
+    let added = Predicate::new(|change| matches!(change, Change::Added { .. }));
+    let name = name.clone();
+    let handler = move |cx| count(cx, name.clone());
+    let counters = factory.for_object::<ConfigMap>();
+    counters.register_handler_with("count", HandlerOptions::default().only(added), handler)?;
+    factory.start(1).await?;
+    println!("stands by");
+    Ok(factory.run_until(lariat::termination()).await?)
+}
+
+async fn count(cx: Context<ConfigMap>, name: String) -> HandlerResult {
+    let counter = cx.object()?;
+    let data = counter.as_ref().and_then(|counter| counter.data.as_ref());
+    let Some(count) = data.and_then(|data| data.get("count")?.parse::<u64>().ok()) else {
+        return Ok(Outcome::done());
+    };
+    // It blocks its thread: a process that is suspended here goes on with the write before another task of it finds that
+    // the lease has expired, and drops the call.
+    block_in_place(|| park_timeout(WORK));
+    // Without a resource version: what keeps a former leader from writing is the lease alone.
+    let next = json!({"data": {"count": (count + 1).to_string(), "by": name}});
+    let namespace = cx.key().namespace().unwrap_or_default();
+    let counters: Api<ConfigMap> = Api::namespaced(cx.client(), namespace);
+    let (name, params) = (cx.key().name(), PatchParams::default());
+    counters.patch(name, &params, &Patch::Merge(next)).await?;
+    Ok(Outcome::requeue_after(WORK))
+}
