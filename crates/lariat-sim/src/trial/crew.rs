@@ -21,9 +21,7 @@ use crate::activity::Act;
 use crate::plan::{Command, NAMES, Own, Verb};
 use crate::process::Process;
 
-/// The longest delay of a write of the program itself, in milliseconds.
-///
-/// Plans number such writes at random.
+/// The longest delay of a write that a plan asks for, in milliseconds.
 const LATEST: u32 = 2_000;
 
 pub(super) struct Crew {
