@@ -45,7 +45,7 @@ fn counted(operator: &Operator, bench: &Bench) -> (Reconciler<Widget>, Arc<Atomi
 async fn started() -> (Bench, Arc<AtomicUsize>) {
     let bench = Bench::new().await;
     let (reconciler, calls) = counted(&bench.operator, &bench);
-    reconciler.register(done).unwrap();
+    reconciler.register(done).expect("the name is free");
     bench.start().await;
     bench.create("a", 1).await;
     settle().await;
