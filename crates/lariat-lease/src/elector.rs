@@ -15,7 +15,7 @@ use crate::config::{JITTER, Lease, own_identity, own_namespace};
 use crate::election::{Election, Next, Request};
 use crate::error::LeaseError;
 use crate::leadership::Leadership;
-use crate::request::{self, Answer};
+use crate::request::{Answer, Refusals};
 
 /// How long a watch of the lease stays open, in seconds.
 ///
@@ -49,6 +49,7 @@ pub struct Elector {
     api: Api<Object>,
     config: Lease,
     leadership: Leadership,
+    refusals: Refusals,
 }
 
 impl Elector {
@@ -66,6 +67,7 @@ impl Elector {
             api: Api::namespaced(client, &namespace),
             leadership: Leadership::new(&namespace, &lease.name, identity, lease.duration),
             config: lease,
+            refusals: Refusals::default(),
         })
     }
 
@@ -312,6 +314,7 @@ impl Elector {
                 }
             }
         };
-        request::answer(self.leadership.lease(), timeout, sent).await
+        let lease = self.leadership.lease();
+        self.refusals.answer(lease, timeout, sent).await
     }
 }

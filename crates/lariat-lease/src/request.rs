@@ -1,6 +1,7 @@
 //! Sending a request about a lease.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease as Object;
@@ -19,22 +20,60 @@ pub(crate) enum Answer {
     Failed,
 }
 
-/// Waits for the answer to a request; one that takes too long has failed.
-pub(crate) async fn answer(
-    lease: &str,
-    timeout: Duration,
-    sent: impl Future<Output = kube::Result<Object>>,
-) -> Answer {
-    match time::timeout(timeout, sent).await {
-        Ok(Ok(lease)) => Answer::Object(Box::new(lease)),
-        Ok(Err(kube::Error::Api(status))) if status.code == 404 && status.reason == "NotFound" => {
-            Answer::Absent
+/// Whether the log says at a level people see that the API server refuses requests.
+#[derive(Debug, Default)]
+pub(crate) struct Refusals(AtomicBool);
+
+impl Refusals {
+    /// Waits for the answer to a request; one that takes too long has failed.
+    pub(crate) async fn answer(
+        &self,
+        lease: &str,
+        timeout: Duration,
+        sent: impl Future<Output = kube::Result<Object>>,
+    ) -> Answer {
+        let error = match time::timeout(timeout, sent).await {
+            Ok(Ok(lease)) => {
+                self.0.store(false, Ordering::Relaxed);
+                return Answer::Object(Box::new(lease));
+            }
+            Ok(Err(error)) => error,
+            Err(_) => return Answer::Failed,
+        };
+        match &error {
+            kube::Error::Api(status) if status.code == 404 && status.reason == "NotFound" => {
+                Answer::Absent
+            }
+            kube::Error::Api(status) if status.code == 409 => Answer::Conflict,
+            _ => {
+                self.failed(lease, &error);
+                Answer::Failed
+            }
         }
-        Ok(Err(kube::Error::Api(status))) if status.code == 409 => Answer::Conflict,
-        Ok(Err(error)) => {
-            tracing::debug!(%lease, "a request about the lease failed: {error}");
-            Answer::Failed
+    }
+
+    /// Logs why a request has failed.
+    pub(crate) fn failed(&self, lease: &str, error: &kube::Error) {
+        match error {
+            // It does not pass by itself: a permission is missing, or the name or the namespace is wrong.
+            kube::Error::Api(status)
+                if (400..500).contains(&status.code) && ![409, 410, 429].contains(&status.code) =>
+            {
+                self.refused(lease, error);
+            }
+            _ => tracing::debug!(%lease, "a request about the lease failed: {error}"),
         }
-        Err(_) => Answer::Failed,
+    }
+
+    fn refused(&self, lease: &str, error: &kube::Error) {
+        if self.0.swap(true, Ordering::Relaxed) {
+            tracing::debug!(%lease, "the API server refuses a request about the lease: {error}");
+        } else {
+            tracing::warn!(
+                %lease,
+                "the API server refuses a request about the lease, so it cannot be held: {error} \
+                 (this is said once; it is tried again)"
+            );
+        }
     }
 }

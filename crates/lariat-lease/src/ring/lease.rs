@@ -13,7 +13,7 @@ use super::record::{is_same_state, joining, renewed};
 use crate::clock::{SHORTEST_TIMEOUT, moment};
 use crate::config::Lease;
 use crate::record::Record;
-use crate::request::{Answer, answer};
+use crate::request::{Answer, Refusals};
 
 /// The lease of a member.
 pub(super) struct OwnLease<'a> {
@@ -24,6 +24,7 @@ pub(super) struct OwnLease<'a> {
     pub(super) namespace: &'a str,
     pub(super) identity: Arc<str>,
     known: Option<Object>,
+    refusals: Refusals,
     /// How many renewals had to read the lease first.
     pub(super) slow: u64,
 }
@@ -52,6 +53,7 @@ impl<'a> OwnLease<'a> {
             namespace,
             identity,
             known: None,
+            refusals: Refusals::default(),
             slow: 0,
         }
     }
@@ -182,8 +184,7 @@ impl<'a> OwnLease<'a> {
             ..DeleteParams::default()
         };
         let name = metadata.name.as_deref().unwrap_or_default();
-        let deleted = time::timeout(self.timeout(), self.api.delete(name, &params)).await;
-        if let Ok(Err(error)) = deleted {
+        if let Err(error) = self.api.delete(name, &params).await {
             tracing::debug!(lease = name, "a released lease was not deleted: {error}");
         }
     }
@@ -199,7 +200,8 @@ impl<'a> OwnLease<'a> {
     }
 
     async fn answer(&self, sent: impl Future<Output = kube::Result<Object>>) -> Answer {
-        answer(&self.name, self.timeout(), sent).await
+        let timeout = self.timeout();
+        self.refusals.answer(&self.name, timeout, sent).await
     }
 
     fn timeout(&self) -> Duration {

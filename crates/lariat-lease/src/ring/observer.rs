@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time;
 
 use super::record::RING;
+use crate::request::Refusals;
 
 /// How long a watch stays open, in seconds; the server's own limit is above it.
 const WATCH_SECONDS: u32 = 290;
@@ -30,6 +31,7 @@ pub(super) struct Observer {
     pub(super) patience: Duration,
     /// How long it waits after a failure.
     pub(super) pause: Duration,
+    pub(super) refusals: Refusals,
 }
 
 impl Observer {
@@ -62,14 +64,14 @@ impl Observer {
         let params = ListParams::default().labels(&selector);
         let list = time::timeout(self.patience, self.api.list(&params)).await;
         let list = list.map_err(|_| "no answer to a list".to_owned())?;
-        let list = list.map_err(|error| error.to_string())?;
+        let list = list.map_err(|error| self.failed(&error))?;
         let version = list.metadata.resource_version.unwrap_or_default();
         send(sights, Sight::All(list.items)).await?;
         let params = WatchParams::default().labels(&selector);
         let params = params.timeout(WATCH_SECONDS);
         let opened = time::timeout(self.patience, self.api.watch(&params, &version)).await;
         let opened = opened.map_err(|_| "no answer to a watch".to_owned())?;
-        let mut events = opened.map_err(|error| error.to_string())?.boxed();
+        let mut events = opened.map_err(|error| self.failed(&error))?.boxed();
         loop {
             let event = time::timeout(self.patience, events.try_next()).await;
             let event = event.map_err(|_| "the watch is silent".to_owned())?;
@@ -87,6 +89,13 @@ impl Observer {
             };
             send(sights, sight).await?;
         }
+    }
+}
+
+impl Observer {
+    fn failed(&self, error: &kube::Error) -> String {
+        self.refusals.failed(&self.ring, error);
+        error.to_string()
     }
 }
 

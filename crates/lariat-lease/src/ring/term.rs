@@ -15,6 +15,7 @@ use super::observer::{Observer, Sight};
 use super::share::Share;
 use crate::config::JITTER;
 use crate::record::Record;
+use crate::request::Refusals;
 
 /// How many sights may wait to be taken in.
 const SIGHTS: usize = 64;
@@ -136,6 +137,7 @@ impl<'a> Term<'a> {
             ring: config.name.clone(),
             patience: config.renew_deadline,
             pause: config.retry_period,
+            refusals: Refusals::default(),
         };
         let (sender, sights) = mpsc::channel(SIGHTS);
         let mut task = JoinSet::new();
@@ -188,7 +190,9 @@ impl<'a> Term<'a> {
         if let Some(name) = due.next().map(|(name, _)| name.clone())
             && let Some((lease, _)) = self.released.remove(&name)
         {
-            self.lease.clear_away(&lease).await;
+            let patience = self.member.config.lease.renew_deadline / 4;
+            // Another member may do it.
+            let _ = time::timeout(patience, self.lease.clear_away(&lease)).await;
         }
     }
 
@@ -215,7 +219,10 @@ impl<'a> Term<'a> {
 
     async fn take_away(&mut self, expired: &Object) {
         let name = expired.metadata.name.as_deref().unwrap_or_default();
-        match self.lease.take_away(expired).await {
+        // The own renewals come first.
+        let patience = self.member.config.lease.renew_deadline / 4;
+        let taken = time::timeout(patience, self.lease.take_away(expired)).await;
+        match taken.ok().flatten() {
             Some(released) => {
                 tracing::info!(
                     lease = name,

@@ -439,3 +439,21 @@ fn unavailable() -> Rule {
         StatusCode::SERVICE_UNAVAILABLE,
     )))
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_take_away_costs_no_membership() {
+    let bench = Bench::new().await;
+    let [one, two, three] = bench.joined(["one", "two", "three"]).await;
+    // Reads of other members' leases hang; the own lease is renewed without one.
+    let slow = Rule::new(Action::NoAnswer).client("one").verb("get");
+    bench.cluster.faults().add(slow);
+    let slow = Rule::new(Action::NoAnswer).client("three").verb("get");
+    bench.cluster.faults().add(slow.for_time(40 * SECOND));
+    drop(two);
+    let until = Instant::now() + 40 * SECOND;
+    while Instant::now() < until {
+        assert!(one.membership.leads() && three.membership.leads());
+        sleep(SECOND / 10).await;
+    }
+    settled(&[&one, &three], 10 * SECOND).await;
+}

@@ -14,8 +14,9 @@ use lariat_operator::{
 };
 use tokio::time;
 
-use crate::bench::{Widget, settle};
-use crate::program::{Program, client_of, cluster, register};
+use crate::bench::{SECOND, Widget, settle};
+use crate::logs::Logs;
+use crate::program::{Program, client_of, cluster, grant, register};
 
 const REVIEWS: &str = "selfsubjectaccessreviews";
 
@@ -112,6 +113,45 @@ async fn a_leader_election_needs_its_lease_and_nothing_else() {
         "get, update, watch leases.coordination.k8s.io named shop in shops (for the leader election)",
     ];
     assert_eq!(shown, expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_ring_needs_its_leases_and_works_with_what_the_manifests_say() {
+    let cluster = cluster().await;
+    let builder = SharedControllerFactory::builder(client_of(&cluster, "sesame"));
+    let factory = builder
+        .sharding(Lease::new("shop").namespace("demo"))
+        .build();
+    let operator = Operator::new("shop", &factory);
+    let rules = operator.rules().await.expect("known");
+    let shown: Vec<String> = rules.iter().map(ToString::to_string).collect();
+    let verbs = "create, delete, get, list, update, watch";
+    assert_eq!(
+        shown,
+        [format!(
+            "{verbs} leases.coordination.k8s.io in demo (for the sharding)"
+        )]
+    );
+    let logs = Logs::begin();
+    operator.start(1).await.expect("started");
+    let membership = factory.leadership().expect("it takes part");
+    time::sleep(60 * SECOND).await;
+    assert!(!membership.leads());
+    let refused = "the API server refuses a request about the lease";
+    let said = logs.text();
+    let said: Vec<&str> = said
+        .lines()
+        .filter(|line| line.contains("said once"))
+        .collect();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(
+        said[0].contains(refused) && said[0].contains("forbidden"),
+        "{said:?}"
+    );
+    grant(&cluster, &operator).await;
+    time::sleep(10 * SECOND).await;
+    assert!(membership.leads());
+    operator.stop().await.expect("stopped");
 }
 
 #[tokio::test(start_paused = true)]
