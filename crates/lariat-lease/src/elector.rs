@@ -216,6 +216,9 @@ impl<'a> Campaign<'a> {
         let epoch = self.election.transitions();
         let slow = self.election.slow_renewals();
         let leadership = &self.elector.leadership;
+        if leadership.epoch() != Some(epoch) {
+            leadership.sign_as(format!("{}#{epoch}", leadership.lease()));
+        }
         if leadership.renewed(epoch, sent, deadline, slow) {
             let (lease, identity) = (leadership.lease(), leadership.identity());
             tracing::info!(lease, identity, epoch, "acquired the lease");

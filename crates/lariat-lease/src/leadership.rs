@@ -26,6 +26,8 @@ struct Inner {
     duration: Duration,
     standing: watch::Sender<Standing>,
     term: Mutex<Option<Term>>,
+    /// What the term is called where it signs something.
+    signature: Mutex<Option<Arc<str>>>,
     counters: Mutex<Counters>,
 }
 
@@ -95,6 +97,7 @@ impl Leadership {
             duration,
             standing,
             term: Mutex::new(None),
+            signature: Mutex::new(None),
             counters: Mutex::default(),
         };
         Self {
@@ -122,6 +125,16 @@ impl Leadership {
     #[must_use]
     pub fn epoch(&self) -> Option<i32> {
         self.term().map(|term| term.epoch)
+    }
+
+    /// Returns the name of this term of office, to sign what is written in it; none if this process does not lead.
+    ///
+    /// For a leader it is namespace, name and epoch of the lease, as `shops/shop-operator#3`; for a member of a ring namespace
+    /// and name of its own lease, as `shops/shop-operator-1f0a93c4`. No two terms of a lease have the same.
+    #[must_use]
+    pub fn signature(&self) -> Option<Arc<str>> {
+        let signature = self.inner.signature.lock().clone();
+        signature.filter(|_| self.leads())
     }
 
     /// Returns what the process is.
@@ -252,6 +265,11 @@ impl Leadership {
             let (lease, identity) = (self.lease(), self.identity());
             tracing::info!(lease, identity, %holder, "standing by: another process holds the lease");
         }
+    }
+
+    /// Sets what the term is called that begins with the next renewal.
+    pub(crate) fn sign_as(&self, signature: String) {
+        *self.inner.signature.lock() = Some(signature.into());
     }
 
     /// Notes an acquisition or a renewal by a request that was sent at `renewed`; returns whether it is the first.

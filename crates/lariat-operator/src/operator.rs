@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use lariat_cache::{SharedCacheFactory, View};
-use lariat_controller::{SharedController, SharedControllerFactory};
+use lariat_controller::{Leadership, SharedController, SharedControllerFactory};
 
 use crate::api::CachedApi;
 use crate::crd::Definitions;
@@ -32,6 +32,8 @@ pub struct Operator {
 pub(crate) struct Shared {
     pub(crate) name: Arc<str>,
     pub(crate) caches: SharedCacheFactory,
+    /// The lease under which objects are written.
+    pub(crate) leadership: Option<Leadership>,
     /// Set once nothing is written any more, only planned.
     pub(crate) plan: OnceLock<Book>,
     pub(crate) definitions: Definitions,
@@ -58,6 +60,7 @@ impl Operator {
                 events: Recorder::new(&name, factory.caches().clients()),
                 name,
                 caches: factory.caches().clone(),
+                leadership: factory.leadership(),
                 plan: OnceLock::new(),
                 definitions: Definitions::default(),
                 needs: Needs::default(),

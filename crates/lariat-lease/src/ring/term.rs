@@ -306,6 +306,8 @@ impl<'a> Term<'a> {
 
     fn join(&mut self) {
         self.has_joined = true;
+        let leadership = &self.member.leadership;
+        leadership.sign_as(format!("{}/{}", leadership.namespace(), self.lease.name));
         self.member.shards.gate().set(&self.share);
         self.note_renewal();
         let (ring, members) = (&self.member.config.lease.name, self.share.members());

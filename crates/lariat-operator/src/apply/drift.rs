@@ -17,6 +17,9 @@ use super::resolve::Target;
 use crate::names::Fnv;
 use crate::secrets::is_secret;
 
+/// The annotation of an applied object with the lease under which it was written last.
+pub(super) const LEASE: &str = "lariat.dev/lease";
+
 /// The annotation of an applied object with the hash of what was applied.
 pub(crate) const APPLIED: &str = "lariat.dev/applied";
 

@@ -64,6 +64,10 @@ impl<K: View> Reconcile<K> {
     /// annotation, `lariat.dev/applied`, with a hash of what was applied, and by its content: of a kind whose content is
     /// cached that takes no request either, of others the object is read once.
     ///
+    /// Where the factory elects a leader or shards, what is sent says under which lease in the annotation
+    /// `lariat.dev/lease` ([`Leadership::signature`](lariat_controller::Leadership::signature)). Another lease alone is no
+    /// reason to send anything.
+    ///
     /// A cache that is behind does no harm: what it does not show is asked for before it is created, and what it shows
     /// is changed only if it is still that very object.
     ///

@@ -7,16 +7,17 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, StreamExt, stream};
 use kube::api::PatchParams;
 use lariat_cache::{CachedObject, Informer};
+use lariat_controller::Leadership;
 use lariat_core::{ResourceKind, ResourceVersion, Scope, Uid};
 use serde_json::{Value, json};
 
-use super::drift;
+use super::drift::{self, LEASE};
 use super::error::{ObjectError, ObjectFailure};
 use super::marks::Membership;
 use super::memory;
 use super::meta::{Existing, Partial};
 use super::report::{Action, Applied};
-use super::resolve::Target;
+use super::resolve::{Target, set_annotation};
 use super::send::{Endpoint, Sent, parse};
 use super::set::{Immutable, Run};
 use crate::guard::Guard;
@@ -193,16 +194,17 @@ impl Run<'_> {
         existing: Option<&Existing>,
     ) -> Result<Answer, ObjectError> {
         let (endpoint, name) = (self.endpoint(target), target.key.name());
+        let object = self.signed_for_now(target)?;
         let Sent { json, is_created } = match existing {
             // For this very object: another of its name has not been looked at, and may be anybody's.
             Some(existing) => {
-                let object = with_uid(target.object.clone(), &existing.uid);
+                let object = with_uid(object.into_owned(), &existing.uid);
                 endpoint.apply(name, &object, &self.params()).await?
             }
             // Whoever has created it meanwhile keeps the fields.
             None => {
                 let params = PatchParams::apply(&self.set.shared.name);
-                endpoint.apply(name, &target.object, &params).await?
+                endpoint.apply(name, &object, &params).await?
             }
         };
         let Partial { metadata } = parse("apply", &json)?;
@@ -220,6 +222,20 @@ impl Run<'_> {
             place.remember(&target.id(), target.hash, answer);
         }
         Ok(Answer { version, json })
+    }
+
+    /// Returns an object to be sent, with the lease under which that happens.
+    ///
+    /// What is wanted does not include it, so a take-over alone writes nothing.
+    fn signed_for_now<'t>(&self, target: &'t Target) -> Result<Cow<'t, Value>, ObjectError> {
+        let leadership = self.set.shared.leadership.as_ref();
+        let signature = leadership.and_then(Leadership::signature);
+        let Some(signature) = signature.filter(|_| !self.is_planning()) else {
+            return Ok(Cow::Borrowed(&target.object));
+        };
+        let mut object = target.object.clone();
+        set_annotation(&mut object, LEASE, &signature)?;
+        Ok(Cow::Owned(object))
     }
 
     /// Gives fields back that were applied to what somebody else has created meanwhile: where no field conflicts, the

@@ -167,7 +167,11 @@ impl Apply {
     }
 }
 
-fn set_annotation(object: &mut Value, name: &str, value: &str) -> Result<(), ObjectError> {
+pub(super) fn set_annotation(
+    object: &mut Value,
+    name: &str,
+    value: &str,
+) -> Result<(), ObjectError> {
     let annotations = &mut object["metadata"]["annotations"];
     if annotations.is_null() {
         *annotations = json!({});

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use http::{HeaderValue, Request};
+use k8s_openapi::api::coordination::v1::Lease as LeaseObject;
 use k8s_openapi::api::core::v1::{ConfigMap, Event as EventObject};
-use kube::Client;
 use kube::api::{Api, DeleteParams, ListParams};
 use kube::client::Body;
+use kube::{Client, ResourceExt};
 use lariat_controller::{HandlerResult, Lease, Outcome, SharedControllerFactory};
 use lariat_operator::{Desired, Event, Finalizer, Operator, Reconcile};
 use parking_lot::Mutex;
@@ -140,6 +141,27 @@ async fn finalizers_status_events_and_prune_work_on_a_sharded_operator() {
             (*by == "one", *by == "two")
         );
     }
+    // Each child says under which lease it was written.
+    let leases: Api<LeaseObject> = Api::namespaced(bench.cluster.client(), "default");
+    let leases = leases
+        .list(&ListParams::default())
+        .await
+        .expect("listed")
+        .items;
+    let maps: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "default");
+    for map in maps.list(&ListParams::default()).await.expect("listed") {
+        let (name, _) = map
+            .name_any()
+            .rsplit_once('-')
+            .map(|(name, child)| (name.to_owned(), child.to_owned()))
+            .expect("a child");
+        let lease = leases.iter().find(|lease| {
+            let spec = lease.spec.as_ref();
+            spec.and_then(|spec| spec.holder_identity.as_deref()) == Some(by[&name])
+        });
+        let lease = format!("default/{}", lease.expect("it has one").name_any());
+        assert_eq!(map.annotations()["lariat.dev/lease"], lease);
+    }
     let events: Api<EventObject> = Api::namespaced(bench.cluster.client(), "default");
     let events = events
         .list(&ListParams::default())
@@ -207,4 +229,57 @@ async fn a_replica_that_joins_reconciles_what_moves_and_writes_nothing_that_is_a
     }
     time::sleep(5 * SECOND).await;
     assert_eq!(map_names(&bench).await.len(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_signs_what_it_applies_and_a_take_over_writes_nothing() {
+    let bench = Bench::new().await;
+    let maps: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "default");
+    let signature = async || {
+        let map = maps.get("a-0").await.expect("there");
+        map.annotations()["lariat.dev/lease"].clone()
+    };
+    let elected = |name: &'static str| {
+        let builder = SharedControllerFactory::builder(bench.cluster.client());
+        let factory = builder
+            .leader_election(Lease::new("widgeteer").identity(name))
+            .build();
+        let operator = Operator::new("widgeteer", &factory);
+        let (widgets, configs) = (
+            factory.for_object::<Widget>(),
+            factory.for_object::<ConfigMap>(),
+        );
+        let sizes = operator
+            .reconciler("sizes", &widgets)
+            .owns(&configs)
+            .applies(&configs);
+        let log = Log::default();
+        sizes
+            .register(move |cx| reconcile(cx, name, Arc::clone(&log)))
+            .expect("registered");
+        operator
+    };
+    let one = elected("one");
+    one.start(1).await.expect("started");
+    bench.create("a", 1).await;
+    time::sleep(5 * SECOND).await;
+    assert_eq!(signature().await, "default/widgeteer#0");
+    one.stop().await.expect("stopped");
+    let two = elected("two");
+    two.start(1).await.expect("started");
+    time::sleep(5 * SECOND).await;
+    assert_eq!(
+        signature().await,
+        "default/widgeteer#0",
+        "nothing has changed"
+    );
+    bench.resize("a", 2).await;
+    time::sleep(5 * SECOND).await;
+    assert_eq!(signature().await, "default/widgeteer#0", "this one has not");
+    let second = maps.get("a-1").await.expect("there");
+    assert_eq!(
+        second.annotations()["lariat.dev/lease"],
+        "default/widgeteer#1"
+    );
+    two.stop().await.expect("stopped");
 }
