@@ -22,5 +22,5 @@ pub use connect::{ConnectError, connect, from_config, from_kubeconfig};
 pub use gate::{Admission, PendingWrite, WriteEnd, WriteGate, WriteReceipt, WriteVerb};
 pub use identity::{ClientIdentity, IdentityError};
 pub use multiplex::Http2;
-pub(crate) use observed::{KindCache, OF_THE_OBJECT, Write, WriteObserver};
+pub(crate) use observed::{KindCache, OF_THE_OBJECT, Sent, Write, WriteObserver};
 pub use shared::{KindClient, SharedClientFactory};

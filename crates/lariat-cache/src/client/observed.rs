@@ -1,6 +1,7 @@
 //! A client that asks before it writes, and tells what was written through it.
 
 use std::error::Error;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -25,12 +26,29 @@ pub(crate) trait WriteObserver: Send + Sync + 'static {
     /// Returns the cache of the kind that is written, if it is cached.
     fn cache_of(&self, write: &Write) -> Option<KindCache>;
 
-    /// Returns the state before a write that is about to be sent, as far as it is known.
-    fn before(&self, write: &Write) -> Option<Arc<CachedObject>> {
-        self.cache_of(write)?.store.get(&write.key())
-    }
+    fn wrote(&self, write: &Write, answer: &[u8], sent: Sent);
+}
 
-    fn wrote(&self, write: &Write, answer: &[u8], before: Option<Arc<CachedObject>>);
+/// What was known when a write was sent.
+#[derive(Debug, Default)]
+pub(crate) struct Sent {
+    /// The state of the object.
+    pub(crate) before: Option<Arc<CachedObject>>,
+    /// The number of the write, in the order in which they were sent.
+    pub(crate) number: u64,
+}
+
+/// How many writes were sent.
+static WRITES: AtomicU64 = AtomicU64::new(0);
+
+impl Sent {
+    fn now(write: &Write, observer: &dyn WriteObserver) -> Self {
+        let cache = observer.cache_of(write);
+        Self {
+            before: cache.and_then(|cache| cache.store.get(&write.key())),
+            number: WRITES.fetch_add(1, Ordering::Relaxed),
+        }
+    }
 }
 
 /// The cache of a kind that is written.
@@ -120,7 +138,7 @@ impl Service<Request<Body>> for Observed {
             let look = judged.and_then(|write| read_of(write, &request));
             let live = live(&client, look).await;
             let write = write.filter(Write::shows);
-            let before = write.as_ref().and_then(|write| observer.before(write));
+            let sent = write.as_ref().map(|write| Sent::now(write, &*observer));
             let response = match answer::send(&client, request, limit).await {
                 Ok(response) => response,
                 Err(error) => {
@@ -139,7 +157,7 @@ impl Service<Request<Body>> for Observed {
                 false => (response, None),
             };
             if let Some((write, body)) = write.zip(body.as_ref()) {
-                observer.wrote(&write, body, before);
+                observer.wrote(&write, body, sent.unwrap_or_default());
             }
             if let Some(receipt) = receipt {
                 receipt.ended(&WriteEnd::Answered {

@@ -15,9 +15,8 @@ use tokio::runtime::Handle;
 use super::answer::ANSWER_TIMEOUT;
 use super::gate::WriteGate;
 use super::identity::{ClientIdentity, IdentityError};
-use super::observed::{KindCache, Observed, Write, WriteObserver};
+use super::observed::{KindCache, Observed, Sent, Write, WriteObserver};
 use crate::mapper::{MapperError, RestMapper};
-use crate::store::CachedObject;
 
 /// Gives out one [`KindClient`] per kind and identity; a clone is the same factory.
 #[derive(Clone)]
@@ -274,9 +273,9 @@ impl WriteObserver for Late {
         self.0.get()?.cache_of(write)
     }
 
-    fn wrote(&self, write: &Write, answer: &[u8], before: Option<Arc<CachedObject>>) {
+    fn wrote(&self, write: &Write, answer: &[u8], sent: Sent) {
         if let Some(observer) = self.0.get() {
-            observer.wrote(write, answer, before);
+            observer.wrote(write, answer, sent);
         }
     }
 }

@@ -7,9 +7,9 @@ use lariat_core::Uid;
 use serde::Deserialize;
 
 use super::Shared;
-use crate::client::{KindCache, OF_THE_OBJECT, Write, WriteObserver};
+use crate::client::{KindCache, OF_THE_OBJECT, Sent, Write, WriteObserver};
 use crate::informer::Core;
-use crate::store::{CachedObject, Content};
+use crate::store::Content;
 
 /// Brings the answers of writes into the caches, ahead of their watches.
 ///
@@ -63,7 +63,7 @@ impl WriteObserver for OwnWrites {
         })
     }
 
-    fn wrote(&self, write: &Write, answer: &[u8], before: Option<Arc<CachedObject>>) {
+    fn wrote(&self, write: &Write, answer: &[u8], sent: Sent) {
         let subresource = write.subresource.as_deref();
         if subresource.is_some_and(|name| !OF_THE_OBJECT.contains(&name)) {
             return;
@@ -79,7 +79,7 @@ impl WriteObserver for OwnWrites {
         let deletes = write.method == Method::DELETE && subresource.is_none();
         if read.kind == "Status" && deletes && !read.details.uid.is_empty() {
             let uid = Uid::new(&read.details.uid);
-            return core.deleted(&write.key(), &uid, before.as_deref());
+            return core.deleted(&write.key(), &uid, &sent);
         }
         // The request asked for no more than metadata.
         let is_partial = read.kind == "PartialObjectMetadata";
@@ -97,7 +97,7 @@ impl WriteObserver for OwnWrites {
             } else {
                 Content::Whole
             };
-            core.wrote((answer, content), read.is_gone(deletes), before);
+            core.wrote((answer, content), read.is_gone(deletes), sent);
         }
     }
 }

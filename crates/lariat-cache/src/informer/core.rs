@@ -14,13 +14,13 @@ use super::progress::Progress;
 use super::publisher::{Meaning, Publisher};
 use super::status::{KindStatus, Phase};
 use super::user::Usage;
-use crate::client::KindClient;
+use crate::client::{KindClient, Sent};
 use crate::content_filter::ContentFilter;
 use crate::flight::KindFlight;
 use crate::options::{KindOptions, MissingKind};
 use crate::reflector::{Intake, SharedServer, Source};
 use crate::selection::Selection;
-use crate::store::{CachedObject, Content, Storage, Store};
+use crate::store::{Content, Storage, Store};
 use crate::warm::WarmStore;
 
 /// What all users of a kind share.
@@ -218,12 +218,7 @@ impl Core {
     /// `before` is the state that was known when it was sent.
     ///
     /// An answer that is only metadata is left to the watch where the content of the object is cached.
-    pub(crate) fn wrote(
-        &self,
-        (answer, of_answer): (&[u8], Content),
-        gone: bool,
-        before: Option<Arc<CachedObject>>,
-    ) {
+    pub(crate) fn wrote(&self, (answer, of_answer): (&[u8], Content), gone: bool, sent: Sent) {
         if !self.takes_answers() {
             return;
         }
@@ -233,7 +228,7 @@ impl Core {
         };
         if gone {
             let (key, uid) = (object.key(), object.uid());
-            return self.publisher.deleted(key, uid, before.as_deref());
+            return self.publisher.deleted(key, uid, &sent);
         }
         let is_enough = |object: &ObjectMetadata| {
             of_answer == Content::Whole || !self.store.wants_content(content, object)
@@ -247,13 +242,13 @@ impl Core {
             Content::Whole => content,
             Content::MetadataOnly => Content::MetadataOnly,
         };
-        self.publisher.wrote(object, content, before, meaning);
+        self.publisher.wrote(object, content, sent, meaning);
     }
 
     /// Takes in that this process deleted an object; `before` is as for [`wrote`](Self::wrote).
-    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, before: Option<&CachedObject>) {
+    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, sent: &Sent) {
         if self.takes_answers() {
-            self.publisher.deleted(key, uid, before);
+            self.publisher.deleted(key, uid, sent);
         }
     }
 

@@ -11,6 +11,7 @@ use parking_lot::{Mutex, ReentrantMutex};
 
 use super::budget::Budget;
 use super::user::User;
+use crate::client::Sent;
 use crate::flight::KindFlight;
 use crate::selection::Selection;
 use crate::store::{CachedObject, Change, Content, Delta, Listing, Store};
@@ -166,7 +167,7 @@ impl Publisher {
         &self,
         object: RawObject,
         content: Content,
-        before: Option<Arc<CachedObject>>,
+        sent: Sent,
         meaning: impl FnOnce(&ObjectMetadata) -> Meaning,
     ) {
         let (key, version) = (object.key().clone(), object.version().clone());
@@ -177,7 +178,7 @@ impl Publisher {
             });
         }
         self.publish(|store| match meaning(&object) {
-            Meaning::Selected => store.wrote(object, content),
+            Meaning::Selected => store.wrote(object, content, sent.number),
             Meaning::NotSelected => store.left(&object),
             Meaning::Unknown => Vec::new(),
         });
@@ -185,7 +186,7 @@ impl Publisher {
             return;
         };
         let written = Written {
-            before,
+            before: sent.before,
             after,
             version,
         };
@@ -196,13 +197,13 @@ impl Publisher {
     }
 
     /// Takes in that this process deleted an object; `before` is what was known when the deletion was sent.
-    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, before: Option<&CachedObject>) {
+    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, sent: &Sent) {
         if let Some(flight) = &self.flight {
             let key = key.as_str();
             flight.store(Stored::Removed { key });
         }
-        let before = before.map(|before| before.uid());
-        self.publish(|store| store.deleted(key, uid, before));
+        let before = sent.before.as_ref().map(|before| before.uid());
+        self.publish(|store| store.deleted((key, uid), before, sent.number));
     }
 
     /// Removes what a selection leaves out, and tells that it is gone.

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::time::Duration;
 
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use lariat_core::{ObjectKey, ObjectMetadata, ResourceVersion, Uid};
 use tokio::time::Instant;
 
@@ -31,6 +31,8 @@ pub(super) struct OwnWrites {
     by_key: HashMap<ObjectKey, (Mark, Written)>,
     /// Objects that were deleted.
     deleted: HashMap<Uid, (Mark, ObjectKey)>,
+    /// The number of the last deletion of each key, for as long as an object is remembered that was deleted under it.
+    deletions: HashMap<ObjectKey, u64>,
     /// How many lists have begun.
     lists: u64,
     /// How many writes were left when old ones were cleared away last.
@@ -67,6 +69,7 @@ impl OwnWrites {
         let stays = |mark: &Mark, key: &ObjectKey| mark.is_after(listing) || !listing.covers(key);
         self.by_key.retain(|key, (mark, _)| stays(mark, key));
         self.deleted.retain(|_, (mark, key)| stays(mark, key));
+        self.forget_deletions();
         self.shrink();
     }
 
@@ -86,9 +89,28 @@ impl OwnWrites {
     }
 
     /// Notes that an object was deleted.
+    ///
+    /// Which version the deletion has is not answered. So if the process never saw the object, neither in a cache nor in an
+    /// answer, earlier objects of its name may be shown until the watch comes to the deletion.
     pub(super) fn deleted(&mut self, key: &ObjectKey, uid: &Uid, reached: &Reached) {
         let mark = self.mark(reached);
         self.deleted.insert(uid.clone(), (mark, key.clone()));
+    }
+
+    /// Notes which of the writes that were sent is the deletion that was answered.
+    pub(super) fn deletion_sent(&mut self, key: &ObjectKey, number: u64) {
+        let last = self.deletions.entry(key.clone()).or_default();
+        *last = number.max(*last);
+    }
+
+    /// Forgets the deletions of keys under which no deleted object is remembered.
+    fn forget_deletions(&mut self) {
+        if self.deleted.is_empty() {
+            self.deletions.clear();
+        } else if self.deletions.len() > 2 * self.deleted.len() {
+            let keys: HashSet<&ObjectKey> = self.deleted.values().map(|(_, key)| key).collect();
+            self.deletions.retain(|key, _| keys.contains(key));
+        }
     }
 
     /// Returns whether a deletion is remembered.
@@ -141,6 +163,7 @@ impl OwnWrites {
                 .retain(|key, (mark, _)| mark.stays(key, now, reached));
             self.deleted
                 .retain(|_, (mark, key)| mark.stays(key, now, reached));
+            self.forget_deletions();
             self.recent = self.len();
             self.shrink();
         }
@@ -159,6 +182,7 @@ impl OwnWrites {
         if self.by_key.capacity() + self.deleted.capacity() > 8 * self.len().max(CLEAR_AT) {
             self.by_key.shrink_to(CLEAR_AT);
             self.deleted.shrink_to(CLEAR_AT);
+            self.deletions.shrink_to(CLEAR_AT);
         }
     }
 
@@ -202,7 +226,15 @@ impl OwnWrites {
     ///
     /// An answer, unlike a watch event, does not confirm the write before it. A write that changes nothing is answered
     /// with the present state, and a list in progress may be older than that state.
-    pub(super) fn outdates_answer(&self, answer: &ObjectMetadata) -> bool {
+    ///
+    /// An object whose creation was sent before a deletion of the name, and is answered after it, is gone: what was deleted
+    /// came after it, or the object itself was. Where the API server has handled the two in another order, the watch is going
+    /// to show it.
+    pub(super) fn outdates_answer(&self, answer: &ObjectMetadata, sent: u64) -> bool {
+        let deletion = self.deletions.get(answer.key());
+        if deletion.is_some_and(|number| sent < *number) {
+            return true;
+        }
         let deleted = self.deleted.get(answer.uid());
         let is_deleted = deleted.is_some_and(|(mark, _)| mark.at.elapsed() < LATEST_EVENT);
         is_deleted || self.order(answer) == Some(Ordering::Less)

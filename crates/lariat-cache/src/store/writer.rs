@@ -219,7 +219,9 @@ impl Store {
     }
 
     /// Takes in the answer to a write of this process, ahead of the watch.
-    pub(crate) fn wrote(&self, object: RawObject, content: Content) -> Vec<Change> {
+    ///
+    /// `sent` is the number of the write, in the order in which they were sent.
+    pub(crate) fn wrote(&self, object: RawObject, content: Content, sent: u64) -> Vec<Change> {
         let mut changes = Vec::new();
         let mut writer = self.writer.lock();
         let known = self.table.get(object.key().as_str());
@@ -230,7 +232,7 @@ impl Store {
         if has_ended || known.as_deref().is_some_and(unknowable) {
             return changes;
         }
-        if !writer.own.outdates_answer(&object) {
+        if !writer.own.outdates_answer(&object, sent) {
             self.put_newer(&mut writer, object, content, &mut changes);
         }
         for change in &changes {
@@ -262,8 +264,16 @@ impl Store {
 
     /// Takes in that this process deleted an object, ahead of the watch; `before` is the object that had the name
     /// here when the deletion was sent.
-    pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, before: Option<&Uid>) -> Vec<Change> {
+    ///
+    /// `sent` is as for [`wrote`](Self::wrote).
+    pub(crate) fn deleted(
+        &self,
+        (key, uid): (&ObjectKey, &Uid),
+        before: Option<&Uid>,
+        sent: u64,
+    ) -> Vec<Change> {
         let mut writer = self.writer.lock();
+        writer.own.deletion_sent(key, sent);
         // Also if it is not here: a list in progress or the watch may still show it.
         let (own, reached) = writer.fences();
         own.deleted(key, uid, reached);

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use super::*;
 
+/// The number of a write that was sent after all others.
+const LAST: u64 = u64::MAX;
+
 fn state(uid: u8, version: u64) -> RawObject {
     object(0, State { uid, version })
 }
@@ -27,7 +30,7 @@ fn a_write_of_ours_is_shown_at_once_and_its_echo_changes_nothing() {
     let store = Store::default();
     let state = |version| state(1, version);
     changes(&store, vec![Delta::Present(state(1))]);
-    let told = store.wrote(state(7), Content::Whole);
+    let told = store.wrote(state(7), Content::Whole, LAST);
     assert!(matches!(&told[..], [Change::Updated { .. }]));
     let late = vec![Delta::Present(state(3)), Delta::Present(state(7))];
     assert_eq!(changes(&store, late), Vec::<String>::new());
@@ -42,7 +45,10 @@ fn what_we_deleted_does_not_come_back_by_older_events() {
     let store = Store::default();
     changes(&store, vec![Delta::Present(state(1, 1))]);
     let key = state(1, 1).key().clone();
-    assert_eq!(store.deleted(&key, state(1, 1).uid(), None).len(), 1);
+    assert_eq!(
+        store.deleted((&key, state(1, 1).uid()), None, LAST).len(),
+        1
+    );
     let late = vec![Delta::Present(state(1, 2)), Delta::Gone(state(1, 3))];
     assert_eq!(changes(&store, late), Vec::<String>::new());
     assert_eq!(
@@ -56,8 +62,8 @@ fn a_write_that_changes_nothing_leaves_the_one_before_fenced() {
     let store = Store::default();
     list(&store, 1, vec![state(1, 1)]);
     let listing = store.begin_listing(false, Content::Whole, None);
-    store.wrote(state(1, 7), Content::Whole);
-    assert!(store.wrote(state(1, 7), Content::Whole).is_empty());
+    store.wrote(state(1, 7), Content::Whole, LAST);
+    assert!(store.wrote(state(1, 7), Content::Whole, LAST).is_empty());
     assert!(store.list_page(&listing, vec![state(1, 1)]).is_empty());
     store.end_listing(&listing, &3.into());
     assert_eq!(shown(&store), Some(7));
@@ -68,7 +74,7 @@ async fn deleted_long_ago(watched: impl FnOnce(&Store)) -> Store {
     let store = Store::default();
     list(&store, 1, vec![state(1, 1)]);
     store.watch_opened(None);
-    store.deleted(state(1, 1).key(), state(1, 1).uid(), None);
+    store.deleted((state(1, 1).key(), state(1, 1).uid()), None, LAST);
     tokio::time::advance(Duration::from_secs(90)).await;
     watched(&store);
     store
@@ -112,7 +118,7 @@ fn where_versions_do_not_compare_the_server_is_believed() {
         let json = json!({"metadata": {"name": "a", "uid": "u", "resourceVersion": version}});
         RawObject::parse(json.to_string().as_bytes(), &gvk()).unwrap()
     };
-    store.wrote(state("x9"), Content::Whole);
+    store.wrote(state("x9"), Content::Whole, LAST);
     assert_eq!(
         changes(&store, vec![Delta::Present(state("x8"))]),
         ["updated x9 x8"]
@@ -127,7 +133,7 @@ fn an_answer_whose_version_does_not_compare_is_left_to_the_watch() {
         RawObject::parse(json.to_string().as_bytes(), &gvk()).unwrap()
     };
     changes(&store, vec![Delta::Present(state("x7"))]);
-    assert!(store.wrote(state("x6"), Content::Whole).is_empty());
+    assert!(store.wrote(state("x6"), Content::Whole, LAST).is_empty());
 }
 
 #[test]
@@ -136,8 +142,8 @@ fn a_list_from_before_a_write_of_ours_does_not_undo_it() {
     let state = |key, version| object(key, State { uid: key, version });
     let listing = store.begin_listing(false, Content::Whole, None);
     store.list_page(&listing, vec![state(1, 5)]);
-    store.wrote(state(1, 11), Content::Whole);
-    store.wrote(state(2, 12), Content::Whole);
+    store.wrote(state(1, 11), Content::Whole, LAST);
+    store.wrote(state(2, 12), Content::Whole, LAST);
     let told = store.list_page(&listing, vec![state(1, 9)]);
     assert!(told.is_empty());
     assert!(
@@ -160,8 +166,8 @@ async fn a_list_that_began_before_a_write_does_not_undo_it_however_long_it_takes
     changes(&store, vec![Delta::Present(state(1, 5))]);
     let listing = store.begin_listing(false, Content::Whole, None);
     store.list_page(&listing, vec![state(0, 4)]);
-    store.wrote(state(1, 11), Content::Whole);
-    store.wrote(state(2, 12), Content::Whole);
+    store.wrote(state(1, 11), Content::Whole, LAST);
+    store.wrote(state(2, 12), Content::Whole, LAST);
     tokio::time::advance(Duration::from_secs(3600)).await;
     // The last page of a list at 10.
     assert!(store.list_page(&listing, vec![state(1, 5)]).is_empty());
@@ -173,7 +179,7 @@ async fn a_list_that_began_before_a_write_does_not_undo_it_however_long_it_takes
 fn a_list_that_began_after_a_write_is_believed_at_once() {
     let store = Store::default();
     changes(&store, vec![Delta::Present(state(1, 900))]);
-    store.wrote(state(1, 1000), Content::Whole);
+    store.wrote(state(1, 1000), Content::Whole, LAST);
     let other = object(
         1,
         State {
@@ -181,7 +187,7 @@ fn a_list_that_began_after_a_write_is_believed_at_once() {
             version: 1001,
         },
     );
-    store.wrote(other.clone(), Content::Whole);
+    store.wrote(other.clone(), Content::Whole, LAST);
     // The server was restored from a backup in which one object is older, and the other is not.
     let told = list(&store, 7, vec![state(1, 7)]);
     assert!(matches!(
@@ -198,7 +204,7 @@ fn what_we_deleted_is_back_if_a_list_that_began_later_shows_it() {
     let store = Store::default();
     changes(&store, vec![Delta::Present(state(1, 900))]);
     let key = state(1, 1).key().clone();
-    store.deleted(&key, state(1, 1).uid(), None);
+    store.deleted((&key, state(1, 1).uid()), None, LAST);
     assert_eq!(list(&store, 7, vec![state(1, 7)]).len(), 1);
     let told = changes(&store, vec![Delta::Present(state(1, 8))]);
     assert_eq!(told, ["updated 7 8"]);
@@ -209,7 +215,11 @@ fn a_list_in_progress_does_not_show_what_we_deleted_before_it_came() {
     let store = Store::default();
     let listing = store.begin_listing(true, Content::Whole, None);
     let deleted = state(1, 5);
-    assert!(store.deleted(deleted.key(), deleted.uid(), None).is_empty());
+    assert!(
+        store
+            .deleted((deleted.key(), deleted.uid()), None, LAST)
+            .is_empty()
+    );
     assert!(store.list_page(&listing, vec![deleted]).is_empty());
     store.end_listing(&listing, &5.into());
     // Nor does the watch that goes on from there.
@@ -225,7 +235,7 @@ fn what_left_the_selection_by_our_write_and_came_back_by_our_write_is_shown() {
     list(&store, 1, vec![state(1, 1)]);
     assert_eq!(store.left(&state(1, 101)).len(), 1);
     assert_eq!(shown(&store), None);
-    assert_eq!(store.wrote(state(1, 102), Content::Whole).len(), 1);
+    assert_eq!(store.wrote(state(1, 102), Content::Whole, LAST).len(), 1);
     assert_eq!(shown(&store), Some(102));
     // The watch tells that it left only now.
     let late = vec![
@@ -254,7 +264,7 @@ fn what_left_the_selection_by_our_write_does_not_come_back_by_older_news() {
     store.left(&state(1, 101));
     assert!(store.list_page(&listing, vec![state(1, 1)]).is_empty());
     store.end_listing(&listing, &100.into());
-    assert!(store.wrote(state(1, 99), Content::Whole).is_empty());
+    assert!(store.wrote(state(1, 99), Content::Whole, LAST).is_empty());
     assert!(changes(&store, vec![Delta::Present(state(1, 100))]).is_empty());
     assert_eq!(shown(&store), None);
 }
@@ -266,8 +276,13 @@ fn what_we_deleted_takes_its_predecessor_along_and_leaves_its_successor() {
     let deleted = state(2, 3);
     let (key, first) = (deleted.key(), state(1, 1).uid().clone());
     // Whether this one came before or after is not known.
-    assert!(store.deleted(key, deleted.uid(), None).is_empty());
-    assert_eq!(store.deleted(key, deleted.uid(), Some(&first)).len(), 1);
+    assert!(store.deleted((key, deleted.uid()), None, LAST).is_empty());
+    assert_eq!(
+        store
+            .deleted((key, deleted.uid()), Some(&first), LAST)
+            .len(),
+        1
+    );
     let late = vec![
         Delta::Present(state(1, 2)),
         Delta::Gone(state(1, 2)),
@@ -279,7 +294,11 @@ fn what_we_deleted_takes_its_predecessor_along_and_leaves_its_successor() {
         changes(&store, vec![Delta::Present(state(3, 5))]),
         ["added 5"]
     );
-    assert!(store.deleted(key, deleted.uid(), Some(&first)).is_empty());
+    assert!(
+        store
+            .deleted((key, deleted.uid()), Some(&first), LAST)
+            .is_empty()
+    );
 }
 
 #[test]
@@ -288,9 +307,9 @@ fn a_late_answer_to_a_deletion_does_not_hide_what_was_written_since() {
     list(&store, 1, vec![state(1, 1)]);
     let (key, first) = (state(1, 1).key().clone(), state(1, 1).uid().clone());
     // Deleted at 2, created again at 3, and not selected since 4.
-    store.wrote(state(2, 3), Content::Whole);
+    store.wrote(state(2, 3), Content::Whole, LAST);
     store.left(&state(2, 4));
-    store.deleted(&key, &first, Some(&first));
+    store.deleted((&key, &first), Some(&first), LAST);
     let late = vec![Delta::Gone(state(1, 2)), Delta::Present(state(2, 3))];
     assert_eq!(changes(&store, late), Vec::<String>::new());
 }
@@ -312,14 +331,14 @@ fn an_answer_that_comes_after_the_end_of_the_object_does_not_bring_it_back() {
     let told = vec![Delta::Present(state(1, 5)), Delta::Present(state(1, 6))];
     changes(&store, told);
     changes(&store, vec![Delta::Gone(state(1, 7))]);
-    assert!(store.wrote(state(1, 6), Content::Whole).is_empty());
+    assert!(store.wrote(state(1, 6), Content::Whole, LAST).is_empty());
     // Nor one that a list swept away, nor one that no list ever mentioned.
     let swept = || object(1, State { uid: 2, version: 8 });
     changes(&store, vec![Delta::Present(swept())]);
     assert_eq!(list(&store, 9, Vec::new()).len(), 1);
-    assert!(store.wrote(swept(), Content::Whole).is_empty());
+    assert!(store.wrote(swept(), Content::Whole, LAST).is_empty());
     let unseen = object(2, State { uid: 3, version: 9 });
-    assert!(store.wrote(unseen, Content::Whole).is_empty());
+    assert!(store.wrote(unseen, Content::Whole, LAST).is_empty());
     let created = object(
         2,
         State {
@@ -327,7 +346,7 @@ fn an_answer_that_comes_after_the_end_of_the_object_does_not_bring_it_back() {
             version: 10,
         },
     );
-    assert_eq!(store.wrote(created, Content::Whole).len(), 1);
+    assert_eq!(store.wrote(created, Content::Whole, LAST).len(), 1);
 }
 
 #[test]
@@ -337,9 +356,9 @@ fn what_another_selection_had_reached_says_nothing_of_a_creation() {
     store.restrict(&others);
     list(&store, 9, Vec::new());
     store.restrict(&others);
-    assert!(store.wrote(state(1, 7), Content::Whole).is_empty());
+    assert!(store.wrote(state(1, 7), Content::Whole, LAST).is_empty());
     store.restrict(&Selection::all());
-    assert_eq!(store.wrote(state(1, 7), Content::Whole).len(), 1);
+    assert_eq!(store.wrote(state(1, 7), Content::Whole, LAST).len(), 1);
 }
 
 #[test]
@@ -361,8 +380,8 @@ fn a_creation_is_shown_though_another_namespace_is_further_on() {
             },
         )
     };
-    assert!(store.wrote(of(0), Content::Whole).is_empty());
-    assert_eq!(store.wrote(of(2), Content::Whole).len(), 1);
+    assert!(store.wrote(of(0), Content::Whole, LAST).is_empty());
+    assert_eq!(store.wrote(of(2), Content::Whole, LAST).len(), 1);
 }
 
 #[test]
@@ -378,7 +397,7 @@ fn what_a_watch_tells_while_a_list_is_read_is_not_all_that_happened() {
         },
     );
     store.apply(vec![Delta::Gone(gone)], Content::Whole);
-    assert_eq!(store.wrote(state(1, 20), Content::Whole).len(), 1);
+    assert_eq!(store.wrote(state(1, 20), Content::Whole, LAST).len(), 1);
     store.list_page(&listing, vec![state(1, 20)]);
     store.end_listing(&listing, &31.into());
     assert_eq!(shown(&store), Some(20));
@@ -387,9 +406,9 @@ fn what_a_watch_tells_while_a_list_is_read_is_not_all_that_happened() {
 #[test]
 fn a_list_of_the_past_undoes_no_write() {
     let store = Store::default();
-    store.wrote(state(1, 11), Content::Whole);
+    store.wrote(state(1, 11), Content::Whole, LAST);
     let deleted = object(1, State { uid: 2, version: 9 });
-    store.deleted(deleted.key(), deleted.uid(), None);
+    store.deleted((deleted.key(), deleted.uid()), None, LAST);
     let listing = store
         .begin_listing(true, Content::Whole, None)
         .of_the_past();
@@ -406,7 +425,7 @@ fn a_list_of_the_past_undoes_no_write() {
 fn an_answer_that_was_read_as_metadata_gets_its_content_from_the_watch() {
     let store = Store::default();
     list(&store, 1, vec![state(1, 1)]);
-    store.wrote(state(1, 2), Content::MetadataOnly);
+    store.wrote(state(1, 2), Content::MetadataOnly, LAST);
     let has_content = || store.get(state(1, 1).key()).unwrap().has_content();
     assert!(!has_content());
     assert!(changes(&store, vec![Delta::Present(state(1, 2))]).is_empty());
@@ -449,7 +468,7 @@ async fn a_watch_of_another_namespace_does_not_end_the_time_of_a_deletion() {
         let listing = store.begin_listing(true, Content::Whole, namespace.map(Arc::from));
         store.end_listing(&listing, &1.into());
     }
-    store.deleted(deleted.key(), deleted.uid(), None);
+    store.deleted((deleted.key(), deleted.uid()), None, LAST);
     tokio::time::advance(Duration::from_secs(90)).await;
     store.watch_opened(other);
     store.watch_opened(own);
@@ -463,7 +482,7 @@ async fn deletions_are_forgotten_though_no_watch_lasts_for_a_minute() {
     let store = Store::default();
     list(&store, 1, vec![]);
     let (deleted, other) = (state(1, 2), |version| object(1, State { uid: 9, version }));
-    store.deleted(deleted.key(), deleted.uid(), None);
+    store.deleted((deleted.key(), deleted.uid()), None, LAST);
     for version in 3..13 {
         store.watch_opened(None);
         tokio::time::advance(Duration::from_millis(100)).await;
@@ -498,4 +517,21 @@ async fn a_list_in_progress_may_be_older_than_writes_of_long_ago() {
     }
     let remembered = own_writes(&store);
     assert!(remembered.0 <= 1_201, "{remembered:?}");
+}
+
+#[test]
+fn a_creation_answered_after_a_later_deletion_of_the_name_is_gone() {
+    let state = |uid, version| object(0, State { uid, version });
+    let store = Store::default();
+    store.end_listing(&store.begin_listing(true, Content::Whole, None), &1.into());
+    let key = state(1, 2).key().clone();
+    // Others deleted what the first write created, and created another, which the second write deleted.
+    let second = state(2, 4);
+    store.deleted((&key, second.uid()), None, 2);
+    let listing = store.begin_listing(false, Content::Whole, None);
+    assert!(store.wrote(state(1, 2), Content::Whole, 1).is_empty());
+    store.end_listing(&listing, &5.into());
+    assert!(store.is_empty());
+    // One that was sent later is another object.
+    assert_eq!(store.wrote(state(3, 6), Content::Whole, 3).len(), 1);
 }

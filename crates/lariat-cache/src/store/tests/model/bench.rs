@@ -43,6 +43,10 @@ pub(super) struct Bench {
     follower: BTreeMap<ObjectKey, State>,
     /// The version at which the server was as the store shows a key, at least.
     shown_at: BTreeMap<u8, u64>,
+    /// Every object that the store has had, or an answer was about.
+    known: BTreeSet<u8>,
+    /// How many writes were sent.
+    sent: u64,
     /// Answers that are under way.
     answers: Vec<Answer>,
     /// Which keys the filter keeps the content of, a bit for each.
@@ -88,6 +92,8 @@ impl Bench {
             store,
             follower: BTreeMap::new(),
             shown_at: BTreeMap::new(),
+            known: BTreeSet::new(),
+            sent: 0,
             answers: Vec::new(),
             kept,
             is_refiltered: false,
@@ -123,7 +129,13 @@ impl Bench {
                 let shown = self.store.get(&key_of(key));
                 let before = shown.as_deref().map(|object| state_of(object).uid);
                 let answer = self.server.apply(key, op);
-                let answer = answer.map(|answer| Answer { before, ..answer });
+                self.sent += 1;
+                let sent = self.sent;
+                let answer = answer.map(|answer| Answer {
+                    before,
+                    sent,
+                    ..answer
+                });
                 match answer.filter(|_| !is_late) {
                     Some(answer) => self.answered(answer, self.content),
                     None => self.answers.extend(answer),
@@ -162,16 +174,23 @@ impl Bench {
     fn answered(&mut self, answer: Answer, content: Content) {
         let object = object(answer.key, answer.state);
         let changes = match answer.what {
-            Outcome::Selected => self.store.wrote(object, content),
+            Outcome::Selected => self.store.wrote(object, content, answer.sent),
             Outcome::NotSelected => self.store.left(&object),
             Outcome::Gone => {
                 let before = answer.before.map(|uid| Uid::new(&format!("u{uid}")));
                 let (key, uid) = (object.key(), object.uid());
-                self.store.deleted(key, uid, before.as_ref())
+                self.store.deleted((key, uid), before.as_ref(), answer.sent)
             }
         };
-        let shown_at = self.shown_at.entry(answer.key).or_default();
-        *shown_at = answer.state.version.max(*shown_at);
+        // Of a deletion the version is not answered. If the object was never seen, an earlier one of its name may be shown
+        // until the watch comes to the deletion.
+        let uid = answer.state.uid;
+        let is_known = self.known.contains(&uid) || answer.before == Some(uid);
+        if is_known || !matches!(answer.what, Outcome::Gone) {
+            let shown_at = self.shown_at.entry(answer.key).or_default();
+            *shown_at = answer.state.version.max(*shown_at);
+        }
+        self.known.insert(uid);
         self.follow(&changes);
     }
 
@@ -272,6 +291,7 @@ impl Bench {
                 Change::Added { object, .. } => {
                     let before = self.follower.insert(object.key().clone(), state_of(object));
                     assert_eq!(before, None);
+                    self.known.insert(state_of(object).uid);
                 }
                 Change::Updated { old, new } => {
                     let before = self.follower.insert(new.key().clone(), state_of(new));

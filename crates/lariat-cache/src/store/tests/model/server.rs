@@ -51,6 +51,8 @@ pub(super) struct Answer {
     pub(super) what: Outcome,
     /// The object that was shown under the name when the write was sent.
     pub(super) before: Option<u8>,
+    /// The number of the write, in the order in which they were sent.
+    pub(super) sent: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -96,12 +98,13 @@ impl Server {
             (_, true) => Outcome::Selected,
             (_, false) => Outcome::NotSelected,
         };
-        let before = None;
+        let (before, sent) = (None, 0);
         Some(Answer {
             key,
             state,
             what,
             before,
+            sent,
         })
     }
 
