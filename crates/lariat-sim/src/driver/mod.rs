@@ -215,6 +215,8 @@ impl<'a> Driver<'a> {
         }
         let end = self.now + self.simulation.chaos.rests;
         if let Some(setup) = &self.simulation.replicas {
+            // Pings notice a connection that hangs; there are none here, and a cache takes minutes.
+            self.world.cluster().cut_watches();
             self.drive(self.now + setup.settles());
             self.survey(Stage::Held);
             self.drive(end.saturating_sub(Duration::from_secs(60)));

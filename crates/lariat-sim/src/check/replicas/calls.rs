@@ -51,11 +51,11 @@ impl HolderSawLast {
                 let holders = survey.members.iter().filter(|member| member.holds(place));
                 let holders: Vec<&LifeId> = holders.map(|member| &member.life).collect();
                 match holders.as_slice() {
-                    [holder] if survey.stage == Stage::Rest => {
+                    [_] if survey.stage == Stage::Held => {}
+                    [holder] => {
                         let version = (object.uid(), object.revision());
                         found.extend(self.handled(&kind, key, (version, holder)));
                     }
-                    [_] => {}
                     _ => {
                         let (count, kind) = (holders.len(), kind.kind());
                         found.push(format!("{kind} {key} has {count} holders after the faults"));

@@ -4,6 +4,8 @@ mod calls;
 mod holders;
 mod leases;
 mod terms;
+#[cfg(test)]
+mod tests;
 mod writers;
 
 use std::collections::BTreeMap;

@@ -44,6 +44,8 @@ struct Term {
     deadline: Option<Duration>,
     paused: bool,
     resumed: Option<Duration>,
+    /// The event with which it first knew the others, after it had created its lease.
+    listed: Option<u64>,
     lost: Option<Lost>,
 }
 
@@ -60,6 +62,7 @@ struct Lost {
 enum Asked {
     Create,
     Update(String),
+    List,
 }
 
 /// A lease on the server.
@@ -67,8 +70,6 @@ enum Asked {
 struct Held {
     holder: String,
     acks: BTreeSet<String>,
-    /// The event with which it was created.
-    created: u64,
 }
 
 impl Terms {
@@ -96,7 +97,7 @@ impl Terms {
                 if let Some(pending) = self.pending.remove(request)
                     && matches!(result.as_str(), "200" | "201")
                 {
-                    self.answered(pending);
+                    self.answered(pending, moment.number);
                 }
             }
             Event::Committed(commit) => self.committed(commit, moment),
@@ -124,8 +125,8 @@ impl Terms {
     /// Returns whether the contract leaves out that a process meets one that holds a lease still.
     ///
     /// That is so if the old holder's lease has vanished, and the other process took an otherwise empty place since: the
-    /// lease of an election that was not there or had no holder, or a ring in which no member that knew of the holder was
-    /// left when it came.
+    /// lease of an election that was not there or had no holder, or a ring that it has not read before, and in which no
+    /// member that knew of the holder was left when it came.
     pub(super) fn may_meet(&self, one: &LifeId, other: &LifeId) -> bool {
         self.is_unnoticed(one, other) || self.is_unnoticed(other, one)
     }
@@ -138,8 +139,7 @@ impl Terms {
         if !self.setup.is_sharded {
             return true;
         }
-        let lease = new.lease.as_ref().and_then(|lease| self.leases.get(lease));
-        let is_newer = lease.is_some_and(|lease| lease.created > lost.number);
+        let is_newer = new.listed.is_none_or(|listed| listed > lost.number);
         let is_left = |name: &String| {
             self.leases
                 .get(name)
@@ -165,7 +165,7 @@ impl Terms {
             .insert(request, (life.clone(), asked, moment.at));
     }
 
-    fn answered(&mut self, (life, asked, sent): (LifeId, Asked, Duration)) {
+    fn answered(&mut self, (life, asked, sent): (LifeId, Asked, Duration), number: u64) {
         let lasts = self
             .setup
             .rate(&life.process)
@@ -173,7 +173,17 @@ impl Terms {
         let term = self.terms.entry(life).or_default();
         // What is taken from another, or given up, is not held.
         let is_own = match asked {
-            Asked::Create => true,
+            Asked::Create => {
+                // It reads the ring again after that.
+                term.listed = None;
+                true
+            }
+            Asked::List => {
+                if term.deadline.is_some() {
+                    term.listed.get_or_insert(number);
+                }
+                false
+            }
             Asked::Update(name) => term.lease.as_ref() == Some(&name),
         };
         if is_own {
@@ -203,7 +213,7 @@ impl Terms {
                     }
                 }
             }
-            Commit::Stored(object) if is_lease(object) => self.stored(object, moment),
+            Commit::Stored(object) if is_lease(object) => self.stored(object),
             Commit::Removed { last } if is_lease(last) => {
                 let name = last.key().name();
                 let Some(held) = self.leases.get(name) else {
@@ -222,11 +232,10 @@ impl Terms {
         }
     }
 
-    fn stored(&mut self, object: &StoredObject, moment: &Moment) {
+    fn stored(&mut self, object: &StoredObject) {
         let (name, value) = (object.key().name(), object.value());
         let holder = value["spec"]["holderIdentity"].as_str().unwrap_or_default();
         let acks = acks_of(&value);
-        let created = self.leases.get(name).map_or(moment.number, |it| it.created);
         let is_restored = object.revision() <= self.restored;
         let (is_sharded, named) = (self.setup.is_sharded, name.to_owned());
         if is_restored && !is_sharded && !holder.is_empty() {
@@ -242,7 +251,6 @@ impl Terms {
         let held = Held {
             holder: holder.to_owned(),
             acks,
-            created,
         };
         self.leases.insert(named, held);
     }
@@ -266,13 +274,14 @@ impl Lost {
     }
 }
 
-/// Returns what a request asks of a lease, if it writes one.
+/// Returns what a request asks of leases; none if it watches them or reads one.
 fn asked(what: &str) -> Option<Asked> {
     let (method, uri) = what.split_once(' ')?;
     let path = uri.split('?').next().unwrap_or_default();
     let (_, rest) = path.split_once("/leases")?;
     match method {
         "POST" => Some(Asked::Create),
+        "GET" if rest.is_empty() && !uri.contains("watch=true") => Some(Asked::List),
         "PUT" => Some(Asked::Update(rest.trim_start_matches('/').to_owned())),
         _ => None,
     }
