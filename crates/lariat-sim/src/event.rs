@@ -4,15 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cache::{CachedObject, Change, Selection};
-use lariat_cluster::Commit;
+use lariat_cluster::{Commit, StoredObject};
 use lariat_core::{Causes, Gvk, ObjectKey};
 
 use crate::activity::{Activity, Reached};
 use crate::deed::Deed;
 use crate::oracle::Past;
+use crate::survey::Survey;
 
 /// How many frames of a body are on their way at a time.
 pub(crate) const WINDOW: usize = 64;
+
+/// The resource of leases, as the cluster names it.
+pub(crate) const LEASES: &str = "leases.coordination.k8s.io";
 
 /// When something happened, and on whose turn.
 #[derive(Debug, Clone)]
@@ -31,6 +35,13 @@ pub(crate) struct LifeId {
     pub(crate) process: Arc<str>,
     /// How many lives of the process there were before.
     pub(crate) number: u32,
+}
+
+impl LifeId {
+    /// Returns the identity with which it holds leases.
+    pub(crate) fn identity(&self) -> String {
+        format!("{}.{}", self.process, self.number)
+    }
 }
 
 /// A handler of a process, from its registration to its end.
@@ -112,6 +123,15 @@ pub(crate) enum Event {
         key: ObjectKey,
         written: Written,
     },
+    /// A handler is about to write an object, and leaves a mark in it.
+    Writes {
+        life: LifeId,
+        kind: Gvk,
+        key: ObjectKey,
+        mark: Arc<str>,
+    },
+    /// All processes were asked what they hold.
+    Surveyed(Arc<Survey>),
     /// A process restricts a kind to some of its objects, from now on.
     Selected {
         life: LifeId,
@@ -215,6 +235,10 @@ impl Event {
             Self::Did { deed, .. } => deed.to_string(),
             Self::LifeBegan(life) => format!("life {} begins", life.number),
             Self::LifeEnded(life) => format!("life {} is over", life.number),
+            Self::Writes {
+                kind, key, mark, ..
+            } => format!("writes {} {key}: {mark}", kind.kind()),
+            Self::Surveyed(survey) => survey.to_string(),
             Self::Disturbed { .. } | Self::Cached { .. } => return None,
             Self::Acted(activity) => return activity.text(),
             Self::Note(text) | Self::Log(text) => text.clone(),
@@ -305,6 +329,13 @@ impl Event {
 
 fn committed(commit: &Commit) -> Option<String> {
     match commit {
+        Commit::Stored(object) if object.resource() == LEASES => Some(format!(
+            "commit {} {} {}{}",
+            object.revision(),
+            object.resource(),
+            object.key(),
+            held(object)
+        )),
         Commit::Stored(object) => Some(format!(
             "commit {} {} {}{}",
             object.revision(),
@@ -324,6 +355,18 @@ fn committed(commit: &Commit) -> Option<String> {
         )),
         Commit::Reset { revision } => Some(format!("the cluster is as at version {revision}")),
         _ => None,
+    }
+}
+
+/// Returns what a lease says of its holder.
+fn held(lease: &StoredObject) -> String {
+    let value = lease.value();
+    let holder = value["spec"]["holderIdentity"].as_str();
+    let holder = holder.filter(|holder| !holder.is_empty());
+    let held = holder.map_or_else(|| " is free".to_owned(), |it| format!(" is held by {it}"));
+    match value["metadata"]["annotations"]["lariat.dev/ring-acks"].as_str() {
+        Some(acks) => format!("{held}, acks {acks}"),
+        None => held,
     }
 }
 

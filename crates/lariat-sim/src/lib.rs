@@ -23,13 +23,16 @@ mod panics;
 mod plan;
 mod polls;
 mod process;
+mod rate;
 mod record;
 mod report;
 #[doc(hidden)]
 pub mod runner;
+mod setup;
 mod shop;
 mod shrink;
 mod simulation;
+mod survey;
 mod trace;
 mod trial;
 mod world;

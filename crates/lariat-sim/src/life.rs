@@ -14,7 +14,9 @@ use crate::machine::Machine;
 use crate::network::{Line, Link, Traffic};
 use crate::plan::Command;
 use crate::process::Process;
+use crate::rate::Rate;
 use crate::simulation::{Ending, Program};
+use crate::survey::Member;
 use crate::world::World;
 
 /// A process, alive or not.
@@ -23,6 +25,7 @@ pub(crate) struct Body {
     program: Program,
     random: fastrand::Rng,
     traffic: Traffic,
+    rate: Rate,
     pub(crate) line: Arc<Mutex<Line>>,
     pub(crate) state: State,
     lives: u32,
@@ -60,11 +63,17 @@ impl Body {
             line: Line::new(random.u64(..)),
             random,
             traffic: traffic.clone(),
+            rate: Rate::TRUE,
             state: State::Over,
             lives: 0,
             is_calm: false,
             requests: 0,
         }
+    }
+
+    /// Lets the clocks of the process run at a rate of their own.
+    pub(crate) fn rate(self, rate: Rate) -> Self {
+        Self { rate, ..self }
     }
 
     /// How its requests name it.
@@ -107,6 +116,21 @@ impl Body {
         }))
     }
 
+    /// Returns what the process says of its lease; none while it is down, or its program has no factory yet.
+    pub(crate) fn member(&self) -> Option<Member> {
+        let (State::Running(life) | State::Paused(life, _)) = &self.state else {
+            return None;
+        };
+        let factory = life.process.factories().into_iter().next()?;
+        life.machine.look(|| {
+            Some(Member {
+                life: life.process.id().clone(),
+                leads: factory.leadership().is_some_and(|it| it.leads()),
+                share: factory.shards().map(|shards| shards.share()),
+            })
+        })
+    }
+
     /// Begins a life.
     pub(crate) fn start(&mut self, at: Duration, world: &mut World) {
         let life = LifeId {
@@ -114,7 +138,9 @@ impl Body {
             number: self.lives,
         };
         self.lives += 1;
-        let mut machine = Machine::new(&self.name, self.random.u64(..), at, &self.traffic.recorder);
+        let seed = self.random.u64(..);
+        let mut machine =
+            Machine::new(&self.name, seed, at, &self.traffic.recorder).rate(self.rate);
         let (link, carrying) = Link::new(
             &format!("{}{}", self.agent(), life.number),
             world.cluster().service(),
@@ -176,8 +202,9 @@ impl Body {
         let main = &mut life.main;
         let ending = life.machine.run(main);
         let name = &self.name;
+        let again = life.process.starts_again();
         match ending {
-            Ok(Ok(())) if life.process.is_terminated() => {}
+            Ok(Ok(())) if life.process.is_terminated() || again.is_some() => {}
             Ok(Ok(())) => self
                 .traffic
                 .recorder
@@ -191,7 +218,8 @@ impl Body {
                 .recorder
                 .found("programs run", format!("{name}: {error}")),
         }
-        if let Some(down) = life.down.filter(|down| *down < Duration::MAX) {
+        let down = life.down.or(again);
+        if let Some(down) = down.filter(|down| *down < Duration::MAX) {
             self.state = State::Down(now + down);
         }
         self.look_at_tasks(&mut life, now);

@@ -8,6 +8,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::time::{self, Instant};
 
 use crate::polls::Polls;
+use crate::rate::Rate;
 use crate::record::Recorder;
 
 /// The wall clock of every machine at time zero, since 1970: 2026-01-01.
@@ -28,6 +29,7 @@ pub(crate) struct Machine {
     recorder: Recorder,
     /// By how many seconds the wall clock is off.
     shift: i64,
+    rate: Rate,
     polls: Polls,
 }
 
@@ -54,8 +56,14 @@ impl Machine {
             random: fastrand::Rng::with_seed(seed),
             recorder: recorder.clone(),
             shift: 0,
+            rate: Rate::TRUE,
             polls,
         }
+    }
+
+    /// Lets the machine's clocks run at another rate than the others'.
+    pub(crate) fn rate(self, rate: Rate) -> Self {
+        Self { rate, ..self }
     }
 
     /// Runs what there is to run up to a time, timers included.
@@ -80,7 +88,7 @@ impl Machine {
 
     /// Returns a time of the run as the runtime's clock shows it.
     fn instant(&self, at: Duration) -> Instant {
-        self.origin.0 + at.saturating_sub(self.origin.1)
+        self.origin.0 + self.rate.local(at.saturating_sub(self.origin.1))
     }
 
     /// Runs a future on the machine's runtime, and what becomes ready meanwhile.
@@ -89,11 +97,12 @@ impl Machine {
         fastrand::seed(self.random.u64(..));
         let (recorder, name) = (self.recorder.clone(), Arc::clone(&self.name));
         let (wall, (origin, started)) = (self.wall(), self.origin);
+        let rate = self.rate;
         let result = self.runtime.block_on(async move {
             let now = move || started + origin.elapsed();
             // Dropped before the turn ends: each machine has a wall clock of its own.
             let _simulated = clock::simulate(move || wall + now());
-            recorder.begin_turn(&name, now());
+            recorder.begin_turn(&name, started + rate.of_run(origin.elapsed()), rate);
             future.await
         });
         self.recorder.end_turn(self.at, self.polls.hash());
@@ -150,6 +159,7 @@ impl Machine {
             origin: _,
             random: _,
             shift: _,
+            rate: _,
             polls,
         } = self;
         recorder.end_turn(at, polls.hash());

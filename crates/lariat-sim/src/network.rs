@@ -101,6 +101,10 @@ pub(crate) struct Line {
     random: fastrand::Rng,
     /// The longest a message takes; the least is none.
     pub(crate) latency: Duration,
+    /// Whether a write that was sent reaches the server although its sender no longer waits, or is gone.
+    ///
+    /// So it does if it is in a buffer of the network or of the server by then.
+    pub(crate) lingers: bool,
     streams: Arc<Semaphore>,
     /// How many places are taken away from `streams`.
     closed: usize,
@@ -113,6 +117,7 @@ impl Line {
         Arc::new(Mutex::new(Self {
             random: fastrand::Rng::with_seed(seed),
             latency: Duration::from_millis(5),
+            lingers: false,
             streams: Arc::new(Semaphore::new(STREAMS)),
             closed: 0,
             waits: 0,
@@ -231,7 +236,7 @@ async fn carry(
 ) {
     let tasks = TaskTracker::new();
     while let Some(parcel) = arriving.recv().await {
-        let delivering = deliver(parcel, service.clone(), Arc::clone(&line));
+        let delivering = deliver(parcel, service.clone(), Arc::clone(&line), tasks.clone());
         tasks.spawn(broken.clone().run_until_cancelled_owned(delivering));
     }
     tasks.close();
@@ -241,21 +246,34 @@ async fn carry(
 /// Takes a request to the cluster and its answer back.
 ///
 /// A process that no longer waits has closed the connection: whatever the cluster had not finished by then is not done,
-/// and what it had is.
-async fn deliver(parcel: Parcel, mut service: ClusterService, line: Arc<Mutex<Line>>) {
+/// and what it had is. A write that [lingers](Line::lingers) is a task of its own, which ends when the server has it.
+async fn deliver(
+    parcel: Parcel,
+    mut service: ClusterService,
+    line: Arc<Mutex<Line>>,
+    tasks: TaskTracker,
+) {
     let Parcel {
         request,
         mut answer,
     } = parcel;
-    let (delay, streams) = {
+    let (delay, streams, lingers) = {
         let mut line = line.lock();
-        (line.delay(), Arc::clone(&line.streams))
+        let lingers = line.lingers && request.method() != Method::GET;
+        (line.delay(), Arc::clone(&line.streams), lingers)
     };
-    let answered = async {
+    let sent = async move {
         time::sleep(delay).await;
         let place = streams.acquire_owned().await;
         let request = request.map(http_body_util::Full::new);
-        let response = service.call(request).await;
+        (service.call(request).await, place)
+    };
+    let answered = async {
+        let (response, place) = if lingers {
+            tasks.spawn(sent).await.map_err(io::Error::other)?
+        } else {
+            sent.await
+        };
         let delay = line.lock().delay();
         time::sleep(delay).await;
         response.map(|response| (response, place))

@@ -28,6 +28,7 @@ pub struct Objects {
     schema: Option<Value>,
     initial: u16,
     has_one_version: bool,
+    has_owners: bool,
 }
 
 impl Objects {
@@ -41,6 +42,7 @@ impl Objects {
             ),
             schema: None,
             has_one_version: false,
+            has_owners: false,
             initial: 0,
         }
     }
@@ -82,6 +84,18 @@ impl Objects {
             has_one_version: true,
             ..self
         }
+    }
+
+    /// Lets contents name owners that need not exist: nothing is collected then.
+    pub(crate) fn owned(self) -> Self {
+        Self {
+            has_owners: true,
+            ..self
+        }
+    }
+
+    pub(crate) fn has_owners(&self) -> bool {
+        self.has_owners
     }
 
     pub(crate) fn gvk(&self) -> &Gvk {

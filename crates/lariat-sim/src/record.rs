@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use crate::check::Checks;
 use crate::event::{Event, Moment};
 use crate::oracle::Oracle;
+use crate::rate::Rate;
 use crate::trace::Trace;
 
 /// The one place every event of a run goes through, in the order in which the thread executes them.
@@ -38,6 +39,8 @@ struct Now {
     at: Duration,
     /// The clock of the actor's runtime at `at`; none between turns, where no runtime's clock can be read.
     since: Option<Instant>,
+    /// How fast the clock of the actor's runtime is.
+    rate: Rate,
 }
 
 /// What a checker found.
@@ -75,6 +78,7 @@ impl Recorder {
                 actor: Arc::clone(&driver),
                 at: Duration::ZERO,
                 since: None,
+                rate: Rate::TRUE,
             },
             driver,
             number: 0,
@@ -90,11 +94,12 @@ impl Recorder {
     }
 
     /// Begins a turn of an actor; called on its runtime.
-    pub(crate) fn begin_turn(&self, actor: &Arc<str>, at: Duration) {
+    pub(crate) fn begin_turn(&self, actor: &Arc<str>, at: Duration, rate: Rate) {
         self.0.lock().now = Now {
             actor: Arc::clone(actor),
             at,
             since: Some(Instant::now()),
+            rate,
         };
     }
 
@@ -108,6 +113,7 @@ impl Recorder {
             actor: Arc::clone(&inner.driver),
             at,
             since: None,
+            rate: Rate::TRUE,
         };
     }
 
@@ -122,10 +128,11 @@ impl Recorder {
         inner.events += u64::from(!matches!(event, Event::Log(_)));
         inner.calls += u64::from(matches!(event, Event::Began { .. }));
         inner.commits += u64::from(matches!(event, Event::Committed(_)));
-        let since = inner.now.since;
+        let (since, rate) = (inner.now.since, inner.now.rate);
+        let elapsed = since.map_or(Duration::ZERO, |since| rate.of_run(since.elapsed()));
         let moment = Moment {
             number: inner.number,
-            at: inner.now.at + since.map_or(Duration::ZERO, |since| since.elapsed()),
+            at: inner.now.at + elapsed,
             actor: Arc::clone(&inner.now.actor),
         };
         inner.oracle.saw(&moment, &event);

@@ -14,6 +14,7 @@ use crate::objects::Objects;
 use crate::plan::{self, Cast, Names, Step};
 use crate::process::Process;
 use crate::report::Report;
+use crate::setup::Setup;
 use crate::shrink;
 
 /// How a program ends.
@@ -66,6 +67,8 @@ pub struct Simulation {
     pub(crate) logs: bool,
     /// How many objects of the first kind there are when the program starts.
     pub(crate) filled: usize,
+    /// How the programs share their work, if they are replicas of the trial.
+    pub(crate) replicas: Option<Arc<Setup>>,
     shrinks: bool,
     plan: Option<Arc<[Step]>>,
 }
@@ -141,6 +144,7 @@ impl Simulation {
             commands: false,
             logs: false,
             filled: 0,
+            replicas: None,
             shrinks: true,
             plan: None,
         }
@@ -149,6 +153,11 @@ impl Simulation {
     /// Makes the simulation that Lariat itself is tried with: handlers that come and go, misbehave, write and read.
     pub fn of_lariat(seed: u64) -> Self {
         crate::trial::simulation(seed)
+    }
+
+    /// Makes the simulation of replicas that elect a leader, or divide the keys among them.
+    pub fn of_replicas(seed: u64) -> Self {
+        crate::trial::replicas::simulation(seed)
     }
 
     /// Adds a process that runs a program, each time it is started.
@@ -212,9 +221,10 @@ impl Simulation {
     ///
     /// It is called on a thread of a tokio runtime: a simulation drives runtimes of its own.
     pub fn run(&self) -> Result<Report, Box<Failure>> {
-        let plan = match &self.plan {
-            Some(plan) => plan.to_vec(),
-            None => plan::generate(self.seed, &self.chaos, self.cast()),
+        let plan = match (&self.plan, &self.replicas) {
+            (Some(plan), _) => plan.to_vec(),
+            (None, Some(setup)) => crate::trial::replicas::plan(setup, &self.chaos),
+            (None, None) => plan::generate(self.seed, &self.chaos, self.cast()),
         };
         let failure = match self.run_plan(&plan) {
             Ok(report) => return Ok(report),

@@ -55,6 +55,22 @@ tens_repeat_byte_by_byte! {
 }
 
 #[test]
+fn replicas_repeat_byte_by_byte() {
+    let trace = |seed| match Simulation::of_replicas(seed).shrinks(false).run() {
+        Ok(report) => report.trace().clone(),
+        Err(failure) => failure.trace().clone(),
+    };
+    for seed in 0..6 {
+        let first = trace(seed);
+        let elsewhere = thread::spawn(move || trace(seed));
+        let elsewhere = elsewhere.join().expect("a run ends");
+        if let Err(difference) = first.compare(&elsewhere) {
+            panic!("seed {seed} of replicas differs when it is run again: {difference}");
+        }
+    }
+}
+
+#[test]
 fn other_seeds_lead_to_other_runs() {
     assert_ne!(trace(1).hash(), trace(2).hash());
 }

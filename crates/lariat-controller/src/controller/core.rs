@@ -379,6 +379,13 @@ impl ControllerCore {
         self.options.leadership.as_ref()
     }
 
+    /// Returns whether this process may call a handler at this moment.
+    ///
+    /// One that was suspended beyond its deadline may not, and asks before the task that holds the lease has noticed.
+    pub(super) fn may_call(&self) -> bool {
+        self.leadership().is_none_or(Leadership::leads)
+    }
+
     /// Returns how many keys are handled at a time, if the factory is started with so many for each kind.
     pub(crate) fn workers(&self, started_with: Option<usize>, default: Option<usize>) -> usize {
         let own = self.options.workers;

@@ -76,6 +76,10 @@ pub(super) async fn run(
             continue;
         }
         let _admitted = Admitted::new(lane, core);
+        if !core.may_call() {
+            // The whole key goes back into the queue.
+            return;
+        }
         // A handler that is being deregistered is not called any more.
         if let Some(_inside) = lane.enter()
             && let Some(verdict) = runner.call(lane).await

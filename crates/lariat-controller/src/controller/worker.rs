@@ -207,6 +207,14 @@ async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
         let Some(work) = work else {
             return;
         };
+        if !core.may_call() {
+            // The key stays in line; what ends the workers is about to come.
+            drop(work);
+            tokio::select! {
+                () = stopping.abort.cancelled() => return,
+                () = core.ended().cancelled() => return,
+            }
+        }
         let permit = match core.shards().map(|shards| core.permit(shards, &work)) {
             Some(None) => {
                 pass_on(&core, work);

@@ -261,6 +261,9 @@ impl FactoryBuilder {
     /// process that dies move a lease duration later. What holds for [`leader_election`](Self::leader_election) when a lease
     /// is lost holds here as well. Of an election and a ring the one that is set last counts.
     ///
+    /// An object belongs to the owner it has in the state that a worker takes. One whose controlling owner changes may be
+    /// handled by two members at once, until both have seen the change and have ended what they had begun.
+    ///
     /// A key that is enqueued in a process to which it does not belong is not handled there. A deletion that is not yet
     /// handled when its key moves, or happens meanwhile, is not handled: cleanup that has to happen takes a finalizer.
     ///

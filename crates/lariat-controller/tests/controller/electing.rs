@@ -356,6 +356,48 @@ async fn a_handler_that_goes_on_after_the_deadline_cannot_write() {
     assert!(secrets.get_opt("late").await.expect("read").is_none());
 }
 
+/// A worker is woken before the election is, as in a process that was suspended.
+#[tokio::test(start_paused = true)]
+async fn no_call_begins_in_a_process_that_goes_on_after_its_deadline() {
+    let bench = Bench::new().await;
+    let factory = elected(&bench.cluster, "one").build();
+    let config_maps = factory.for_object::<ConfigMap>();
+    let late = Arc::new(Mutex::new(Vec::new()));
+    let (noted, leadership) = (
+        Arc::clone(&late),
+        factory.leadership().expect("it takes part"),
+    );
+    let handler = move |name: &'static str, takes: Duration| {
+        let (noted, leadership) = (Arc::clone(&noted), leadership.clone());
+        move |_: Context<ConfigMap>| {
+            if !leadership.leads() {
+                noted.lock().push(name);
+            }
+            async move {
+                sleep(takes).await;
+                Ok::<_, HandlerError>(Outcome::done())
+            }
+        }
+    };
+    let slow = handler("slow", Duration::from_millis(100));
+    config_maps
+        .register_handler("slow", slow)
+        .expect("registered");
+    let next = handler("next", Duration::ZERO);
+    config_maps
+        .register_handler("next", next)
+        .expect("registered");
+    factory.start(1).await.expect("started");
+    bench.create("a").await;
+    bench.create("b").await;
+    sleep(Duration::from_millis(50)).await;
+    // The first handler of the first key is under way, the second key in line.
+    tokio::time::advance(20 * SECOND).await;
+    sleep(SECOND).await;
+    let late = late.lock().clone();
+    assert!(late.is_empty(), "called without the lease: {late:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_cannot_be_held_fails_the_start() {
     let bench = Bench::new().await;

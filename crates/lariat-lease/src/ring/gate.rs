@@ -109,6 +109,11 @@ impl Gate {
         }
     }
 
+    /// Returns whether nothing outside of the share is under way.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.inner.state.lock().is_drained()
+    }
+
     /// Ends what is under way outside of the share.
     pub(crate) fn revoke(&self) {
         self.inner.state.lock().allowed = Allowed::Share;

@@ -30,7 +30,10 @@ pub(super) struct Term<'a> {
     counted: BTreeSet<Arc<str>>,
     /// The members to which their keys were handed over.
     acked: BTreeSet<Arc<str>>,
-    drain: Option<Drain>,
+    /// Since when a hand-over waits for calls under way.
+    drain: Option<Instant>,
+    /// When calls were dropped last that had taken too long: what they sent may be under way for a while.
+    revoked: Option<Instant>,
     /// Whether the other members are known.
     has_listed: bool,
     has_joined: bool,
@@ -41,14 +44,6 @@ pub(super) struct Term<'a> {
     take_away_at: Instant,
     /// Leases without a holder, and when they are deleted.
     released: BTreeMap<String, (Object, Instant)>,
-}
-
-/// A hand-over that waits for calls under way.
-#[derive(Debug, Clone, Copy)]
-struct Drain {
-    since: Instant,
-    /// When calls were dropped that had taken too long.
-    revoked: Option<Instant>,
 }
 
 /// What a member waits for has come.
@@ -73,6 +68,7 @@ impl<'a> Term<'a> {
             counted: BTreeSet::new(),
             acked: BTreeSet::new(),
             drain: None,
+            revoked: None,
             has_listed: false,
             has_joined: false,
             sent: now,
@@ -146,7 +142,7 @@ impl<'a> Term<'a> {
     }
 
     async fn next(&self, sights: &mut mpsc::Receiver<Sight>) -> Event {
-        let is_draining = self.drain.is_some_and(|drain| drain.revoked.is_none());
+        let is_draining = self.drain.is_some() && self.waits_until() <= Some(Instant::now());
         tokio::select! {
             biased;
             () = time::sleep_until(self.next_timer()) => Event::Timer,
@@ -162,10 +158,8 @@ impl<'a> Term<'a> {
             .members
             .next_end()
             .map(|end| end.max(self.take_away_at));
-        let drain = self.drain.map(|drain| match drain.revoked {
-            None => drain.since + config.drain,
-            Some(revoked) => revoked + config.margin(),
-        });
+        let waits_until = self.waits_until().filter(|until| *until > Instant::now());
+        let drain = (self.drain).map(|since| waits_until.unwrap_or(since + config.drain));
         let released = self.released.values().map(|(_, due)| *due).min();
         let timers = [ends, drain, released];
         timers
@@ -177,8 +171,8 @@ impl<'a> Term<'a> {
     /// Does what it is time for.
     async fn attend(&mut self) {
         let now = Instant::now();
-        if let Some(drain) = self.drain {
-            self.attend_drain(drain, now);
+        if let Some(since) = self.drain {
+            self.attend_drain(since, now);
         }
         self.members.forget_missing(now);
         if now >= self.take_away_at
@@ -196,24 +190,26 @@ impl<'a> Term<'a> {
         }
     }
 
-    fn attend_drain(&mut self, drain: Drain, now: Instant) {
+    /// Returns until when writes of calls that were dropped may be under way; none if none were dropped.
+    fn waits_until(&self) -> Option<Instant> {
+        self.revoked
+            .map(|revoked| revoked + self.member.config.margin())
+    }
+
+    fn attend_drain(&mut self, since: Instant, now: Instant) {
         let config = &self.member.config;
-        match drain.revoked {
-            None if drain.since + config.drain <= now => {
-                let ring = &config.lease.name;
-                tracing::warn!(%ring, "calls take longer than the drain timeout: they are dropped, and their keys move");
-                self.member.shards.gate().revoke();
-                let revoked = Some(now);
-                self.drain = Some(Drain { revoked, ..drain });
-            }
-            Some(revoked) if revoked + config.margin() <= now => {
-                // Once more, for a call may have ended only now.
-                self.drain = Some(Drain {
-                    since: now,
-                    revoked: None,
-                });
-            }
-            _ => {}
+        if self.waits_until() > Some(now) {
+            return;
+        }
+        // First, for the timeout may be zero, or as long as the call was.
+        if self.member.shards.gate().is_drained() {
+            return self.drained();
+        }
+        if since + config.drain <= now {
+            let ring = &config.lease.name;
+            tracing::warn!(%ring, "calls take longer than the drain timeout: they are dropped, and their keys move");
+            self.member.shards.gate().revoke();
+            self.revoked = Some(now);
         }
     }
 
@@ -274,14 +270,8 @@ impl<'a> Term<'a> {
             self.join();
         }
         let has_to_ack = self.members.others().any(|name| !self.acked.contains(name));
-        self.drain = match self.drain {
-            _ if !has_to_ack || !self.members.may_ack() => None,
-            None => Some(Drain {
-                since: now,
-                revoked: None,
-            }),
-            drain => drain,
-        };
+        let drains = has_to_ack && self.members.may_ack();
+        self.drain = drains.then(|| self.drain.unwrap_or_else(Instant::now));
     }
 
     /// Counts the members, and takes the share that follows.

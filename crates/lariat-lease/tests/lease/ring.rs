@@ -240,6 +240,27 @@ async fn a_call_that_takes_too_long_is_dropped_and_its_key_moves_after_a_margin(
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_drain_timeout_of_zero_hands_over_at_once_or_after_a_margin() {
+    let bench = Bench::new().await;
+    let one = bench.member_with("one", |ring| ring.drain_timeout(Duration::ZERO));
+    assert!(one.membership.acquired().await);
+    let began = Instant::now();
+    let two = bench.member_with("two", |ring| ring.drain_timeout(Duration::ZERO));
+    assert!(two.membership.acquired().await);
+    assert!(began.elapsed() < SECOND, "nothing was under way");
+    let mut slow = JoinSet::new();
+    for call in (0..KEYS).filter_map(|number| one.shards.enter(key(number))) {
+        slow.spawn(async move { call.revoked().await });
+    }
+    let began = Instant::now();
+    let three = bench.member_with("three", |ring| ring.drain_timeout(Duration::ZERO));
+    assert!(three.membership.acquired().await);
+    let waited = began.elapsed();
+    assert!(waited >= 5 * SECOND && waited < 6 * SECOND, "{waited:?}");
+    assert!(slow.try_join_next().is_some(), "calls are dropped");
+}
+
+#[tokio::test(start_paused = true)]
 async fn keys_of_a_member_that_leaves_are_free_at_once() {
     let bench = Bench::new().await;
     let [one, mut two, three] = bench.joined(["one", "two", "three"]).await;

@@ -16,6 +16,7 @@ mod operator;
 mod outage;
 mod own_writes;
 mod quiet;
+mod replicas;
 mod requests;
 mod states;
 #[cfg(test)]
@@ -31,6 +32,7 @@ use lariat_core::{Gvk, Remembered};
 
 use crate::event::{Event, HandlerId, LifeId, Moment};
 use crate::oracle::Oracle;
+use crate::setup::Setup;
 
 /// What a checker found, in words.
 pub(crate) type Findings = Vec<String>;
@@ -104,6 +106,23 @@ impl Checks {
             Box::<memory::Memory>::default(),
         ];
         all.extend(operator::all());
+        Self(all)
+    }
+
+    /// Returns the checkers of replicas: those that hold for all programs, and their own.
+    ///
+    /// Others take it that every process handles every key.
+    pub(crate) fn of_replicas(setup: &Arc<Setup>) -> Self {
+        let mut all: Vec<Box<dyn Check>> = vec![
+            Box::<calls::OneWorker>::default(),
+            Box::<states::TrueStates>::default(),
+            Box::<states::Forward>::default(),
+            Box::<own_writes::OwnWrites>::default(),
+            Box::<states::Caches>::default(),
+            Box::<lanes::OnlyFailed>::default(),
+            Box::<memory::Memory>::default(),
+        ];
+        all.extend(replicas::all(setup));
         Self(all)
     }
 

@@ -22,6 +22,7 @@ use crate::plan::{FaultKind, Names, Step};
 use crate::record::Recorder;
 use crate::report::Report;
 use crate::simulation::Simulation;
+use crate::survey::{Stage, Survey};
 use crate::world::World;
 use happen::lift;
 
@@ -72,7 +73,8 @@ impl<'a> Driver<'a> {
     pub(crate) fn new(simulation: &'a Simulation) -> Self {
         panics::begin();
         let mut random = fastrand::Rng::with_seed(simulation.seed);
-        let recorder = Recorder::new(Checks::all());
+        let replicas = simulation.replicas.as_ref();
+        let recorder = Recorder::new(replicas.map_or_else(Checks::all, Checks::of_replicas));
         let kinds: Arc<[Objects]> = simulation.kinds.clone().into();
         let machine = Machine::new(
             &Arc::from("world"),
@@ -83,8 +85,12 @@ impl<'a> Driver<'a> {
         let world = World::start(machine, random.u64(..), &recorder, &kinds);
         let traffic = Traffic::new(&recorder);
         let programs = simulation.programs.iter();
-        let processes =
-            programs.map(|(name, program)| Body::new(name, program, random.u64(..), &traffic));
+        let processes = programs.map(|(name, program)| {
+            let body = Body::new(name, program, random.u64(..), &traffic);
+            let Some(setup) = replicas else { return body };
+            body.line.lock().lingers = true;
+            body.rate(setup.rate(name))
+        });
         let processes = processes.collect();
         Self {
             simulation,
@@ -195,7 +201,10 @@ impl<'a> Driver<'a> {
     /// Ends all faults, waits until nothing goes on any more, and looks at everything.
     fn rest(&mut self) {
         self.recorder.say("all faults end");
-        self.quiet = RESTING;
+        // Renewals of leases go on, and turns are the latency of their answers.
+        if self.simulation.replicas.is_none() {
+            self.quiet = RESTING;
+        }
         self.is_calm = true;
         self.world.heal();
         for (_, process, what) in std::mem::take(&mut self.limits) {
@@ -204,8 +213,20 @@ impl<'a> Driver<'a> {
         for process in &mut self.processes {
             process.recover(self.now, &mut self.world);
         }
-        self.drive(self.now + self.simulation.chaos.rests);
+        let end = self.now + self.simulation.chaos.rests;
+        if let Some(setup) = &self.simulation.replicas {
+            // Pings notice a connection that hangs; there are none here, and a cache takes minutes.
+            self.world.cluster().cut_watches();
+            self.drive(self.now + setup.settles());
+            self.survey(Stage::Held);
+            self.drive(end.saturating_sub(Duration::from_secs(60)));
+            self.survey(Stage::LastMinute);
+        }
+        self.drive(end);
         self.settle();
+        if self.simulation.replicas.is_some() {
+            self.survey(Stage::Rest);
+        }
         if self.recorder.has_failed() {
             return;
         }
@@ -226,6 +247,13 @@ impl<'a> Driver<'a> {
         for process in &mut self.processes {
             process.look_at_end(self.now);
         }
+    }
+
+    /// Asks all processes what they hold.
+    fn survey(&self, stage: Stage) {
+        let members = self.processes.iter().filter_map(Body::member).collect();
+        let survey = Survey { stage, members };
+        self.recorder.note(Event::Surveyed(Arc::new(survey)));
     }
 
     /// Runs on until what came due at the end of the rest has ended.

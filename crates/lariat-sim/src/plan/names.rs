@@ -58,7 +58,11 @@ fn show_fault(f: &mut fmt::Formatter<'_>, fault: &Fault, names: &Names) -> fmt::
     // They are about the whole cluster.
     if matches!(
         fault.kind,
-        FaultKind::CutWatches | FaultKind::EndWatches | FaultKind::Compact | FaultKind::Backup
+        FaultKind::CutWatches
+            | FaultKind::EndWatches
+            | FaultKind::Compact
+            | FaultKind::Backup
+            | FaultKind::DeleteLease(_)
     ) {
         return Ok(());
     }

@@ -45,6 +45,8 @@ struct Inner {
     subscribers: AtomicU32,
     commands: tokio::sync::Mutex<mpsc::UnboundedReceiver<Command>>,
     is_calm: AtomicBool,
+    /// For how long the process is down once its program has ended by itself.
+    again: Mutex<Option<Duration>>,
 }
 
 impl Process {
@@ -65,6 +67,7 @@ impl Process {
                 subscribers: AtomicU32::new(0),
                 commands: tokio::sync::Mutex::new(commands),
                 is_calm: AtomicBool::new(false),
+                again: Mutex::default(),
             }),
         }
     }
@@ -73,6 +76,11 @@ impl Process {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.inner.life.process
+    }
+
+    /// Returns the identity with which this life of the process holds leases.
+    pub(crate) fn identity(&self) -> String {
+        self.inner.life.identity()
     }
 
     /// Returns how many lives of the process there were before this one.
@@ -157,6 +165,25 @@ impl Process {
     /// Nothing is lost: it resolves at once from then on.
     pub async fn terminated(&self) {
         self.inner.shutdown.cancelled().await;
+    }
+
+    /// Lets the program end unasked, as one that has lost its lease does; it is started again after a time.
+    pub(crate) fn start_again(&self, after: Duration) {
+        *self.inner.again.lock() = Some(after);
+    }
+
+    pub(crate) fn starts_again(&self) -> Option<Duration> {
+        *self.inner.again.lock()
+    }
+
+    /// Reports that a handler is about to write, with the mark it leaves in the object.
+    pub(crate) fn writes(&self, kind: &Gvk, key: &ObjectKey, mark: &str) {
+        self.inner.recorder.note(Event::Writes {
+            life: self.inner.life.clone(),
+            kind: kind.clone(),
+            key: key.clone(),
+            mark: Arc::from(mark),
+        });
     }
 
     /// Puts a line into the trace.

@@ -6,13 +6,14 @@ pub(super) const USAGE: &str = "\
 Runs the simulation that Lariat is tried with, seed after seed.
 
 Usage: scripts/simulate.sh [--seeds N] [--minutes M] [--first SEED] [--seed SEED] [--threads N]
-                           [--soak [--hours H] [--objects N]] [--stop-at-first] [--no-shrink] [--logs] [--trace]
+                           [--replicas] [--soak [--hours H] [--objects N]] [--stop-at-first] [--no-shrink] [--logs] [--trace]
 
   --seeds N          runs N seeds (default 2000)
   --minutes M        starts no further seed after M minutes; without --seeds, as many as there is time for
   --first SEED       the first seed (default 0); the others follow it
   --seed SEED        runs one seed
   --threads N        runs N seeds at a time (default: the number of processors)
+  --replicas         tries replicas that elect a leader, or divide the keys among them
   --soak             lets a seed last for ten virtual hours, with 100,000 objects (default: one seed)
   --hours H          lets the seed of a soak last for H virtual hours
   --objects N        gives the seed of a soak N objects
@@ -42,6 +43,8 @@ pub(super) struct Options {
     pub(super) limit: Option<Duration>,
     pub(super) first: u64,
     pub(super) threads: usize,
+    /// Whether the programs are replicas that share their work.
+    pub(super) replicas: bool,
     pub(super) soaks: bool,
     /// How long a soak lasts, in virtual time.
     pub(super) lasts: Duration,
@@ -72,6 +75,7 @@ impl Options {
                     seeds = Some(1);
                 }
                 Long("threads") => options.threads = parser.value()?.parse()?,
+                Long("replicas") => options.replicas = true,
                 Long("soak") => options.soaks = true,
                 Long("hours") => options.lasts = hours(parser.value()?.parse()?)?,
                 Long("objects") => options.objects = parser.value()?.parse()?,
@@ -106,6 +110,7 @@ impl Default for Options {
             limit: None,
             first: 0,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
+            replicas: false,
             soaks: false,
             lasts: SOAK,
             objects: SOAKED,

@@ -4,6 +4,7 @@ mod behaviour;
 mod crew;
 mod operator;
 mod own;
+pub(crate) mod replicas;
 
 use std::time::Duration;
 

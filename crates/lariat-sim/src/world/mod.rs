@@ -7,12 +7,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use k8s_openapi::api::coordination::v1::Lease;
 use kube::Client;
+use kube::api::{Api, DeleteParams};
 use lariat_cluster::faults::{Action, Refusal, Rule, RuleId, StatusCode};
 use lariat_cluster::{Cluster, Commits, Load, Snapshot};
 use tokio::time;
 
-use crate::event::Event;
+use crate::event::{Event, LEASES};
 use crate::machine::Machine;
 use crate::objects::Objects;
 use crate::plan::{Change, Fault, FaultKind, Write};
@@ -59,8 +61,10 @@ impl World {
         recorder: &Recorder,
         kinds: &Arc<[Objects]>,
     ) -> io::Result<Self> {
+        let collects = !kinds.iter().any(Objects::has_owners);
         // A short history makes versions expire, as they do on a busy server.
         let builder = Cluster::builder().seed(seed).history(200).journal(0);
+        let builder = builder.garbage_collection(collects);
         let (cluster, client) = machine.run(async {
             let cluster = builder.start().await?;
             let client = cluster.client();
@@ -132,6 +136,7 @@ impl World {
             FaultKind::Compact => self.cluster.compact(),
             FaultKind::Backup => self.back_up(),
             FaultKind::Restore => self.restore(fault.lasts, agents),
+            FaultKind::DeleteLease(place) => self.delete_lease(place),
             FaultKind::Away => self.isolate(fault, agents, false),
             FaultKind::Blackhole => self.isolate(fault, agents, true),
             FaultKind::Streams(_) | FaultKind::Latency(_) => {}
@@ -201,6 +206,23 @@ impl World {
             !is_over
         });
         fired
+    }
+
+    /// Has a foreign client delete a lease, by its place in the list of all there are.
+    fn delete_lease(&mut self, place: usize) {
+        let leases = self.cluster.objects(LEASES);
+        let Some(at) = place.checked_rem(leases.len()) else {
+            return;
+        };
+        let name = leases[at].key().name().to_owned();
+        let (client, writes) = (self.client.clone(), self.writes.clone());
+        self.machine.run(async {
+            writes.spawn(async move {
+                let leases: Api<Lease> = Api::namespaced(client, "default");
+                // One that is gone by then is as good.
+                drop(leases.delete(&name, &DeleteParams::default()).await);
+            });
+        });
     }
 
     /// Lets a resource be unknown for a time, as while an API server starts that does not know its custom resources

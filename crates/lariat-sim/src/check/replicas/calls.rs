@@ -1,0 +1,147 @@
+//! Everything has a holder, which has handled the last state.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lariat_core::{Gvk, ObjectKey};
+
+use crate::check::{Check, Findings};
+use crate::event::{Event, HandlerId, LifeId, Moment, Shown};
+use crate::oracle::Oracle;
+use crate::setup::Setup;
+use crate::survey::{Place, Stage, Survey};
+use crate::trial::replicas::kinds;
+
+/// Every object has exactly one holder in time after the last fault, and at rest that one has handled its last state.
+///
+/// In time is [`Setup::settles`]: two lease durations, the drain timeout, and what a cache takes to be filled. At rest the
+/// last call that the process that holds an object now has made of each handler has seen the last state, and has ended
+/// well. Deletions are left out: one that happens while a key moves may go unseen.
+pub(super) struct HolderSawLast {
+    setup: Arc<Setup>,
+    last: BTreeMap<(HandlerId, ObjectKey), Last>,
+}
+
+/// The last call of a handler for a key.
+struct Last {
+    shown: Option<Shown>,
+    is_done: bool,
+}
+
+impl HolderSawLast {
+    pub(super) fn new(setup: &Arc<Setup>) -> Self {
+        Self {
+            setup: Arc::clone(setup),
+            last: BTreeMap::new(),
+        }
+    }
+
+    fn survey(&self, oracle: &Oracle, survey: &Survey) -> Findings {
+        if survey.stage == Stage::LastMinute {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for kind in kinds() {
+            for (key, object) in oracle.all(&kind) {
+                let place = if self.setup.is_sharded {
+                    Place::of_stored(&kind, object)
+                } else {
+                    Place::All
+                };
+                let holders = survey.members.iter().filter(|member| member.holds(place));
+                let holders: Vec<&LifeId> = holders.map(|member| &member.life).collect();
+                match holders.as_slice() {
+                    [_] if survey.stage == Stage::Held => {}
+                    [holder] => {
+                        let version = (object.uid(), object.revision());
+                        found.extend(self.handled(&kind, key, (version, holder)));
+                    }
+                    _ => {
+                        let (count, kind) = (holders.len(), kind.kind());
+                        found.push(format!("{kind} {key} has {count} holders after the faults"));
+                    }
+                }
+            }
+        }
+        found
+    }
+
+    fn handled(
+        &self,
+        kind: &Gvk,
+        key: &ObjectKey,
+        (is, holder): ((&str, u64), &LifeId),
+    ) -> Findings {
+        let mut found = Vec::new();
+        for number in 0..self.setup.handlers {
+            let handler = HandlerId {
+                life: holder.clone(),
+                kind: kind.clone(),
+                name: Arc::from(format!("h{number}")),
+            };
+            let about = format!(
+                "h{number} of {}: the last call for {} {key}",
+                holder.process,
+                kind.kind()
+            );
+            let Some(last) = self.last.get(&(handler, key.clone())) else {
+                found.push(format!("{about} never came"));
+                continue;
+            };
+            let shown = last
+                .shown
+                .as_ref()
+                .map(|shown| (&*shown.uid, shown.version));
+            if shown != Some(is) {
+                let shown = shown.map_or(0, |(_, version)| version);
+                found.push(format!(
+                    "{about} saw version {shown}, the server has {}",
+                    is.1
+                ));
+            } else if !last.is_done {
+                found.push(format!("{about} has not ended well"));
+            }
+        }
+        found
+    }
+}
+
+impl Check for HolderSawLast {
+    fn name(&self) -> &'static str {
+        "every key has a holder"
+    }
+
+    fn saw(&mut self, oracle: &Oracle, _: &Moment, event: &Event) -> Findings {
+        match event {
+            Event::Began {
+                handler,
+                key,
+                object,
+                ..
+            } => {
+                let (of, shown) = ((handler.clone(), key.clone()), object.clone());
+                self.last.insert(
+                    of,
+                    Last {
+                        shown,
+                        is_done: false,
+                    },
+                );
+            }
+            Event::Ended {
+                handler,
+                key,
+                result,
+                ..
+            } => {
+                let of = (handler.clone(), key.clone());
+                if let Some(last) = self.last.get_mut(&of) {
+                    last.is_done = matches!(result, Some(Ok(())));
+                }
+            }
+            Event::Surveyed(survey) => return self.survey(oracle, survey),
+            _ => {}
+        }
+        Vec::new()
+    }
+}

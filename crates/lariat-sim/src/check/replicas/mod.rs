@@ -1,0 +1,66 @@
+//! Checkers of replicas that elect a leader, or divide the keys among them.
+
+mod calls;
+mod holders;
+mod leases;
+mod terms;
+#[cfg(test)]
+mod tests;
+mod writers;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lariat_core::{Gvk, ObjectKey};
+
+use super::Check;
+use crate::event::{HandlerId, LifeId, Shown};
+use crate::setup::Setup;
+use crate::survey::Place;
+
+/// Returns the checkers for a setup.
+pub(super) fn all(setup: &Arc<Setup>) -> Vec<Box<dyn Check>> {
+    vec![
+        Box::new(holders::OneHolder::new(setup)),
+        Box::new(writers::OneWriter::new(setup)),
+        Box::new(calls::HolderSawLast::new(setup)),
+        Box::new(leases::Leases::new(setup)),
+    ]
+}
+
+/// The places of the runs of each process: a run is for the place its object had when its first handler was called.
+struct Places {
+    setup: Arc<Setup>,
+    runs: BTreeMap<(LifeId, Gvk, ObjectKey), (u64, Option<Place>)>,
+}
+
+impl Places {
+    fn new(setup: &Arc<Setup>) -> Self {
+        Self {
+            setup: Arc::clone(setup),
+            runs: BTreeMap::new(),
+        }
+    }
+
+    /// Returns the place of a call that begins; none of a deleted object whose owner is not known.
+    fn of(
+        &mut self,
+        (handler, key): (&HandlerId, &ObjectKey),
+        run: u64,
+        object: Option<&Shown>,
+    ) -> Option<Place> {
+        let kind = &handler.kind;
+        let place = match object {
+            _ if !self.setup.is_sharded => Some(Place::All),
+            Some(object) => Some(Place::of(kind, object)),
+            None if kind.kind() == "ConfigMap" => Some(Place::of_key(kind, key)),
+            None => None,
+        };
+        let of = (handler.life.clone(), kind.clone(), key.clone());
+        let known = self.runs.entry(of).or_insert((run, place));
+        if known.0 != run {
+            *known = (run, place);
+        }
+        known.1
+    }
+}

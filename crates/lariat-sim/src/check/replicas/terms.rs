@@ -1,0 +1,302 @@
+//! Until when each process may take itself for the holder of its lease, as its requests and their answers show.
+//!
+//! This counts by itself, and does not ask the process: the time of a lease ends a renew deadline after the last renewal
+//! that was answered was sent, by the clock of the process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cluster::{Commit, StoredObject};
+use serde_json::Value;
+
+use crate::activity::{Act, Activity};
+use crate::event::{Event, LifeId, Moment};
+use crate::setup::Setup;
+
+/// How much later than its deadline a process may be seen to act: timers round up to milliseconds.
+pub(super) const ROUNDING: Duration = Duration::from_millis(10);
+
+/// For how long after a pause what was under way before it may still be there.
+const WAKES: Duration = Duration::from_secs(2);
+
+/// The annotation with the names of members whose keys were handed over.
+const ACKS: &str = "lariat.dev/ring-acks";
+
+/// All leases and their holders, in the order of events.
+pub(super) struct Terms {
+    setup: Arc<Setup>,
+    /// The present life of each process.
+    living: BTreeMap<Arc<str>, LifeId>,
+    terms: BTreeMap<LifeId, Term>,
+    /// Requests about leases that are not answered, with when they were sent.
+    pending: BTreeMap<u64, (LifeId, Asked, Duration)>,
+    /// The leases on the server.
+    leases: BTreeMap<String, Held>,
+    /// The version up to which commits are what a backup had.
+    restored: u64,
+}
+
+/// What a process knows of its lease, and what happened to it.
+#[derive(Debug, Default)]
+struct Term {
+    lease: Option<String>,
+    deadline: Option<Duration>,
+    paused: bool,
+    resumed: Option<Duration>,
+    /// The event with which it first knew the others, after it had created its lease.
+    listed: Option<u64>,
+    lost: Option<Lost>,
+}
+
+/// A lease that its holder did not give up, and nobody took away: deleted by hand, or not in the backup.
+#[derive(Debug)]
+struct Lost {
+    at: Duration,
+    number: u64,
+    /// The leases of members that knew of the holder.
+    witnesses: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+enum Asked {
+    Create,
+    Update(String),
+    List,
+}
+
+/// A lease on the server.
+#[derive(Debug, Clone)]
+struct Held {
+    holder: String,
+    acks: BTreeSet<String>,
+}
+
+impl Terms {
+    pub(super) fn new(setup: &Arc<Setup>) -> Self {
+        Self {
+            setup: Arc::clone(setup),
+            living: BTreeMap::new(),
+            terms: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            leases: BTreeMap::new(),
+            restored: 0,
+        }
+    }
+
+    /// Takes an event in; to be called before the checker looks at it.
+    pub(super) fn saw(&mut self, moment: &Moment, event: &Event) {
+        match event {
+            Event::LifeBegan(life) => {
+                self.living.insert(Arc::clone(&life.process), life.clone());
+                self.terms.insert(life.clone(), Term::default());
+            }
+            Event::Acted(Activity { life, what }) => self.acted(life, what, moment.at),
+            Event::Sent { request, what } => self.sent(*request, what, moment),
+            Event::Answered { request, result } => {
+                if let Some(pending) = self.pending.remove(request)
+                    && matches!(result.as_str(), "200" | "201")
+                {
+                    self.answered(pending, moment.number);
+                }
+            }
+            Event::Committed(commit) => self.committed(commit, moment),
+            _ => {}
+        }
+    }
+
+    /// Returns until when a process may take itself for a holder; none if it never held its lease.
+    pub(super) fn deadline(&self, life: &LifeId) -> Option<Duration> {
+        self.terms.get(life)?.deadline
+    }
+
+    /// Returns whether a process is, or just was, suspended beyond its deadline.
+    pub(super) fn is_suspended(&self, life: &LifeId, now: Duration) -> bool {
+        let Some(term) = self.terms.get(life) else {
+            return false;
+        };
+        let Some(deadline) = term.deadline else {
+            return false;
+        };
+        let wakes = |at: Duration| deadline <= at && now <= at + WAKES;
+        deadline <= now && (term.paused || term.resumed.is_some_and(wakes))
+    }
+
+    /// Returns whether the contract leaves out that a process meets one that holds a lease still.
+    ///
+    /// That is so if the old holder's lease has vanished, and the other process took an otherwise empty place since: the
+    /// lease of an election that was not there or had no holder, or a ring that it has not read before, and in which no
+    /// member that knew of the holder was left when it came.
+    pub(super) fn may_meet(&self, one: &LifeId, other: &LifeId) -> bool {
+        self.is_unnoticed(one, other) || self.is_unnoticed(other, one)
+    }
+
+    fn is_unnoticed(&self, old: &LifeId, new: &LifeId) -> bool {
+        let lost = self.terms.get(old).and_then(|term| term.lost.as_ref());
+        let (Some(lost), Some(new)) = (lost, self.terms.get(new)) else {
+            return false;
+        };
+        if !self.setup.is_sharded {
+            return true;
+        }
+        let is_newer = new.listed.is_none_or(|listed| listed > lost.number);
+        let is_left = |name: &String| {
+            self.leases
+                .get(name)
+                .is_some_and(|it| !it.holder.is_empty())
+        };
+        is_newer && !lost.witnesses.iter().any(is_left)
+    }
+
+    fn acted(&mut self, life: &LifeId, what: &Act, at: Duration) {
+        let term = self.terms.entry(life.clone()).or_default();
+        match what {
+            Act::Paused => term.paused = true,
+            Act::Resumed => (term.paused, term.resumed) = (false, Some(at)),
+            _ => {}
+        }
+    }
+
+    fn sent(&mut self, request: u64, what: &str, moment: &Moment) {
+        let Some((asked, life)) = asked(what).zip(self.living.get(&moment.actor)) else {
+            return;
+        };
+        self.pending
+            .insert(request, (life.clone(), asked, moment.at));
+    }
+
+    fn answered(&mut self, (life, asked, sent): (LifeId, Asked, Duration), number: u64) {
+        let lasts = self
+            .setup
+            .rate(&life.process)
+            .of_run(self.setup.times.renew_deadline);
+        let term = self.terms.entry(life).or_default();
+        // What is taken from another, or given up, is not held.
+        let is_own = match asked {
+            Asked::Create => {
+                // It reads the ring again after that.
+                term.listed = None;
+                true
+            }
+            Asked::List => {
+                if term.deadline.is_some() {
+                    term.listed.get_or_insert(number);
+                }
+                false
+            }
+            Asked::Update(name) => term.lease.as_ref() == Some(&name),
+        };
+        if is_own {
+            term.deadline = term.deadline.max(Some(sent + lasts));
+            // It was on the server after it was lost from it: another one of its name, or the backup's.
+            if term.lost.as_ref().is_some_and(|lost| lost.at < sent) {
+                term.lost = None;
+            }
+        }
+    }
+
+    fn committed(&mut self, commit: &Commit, moment: &Moment) {
+        match commit {
+            Commit::Reset { revision } => {
+                let before = std::mem::take(&mut self.leases);
+                self.restored = *revision;
+                for term in self.terms.values_mut() {
+                    let held = term
+                        .lease
+                        .as_ref()
+                        .filter(|name| before.contains_key(*name));
+                    if let Some(name) = held {
+                        term.lost = term
+                            .lost
+                            .take()
+                            .or_else(|| Some(Lost::new(moment, name, &before)));
+                    }
+                }
+            }
+            Commit::Stored(object) if is_lease(object) => self.stored(object),
+            Commit::Removed { last } if is_lease(last) => {
+                let name = last.key().name();
+                let Some(held) = self.leases.get(name) else {
+                    return;
+                };
+                if !held.holder.is_empty() {
+                    let lost = Lost::new(moment, name, &self.leases);
+                    let holder = held.holder.clone();
+                    if let Some(term) = self.term_of(&holder) {
+                        term.lost = Some(lost);
+                    }
+                }
+                self.leases.remove(name);
+            }
+            _ => {}
+        }
+    }
+
+    fn stored(&mut self, object: &StoredObject) {
+        let (name, value) = (object.key().name(), object.value());
+        let holder = value["spec"]["holderIdentity"].as_str().unwrap_or_default();
+        let acks = acks_of(&value);
+        let is_restored = object.revision() <= self.restored;
+        let (is_sharded, named) = (self.setup.is_sharded, name.to_owned());
+        if is_restored && !is_sharded && !holder.is_empty() {
+            // Whoever reads it waits for its holder.
+            self.terms.values_mut().for_each(|term| term.lost = None);
+        }
+        if let Some(term) = self.term_of(holder) {
+            term.lease = Some(named.clone());
+            if is_restored {
+                term.lost = None;
+            }
+        }
+        let held = Held {
+            holder: holder.to_owned(),
+            acks,
+        };
+        self.leases.insert(named, held);
+    }
+
+    fn term_of(&mut self, holder: &str) -> Option<&mut Term> {
+        let mut terms = self.terms.iter_mut();
+        terms
+            .find(|(life, _)| life.identity() == holder)
+            .map(|(_, term)| term)
+    }
+}
+
+impl Lost {
+    fn new(moment: &Moment, name: &str, leases: &BTreeMap<String, Held>) -> Self {
+        let knew = leases.iter().filter(|(_, held)| held.acks.contains(name));
+        Self {
+            at: moment.at,
+            number: moment.number,
+            witnesses: knew.map(|(name, _)| name.clone()).collect(),
+        }
+    }
+}
+
+/// Returns what a request asks of leases; none if it watches them or reads one.
+fn asked(what: &str) -> Option<Asked> {
+    let (method, uri) = what.split_once(' ')?;
+    let path = uri.split('?').next().unwrap_or_default();
+    let (_, rest) = path.split_once("/leases")?;
+    match method {
+        "POST" => Some(Asked::Create),
+        "GET" if rest.is_empty() && !uri.contains("watch=true") => Some(Asked::List),
+        "PUT" => Some(Asked::Update(rest.trim_start_matches('/').to_owned())),
+        _ => None,
+    }
+}
+
+fn is_lease(object: &StoredObject) -> bool {
+    object.resource() == crate::event::LEASES
+}
+
+fn acks_of(value: &Value) -> BTreeSet<String> {
+    let acks = value["metadata"]["annotations"][ACKS]
+        .as_str()
+        .unwrap_or_default();
+    acks.split(',')
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .collect()
+}

@@ -1,0 +1,422 @@
+//! Each checker of replicas reports its bug, and what is allowed it does not report.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use lariat_cluster::{Cluster, Commit, Commits};
+use lariat_controller::Share;
+use lariat_core::{Cause, Gvk, ObjectKey};
+use serde_json::json;
+
+use super::{calls, holders, leases, writers};
+use crate::activity::{Act, Activity};
+use crate::check::Check;
+use crate::check::testing::{key, kind, shown};
+use crate::event::{Event, HandlerId, LifeId, Moment, Next, Shown};
+use crate::oracle::Oracle;
+use crate::rate::Rate;
+use crate::setup::{Setup, Times, WRITER};
+use crate::survey::{Member, Stage, Survey};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn setup(is_sharded: bool) -> Arc<Setup> {
+    let times = Times {
+        duration: 15 * SECOND,
+        renew_deadline: 10 * SECOND,
+        retry_period: 2 * SECOND,
+        drain: 30 * SECOND,
+    };
+    Arc::new(Setup {
+        seed: 0,
+        is_sharded,
+        times,
+        workers: 1,
+        handlers: 1,
+        rates: vec![Rate::TRUE; 2],
+    })
+}
+
+fn life(process: &str) -> LifeId {
+    LifeId {
+        process: Arc::from(process),
+        number: 0,
+    }
+}
+
+fn handler(process: &str) -> HandlerId {
+    HandlerId {
+        life: life(process),
+        kind: kind(),
+        name: Arc::from("h0"),
+    }
+}
+
+/// A checker that is shown what happens to two processes, second by second.
+struct Play<C> {
+    check: C,
+    oracle: Oracle,
+    number: u64,
+    found: usize,
+}
+
+impl<C: Check> Play<C> {
+    fn of(check: C) -> Self {
+        let mut play = Self {
+            check,
+            oracle: Oracle::default(),
+            number: 0,
+            found: 0,
+        };
+        for process in ["a", "b"] {
+            play.event(0, process, &Event::LifeBegan(life(process)));
+        }
+        play
+    }
+
+    fn event(&mut self, at: u64, actor: &str, event: &Event) {
+        self.number += 1;
+        let moment = Moment {
+            number: self.number,
+            at: Duration::from_secs(at),
+            actor: Arc::from(actor),
+        };
+        self.oracle.saw(&moment, event);
+        self.found += self.check.saw(&self.oracle, &moment, event).len();
+    }
+
+    /// A process sends a request about leases, and has the answer at once.
+    fn asks(&mut self, at: u64, process: &str, what: &str) {
+        let request = self.number + 1000;
+        let what = what.to_owned();
+        self.event(at, process, &Event::Sent { request, what });
+        let result = "200".to_owned();
+        self.event(at, process, &Event::Answered { request, result });
+    }
+
+    fn creates_lease(&mut self, at: u64, process: &str) {
+        self.asks(
+            at,
+            process,
+            "POST /apis/coordination.k8s.io/v1/namespaces/default/leases?",
+        );
+    }
+
+    fn begins(&mut self, at: u64, process: &str, of: &ObjectKey, object: Option<Shown>) {
+        let event = Event::Began {
+            handler: handler(process),
+            key: of.clone(),
+            run: self.number,
+            attempt: 1,
+            object,
+            causes: Arc::new(Cause::Resync.into()),
+            loads: Some(1),
+        };
+        self.event(at, process, &event);
+    }
+
+    fn ends(&mut self, at: u64, process: &str, of: &ObjectKey) {
+        let event = Event::Ended {
+            handler: handler(process),
+            key: of.clone(),
+            run: 0,
+            result: Some(Ok(())),
+            next: Next::Done,
+        };
+        self.event(at, process, &event);
+    }
+
+    fn acts(&mut self, at: u64, process: &str, what: Act) {
+        let life = life(process);
+        self.event(at, "driver", &Event::Acted(Activity { life, what }));
+    }
+
+    fn commits(&mut self, at: u64, commits: Vec<Commit>) {
+        for commit in commits {
+            self.event(at, "world", &Event::Committed(commit));
+        }
+    }
+
+    fn survey(&mut self, at: u64, stage: Stage, members: Vec<Member>) {
+        let survey = Arc::new(Survey { stage, members });
+        self.event(at, "driver", &Event::Surveyed(survey));
+    }
+}
+
+fn member(process: &str, leads: bool) -> Member {
+    Member {
+        life: life(process),
+        leads,
+        share: None,
+    }
+}
+
+/// A server with leases and objects that handlers mark.
+struct Server {
+    cluster: Cluster,
+    commits: Commits,
+}
+
+impl Server {
+    async fn start() -> Self {
+        let cluster = Cluster::builder().start().await;
+        let cluster = cluster.expect("a cluster without a socket starts");
+        let commits = cluster.commits();
+        drop(commits.take());
+        Self { cluster, commits }
+    }
+
+    async fn lease(&self, name: &str, holder: &str) -> Vec<Commit> {
+        let leases: Api<Lease> = Api::namespaced(self.cluster.client(), "default");
+        let lease = json!({"metadata": {"name": name}, "spec": {"holderIdentity": holder}});
+        let lease = serde_json::from_value(lease).expect("a lease");
+        leases
+            .create(&PostParams::default(), &lease)
+            .await
+            .expect("created");
+        self.commits.take()
+    }
+
+    async fn delete_lease(&self, name: &str) -> Vec<Commit> {
+        let leases: Api<Lease> = Api::namespaced(self.cluster.client(), "default");
+        leases
+            .delete(name, &DeleteParams::default())
+            .await
+            .expect("deleted");
+        self.commits.take()
+    }
+
+    async fn object(&self, name: &str) -> Vec<Commit> {
+        let object = json!({"metadata": {"name": name}});
+        let object = serde_json::from_value(object).expect("a config map");
+        self.objects()
+            .create(&PostParams::default(), &object)
+            .await
+            .expect("created");
+        self.commits.take()
+    }
+
+    async fn mark(&self, name: &str, mark: &str) -> Vec<Commit> {
+        let patch = Patch::Merge(json!({"metadata": {"annotations": {WRITER: mark}}}));
+        let params = PatchParams::default();
+        self.objects()
+            .patch(name, &params, &patch)
+            .await
+            .expect("patched");
+        self.commits.take()
+    }
+
+    fn shown(&self, name: &str) -> Option<Shown> {
+        let object = self.cluster.object("configmaps", &key(name));
+        object.as_ref().map(shown)
+    }
+
+    fn objects(&self) -> Api<ConfigMap> {
+        Api::namespaced(self.cluster.client(), "default")
+    }
+}
+
+fn holders(is_sharded: bool) -> Play<holders::OneHolder> {
+    let mut play = Play::of(holders::OneHolder::new(&setup(is_sharded)));
+    play.creates_lease(1, "a");
+    play.begins(2, "a", &key("x"), None);
+    play
+}
+
+#[test]
+fn two_processes_in_calls_for_one_key_are_reported() {
+    for is_sharded in [false, true] {
+        let mut play = holders(is_sharded);
+        play.creates_lease(3, "b");
+        play.begins(4, "b", &key("x"), None);
+        assert_eq!(play.found, 1, "sharded: {is_sharded}");
+    }
+}
+
+#[test]
+fn in_a_ring_another_key_or_a_call_that_has_ended_is_no_second_holder() {
+    let mut play = holders(true);
+    play.creates_lease(3, "b");
+    play.begins(4, "b", &key("y"), None);
+    play.ends(5, "a", &key("x"));
+    play.begins(6, "b", &key("x"), None);
+    assert_eq!(play.found, 0);
+    let mut play = holders(false);
+    play.creates_lease(3, "b");
+    play.begins(4, "b", &key("y"), None);
+    assert_eq!(play.found, 1, "a leader has all keys");
+}
+
+#[test]
+fn a_call_after_the_own_deadline_is_reported() {
+    let mut play = holders(false);
+    play.begins(10, "a", &key("y"), None);
+    assert_eq!(play.found, 0);
+    play.begins(12, "a", &key("z"), None);
+    assert_eq!(play.found, 1);
+}
+
+#[test]
+fn a_suspended_process_holds_until_its_deadline() {
+    for (at, found) in [(9, 1), (16, 0)] {
+        let mut play = holders(false);
+        play.acts(4, "a", Act::Paused);
+        play.creates_lease(5, "b");
+        play.asks(8, "b", "POST /leases");
+        play.begins(at, "b", &key("x"), None);
+        assert_eq!(play.found, found, "at {at}");
+    }
+    // It goes on, and its call is not dropped.
+    let mut play = holders(false);
+    play.acts(4, "a", Act::Paused);
+    play.acts(20, "a", Act::Resumed);
+    play.creates_lease(30, "b");
+    play.begins(31, "b", &key("x"), None);
+    assert_eq!(play.found, 1);
+}
+
+#[tokio::test]
+async fn a_holder_whose_lease_was_deleted_may_be_met_in_an_election_and_in_an_empty_ring() {
+    let server = Server::start().await;
+    let created = server.lease("trial", "a.0").await;
+    let deleted = server.delete_lease("trial").await;
+    for is_sharded in [false, true] {
+        let mut play = holders(is_sharded);
+        play.commits(2, created.clone());
+        play.commits(3, deleted.clone());
+        play.creates_lease(4, "b");
+        play.begins(5, "b", &key("x"), None);
+        assert_eq!(play.found, 0, "sharded: {is_sharded}");
+        // Whoever has read the ring before knows that another is at work.
+        let mut play = holders(is_sharded);
+        play.commits(2, created.clone());
+        play.creates_lease(2, "b");
+        play.asks(2, "b", "GET /leases?&labelSelector=ring");
+        play.commits(3, deleted.clone());
+        play.begins(5, "b", &key("x"), None);
+        assert_eq!(play.found, usize::from(is_sharded));
+    }
+}
+
+/// A write of `a` whose call ends at 4 s, and a call of `b` that begins at 6 s.
+async fn written(commit_at: u64) -> usize {
+    let server = Server::start().await;
+    let mut play = Play::of(writers::OneWriter::new(&setup(true)));
+    play.commits(0, server.object("x").await);
+    play.creates_lease(1, "a");
+    play.creates_lease(1, "b");
+    play.begins(2, "a", &key("x"), server.shown("x"));
+    let (life, kind, key, mark) = (life("a"), kind(), key("x"), Arc::from("a.0.1"));
+    play.event(
+        3,
+        "a",
+        &Event::Writes {
+            life,
+            kind,
+            key: key.clone(),
+            mark,
+        },
+    );
+    play.ends(4, "a", &key);
+    if commit_at < 6 {
+        play.commits(commit_at, server.mark("x", "a.0.1").await);
+    }
+    play.begins(6, "b", &key, server.shown("x"));
+    if commit_at >= 6 {
+        play.commits(commit_at, server.mark("x", "a.0.1").await);
+    }
+    play.found
+}
+
+#[tokio::test]
+async fn a_write_that_is_committed_after_the_next_holder_began_is_reported() {
+    assert_eq!(written(7).await, 1);
+    assert_eq!(written(9).await, 1, "at the end of the margin");
+}
+
+#[tokio::test]
+async fn a_write_before_that_or_on_its_way_for_longer_than_the_margin_is_not_reported() {
+    assert_eq!(written(5).await, 0);
+    assert_eq!(written(10).await, 0, "5 s after its call was over");
+}
+
+#[tokio::test]
+async fn an_object_without_a_holder_or_with_two_is_reported() {
+    let server = Server::start().await;
+    for (leaders, found) in [([false, false], 1), ([true, true], 1)] {
+        let mut play = Play::of(calls::HolderSawLast::new(&setup(false)));
+        play.commits(0, server.object(&format!("x{found}{}", leaders[0])).await);
+        let members = vec![member("a", leaders[0]), member("b", leaders[1])];
+        play.survey(9, Stage::Held, members);
+        assert_eq!(play.found, found, "{leaders:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_last_state_that_its_holder_has_not_handled_is_reported() {
+    let server = Server::start().await;
+    let created = server.object("x").await;
+    let first = server.shown("x");
+    let marked = server.mark("x", "b.0.0").await;
+    let calls = [
+        ("b", server.shown("x"), 1),
+        ("a", first, 1),
+        ("a", server.shown("x"), 0),
+    ];
+    for (by, saw, found) in calls {
+        let mut play = Play::of(calls::HolderSawLast::new(&setup(false)));
+        play.commits(0, created.clone());
+        play.commits(1, marked.clone());
+        play.begins(2, by, &key("x"), saw.clone());
+        play.survey(3, Stage::Rest, vec![member("a", true), member("b", false)]);
+        assert_eq!(
+            play.found, 1,
+            "the call of {by} is under way, or saw an old state"
+        );
+        play.ends(4, by, &key("x"));
+        play.survey(5, Stage::Rest, vec![member("a", true), member("b", false)]);
+        assert_eq!(play.found, 1 + found, "by {by}");
+    }
+}
+
+#[test]
+fn a_member_of_a_ring_holds_what_its_share_has() {
+    let mut member = member("a", true);
+    member.share = Some(Share::none());
+    let place = crate::survey::Place::of_key(&Gvk::new("", "v1", "ConfigMap"), &key("x"));
+    assert!(!member.holds(place));
+    member.share = Some(Share::of("a", []));
+    assert!(member.holds(place));
+}
+
+#[tokio::test]
+async fn more_leases_than_holders_are_reported() {
+    let server = Server::start().await;
+    let mut play = Play::of(leases::Leases::new(&setup(true)));
+    play.commits(0, server.lease("one", "a.0").await);
+    play.commits(0, server.lease("two", "b.0").await);
+    play.survey(1, Stage::Rest, vec![member("a", true), member("b", true)]);
+    assert_eq!(play.found, 0);
+    play.survey(2, Stage::Rest, vec![member("a", true), member("b", false)]);
+    assert_eq!(play.found, 1);
+}
+
+#[test]
+fn more_requests_than_renewals_are_reported() {
+    for (requests, found) in [(30, 0), (40, 1)] {
+        let mut play = Play::of(leases::Leases::new(&setup(false)));
+        play.survey(0, Stage::LastMinute, Vec::new());
+        (0..requests).for_each(|_| play.asks(30, "a", "PUT /leases/trial"));
+        // There is no lease, and nobody leads, but for the rate.
+        let mut members = vec![member("a", true)];
+        play.survey(60, Stage::Rest, members.clone());
+        // One holder and no lease are one thing that is wrong.
+        assert_eq!(play.found, 1 + found, "{requests} requests");
+        members[0].leads = false;
+        play.survey(60, Stage::Rest, members);
+        assert_eq!(play.found, 2 + found, "on standby {requests} are too many");
+    }
+}

@@ -1,0 +1,42 @@
+//! How fast the clock of a machine runs.
+
+use std::time::Duration;
+
+/// How fast the clocks of a machine run, in thousandths of the run's time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rate(pub(crate) u32);
+
+impl Rate {
+    pub(crate) const TRUE: Self = Self(1000);
+
+    /// Returns what the machine's clock shows of a span of the run's time.
+    pub(crate) fn local(self, span: Duration) -> Duration {
+        match self {
+            Self::TRUE => span,
+            Self(rate) => span * rate / 1000,
+        }
+    }
+
+    /// Returns the span of the run's time in which the machine's clock shows this.
+    pub(crate) fn of_run(self, span: Duration) -> Duration {
+        match self {
+            Self::TRUE => span,
+            Self(rate) => span * 1000 / rate,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Rate;
+
+    #[test]
+    fn a_fast_clock_shows_more_than_has_passed() {
+        let (second, fast) = (Duration::from_secs(1), Rate(1250));
+        assert_eq!(fast.local(second), Duration::from_millis(1250));
+        assert_eq!(fast.of_run(second), Duration::from_millis(800));
+        assert_eq!(Rate::TRUE.local(second), second);
+    }
+}

@@ -1,0 +1,104 @@
+//! How the replicas of a trial share their work, for the program and for the checkers.
+
+use std::time::Duration;
+
+use crate::rate::Rate;
+
+/// The annotation in which a handler leaves the mark of its write.
+pub(crate) const WRITER: &str = "sim.dev/writer";
+
+/// How long it takes until the caches of a process are filled after the last fault.
+const CACHES: Duration = Duration::from_secs(60);
+
+/// What the replicas of a trial have in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Setup {
+    pub(crate) seed: u64,
+    /// Whether the replicas form a ring; otherwise they elect a leader.
+    pub(crate) is_sharded: bool,
+    pub(crate) times: Times,
+    pub(crate) workers: usize,
+    /// How many handlers each kind has.
+    pub(crate) handlers: usize,
+    /// How fast the clock of each replica runs.
+    pub(crate) rates: Vec<Rate>,
+}
+
+/// The times of the leases.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    pub(crate) duration: Duration,
+    pub(crate) renew_deadline: Duration,
+    pub(crate) retry_period: Duration,
+    pub(crate) drain: Duration,
+}
+
+impl Setup {
+    /// Returns the rate of a replica.
+    pub(crate) fn rate(&self, process: &str) -> Rate {
+        let number = process
+            .rsplit('-')
+            .next()
+            .and_then(|it| it.parse::<usize>().ok());
+        let rate = number.and_then(|number| self.rates.get(number));
+        rate.copied().unwrap_or(Rate::TRUE)
+    }
+
+    /// Returns how long after the last fault everything has a holder.
+    ///
+    /// That is two lease durations, the drain timeout, and what the caches of a process take that is started by then, or
+    /// that has waited for an answer that never comes.
+    pub(crate) fn settles(&self) -> Duration {
+        2 * self.times.duration + self.times.drain + CACHES
+    }
+
+    /// Returns for how long, at least, a write may be under way after its call was dropped, in time of the run.
+    ///
+    /// By the clocks of the program that is the lease duration less the renew deadline. A process whose clock is fast waits
+    /// less for the lease of one whose clock is slow.
+    pub(crate) fn margin(&self) -> Duration {
+        let fastest = self.rates.iter().max_by_key(|rate| rate.0);
+        let slowest = self.rates.iter().min_by_key(|rate| rate.0);
+        let (fastest, slowest) = (fastest.copied(), slowest.copied());
+        let (fastest, slowest) = (fastest.unwrap_or(Rate::TRUE), slowest.unwrap_or(Rate::TRUE));
+        let Times {
+            duration,
+            renew_deadline,
+            ..
+        } = self.times;
+        let waits = fastest.of_run(duration);
+        waits.saturating_sub(slowest.of_run(renew_deadline))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    pub(crate) fn setup(rates: Vec<Rate>) -> Setup {
+        let times = Times {
+            duration: 15 * SECOND,
+            renew_deadline: 10 * SECOND,
+            retry_period: 2 * SECOND,
+            drain: 30 * SECOND,
+        };
+        Setup {
+            seed: 0,
+            is_sharded: true,
+            times,
+            workers: 2,
+            handlers: 1,
+            rates,
+        }
+    }
+
+    #[test]
+    fn the_margin_is_smaller_where_clocks_differ() {
+        assert_eq!(setup(vec![Rate::TRUE; 2]).margin(), 5 * SECOND);
+        let differ = setup(vec![Rate::TRUE, Rate(1250)]);
+        assert_eq!(differ.margin(), 2 * SECOND);
+        assert_eq!(differ.rate("replica-1"), Rate(1250));
+    }
+}

@@ -1,0 +1,158 @@
+//! The program of a replica: handlers that take their time, and then write the object.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{Api, Patch, PatchParams};
+use kube::core::NamespaceResourceScope;
+use kube::{Error, Resource, ResourceExt};
+use lariat_controller::{
+    Context, HandlerError, Lease, Outcome, RunError, Sharding, SharedController,
+    SharedControllerFactory,
+};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+use tokio::time;
+
+use super::NUMBER;
+use crate::process::Process;
+use crate::setup::{Setup, WRITER};
+
+type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+/// How long a stop waits for calls under way.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// The longest that one that has lost its lease is down.
+const DOWN: u64 = 5_000;
+
+/// A kind of the trial.
+trait Kind:
+    Resource<DynamicType = (), Scope = NamespaceResourceScope>
+    + DeserializeOwned
+    + Clone
+    + std::fmt::Debug
+    + Send
+    + Sync
+    + 'static
+{
+}
+
+impl Kind for ConfigMap {}
+impl Kind for Secret {}
+
+pub(super) async fn run(process: Process, setup: Arc<Setup>) -> Result<(), Failed> {
+    let factory = factory(&process, &setup);
+    let work = Arc::new(Work {
+        process: process.clone(),
+        setup: Arc::clone(&setup),
+        written: AtomicU64::new(0),
+    });
+    for number in 0..setup.handlers {
+        register(&factory.for_object::<ConfigMap>(), number, &work)?;
+        register(&factory.for_object::<Secret>(), number, &work)?;
+    }
+    match process.run(&factory, setup.workers).await {
+        Err(RunError::Lost(_)) => {
+            process.start_again(Duration::from_millis(fastrand::u64(500..DOWN)));
+            Ok(())
+        }
+        result => Ok(result?),
+    }
+}
+
+fn factory(process: &Process, setup: &Setup) -> SharedControllerFactory {
+    let times = setup.times;
+    let lease = Lease::new("trial")
+        .namespace("default")
+        .identity(process.identity())
+        .duration(times.duration)
+        .renew_deadline(times.renew_deadline)
+        .retry_period(times.retry_period);
+    let builder = process.factory().grace_period(GRACE);
+    let builder = if setup.is_sharded {
+        builder.sharding(Sharding::new(lease).drain_timeout(times.drain))
+    } else {
+        builder.leader_election(lease)
+    };
+    builder.build()
+}
+
+fn register<K: Kind>(
+    controller: &SharedController<K>,
+    number: usize,
+    work: &Arc<Work>,
+) -> Result<(), Failed> {
+    let name = format!("h{number}");
+    let (work, field) = (Arc::clone(work), format!("sim.dev/h{number}"));
+    let handler = move |cx: Context<K>| {
+        let (work, field) = (Arc::clone(&work), field.clone());
+        async move { work.handle(&cx, &field).await }
+    };
+    controller.register_handler(&name, handler)?;
+    Ok(())
+}
+
+struct Work {
+    process: Process,
+    setup: Arc<Setup>,
+    written: AtomicU64,
+}
+
+impl Work {
+    /// Takes some time, and writes what it has seen into the object, unless that is there already.
+    async fn handle<K: Kind>(&self, cx: &Context<K>, field: &str) -> Result<Outcome, HandlerError> {
+        let Some(object) = cx.object()? else {
+            return Ok(Outcome::done());
+        };
+        let annotation = |name: &str| object.annotations().get(name).cloned();
+        let number = annotation(NUMBER).unwrap_or_default();
+        if annotation(field).as_ref() == Some(&number) {
+            return Ok(Outcome::done());
+        }
+        self.takes_time().await;
+        let mark = format!(
+            "{}.{}",
+            self.process.identity(),
+            self.written.fetch_add(1, Ordering::Relaxed)
+        );
+        let mut patch = json!({"metadata": {"annotations": {field: number, WRITER: mark}}});
+        if fastrand::bool() {
+            patch["metadata"]["resourceVersion"] = json!(object.resource_version());
+        }
+        self.process.writes(cx.gvk(), cx.key(), &mark);
+        let api = Api::<K>::namespaced(cx.client(), "default");
+        let patched = api
+            .patch(
+                cx.key().name(),
+                &PatchParams::default(),
+                &Patch::Merge(patch),
+            )
+            .await;
+        match patched {
+            Err(Error::Api(status)) if status.code == 404 => Ok(Outcome::done()),
+            Err(error) => Err(error.into()),
+            Ok(object) => {
+                let version = object.resource_version().unwrap_or_default();
+                self.process.has_written(cx.gvk(), cx.key(), &version);
+                Ok(Outcome::done())
+            }
+        }
+    }
+
+    async fn takes_time(&self) {
+        let longest = match fastrand::u8(..8) {
+            0 => 40_000,
+            1 => u64::try_from(self.setup.times.drain.as_millis()).unwrap_or_default() + 8_000,
+            2 | 3 => 5_000,
+            _ => 300,
+        };
+        let ends = time::Instant::now() + Duration::from_millis(fastrand::u64(..=longest));
+        // Once all faults have ended, everything has to come to rest.
+        while time::Instant::now() < ends && !self.process.is_calm() {
+            time::sleep_until(ends.min(time::Instant::now() + Duration::from_secs(1))).await;
+        }
+    }
+}
