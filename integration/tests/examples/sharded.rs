@@ -106,7 +106,7 @@ impl<'a> Step<'a> {
     }
 }
 
-/// So many that each replica has some: none of 24 is one run in ten million.
+/// So many that each replica has some: none of 24 is one run in sixteen million.
 const ORDERS: usize = 24;
 
 #[tokio::test]
