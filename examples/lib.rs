@@ -14,6 +14,7 @@ pub mod autoscaler;
 pub mod cpu_autoscaler;
 pub mod kronjob;
 pub mod leader_election;
+pub mod sharded;
 
 pub mod dynamic_audit;
 pub mod related_kinds;

@@ -17,17 +17,15 @@ use lariat::prelude::*;
 use lariat::{Change, Lease, Selection};
 use serde_json::json;
 
+use crate::lasting;
+
 /// The name of the lease, and of the counter of the story.
 pub const NAME: &str = "counter";
 
 /// Returns the lease of a replica; its times are in the proportions of client-go's 15, 10 and 2 seconds.
 pub fn lease(namespace: &str, replica: &str, duration: Duration) -> Lease {
-    Lease::new(NAME)
-        .namespace(namespace)
-        .identity(replica)
-        .duration(duration)
-        .renew_deadline(duration * 2 / 3)
-        .retry_period(duration * 2 / 15)
+    let lease = Lease::new(NAME).namespace(namespace).identity(replica);
+    lasting(lease, duration)
 }
 
 /// Makes the program: the leader adds one to each counter of a namespace every period, and calls `log` with the sum.

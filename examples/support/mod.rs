@@ -6,6 +6,7 @@ mod farewell;
 mod hints;
 mod options;
 mod place;
+mod replica;
 #[cfg(test)]
 pub(crate) mod roles;
 mod setup;
@@ -21,9 +22,12 @@ pub use console::{Paint, error_exit, hush, log_errors, output_closed, paint, say
 pub use definitions::{EXAMPLE, RUN, ensure_definition, remove_definition};
 pub use options::{Flag, Options};
 pub use place::Place;
+pub use replica::{
+    ATTACHED, NAMESPACE, REPLICA, Replica, Replicas, lasting, perform_with_replicas,
+};
 pub use setup::{delete, ensure, ensure_namespace, merge, unique};
 pub use stage::{About, Stage, perform, perform_with};
 pub use table::Table;
 #[cfg(test)]
 pub(crate) use testing::define;
-pub use told::{PATIENCE, forget, remember, told};
+pub use told::{PATIENCE, forget, last_told, remember, told};

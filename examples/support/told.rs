@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -48,6 +48,19 @@ pub async fn told(times: usize, words: &[&str]) -> Result<()> {
     bail!("the operator has not told {words:?} {times} times in {PATIENCE:?}; it told\n  {lines}")
 }
 
+/// Waits until a line of this step has all the words in it, and returns the last that has.
+///
+/// # Errors
+///
+/// There is none after two minutes.
+pub async fn last_told(words: &[&str]) -> Result<String> {
+    told(1, words).await?;
+    let lines = TOLD.borrow();
+    let mut meant = lines.iter().rev();
+    let last = meant.find(|line| words.iter().all(|word| line.contains(word)));
+    last.cloned().context("the step has ended")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -66,6 +79,8 @@ mod tests {
         wait.await.expect("there are two");
 
         told(1, &["told-a only"]).await.expect("it is remembered");
+        let last = last_told(&["told-a"]).await;
+        assert_eq!(last.expect("it is remembered"), "told-b and told-a");
         let error = told(1, &["told-c"]).await.expect_err("nobody told that");
         let text = error.to_string();
         assert!(

@@ -151,6 +151,11 @@ impl Env {
         Ok(Gvk::new(&group, "v1", kind))
     }
 
+    /// Takes a definition away at the end of the test, which a program has made.
+    pub fn takes_away(&self, definition: &str) {
+        self.definitions.lock().push(definition.to_owned());
+    }
+
     /// Returns the API group of the test's own kinds.
     #[must_use]
     pub fn group(&self) -> String {

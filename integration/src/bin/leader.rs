@@ -1,8 +1,11 @@
-//! A program that writes while it leads, as the tests of leaders run it: `leader NAME NAMESPACE LEASE_SECONDS`.
+//! A program that writes while it leads, as the tests of replicas run it: `leader NAME NAMESPACE LEASE_SECONDS`.
 //!
 //! The leader adds one to each counter of the namespace, again and again, and signs with its name. It prints `stands by`
-//! once its caches are filled. The cluster is that of `KUBECONFIG`.
+//! once its caches are filled. With `--sharded` at the end each replica writes to its share of the counters, and prints
+//! `is one of 3` when its share is another. The cluster is that of `KUBECONFIG`.
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::process::ExitCode;
 use std::thread::park_timeout;
 use std::time::Duration;
@@ -12,7 +15,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use lariat::cache::KindOptions;
 use lariat::kube::api::{Api, Patch, PatchParams};
 use lariat::prelude::*;
-use lariat::{Change, Lease, Selection};
+use lariat::{Change, Lease, Selection, Shards};
 use serde_json::json;
 use tokio::task::block_in_place;
 
@@ -32,8 +35,10 @@ async fn main() -> ExitCode {
 
 async fn run() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [name, namespace, seconds] = &arguments[..] else {
-        bail!("usage: leader NAME NAMESPACE LEASE_SECONDS");
+    let (name, namespace, seconds, is_sharded) = match &arguments[..] {
+        [name, namespace, seconds] => (name, namespace, seconds, false),
+        [name, namespace, seconds, flag] if flag == "--sharded" => (name, namespace, seconds, true),
+        _ => bail!("usage: leader NAME NAMESPACE LEASE_SECONDS [--sharded]"),
     };
     let duration = Duration::from_secs(seconds.parse()?);
     let lease = Lease::new("counter")
@@ -44,10 +49,12 @@ async fn run() -> Result<()> {
         .retry_period(duration * 2 / 15);
     let ours = Selection::all().in_namespaces([namespace]);
     let kind = ControllerOptions::default().cache(KindOptions::default().selection(ours));
-    let factory = SharedControllerFactory::builder(lariat::connect().await?)
-        .kind_options(Gvk::new("", "v1", "ConfigMap"), kind)
-        .leader_election(lease)
-        .build();
+    let builder = SharedControllerFactory::builder(lariat::connect().await?)
+        .kind_options(Gvk::new("", "v1", "ConfigMap"), kind);
+    let factory = match is_sharded {
+        true => builder.sharding(lease).build(),
+        false => builder.leader_election(lease).build(),
+    };
     // What it writes itself is no reason to count on.
     let added = Predicate::new(|change| matches!(change, Change::Added { .. }));
     let name = name.clone();
@@ -56,7 +63,20 @@ async fn run() -> Result<()> {
     counters.register_handler_with("count", HandlerOptions::default().only(added), handler)?;
     factory.start(1).await?;
     println!("stands by");
-    Ok(factory.run_until(lariat::termination()).await?)
+    tokio::select! {
+        ended = factory.run_until(lariat::termination()) => Ok(ended?),
+        never = print_shares(factory.shards()) => match never {},
+    }
+}
+
+async fn print_shares(shards: Option<Shards>) -> Infallible {
+    if let Some(shards) = shards {
+        let mut shares = shards.follow();
+        while shares.changed().await.is_ok() {
+            println!("is one of {}", shares.borrow_and_update().members());
+        }
+    }
+    pending().await
 }
 
 async fn count(cx: Context<ConfigMap>, name: String) -> HandlerResult {

@@ -1,9 +1,8 @@
 //! Lariat from end to end, over HTTP, on a cluster.
 
 mod books;
-
-#[cfg(unix)]
-mod leaders;
 mod lifecycle;
 mod main_job;
+#[cfg(unix)]
+mod replicas;
 mod scale;

@@ -14,6 +14,8 @@ mod pod_terminator;
 mod quickstart;
 mod related_kinds;
 mod sample_controller;
+#[cfg(unix)]
+mod sharded;
 mod simulated;
 mod slow;
 #[cfg(unix)]

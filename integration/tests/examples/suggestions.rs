@@ -128,6 +128,12 @@ async fn of_the_sample_controller() {
 }
 
 #[tokio::test]
+async fn of_sharding() {
+    let arguments = ["--lease-s", "3"];
+    check("sharded", &arguments, "kill -9", "ended: signal: 9").await;
+}
+
+#[tokio::test]
 async fn of_the_lever() {
     let arguments = ["--stage", "3", "--delay", "0.1"];
     check(

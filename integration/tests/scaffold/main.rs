@@ -1,4 +1,7 @@
-//! `lariat new`: the project it writes compiles, and its tests pass.
+//! `lariat new`: the project it writes compiles, its tests pass, and one of its replicas takes over from another.
+
+#[cfg(unix)]
+mod replicas;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,6 +35,12 @@ impl Drop for Folder {
     }
 }
 
+/// Returns where cargo puts what it builds.
+fn target() -> PathBuf {
+    let target = std::env::var("CARGO_TARGET_DIR");
+    target.map_or_else(|_| Path::new(ROOT).join("target"), PathBuf::from)
+}
+
 /// Runs cargo; returns whether it succeeded, and all it printed.
 async fn cargo(folder: &Path, arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(env!("CARGO"));
@@ -46,9 +55,7 @@ async fn cargo(folder: &Path, arguments: &[&str]) -> (bool, String) {
         }
     }
     // What is built already is used again.
-    let target = std::env::var("CARGO_TARGET_DIR");
-    let target = target.map_or_else(|_| Path::new(ROOT).join("target"), PathBuf::from);
-    command.env("CARGO_TARGET_DIR", target);
+    command.env("CARGO_TARGET_DIR", target());
     command.stdin(Stdio::null());
     let ended = timeout(PATIENCE, command.output()).await;
     let output = ended.expect("it ends").expect("it runs");
@@ -102,9 +109,9 @@ async fn lariat(arguments: &[&str]) -> (bool, String) {
     cargo(Path::new(ROOT), &[&run[..], arguments].concat()).await
 }
 
-/// Two projects: the defaults, and names whose order is another.
-#[tokio::test]
-async fn new_projects_compile_and_their_tests_pass() {
+/// Two projects: the defaults, and names whose order is another. The first is run, too, since it is built then.
+#[tokio::test(flavor = "multi_thread")]
+async fn new_projects_compile_their_tests_pass_and_a_replica_takes_over_from_one_that_is_killed() {
     let folder = Folder::new();
     for (arguments, tested) in [
         (
@@ -136,6 +143,8 @@ async fn new_projects_compile_and_their_tests_pass() {
         let formatted = cargo(&project, &["fmt", "--check"]).await;
         assert!(formatted.0, "{}", formatted.1);
     }
+    #[cfg(unix)]
+    replicas::one_is_killed(&target().join("debug/shop-operator"), &folder).await;
     let again = folder.0.join("fox");
     let again = again.to_str().expect("a path");
     let (ok, text) = lariat(&["new", "fox", "--path", again]).await;

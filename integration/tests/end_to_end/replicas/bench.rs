@@ -21,19 +21,39 @@ use tokio::time::{Instant, timeout};
 /// How long something may take that must happen.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How many objects the leader writes to.
-const COUNTERS: usize = 5;
+/// A lease duration in seconds, which the server counts whole: the renew deadline is 2 seconds then, the retry period 0.4.
+pub(super) const SHORT: &str = "3";
+
+/// Longer than a test waits for anything.
+pub(super) const LONG: &str = "1200";
+
+/// What replicas do.
+#[derive(Clone, Copy)]
+pub(super) struct Program {
+    /// Arguments that all have, after the name, the namespace and the lease duration.
+    pub(super) arguments: &'static [&'static str],
+    /// How many objects there are to write to.
+    pub(super) counters: usize,
+}
+
+/// A write, as the watch showed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Write {
+    pub(super) object: String,
+    pub(super) by: String,
+}
 
 /// Objects to write to, and every state they had.
 pub(super) struct Bench<'a> {
     env: &'a Env,
-    /// Who wrote, in the order of the resource versions.
-    writers: watch::Receiver<Vec<String>>,
+    program: Program,
+    /// Every state that the objects had, in the order of the resource versions.
+    pub(super) writes: watch::Receiver<Vec<Write>>,
     _watch: JoinSet<()>,
     folder: Folder,
 }
 
-/// A process that takes part in the election; it is killed when it is dropped.
+/// A process that takes part in the election, or in the ring; it is killed when it is dropped.
 pub(super) struct Replica {
     pub(super) name: &'static str,
     child: Child,
@@ -52,24 +72,22 @@ impl Drop for Folder {
 }
 
 impl<'a> Bench<'a> {
-    pub(super) async fn new(env: &'a Env) -> Result<Self> {
-        let folder = std::env::temp_dir().join(format!("lariat-leaders-{}", fastrand::u64(..)));
+    pub(super) async fn new(env: &'a Env, program: Program) -> Result<Self> {
+        let folder = std::env::temp_dir().join(format!("lariat-replicas-{}", fastrand::u64(..)));
         std::fs::create_dir(&folder)?;
         let counters: Api<ConfigMap> = env.api();
-        for number in 0..COUNTERS {
-            let name = format!("counter-{number}");
-            let counter = json!({"metadata": {"name": name}, "data": {"count": "0"}});
-            let counter = serde_json::from_value(counter)?;
-            counters.create(&PostParams::default(), &counter).await?;
+        for number in 0..program.counters {
+            create(&counters, &format!("counter-{number}"), ("count", "0")).await?;
         }
         let list = counters.list(&ListParams::default()).await?;
         let version = list.metadata.resource_version.context("a list has one")?;
-        let (sender, writers) = watch::channel(Vec::new());
+        let (sender, writes) = watch::channel(Vec::new());
         let mut tasks = JoinSet::new();
         tasks.spawn(record(counters, version, sender));
         Ok(Self {
             env,
-            writers,
+            program,
+            writes,
             _watch: tasks,
             folder: Folder(folder),
         })
@@ -93,6 +111,7 @@ impl<'a> Bench<'a> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leader"));
         command
             .args([name, &self.env.namespace, lease])
+            .args(self.program.arguments)
             .env("KUBECONFIG", &path)
             .kill_on_drop(true)
             .stdin(Stdio::null())
@@ -118,14 +137,31 @@ impl<'a> Bench<'a> {
         Ok(replica)
     }
 
+    /// Waits until the writes are as wanted.
+    pub(super) async fn wait_for(&self, what: &str, wanted: impl Fn(&[Write]) -> bool) {
+        let mut writes = self.writes.clone();
+        let enough = writes.wait_for(|writes| wanted(writes));
+        let enough = timeout(PATIENCE, enough).await;
+        let enough = enough.unwrap_or_else(|_| panic!("after {PATIENCE:?} not yet: {what}"));
+        enough.expect("the watch of the test goes on");
+    }
+
     /// Waits until a replica has written so many times, all in all.
     pub(super) async fn writes(&self, replica: &Replica, times: usize) {
-        let mut writers = self.writers.clone();
-        let of = |writers: &Vec<String>| writers.iter().filter(|by| *by == replica.name).count();
-        let enough = writers.wait_for(|writers| of(writers) >= times);
-        let enough = timeout(PATIENCE, enough).await;
-        let enough = enough.unwrap_or_else(|_| panic!("{} does not write", replica.name));
-        enough.expect("the watch of the test goes on");
+        let by = |write: &&Write| write.by == replica.name;
+        let what = format!("{} writes {times} times", replica.name);
+        self.wait_for(&what, |writes| writes.iter().filter(by).count() >= times)
+            .await;
+    }
+
+    /// Returns how many writes there are after all that replicas have been answered by now.
+    pub(super) async fn mark(&self) -> Result<usize> {
+        create(&self.env.api(), "mark", ("by", "the test")).await?;
+        let is_mark = |write: &Write| write.object == "mark";
+        self.wait_for("the mark is seen", |writes| writes.iter().any(is_mark))
+            .await;
+        let place = self.writes.borrow().iter().position(is_mark);
+        Ok(place.context("it was seen")? + 1)
     }
 
     /// Waits until a replica has written, and says how long that took since another got a signal, or was cut off.
@@ -136,20 +172,20 @@ impl<'a> Bench<'a> {
 
     /// Returns how many times a replica has written by now.
     pub(super) fn count(&self, replica: &Replica) -> usize {
-        let writers = self.writers.borrow();
-        writers.iter().filter(|by| *by == replica.name).count()
+        let writes = self.writes.borrow();
+        writes.iter().filter(|it| it.by == replica.name).count()
     }
 
     /// Checks that a former leader has written nothing since the first write of the next.
     pub(super) async fn assert_apart(&self, former: &Replica, next: &Replica) {
         // What was on its way has come by then.
         self.writes(next, self.count(next) + 20).await;
-        let writers = self.writers.borrow();
-        let first = writers.iter().position(|by| by == next.name);
-        let since = &writers[first.expect("it has written")..];
-        let late = since.iter().filter(|by| *by == former.name).count();
-        assert!(writers.iter().any(|by| by == former.name));
-        assert_eq!(late, 0, "{} writes, {} after", writers.len(), since.len());
+        let writes = self.writes.borrow();
+        let first = writes.iter().position(|it| it.by == next.name);
+        let since = &writes[first.expect("it has written")..];
+        let late = since.iter().filter(|it| it.by == former.name).count();
+        assert!(writes.iter().any(|it| it.by == former.name));
+        assert_eq!(late, 0, "{} writes, {} after", writes.len(), since.len());
     }
 
     /// Returns how often the lease has passed from one holder to another.
@@ -160,8 +196,15 @@ impl<'a> Bench<'a> {
     }
 }
 
+async fn create(api: &Api<ConfigMap>, name: &str, (key, value): (&str, &str)) -> Result<()> {
+    let object = json!({"metadata": {"name": name}, "data": {key: value}});
+    let object = serde_json::from_value(object)?;
+    api.create(&PostParams::default(), &object).await?;
+    Ok(())
+}
+
 /// Notes who wrote each state of the counters from a version on.
-async fn record(api: Api<ConfigMap>, mut version: String, writers: watch::Sender<Vec<String>>) {
+async fn record(api: Api<ConfigMap>, mut version: String, writes: watch::Sender<Vec<Write>>) {
     loop {
         let opened = api.watch(&WatchParams::default(), &version).await;
         let mut events = opened.expect("the watch opens").boxed();
@@ -173,7 +216,8 @@ async fn record(api: Api<ConfigMap>, mut version: String, writers: watch::Sender
             };
             version = counter.metadata.resource_version.expect("it has one");
             if let Some(by) = counter.data.and_then(|mut data| data.remove("by")) {
-                writers.send_modify(|writers| writers.push(by));
+                let object = counter.metadata.name.expect("it has one");
+                writes.send_modify(|writes| writes.push(Write { object, by }));
             }
         }
     }
@@ -181,7 +225,7 @@ async fn record(api: Api<ConfigMap>, mut version: String, writers: watch::Sender
 
 impl Replica {
     /// Waits until it has printed a line.
-    async fn said(&mut self, line: &str) {
+    pub(super) async fn said(&mut self, line: &str) {
         let said = self.said.wait_for(|said| said.iter().any(|it| it == line));
         let said = timeout(PATIENCE, said).await;
         let said = said.unwrap_or_else(|_| panic!("{} does not say {line:?}", self.name));

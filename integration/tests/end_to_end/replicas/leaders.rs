@@ -1,22 +1,22 @@
-//! Leaders that are killed, paused, stopped and cut off, as processes.
-
-mod bench;
+//! Leaders that are killed, paused, stopped and cut off.
 
 use lariat_integration::{Proxy, in_namespace};
 use tokio::time::Instant;
 
-use bench::Bench;
+use super::bench::{Bench, LONG, Program, SHORT};
 
-/// Seconds, which the server counts whole: the renew deadline is 2 seconds then, the retry period 0.4.
-const SHORT: &str = "3";
+/// How many objects the leader writes to.
+const COUNTERS: usize = 5;
 
-/// Longer than the test waits for anything.
-const LONG: &str = "1200";
+const ONE_LEADS: Program = Program {
+    arguments: &[],
+    counters: COUNTERS,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_leader_is_killed() {
     in_namespace("leader-killed", async |env| {
-        let bench = Bench::new(env).await?;
+        let bench = Bench::new(env, ONE_LEADS).await?;
         let mut red = bench.replica("red", SHORT).await?;
         bench.writes(&red, 20).await;
         let green = bench.replica("green", SHORT).await?;
@@ -33,7 +33,7 @@ async fn the_leader_is_killed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_paused_past_its_lease_writes_nothing_when_it_goes_on() {
     in_namespace("leader-paused", async |env| {
-        let bench = Bench::new(env).await?;
+        let bench = Bench::new(env, ONE_LEADS).await?;
         let mut red = bench.replica("red", SHORT).await?;
         bench.writes(&red, 20).await;
         let green = bench.replica("green", SHORT).await?;
@@ -56,7 +56,7 @@ async fn a_leader_that_is_paused_past_its_lease_writes_nothing_when_it_goes_on()
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_stopped_releases_its_lease() {
     in_namespace("leader-stopped", async |env| {
-        let bench = Bench::new(env).await?;
+        let bench = Bench::new(env, ONE_LEADS).await?;
         let mut red = bench.replica("red", LONG).await?;
         bench.writes(&red, 20).await;
         let green = bench.replica("green", LONG).await?;
@@ -72,7 +72,7 @@ async fn a_leader_that_is_stopped_releases_its_lease() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_cut_off_ends_before_another_writes() {
     in_namespace("leader-cut-off", async |env| {
-        let bench = Bench::new(env).await?;
+        let bench = Bench::new(env, ONE_LEADS).await?;
         let proxy = Proxy::start(env.kubeconfig()?).await?;
         let behind = proxy.kubeconfig(env.kubeconfig()?)?;
         let mut red = bench.replica_with("red", SHORT, &behind).await?;
