@@ -96,6 +96,8 @@ class Pair:
             setup.create_config_map(self.lease)
         self.a = Replica(setup, subject, self.lease, "a", write, shift)
         assert wait_until(self.a.leads, 60), f"{self.lease}: the first replica does not lead"
+        # Neither is always the next to look at the lease.
+        time.sleep(random.uniform(0, PERIODS[subject]))
         self.b = Replica(setup, subject, self.lease, "b", write)
         self.began = time.monotonic()
 
@@ -161,6 +163,7 @@ def take_over(number):
             leader.process.wait()
             time.sleep(0.2)
             overlaps.append(pair.overlap(at, time.monotonic())[0])
+            time.sleep(random.uniform(0, PERIODS[subject]))
             leader.start()
             leader, standby = standby, leader
         pair.stop()
@@ -186,11 +189,12 @@ def fault(window, harm, write=True):
 def outcome(pair, begin, end, **more):
     both, neither = pair.overlap(begin, end)
     stale = pair.stale_writes()
+    ends = [len(pair.a.ends), len(pair.b.ends)]
     relative = lambda terms: [[round(f - begin, 2), round(t - begin, 2)] for f, t in terms]
     pair.stop()
     return {"overlap": both, "none": neither, "stale_writes": stale, "window": end - begin,
             "terms": [relative(pair.a.terms()), relative(pair.b.terms())],
-            "ends": [len(pair.a.ends), len(pair.b.ends)], **more}
+            "ends": ends, **more}
 
 
 def pause(pair):
