@@ -29,8 +29,10 @@ const WATCH_SECONDS: u32 = 290;
 /// difference between clocks is tolerated; how much faster one may run is the ratio of the lease duration to
 /// the renew deadline.
 ///
-/// Two things differ. A process on standby watches the lease, so that it takes over at once when it is released, and
-/// sends no request meanwhile. And a leader's time ends a renew deadline after its last answered renewal was *sent*.
+/// Three things differ. A process on standby watches the lease, so that it takes over at once when it is released, and
+/// sends no request meanwhile. A leader's time ends a renew deadline after its last answered renewal was *sent*. And a
+/// lease that is deleted counts as held for its duration, unless it was released: its holder, which does not know yet,
+/// creates it again with its next renewal.
 ///
 /// ```no_run
 /// use lariat_lease::{Elector, Lease};
@@ -250,7 +252,7 @@ impl<'a> Campaign<'a> {
                     self.election.observe(lease, Instant::now());
                     self.elector.leadership.stands_by(self.election.holder());
                 }
-                Ok(Ok(Some(WatchEvent::Deleted(_)))) => self.election.forget(),
+                Ok(Ok(Some(WatchEvent::Deleted(_)))) => self.election.missing(Instant::now()),
                 Ok(Ok(Some(WatchEvent::Bookmark(_)))) => {}
                 // The lease has expired, or the watch has: the next try reads it.
                 Err(_) => return,

@@ -40,6 +40,8 @@ struct Observed {
     record: Record,
     /// When the record was seen to change, by the local clock.
     at: Instant,
+    /// Since when the lease is missing.
+    missing: Option<Instant>,
 }
 
 /// The request whose answer is waited for.
@@ -90,9 +92,9 @@ impl Election {
         self.give_up_pending();
         match &self.observed {
             Some(observed) if self.is_mine(&observed.record) && observed.is_valid(at.now) => {
-                let update = self.renewal(observed, at.wall);
+                let renewed = self.next_record(at.wall).replace(&observed.object);
                 self.pending = Pending::FastRenewal;
-                update
+                Request::Update(Box::new(renewed))
             }
             _ => {
                 self.pending = Pending::Read;
@@ -131,20 +133,34 @@ impl Election {
         let record = Record::of(&object);
         match &mut self.observed {
             // A change of labels, say, is no sign of life.
-            Some(observed) if observed.record == record => observed.object = object,
+            Some(observed) if observed.record == record => {
+                observed.object = object;
+                observed.missing = None;
+            }
             _ => {
                 self.observed = Some(Observed {
                     object,
                     record,
                     at: now,
+                    missing: None,
                 })
             }
         }
     }
 
     /// Notes that the lease does not exist.
-    pub(crate) fn forget(&mut self) {
+    fn forget(&mut self) {
         self.observed = None;
+    }
+
+    /// Notes that the lease does not exist, although its holder was not seen to give it up.
+    ///
+    /// It was deleted by hand, or by a server that was restored from a backup. The holder may not know yet, so it counts as
+    /// held for its duration from now on.
+    pub(crate) fn missing(&mut self, now: Instant) {
+        if let Some(observed) = &mut self.observed {
+            observed.missing.get_or_insert(now);
+        }
     }
 
     /// Returns whether the lease names this process as its holder, as far as is known.
@@ -170,7 +186,7 @@ impl Election {
     /// None if it is free, or unknown.
     pub(crate) fn expires(&self) -> Option<Instant> {
         let observed = self.observed.as_ref()?;
-        (!observed.record.holder.is_empty()).then(|| observed.at + observed.record.duration())
+        (!observed.record.holder.is_empty()).then(|| observed.expires())
     }
 
     /// Returns the resource version that was seen last.
@@ -198,13 +214,21 @@ impl Election {
         record.holder == self.identity
     }
 
-    fn renewal(&self, observed: &Observed, wall: Timestamp) -> Request {
-        let record = Record {
-            acquired: observed.record.acquired,
-            transitions: observed.record.transitions,
-            ..Record::new(&self.identity, self.seconds, wall)
-        };
-        Request::Update(Box::new(record.replace(&observed.object)))
+    /// Makes the record by which this process acquires or renews the lease.
+    fn next_record(&self, wall: Timestamp) -> Record {
+        let record = Record::new(&self.identity, self.seconds, wall);
+        match self.observed.as_ref().map(|observed| &observed.record) {
+            None => record,
+            Some(known) if self.is_mine(known) => Record {
+                acquired: known.acquired,
+                transitions: known.transitions,
+                ..record
+            },
+            Some(known) => Record {
+                transitions: known.transitions.saturating_add(1),
+                ..record
+            },
+        }
     }
 
     fn fast_renewal_ended(&mut self, answer: Answer, at: Moment) -> Next {
@@ -223,9 +247,13 @@ impl Election {
             Answer::Object(object) => *object,
             Answer::Absent => {
                 self.is_in_doubt = false;
+                self.missing(at.now);
+                if let Some(holder) = self.other_holder(at.now) {
+                    return Next::HeldBy(holder);
+                }
+                let record = self.next_record(at.wall);
                 self.forget();
                 self.pending = Pending::Creation;
-                let record = Record::new(&self.identity, self.seconds, at.wall);
                 return Next::Send(Request::Create(record));
             }
             Answer::Conflict | Answer::Failed => return Next::Failed,
@@ -238,16 +266,9 @@ impl Election {
         let Some(observed) = &self.observed else {
             return Next::Failed;
         };
-        let update = if self.is_mine(&observed.record) {
-            self.slow_renewals += 1;
-            self.renewal(observed, at.wall)
-        } else {
-            let record = Record {
-                transitions: observed.record.transitions.saturating_add(1),
-                ..Record::new(&self.identity, self.seconds, at.wall)
-            };
-            Request::Update(Box::new(record.replace(&observed.object)))
-        };
+        self.slow_renewals += u64::from(self.is_mine(&observed.record));
+        let record = self.next_record(at.wall);
+        let update = Request::Update(Box::new(record.replace(&observed.object)));
         self.pending = Pending::Update;
         Next::Send(update)
     }
@@ -329,9 +350,13 @@ impl Election {
 }
 
 impl Observed {
-    /// Returns whether the record was seen to change less than its lease duration ago.
+    fn expires(&self) -> Instant {
+        self.missing.unwrap_or(self.at) + self.record.duration()
+    }
+
+    /// Returns whether the record was seen to change, or is missing, for less than its lease duration.
     fn is_valid(&self, now: Instant) -> bool {
-        self.at + self.record.duration() > now
+        self.expires() > now
     }
 }
 

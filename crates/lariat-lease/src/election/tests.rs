@@ -243,6 +243,33 @@ fn a_lease_that_is_deleted_is_created_again() {
     stage.attempt(None, &[]);
     assert_eq!(stage.attempt(None, &[0]), Next::Held);
     assert_eq!(stage.calls, ["get", "create", "update", "get", "create"]);
+    assert_eq!(stage.record().transitions, 0, "its term goes on");
+}
+
+#[test]
+fn a_lease_of_another_that_is_deleted_counts_as_held_for_its_duration() {
+    let mut stage = Stage::new();
+    let theirs = stage.lease("other", 6);
+    assert_eq!(
+        stage.attempt(Some(&theirs), &[]),
+        Next::HeldBy("other".into())
+    );
+    stage.advance(10 * SECOND);
+    assert_eq!(stage.attempt(None, &[]), Next::HeldBy("other".into()));
+    stage.advance(14 * SECOND);
+    assert_eq!(stage.attempt(None, &[]), Next::HeldBy("other".into()));
+    stage.advance(SECOND);
+    assert_eq!(stage.attempt(None, &[]), Next::Held);
+    assert_eq!(stage.record().transitions, 7, "no two terms have the same");
+}
+
+#[test]
+fn a_lease_that_was_released_and_is_deleted_is_created_at_once() {
+    let mut stage = Stage::new();
+    let free = stage.lease("", 3);
+    stage.election.observe(*free, stage.at.now);
+    assert_eq!(stage.attempt(None, &[]), Next::Held);
+    assert_eq!(stage.record().transitions, 4);
 }
 
 #[test]

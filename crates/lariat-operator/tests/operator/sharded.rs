@@ -114,6 +114,30 @@ fn doers(log: &Log, what: &str) -> BTreeMap<String, &'static str> {
     doers
 }
 
+/// Checks that each child says under which lease it was written.
+async fn check_signatures(bench: &Bench, by: &BTreeMap<String, &'static str>) {
+    let leases: Api<LeaseObject> = Api::namespaced(bench.cluster.client(), "default");
+    let leases = leases
+        .list(&ListParams::default())
+        .await
+        .expect("listed")
+        .items;
+    let maps: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "default");
+    for map in maps.list(&ListParams::default()).await.expect("listed") {
+        let (name, _) = map
+            .name_any()
+            .rsplit_once('-')
+            .map(|(name, child)| (name.to_owned(), child.to_owned()))
+            .expect("a child");
+        let lease = leases.iter().find(|lease| {
+            let spec = lease.spec.as_ref();
+            spec.and_then(|spec| spec.holder_identity.as_deref()) == Some(by[&name])
+        });
+        let lease = format!("default/{}", lease.expect("it has one").name_any());
+        assert_eq!(map.annotations()["lariat.dev/lease"], lease);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn finalizers_status_events_and_prune_work_on_a_sharded_operator() {
     let bench = Bench::new().await;
@@ -141,27 +165,7 @@ async fn finalizers_status_events_and_prune_work_on_a_sharded_operator() {
             (*by == "one", *by == "two")
         );
     }
-    // Each child says under which lease it was written.
-    let leases: Api<LeaseObject> = Api::namespaced(bench.cluster.client(), "default");
-    let leases = leases
-        .list(&ListParams::default())
-        .await
-        .expect("listed")
-        .items;
-    let maps: Api<ConfigMap> = Api::namespaced(bench.cluster.client(), "default");
-    for map in maps.list(&ListParams::default()).await.expect("listed") {
-        let (name, _) = map
-            .name_any()
-            .rsplit_once('-')
-            .map(|(name, child)| (name.to_owned(), child.to_owned()))
-            .expect("a child");
-        let lease = leases.iter().find(|lease| {
-            let spec = lease.spec.as_ref();
-            spec.and_then(|spec| spec.holder_identity.as_deref()) == Some(by[&name])
-        });
-        let lease = format!("default/{}", lease.expect("it has one").name_any());
-        assert_eq!(map.annotations()["lariat.dev/lease"], lease);
-    }
+    check_signatures(&bench, &by).await;
     let events: Api<EventObject> = Api::namespaced(bench.cluster.client(), "default");
     let events = events
         .list(&ListParams::default())
