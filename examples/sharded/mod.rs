@@ -92,6 +92,7 @@ async fn handle(cx: &Context<ConfigMap>, replica: &str) -> Result<bool, HandlerE
 }
 
 /// Returns the names of the orders that belong to a share, in order.
+#[must_use]
 pub fn orders_of(factory: &SharedControllerFactory, share: &Share) -> Vec<String> {
     let orders = factory.for_object::<ConfigMap>().cache().snapshot();
     let keys = orders.iter().map(|order| order.key());
