@@ -1,8 +1,14 @@
 //! Leader election among processes.
 
+use std::time::Duration;
+
 use lariat_integration::{example, run};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+use tokio::time::timeout;
 
 use super::assert_refused;
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::test]
 async fn the_leader_is_killed_and_the_next_one_is_stopped() {
@@ -48,6 +54,27 @@ async fn the_leader_is_killed_and_the_next_one_is_stopped() {
         assert!(of(before).iter().max() < of(after).iter().min(), "{stdout}");
     }
     assert!(stdout.ends_with("stopped\n"), "{stdout}");
+}
+
+#[tokio::test]
+async fn replicas_end_with_an_example_that_is_killed() {
+    let mut command = example("leader_election", &["--watch", "--lease-s", "3"]);
+    // What it makes goes with its cluster.
+    let mut child = command.env_remove("KUBECONFIG").spawn().expect("it runs");
+    let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let mut replicas = 0;
+    while replicas < 3 {
+        let line = timeout(PATIENCE, lines.next_line()).await;
+        let line = line.expect("it starts replicas").expect("it can be read");
+        let line = line.expect("it goes on");
+        // One whose caches are not filled yet goes on for as long as a start waits for them.
+        replicas += usize::from(line.ends_with("stands by"));
+    }
+    child.kill().await.expect("it is killed");
+    // The replicas have the same standard error, which ends with the last of them.
+    let (mut stderr, mut text) = (child.stderr.take().expect("it is piped"), String::new());
+    let read = timeout(PATIENCE, stderr.read_to_string(&mut text)).await;
+    read.expect("the replicas end").expect("it can be read");
 }
 
 #[tokio::test]
