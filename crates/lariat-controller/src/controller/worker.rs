@@ -43,6 +43,9 @@ const UNUSED: Duration = Duration::from_secs(60);
 /// How long to wait before a worker that died is replaced.
 const RESPAWN_PAUSE: Duration = Duration::from_secs(1);
 
+/// How long a worker waits that may not call a handler, because the deadline of the lease has passed.
+const FENCED_PAUSE: Duration = Duration::from_millis(100);
+
 /// A controller that runs.
 pub(crate) struct Running {
     pub(crate) slot: Arc<Slot>,
@@ -208,11 +211,13 @@ async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
             return;
         };
         if !core.may_call() {
-            // The key stays in line; what ends the workers is about to come.
+            // The key stays in line. What ends the workers is about to come, or the answer to a renewal that was under way.
             drop(work);
             tokio::select! {
+                biased;
                 () = stopping.abort.cancelled() => return,
                 () = core.ended().cancelled() => return,
+                () = time::sleep(FENCED_PAUSE) => continue,
             }
         }
         let permit = match core.shards().map(|shards| core.permit(shards, &work)) {
