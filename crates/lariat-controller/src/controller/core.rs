@@ -343,6 +343,13 @@ impl ControllerCore {
         }
     }
 
+    /// Returns whether an object belongs to this process by its present state.
+    pub(super) fn holds(&self, object: &CachedObject) -> bool {
+        let key = || ShardKey::of_object(self.gvk(), object);
+        self.shards()
+            .is_none_or(|shards| shards.share().holds(key()))
+    }
+
     /// Returns the right to handle a key that was taken; none if it belongs to another member of the ring.
     ///
     /// A key belongs where its object does, or did when it was deleted. Of one that was neither seen nor deleted nothing

@@ -193,6 +193,10 @@ impl Runner<'_> {
                 }
                 return None;
             }
+            // What was fetched may have another controlling owner than what is cached, and so another holder, which handles it.
+            Ok(Newest::Known(Some(object))) if !self.core.holds(&object) => {
+                return Some(Verdict::Done);
+            }
             Ok(Newest::Known(object)) => {
                 let call = self.make_call(lane, object, failures);
                 if let Some(flight) = self.core.flight() {
