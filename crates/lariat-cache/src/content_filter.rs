@@ -9,8 +9,7 @@ use tokio::sync::watch;
 
 /// Chooses the objects whose content is cached; of the others only metadata is.
 ///
-/// A process that handles a share of the objects uses it: several replicas divide the objects among them, each caches the
-/// metadata of all and the content of its own. The filter is
+/// Replicas that divide the objects use it: each caches the metadata of all objects, and the content of its share. The filter is
 /// [given to a factory](crate::CacheFactoryBuilder::content_filter) and applies to all its kinds; the predicate gets the
 /// kind, and returns `true` for those that are cached whole. A clone is the same filter.
 ///
@@ -123,7 +122,7 @@ impl KindFilter {
     }
 }
 
-/// The changes of a filter that a reflector has yet to act on; none without a filter.
+/// The changes of a filter that a reflector has not read with yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FilterChanges(Option<watch::Receiver<u64>>);
 

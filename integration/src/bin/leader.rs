@@ -51,9 +51,10 @@ async fn run() -> Result<()> {
     let kind = ControllerOptions::default().cache(KindOptions::default().selection(ours));
     let builder = SharedControllerFactory::builder(lariat::connect().await?)
         .kind_options(Gvk::new("", "v1", "ConfigMap"), kind);
-    let factory = match is_sharded {
-        true => builder.sharding(lease).build(),
-        false => builder.leader_election(lease).build(),
+    let factory = if is_sharded {
+        builder.sharding(lease).build()
+    } else {
+        builder.leader_election(lease).build()
     };
     // What it writes itself is no reason to count on.
     let added = Predicate::new(|change| matches!(change, Change::Added { .. }));

@@ -215,7 +215,7 @@ impl Core {
 
     /// Takes in the answer to a write of this process, as far as it is certain what it means here.
     ///
-    /// `before` is the state that was known when it was sent.
+    /// `sent` is what was known when the write was sent.
     ///
     /// An answer that is only metadata is left to the watch where the content of the object is cached.
     pub(crate) fn wrote(&self, (answer, of_answer): (&[u8], Content), gone: bool, sent: Sent) {
@@ -245,7 +245,7 @@ impl Core {
         self.publisher.wrote(object, content, sent, meaning);
     }
 
-    /// Takes in that this process deleted an object; `before` is as for [`wrote`](Self::wrote).
+    /// Takes in that this process deleted an object; `sent` is as for [`wrote`](Self::wrote).
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, sent: &Sent) {
         if self.takes_answers() {
             self.publisher.deleted(key, uid, sent);

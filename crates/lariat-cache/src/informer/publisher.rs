@@ -196,7 +196,7 @@ impl Publisher {
         }
     }
 
-    /// Takes in that this process deleted an object; `before` is what was known when the deletion was sent.
+    /// Takes in that this process deleted an object; `sent` is what was known when the deletion was sent.
     pub(crate) fn deleted(&self, key: &ObjectKey, uid: &Uid, sent: &Sent) {
         if let Some(flight) = &self.flight {
             let key = key.as_str();

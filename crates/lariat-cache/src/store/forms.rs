@@ -58,9 +58,10 @@ impl Store {
 
     /// Returns whether an object is kept as it is going to be read from now on, so that it can be learned from.
     fn is_settled(&self, object: &CachedObject, course: Course) -> bool {
-        let content = match course.is_of_metadata() {
-            true => Content::MetadataOnly,
-            false => Content::Whole,
+        let content = if course.is_of_metadata() {
+            Content::MetadataOnly
+        } else {
+            Content::Whole
         };
         object.has_content() == self.wants_content(content, object)
     }

@@ -9,7 +9,7 @@ use k8s_openapi::api::coordination::v1::Lease as Object;
 use kube::api::{Api, DeleteParams, PostParams, Preconditions};
 use tokio::time::{self, Instant};
 
-use super::record::{is_same_state, joining, renewed};
+use super::record::{is_same_state, labelled, renewed};
 use crate::clock::{SHORTEST_TIMEOUT, moment};
 use crate::config::Lease;
 use crate::record::Record;
@@ -83,9 +83,10 @@ impl<'a> OwnLease<'a> {
         let is_other = known.is_some_and(|known| known.metadata.uid != object.metadata.uid);
         let holder = Record::of(&object).holder;
         if is_other || holder != self.identity {
-            return Renewal::Lost(match holder.is_empty() {
-                true => "another member took its lease after it had expired".to_owned(),
-                false => format!("{holder} holds its lease"),
+            return Renewal::Lost(if holder.is_empty() {
+                "another member took its lease after it had expired".to_owned()
+            } else {
+                format!("{holder} holds its lease")
             });
         }
         self.slow += 1;
@@ -103,7 +104,8 @@ impl<'a> OwnLease<'a> {
 
     async fn create(&self) -> (Instant, Answer) {
         let record = Record::new(&self.identity, self.config.seconds(), moment().wall);
-        let lease = joining(&record, &self.config.name, (&self.name, self.namespace));
+        let lease = record.create(&self.name, self.namespace);
+        let lease = labelled(lease, &self.config.name);
         let sent = Instant::now();
         let params = PostParams::default();
         let created = self.api.create(&params, &lease);

@@ -24,9 +24,8 @@ pub(crate) fn acks_of(object: &Object) -> BTreeSet<Arc<str>> {
         .collect()
 }
 
-/// Makes the first state of a member's lease.
-pub(crate) fn joining(record: &Record, ring: &str, (name, namespace): (&str, &str)) -> Object {
-    let mut object = record.create(name, namespace);
+/// Adds the label by which a new lease belongs to a ring.
+pub(crate) fn labelled(mut object: Object, ring: &str) -> Object {
     let label = (RING.to_owned(), ring.to_owned());
     object.metadata.labels = Some(BTreeMap::from([label]));
     object

@@ -90,7 +90,7 @@ impl Replica {
     }
 }
 
-/// Writes without a resource version: what keeps a former leader from writing is the lease alone.
+/// Writes without a resource version, so that only the lease stops a former leader.
 async fn write(leads: Leads, client: Client, lease: String, name: String) {
     let maps: Api<ConfigMap> = Api::namespaced(client, NAMESPACE);
     let params = PatchParams::default();
