@@ -228,11 +228,11 @@ impl<'a> Campaign<'a> {
         Next::Held
     }
 
-    /// Waits until the lease is free or has expired, as far as a watch shows.
+    /// Waits until the lease is free or has expired, as far as a watch shows, or until the watch is silent for too long.
     ///
     /// Without a watch it waits until the next try.
     async fn watch(&mut self) {
-        let Some(expires) = self.election.expires() else {
+        let Some(until) = self.election.silent_until() else {
             return;
         };
         let Some(version) = self.election.version().map(str::to_owned) else {
@@ -242,19 +242,19 @@ impl<'a> Campaign<'a> {
             .fields(&format!("metadata.name={}", self.elector.config.name))
             .timeout(WATCH_SECONDS);
         let opened = self.elector.api.watch(&params, &version);
-        let Ok(Ok(events)) = time::timeout_at(expires, opened).await else {
+        let Ok(Ok(events)) = time::timeout_at(until, opened).await else {
             return self.pause().await;
         };
         let mut events = events.boxed();
-        while let Some(expires) = self.election.expires() {
-            match time::timeout_at(expires, events.try_next()).await {
+        while let Some(until) = self.election.silent_until() {
+            match time::timeout_at(until, events.try_next()).await {
                 Ok(Ok(Some(WatchEvent::Added(lease) | WatchEvent::Modified(lease)))) => {
                     self.election.observe(lease, Instant::now());
                     self.elector.leadership.stands_by(self.election.holder());
                 }
                 Ok(Ok(Some(WatchEvent::Deleted(_)))) => self.election.missing(Instant::now()),
                 Ok(Ok(Some(WatchEvent::Bookmark(_)))) => {}
-                // The lease has expired, or the watch has: the next try reads it.
+                // The lease has expired, or its holder or the watch is dead: the next try reads it.
                 Err(_) => return,
                 Ok(Ok(None | Some(WatchEvent::Error(_))) | Err(_)) => return self.pause().await,
             }

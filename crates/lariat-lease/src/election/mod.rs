@@ -40,6 +40,8 @@ struct Observed {
     record: Record,
     /// When the record was seen to change, by the local clock.
     at: Instant,
+    /// When it was seen, or a try to read it began, last.
+    looked: Instant,
     /// Since when the lease is missing.
     missing: Option<Instant>,
 }
@@ -90,6 +92,9 @@ impl Election {
     /// A request without an answer by now gets none.
     pub(crate) fn attempt(&mut self, at: Moment) -> Request {
         self.give_up_pending();
+        if let Some(observed) = &mut self.observed {
+            observed.look(at.now);
+        }
         match &self.observed {
             Some(observed) if self.is_mine(&observed.record) && observed.is_valid(at.now) => {
                 let renewed = self.next_record(at.wall).replace(&observed.object);
@@ -134,6 +139,7 @@ impl Election {
         match &mut self.observed {
             // A change of labels, say, is no sign of life.
             Some(observed) if observed.record == record => {
+                observed.look(now);
                 observed.object = object;
                 observed.missing = None;
             }
@@ -142,6 +148,7 @@ impl Election {
                     object,
                     record,
                     at: now,
+                    looked: now,
                     missing: None,
                 })
             }
@@ -187,6 +194,15 @@ impl Election {
     pub(crate) fn expires(&self) -> Option<Instant> {
         let observed = self.observed.as_ref()?;
         (!observed.record.holder.is_empty()).then(|| observed.expires())
+    }
+
+    /// Returns until when a watch may be silent before the lease is read again.
+    ///
+    /// A holder renews its lease more often. None if the lease is free, or unknown.
+    pub(crate) fn silent_until(&self) -> Option<Instant> {
+        let observed = self.observed.as_ref()?;
+        let silence = observed.record.duration() / 3;
+        Some(self.expires()?.min(observed.looked + silence))
     }
 
     /// Returns the resource version that was seen last.
@@ -352,6 +368,20 @@ impl Election {
 impl Observed {
     fn expires(&self) -> Instant {
         self.missing.unwrap_or(self.at) + self.record.duration()
+    }
+
+    /// Notes that the process looks at the lease; its record counts from now on if it has not looked for too long.
+    ///
+    /// A process that was suspended cannot say that the record has not changed meanwhile: a server that was restored from a
+    /// backup shows the one of an earlier leader again. One that stands by looks every third of the duration, and as much is
+    /// left for a try that fails.
+    fn look(&mut self, now: Instant) {
+        let away = now.saturating_duration_since(self.looked);
+        if away > self.record.duration() * 2 / 3 {
+            self.at = now;
+            self.missing = self.missing.map(|_| now);
+        }
+        self.looked = now;
     }
 
     /// Returns whether the record was seen to change, or is missing, for less than its lease duration.

@@ -27,7 +27,21 @@ impl Stage {
         }
     }
 
+    /// Lets time pass, in which the process looks at the lease every third of its duration.
     fn advance(&mut self, by: Duration) {
+        let mut left = by;
+        while left > 5 * SECOND {
+            self.suspend(5 * SECOND);
+            left -= 5 * SECOND;
+            if let Some(observed) = &mut self.election.observed {
+                observed.look(self.at.now);
+            }
+        }
+        self.suspend(left);
+    }
+
+    /// Lets time pass while the process does nothing.
+    fn suspend(&mut self, by: Duration) {
         self.at.now += by;
         self.at.wall += jiff::SignedDuration::try_from(by).unwrap();
     }
@@ -391,4 +405,39 @@ fn a_read_that_shows_another_holder_leaves_nothing_to_release() {
     let held = stage.attempt(Some(&theirs), &[]);
     assert_eq!(held, Next::HeldBy("other".into()));
     assert_eq!(stage.election.release(), None);
+}
+
+#[test]
+fn one_that_was_suspended_does_not_trust_what_it_had_seen() {
+    let mut stage = Stage::new();
+    let other = stage.lease("other", 0);
+    let held = Next::HeldBy("other".into());
+    assert_eq!(stage.attempt(Some(&other), &[]), held);
+    // A restored backup may show the same record again, and its holder may be alive.
+    stage.suspend(60 * SECOND);
+    assert_eq!(stage.attempt(Some(&other), &[]), held);
+    stage.advance(14 * SECOND);
+    assert_eq!(stage.attempt(Some(&other), &[]), held);
+    stage.advance(SECOND);
+    assert_eq!(stage.attempt(Some(&other), &[]), Next::Held);
+}
+
+#[test]
+fn tries_without_an_answer_are_no_suspension() {
+    let mut stage = Stage::new();
+    let other = stage.lease("other", 0);
+    assert_eq!(
+        stage.attempt(Some(&other), &[]),
+        Next::HeldBy("other".into())
+    );
+    for _ in 0..20 {
+        stage.advance(7 * SECOND);
+        assert_eq!(stage.election.attempt(stage.at), Request::Get);
+        assert_eq!(
+            stage.election.answered(Answer::Failed, stage.at),
+            Next::Failed
+        );
+    }
+    stage.advance(2 * SECOND);
+    assert_eq!(stage.attempt(Some(&other), &[]), Next::Held);
 }

@@ -56,6 +56,8 @@ struct Lost {
     number: u64,
     /// The leases of members that knew of the holder.
     witnesses: BTreeSet<String>,
+    /// The version of the expired lease that the holder has just taken over.
+    taken: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -70,6 +72,9 @@ enum Asked {
 struct Held {
     holder: String,
     acks: BTreeSet<String>,
+    version: u64,
+    /// The version of the lease when it was still another's, and when it was taken over.
+    taken: Option<(u64, Duration)>,
 }
 
 impl Terms {
@@ -126,7 +131,8 @@ impl Terms {
     ///
     /// That is so if the old holder's lease has vanished, and the other process took an otherwise empty place since: the
     /// lease of an election that was not there or had no holder, or a ring that it has not read before, and in which no
-    /// member that knew of the holder was left when it came.
+    /// member that knew of the holder was left when it came. Nor can a process on standby know that another has just taken
+    /// over the lease that both saw expire, if a backup undoes that at once.
     pub(super) fn may_meet(&self, one: &LifeId, other: &LifeId) -> bool {
         self.is_unnoticed(one, other) || self.is_unnoticed(other, one)
     }
@@ -199,6 +205,7 @@ impl Terms {
         match commit {
             Commit::Reset { revision } => {
                 let before = std::mem::take(&mut self.leases);
+                let recent = moment.at.saturating_sub(self.setup.times.duration);
                 self.restored = *revision;
                 for term in self.terms.values_mut() {
                     let held = term
@@ -209,18 +216,18 @@ impl Terms {
                         term.lost = term
                             .lost
                             .take()
-                            .or_else(|| Some(Lost::new(moment, name, &before)));
+                            .or_else(|| Some(Lost::new(moment, name, &before, recent)));
                     }
                 }
             }
-            Commit::Stored(object) if is_lease(object) => self.stored(object),
+            Commit::Stored(object) if is_lease(object) => self.stored(object, moment.at),
             Commit::Removed { last } if is_lease(last) => {
                 let name = last.key().name();
                 let Some(held) = self.leases.get(name) else {
                     return;
                 };
                 if !held.holder.is_empty() {
-                    let lost = Lost::new(moment, name, &self.leases);
+                    let lost = Lost::new(moment, name, &self.leases, moment.at);
                     let holder = held.holder.clone();
                     if let Some(term) = self.term_of(&holder) {
                         term.lost = Some(lost);
@@ -232,15 +239,18 @@ impl Terms {
         }
     }
 
-    fn stored(&mut self, object: &StoredObject) {
+    fn stored(&mut self, object: &StoredObject, at: Duration) {
         let (name, value) = (object.key().name(), object.value());
         let holder = value["spec"]["holderIdentity"].as_str().unwrap_or_default();
         let acks = acks_of(&value);
         let is_restored = object.revision() <= self.restored;
         let (is_sharded, named) = (self.setup.is_sharded, name.to_owned());
         if is_restored && !is_sharded && !holder.is_empty() {
-            // Whoever reads it waits for its holder.
-            self.terms.values_mut().for_each(|term| term.lost = None);
+            // Whoever reads it waits for its holder, but one that has just seen it expire.
+            for term in self.terms.values_mut() {
+                let undone = |lost: &Lost| lost.taken == Some(object.revision());
+                term.lost = term.lost.take().filter(undone);
+            }
         }
         if let Some(term) = self.term_of(holder) {
             term.lease = Some(named.clone());
@@ -248,9 +258,16 @@ impl Terms {
                 term.lost = None;
             }
         }
+        let taken = match self.leases.get(name) {
+            Some(before) if before.holder == holder => before.taken,
+            Some(before) => Some((before.version, at)),
+            None => None,
+        };
         let held = Held {
             holder: holder.to_owned(),
             acks,
+            version: object.revision(),
+            taken,
         };
         self.leases.insert(named, held);
     }
@@ -264,12 +281,15 @@ impl Terms {
 }
 
 impl Lost {
-    fn new(moment: &Moment, name: &str, leases: &BTreeMap<String, Held>) -> Self {
+    fn new(moment: &Moment, name: &str, leases: &BTreeMap<String, Held>, recent: Duration) -> Self {
+        let taken = leases.get(name).and_then(|held| held.taken);
+        let taken = taken.filter(|(_, at)| *at > recent);
         let knew = leases.iter().filter(|(_, held)| held.acks.contains(name));
         Self {
             at: moment.at,
             number: moment.number,
             witnesses: knew.map(|(name, _)| name.clone()).collect(),
+            taken: taken.map(|(version, _)| version),
         }
     }
 }

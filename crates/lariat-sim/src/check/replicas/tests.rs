@@ -180,6 +180,14 @@ impl Server {
         self.commits.take()
     }
 
+    async fn take_lease(&self, name: &str, holder: &str) -> Vec<Commit> {
+        let leases: Api<Lease> = Api::namespaced(self.cluster.client(), "default");
+        let patch = Patch::Merge(json!({"spec": {"holderIdentity": holder}}));
+        let params = PatchParams::default();
+        leases.patch(name, &params, &patch).await.expect("patched");
+        self.commits.take()
+    }
+
     async fn delete_lease(&self, name: &str) -> Vec<Commit> {
         let leases: Api<Lease> = Api::namespaced(self.cluster.client(), "default");
         leases
@@ -298,6 +306,24 @@ async fn a_holder_whose_lease_was_deleted_may_be_met_in_an_election_and_in_an_em
         play.commits(3, deleted.clone());
         play.begins(5, "b", &key("x"), None);
         assert_eq!(play.found, usize::from(is_sharded));
+    }
+}
+
+#[tokio::test]
+async fn two_leaders_are_left_out_where_a_backup_undoes_what_the_second_has_just_taken_over() {
+    for (restored_at, found) in [(31, 0), (60, 1)] {
+        let server = Server::start().await;
+        let mut play = Play::of(holders::OneHolder::new(&setup(false)));
+        play.commits(1, server.lease("trial", "a.0").await);
+        // A recording begins with all there is, as after a restored backup.
+        let backup = server.cluster.commits().take();
+        play.commits(30, server.take_lease("trial", "b.0").await);
+        play.creates_lease(30, "b");
+        play.begins(30, "b", &key("x"), None);
+        play.commits(restored_at, backup);
+        play.creates_lease(restored_at + 1, "a");
+        play.begins(restored_at + 2, "a", &key("x"), None);
+        assert_eq!(play.found, found, "restored at {restored_at} s");
     }
 }
 
