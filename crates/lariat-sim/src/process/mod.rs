@@ -24,8 +24,8 @@ use crate::network::Link;
 use crate::plan::Command;
 use crate::record::Recorder;
 
-/// How long a start waits for its caches: longer than any fault lasts.
-const SYNC_TIMEOUT: Duration = Duration::from_secs(300);
+/// How long a start waits for its caches: longer than all faults last, also by a clock that is fast.
+const SYNC_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// One life of a program: from a start to its end, its kill or the end of the run.
 ///

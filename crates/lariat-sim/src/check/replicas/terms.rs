@@ -227,10 +227,12 @@ impl Terms {
                     return;
                 };
                 if !held.holder.is_empty() {
-                    let lost = Lost::new(moment, name, &self.leases, moment.at);
-                    let holder = held.holder.clone();
-                    if let Some(term) = self.term_of(&holder) {
-                        term.lost = Some(lost);
+                    // An earlier holder may not know yet that a restored backup names this one.
+                    for term in self.terms.values_mut() {
+                        if term.lease.as_deref() == Some(name) {
+                            let lost = Lost::new(moment, name, &self.leases, moment.at);
+                            term.lost = Some(lost);
+                        }
                     }
                 }
                 self.leases.remove(name);
