@@ -1,0 +1,17 @@
+//! The state of a cluster, to be asked by SQL: filtered, sorted, paged, counted and watched.
+//!
+//! A kind of the cache is one more reader of its shared informer, so there is no second watch. What is indexed of its objects
+//! is written to SQLite behind the informer, and never holds it up.
+
+mod field;
+mod query;
+mod revision;
+mod row;
+mod schema;
+
+pub use field::{Field, FieldType, Path, PathError, Quantity, Value, ValueError};
+pub use query::{
+    AnyOf, Condition, Operator, PROJECT_LABEL, Query, QueryError, Subject, field, label,
+};
+pub use revision::{Revision, RevisionError};
+pub use schema::{Schema, SchemaError};

@@ -1,0 +1,221 @@
+//! Conditions on fields and labels.
+
+use std::fmt;
+
+/// What a condition asks of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Operator {
+    /// The value equals the given one (`=`).
+    Equal,
+    /// The opposite of [`Equal`](Self::Equal) (`!=`).
+    NotEqual,
+    /// The text has the given one in it; the case of letters of ASCII does not count (`~`).
+    Like,
+    /// The opposite of [`Like`](Self::Like) (`!~`).
+    NotLike,
+    /// The value is one of those given (`in`).
+    In,
+    /// The opposite of [`In`](Self::In) (`notin`).
+    NotIn,
+    /// The value comes before the given one (`<`).
+    Less,
+    /// The value comes before the given one, or equals it (`<=`).
+    AtMost,
+    /// The value comes after the given one (`>`).
+    Greater,
+    /// The value comes after the given one, or equals it (`>=`).
+    AtLeast,
+    /// There is a value (`exists`).
+    Exists,
+    /// There is no value (`!exists`).
+    Missing,
+    /// One of the values of a field that has many equals the given one (`contains`).
+    Contains,
+    /// The opposite of [`Contains`](Self::Contains) (`notcontains`).
+    NotContains,
+}
+
+impl Operator {
+    /// Returns the operator as a filter writes it.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Equal => "=",
+            Self::NotEqual => "!=",
+            Self::Like => "~",
+            Self::NotLike => "!~",
+            Self::In => "in",
+            Self::NotIn => "notin",
+            Self::Less => "<",
+            Self::AtMost => "<=",
+            Self::Greater => ">",
+            Self::AtLeast => ">=",
+            Self::Exists => "exists",
+            Self::Missing => "!exists",
+            Self::Contains => "contains",
+            Self::NotContains => "notcontains",
+        }
+    }
+}
+
+/// What a condition or an order is about: a field or a label.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// A field, by its name.
+    Field(String),
+    /// A label, by its key. Its values are [texts](crate::FieldType::Text).
+    Label(String),
+}
+
+/// Names a field, for conditions and orders; `metadata.labels[app]` is the label `app`.
+#[must_use]
+pub fn field(name: &str) -> Subject {
+    Subject::parse(name)
+}
+
+/// Names a label, for conditions and orders.
+#[must_use]
+pub fn label(key: &str) -> Subject {
+    Subject::Label(key.to_owned())
+}
+
+impl Subject {
+    /// Reads the name of a field, or a label in the form `metadata.labels[app]` or `metadata.labels.app`.
+    #[must_use]
+    pub fn parse(name: &str) -> Self {
+        let label = name.strip_prefix("metadata.labels").and_then(|rest| {
+            let bracketed = rest.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+            let bracketed = bracketed.map(|key| key.trim_matches(['\'', '"']));
+            bracketed.or_else(|| rest.strip_prefix('.'))
+        });
+        match label.filter(|key| !key.is_empty()) {
+            Some(key) => Self::Label(key.to_owned()),
+            None => Self::Field(name.to_owned()),
+        }
+    }
+
+    /// Makes a condition with an operator and the values it takes.
+    ///
+    /// [`In`](Operator::In) and [`NotIn`](Operator::NotIn) take any number of values,
+    /// [`Exists`](Operator::Exists) and [`Missing`](Operator::Missing) none, and all others one.
+    #[must_use]
+    pub fn is(
+        self,
+        operator: Operator,
+        values: impl IntoIterator<Item = impl ToString>,
+    ) -> Condition {
+        Condition {
+            subject: self,
+            operator,
+            values: values.into_iter().map(|value| value.to_string()).collect(),
+        }
+    }
+
+    /// Asks for a value that equals this one.
+    #[must_use]
+    pub fn equals(self, value: impl ToString) -> Condition {
+        self.is(Operator::Equal, [value])
+    }
+
+    /// Asks for no value that equals this one; objects without a value meet it.
+    #[must_use]
+    pub fn differs(self, value: impl ToString) -> Condition {
+        self.is(Operator::NotEqual, [value])
+    }
+
+    /// Asks for a text with this one in it, in whatever case of letters.
+    #[must_use]
+    pub fn like(self, part: impl ToString) -> Condition {
+        self.is(Operator::Like, [part])
+    }
+
+    /// Asks for one of these values.
+    #[must_use]
+    pub fn is_in(self, values: impl IntoIterator<Item = impl ToString>) -> Condition {
+        self.is(Operator::In, values)
+    }
+
+    /// Asks for a value before this one.
+    #[must_use]
+    pub fn less_than(self, value: impl ToString) -> Condition {
+        self.is(Operator::Less, [value])
+    }
+
+    /// Asks for a value after this one.
+    #[must_use]
+    pub fn greater_than(self, value: impl ToString) -> Condition {
+        self.is(Operator::Greater, [value])
+    }
+
+    /// Asks for any value.
+    #[must_use]
+    pub fn exists(self) -> Condition {
+        self.is(Operator::Exists, [""; 0])
+    }
+
+    /// Asks for a list of values with this one among them.
+    #[must_use]
+    pub fn contains(self, value: impl ToString) -> Condition {
+        self.is(Operator::Contains, [value])
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(name) => f.write_str(name),
+            Self::Label(key) => write!(f, "metadata.labels[{key}]"),
+        }
+    }
+}
+
+/// A condition on a field or a label, not yet checked against a kind.
+///
+/// ```
+/// use lariat_sql::{field, label};
+///
+/// let on_one = field("spec.nodeName").equals("node-1");
+/// let either = label("app").equals("web").or(field("metadata.name").like("web"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Condition {
+    pub(super) subject: Subject,
+    pub(super) operator: Operator,
+    pub(super) values: Vec<String>,
+}
+
+impl Condition {
+    /// Joins it with another, of which one has to hold.
+    #[must_use]
+    pub fn or(self, other: impl Into<AnyOf>) -> AnyOf {
+        let mut all = AnyOf(vec![self]);
+        all.0.extend(other.into().0);
+        all
+    }
+}
+
+/// Conditions of which one has to hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct AnyOf(pub(super) Vec<Condition>);
+
+impl AnyOf {
+    /// Adds another condition.
+    #[must_use]
+    pub fn or(mut self, other: impl Into<Self>) -> Self {
+        self.0.extend(other.into().0);
+        self
+    }
+}
+
+impl From<Condition> for AnyOf {
+    fn from(condition: Condition) -> Self {
+        Self(vec![condition])
+    }
+}
+
+impl FromIterator<Condition> for AnyOf {
+    fn from_iter<I: IntoIterator<Item = Condition>>(conditions: I) -> Self {
+        Self(conditions.into_iter().collect())
+    }
+}
