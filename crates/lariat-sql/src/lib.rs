@@ -8,6 +8,8 @@ mod query;
 mod revision;
 mod row;
 mod schema;
+mod sql;
+mod sqlite;
 
 pub use field::{Field, FieldType, Path, PathError, Quantity, Value, ValueError};
 pub use query::{
@@ -15,3 +17,4 @@ pub use query::{
 };
 pub use revision::{Revision, RevisionError};
 pub use schema::{Schema, SchemaError};
+pub use sqlite::StorageError;

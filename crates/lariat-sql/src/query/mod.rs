@@ -1,12 +1,14 @@
 //! What is asked of a kind.
 
+mod cursor;
 mod eval;
 mod filter;
 mod plan;
 
+pub(crate) use cursor::Cursor;
 pub use filter::{AnyOf, Condition, Operator, Subject, field, label};
 pub use plan::QueryError;
-pub(crate) use plan::{Check, Comparison, Order, Plan, Target, Test};
+pub(crate) use plan::{Check, Comparison, Order, Plan, Target, Test, words_of};
 
 use crate::revision::Revision;
 

@@ -1,0 +1,237 @@
+//! Opening the file, and which kinds are in it.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+use super::error::StorageError;
+use crate::revision::Revision;
+use crate::schema::Schema;
+use crate::sql::Layout;
+
+/// The form of the tables; a file of another form is made new.
+const FORM: i64 = 1;
+
+/// How long a statement waits for another connection.
+const BUSY: Duration = Duration::from_secs(120);
+
+/// How many pages the log may have before it is written back, and how large its file may stay.
+const LOG: &str = "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 67108864;";
+
+/// Where a cache is kept.
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    File(PathBuf),
+    /// In memory, under a name of its own within the process.
+    Memory(u64),
+}
+
+/// A database that can be opened by several connections.
+#[derive(Debug, Clone)]
+pub(crate) struct Database {
+    place: Place,
+}
+
+impl Database {
+    pub(crate) fn in_memory() -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self {
+            place: Place::Memory(NEXT.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+
+    pub(crate) fn in_file(path: impl Into<PathBuf>) -> Self {
+        Self {
+            place: Place::File(path.into()),
+        }
+    }
+
+    /// Opens it for writing.
+    ///
+    /// The file is made readable for its owner alone. One that is damaged, or has another form, is deleted and made new:
+    /// all that is in it can be read from the API server again.
+    pub(crate) fn open(&self) -> Result<Connection, StorageError> {
+        let Place::File(path) = &self.place else {
+            let connection = self.connect(OpenFlags::default())?;
+            prepare(&connection)?;
+            return Ok(connection);
+        };
+        restrict(path)?;
+        let opened = self.connect(OpenFlags::default()).and_then(|connection| {
+            prepare(&connection)?;
+            Ok(connection)
+        });
+        match opened {
+            Err(error) if is_damaged(&error) => {
+                let path = path.display();
+                tracing::warn!(%path, %error, "the SQL cache is damaged: it is deleted and filled again");
+            }
+            opened => return opened.map_err(|error| self.failed("opened", &error)),
+        }
+        for suffix in ["", "-wal", "-shm"] {
+            let mut name = path.clone().into_os_string();
+            name.push(suffix);
+            match std::fs::remove_file(&name) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(file_error(path, "deleted", &error));
+                }
+                _ => {}
+            }
+        }
+        restrict(path)?;
+        let connection = self.connect(OpenFlags::default());
+        let connection = connection.and_then(|connection| {
+            prepare(&connection)?;
+            Ok(connection)
+        });
+        connection.map_err(|error| self.failed("opened", &error))
+    }
+
+    /// Opens it for reading.
+    pub(crate) fn open_to_read(&self) -> Result<Connection, StorageError> {
+        let connection = self.connect(OpenFlags::default());
+        let connection = connection.map_err(|error| self.failed("opened", &error))?;
+        connection.pragma_update(None, "query_only", true)?;
+        Ok(connection)
+    }
+
+    fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Connection> {
+        let connection = match &self.place {
+            Place::File(path) => Connection::open_with_flags(path, flags),
+            Place::Memory(number) => {
+                Connection::open_with_flags(format!("file:/lariat-{number}?vfs=memdb"), flags)
+            }
+        }?;
+        connection.busy_timeout(BUSY)?;
+        connection.set_prepared_statement_cache_capacity(64);
+        connection.execute_batch("PRAGMA temp_store = MEMORY;")?;
+        Ok(connection)
+    }
+
+    fn failed(&self, what: &'static str, error: &rusqlite::Error) -> StorageError {
+        match &self.place {
+            Place::File(path) => file_error(path, what, error),
+            Place::Memory(_) => StorageError::Sqlite(error.to_string()),
+        }
+    }
+}
+
+fn file_error(path: &Path, what: &'static str, why: &dyn std::fmt::Display) -> StorageError {
+    StorageError::File {
+        path: path.to_owned(),
+        what,
+        why: why.to_string(),
+    }
+}
+
+/// Makes the file, if it is not there, so that only its owner can read it. SQLite gives its log the same mode.
+fn restrict(path: &Path) -> Result<(), StorageError> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let file = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(0o600)
+        .open(path);
+    let file = file.map_err(|error| file_error(path, "opened", &error))?;
+    let restricted = file.set_permissions(std::fs::Permissions::from_mode(0o600));
+    restricted.map_err(|error| file_error(path, "restricted to its owner", &error))
+}
+
+fn is_damaged(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
+    matches!(
+        error.sqlite_error_code(),
+        Some(DatabaseCorrupt | NotADatabase)
+    )
+}
+
+/// Sets how it is written, and makes what is there before the first kind.
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    // A crash of the machine may lose the last transactions, and the informer brings them again; it never damages the file.
+    connection.execute_batch("PRAGMA synchronous = NORMAL;")?;
+    connection.execute_batch(LOG)?;
+    let form: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if form != FORM {
+        drop_all(connection)?;
+        connection.execute_batch(
+            "CREATE TABLE kinds (number INTEGER PRIMARY KEY, kind TEXT NOT NULL UNIQUE, signature TEXT NOT NULL,
+             version INTEGER NOT NULL, change INTEGER NOT NULL);",
+        )?;
+        connection.pragma_update(None, "user_version", FORM)?;
+    }
+    // Reads every page's header once: a file that was cut is found now, and not by a query later.
+    let sound: String = connection.pragma_query_value(None, "quick_check", |row| row.get(0))?;
+    if sound == "ok" {
+        return Ok(());
+    }
+    let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+    Err(rusqlite::Error::SqliteFailure(corrupt, Some(sound)))
+}
+
+fn drop_all(connection: &Connection) -> rusqlite::Result<()> {
+    let mut tables = connection.prepare(
+        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'word%\\_%' ESCAPE '\\'",
+    )?;
+    let names: Result<Vec<String>, _> = tables.query_map([], |row| row.get(0))?.collect();
+    drop(tables);
+    for name in names? {
+        connection.execute_batch(&format!("DROP TABLE IF EXISTS \"{name}\";"))?;
+    }
+    Ok(())
+}
+
+/// Finds the tables of a kind, or makes them; returns up to where they are.
+///
+/// Tables of other fields are made new, those of this kind only.
+pub(super) fn open_kind(
+    connection: &mut Connection,
+    schema: &Schema,
+) -> Result<(Layout, Revision), StorageError> {
+    let (kind, signature) = (schema.gvk().to_string(), schema.signature());
+    let transaction = connection.transaction()?;
+    let known: Option<(i64, String, i64, i64)> = transaction
+        .query_row(
+            "SELECT number, signature, version, change FROM kinds WHERE kind = ?1",
+            [&kind],
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+        )
+        .optional()?;
+    if let Some((number, known, version, change)) = &known
+        && *known == signature
+    {
+        let layout = Layout::new(*number, schema);
+        let revision = Revision::new(version.unsigned_abs(), change.unsigned_abs());
+        transaction.commit()?;
+        return Ok((layout, revision));
+    }
+    let change = known.as_ref().map_or(0, |(_, _, _, change)| *change);
+    if let Some((number, ..)) = known {
+        drop_kind(&transaction, number)?;
+    }
+    transaction.execute(
+        "INSERT INTO kinds (kind, signature, version, change) VALUES (?1, ?2, 0, ?3)",
+        (&kind, &signature, change),
+    )?;
+    let layout = Layout::new(transaction.last_insert_rowid(), schema);
+    transaction.execute_batch(&layout.create())?;
+    transaction.commit()?;
+    Ok((layout, Revision::new(0, change.unsigned_abs())))
+}
+
+/// Drops the tables of a kind, whatever its fields were.
+fn drop_kind(connection: &Connection, number: i64) -> rusqlite::Result<()> {
+    let mut tables = connection.prepare(
+        "SELECT name FROM sqlite_schema WHERE type = 'table'
+         AND (name IN ('row' || ?1, 'json' || ?1, 'label' || ?1, 'owner' || ?1, 'word' || ?1) OR name GLOB 'many' || ?1 || '_*')",
+    )?;
+    let names: Result<Vec<String>, _> = tables.query_map([number], |row| row.get(0))?.collect();
+    drop(tables);
+    for name in names? {
+        connection.execute_batch(&format!("DROP TABLE \"{name}\";"))?;
+    }
+    connection.execute("DELETE FROM kinds WHERE number = ?1", [number])?;
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! Answering queries, each from one state of the cache.
+
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
+
+use super::error::StorageError;
+use super::params;
+use crate::field::Value;
+use crate::query::{Cursor, Part, Plan, QueryError, Target};
+use crate::revision::Revision;
+use crate::schema::Schema;
+use crate::sql::{From, Layout, Param, Select, Statement};
+
+/// What a query finds, all of it at one revision.
+#[derive(Debug, Default)]
+pub(crate) struct Answer {
+    pub(crate) found: Vec<Found>,
+    /// How many there are, with those on other pages; none if that was not asked for.
+    pub(crate) total: Option<u64>,
+    /// Where the next answer begins; none at the end.
+    pub(crate) next: Option<String>,
+    pub(crate) revision: Revision,
+    /// The counts of each summary.
+    pub(crate) summaries: Vec<Vec<Count>>,
+}
+
+/// An object that was found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) key: String,
+    pub(crate) version: String,
+    pub(crate) json: Vec<u8>,
+}
+
+/// How many objects have a value.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) value: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) objects: u64,
+}
+
+/// A query that cannot be answered, for one reason or another.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum ReadError {
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+}
+
+impl std::convert::From<rusqlite::Error> for ReadError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Storage(error.into())
+    }
+}
+
+/// Answers a query.
+pub(crate) fn read(
+    connection: &mut Connection,
+    layout: &Layout,
+    schema: &Schema,
+    plan: &Plan,
+    with_namespaces: bool,
+) -> Result<Answer, ReadError> {
+    // One transaction, so that objects, counts and the revision are of one state.
+    let transaction = connection.transaction()?;
+    let select = Select {
+        layout,
+        schema,
+        plan,
+    };
+    let (version, change): (i64, i64) = transaction
+        .prepare_cached("SELECT version, change FROM kinds WHERE number = ?1")?
+        .query_row([layout.number()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut answer = Answer {
+        revision: Revision::new(version.unsigned_abs(), change.unsigned_abs()),
+        ..Answer::default()
+    };
+    for by in &plan.summaries {
+        let counts = summary(&transaction, &select, by, with_namespaces)?;
+        answer.summaries.push(counts);
+    }
+    let ids = match &plan.part {
+        Part::Nothing => {
+            answer.total = Some(count(&transaction, &select.count())?);
+            Vec::new()
+        }
+        Part::All => ids(&transaction, &select.page(None, &From::Offset(0)))?,
+        Part::Page { number, size } => {
+            answer.total = Some(count(&transaction, &select.count())?);
+            let offset = (number - 1)
+                .saturating_mul(*size)
+                .min(i64::MAX.unsigned_abs());
+            let limit = (*size).min(i64::MAX.unsigned_abs());
+            ids(
+                &transaction,
+                &select.page(Some(limit), &From::Offset(offset)),
+            )?
+        }
+        Part::After { limit, cursor } => {
+            let keys = select.keys().len();
+            let from = match cursor {
+                Some(text) => From::Behind(Cursor::read(text, plan, keys)?.keys),
+                None => From::Offset(0),
+            };
+            // One more, to know whether others follow.
+            let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
+            let more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+            let mut found = ids(
+                &transaction,
+                &select.page(Some(more.min(i64::MAX.unsigned_abs())), &from),
+            )?;
+            if found.len() > limit {
+                found.truncate(limit);
+                let keys = found.last().map(|(_, keys)| keys.clone());
+                let revision = answer.revision;
+                answer.next = keys.map(|keys| Cursor { revision, keys }.write(plan));
+            }
+            found
+        }
+    };
+    let sql = format!(
+        "SELECT r.key, r.version, j.json FROM {} AS r JOIN {} AS j ON j.id = r.id WHERE r.id = ?1",
+        layout.rows(),
+        layout.json()
+    );
+    let mut objects = transaction.prepare_cached(&sql)?;
+    for (id, _) in ids {
+        let object = objects.query_row([id], |row| {
+            let (key, version, json) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(Found { key, version, json })
+        });
+        answer.found.extend(object.optional()?);
+    }
+    Ok(answer)
+}
+
+/// Returns ids and the keys of the order.
+fn ids(connection: &Connection, sql: &Statement) -> rusqlite::Result<Vec<(i64, Vec<Param>)>> {
+    let mut statement = connection.prepare_cached(&sql.text)?;
+    let columns = statement.column_count();
+    let rows = statement.query_map(params_from_iter(&sql.params), |row| {
+        let keys = (1..columns).map(|column| params::read(row.get_ref(column)?));
+        Ok((row.get(0)?, keys.collect::<rusqlite::Result<_>>()?))
+    })?;
+    rows.collect()
+}
+
+fn count(connection: &Connection, sql: &Statement) -> rusqlite::Result<u64> {
+    let mut statement = connection.prepare_cached(&sql.text)?;
+    let count: i64 = statement.query_row(params_from_iter(&sql.params), |row| row.get(0))?;
+    Ok(count.unsigned_abs())
+}
+
+fn summary(
+    connection: &Connection,
+    select: &Select<'_>,
+    by: &Target,
+    with_namespaces: bool,
+) -> rusqlite::Result<Vec<Count>> {
+    let sql = select.summary(by, with_namespaces);
+    let mut statement = connection.prepare_cached(&sql.text)?;
+    let counts = statement.query_map(params_from_iter(&sql.params), |row| {
+        let shown = params::read(row.get_ref(0)?)?;
+        let objects: i64 = row.get(1)?;
+        let value = match (by, shown) {
+            (Target::Field(place), shown) => {
+                let value = params::value(select.layout.type_of(*place), &shown);
+                value.as_ref().map(Value::to_string).unwrap_or_default()
+            }
+            (Target::Label(_), Param::Text(text)) => text,
+            _ => String::new(),
+        };
+        Ok(Count {
+            value,
+            namespace: row.get(2)?,
+            objects: objects.unsigned_abs(),
+        })
+    })?;
+    counts.collect()
+}

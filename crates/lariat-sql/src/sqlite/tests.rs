@@ -1,0 +1,339 @@
+//! SQLite answers as the rows themselves do, after any changes and for any query.
+
+use std::collections::BTreeMap;
+
+use lariat_cache::CachedObject;
+use lariat_core::{Gvk, ObjectKey, RawObject};
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+use super::{Answer, Database, Op, Writer, read};
+use crate::field::{Field, FieldType};
+use crate::query::{Condition, Operator, Plan, Query, Subject, field, label};
+use crate::revision::Revision;
+use crate::row::Row;
+use crate::schema::Schema;
+use crate::sql::Layout;
+
+/// Texts in which SQL, LIKE, words, numbers and case could mean something.
+const TEXTS: [&str; 14] = [
+    "", "a", "A", "a_b", "a%b", "axb", "10", "9", "a10", "a9", "it's", "\"q\"", "é web", "web-Api",
+];
+
+fn schema() -> Schema {
+    let path = |path, of| Field::path(path, of).unwrap();
+    let fields = [
+        path("spec.text", FieldType::Text).searchable(),
+        path("spec.natural", FieldType::Natural),
+        path("spec.integer", FieldType::Integer),
+        path("spec.real", FieldType::Real),
+        path("spec.boolean", FieldType::Boolean),
+        path("spec.quantity", FieldType::Quantity),
+        path("spec.time", FieldType::Time),
+        path("spec.ip", FieldType::Ip),
+        path("spec.many[*]", FieldType::Text).searchable(),
+        path("spec.numbers[*]", FieldType::Natural),
+    ];
+    Schema::new(Gvk::new("", "v1", "Thing"), fields).unwrap()
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop::sample::select(TEXTS.as_slice()).prop_map(str::to_owned)
+}
+
+/// A value of the field of this name, as text.
+fn value(of: &str) -> BoxedStrategy<String> {
+    let one_of = |texts: &'static [&'static str]| {
+        prop::sample::select(texts).prop_map(str::to_owned).boxed()
+    };
+    match of {
+        "integer" => (-3..12_i64).prop_map(|number| number.to_string()).boxed(),
+        "real" => one_of(&["-1.5", "0", "0.1", "2", "10", "1e300"]),
+        "boolean" => one_of(&["true", "false"]),
+        "quantity" => one_of(&["100m", "0.1", "1", "1Gi", "1024Mi", "-1", "1e3"]),
+        "time" => one_of(&[
+            "2026-01-31T12:00:00Z",
+            "2026-01-31T13:00:00+01:00",
+            "1999-12-31T23:59:59.5Z",
+        ]),
+        "ip" => one_of(&["10.0.0.2", "10.0.0.10", "::1", "::ffff:10.0.0.2", "fe80::"]),
+        _ => text().boxed(),
+    }
+}
+
+const SINGLE: [&str; 8] = [
+    "text", "natural", "integer", "real", "boolean", "quantity", "time", "ip",
+];
+
+fn spec() -> impl Strategy<Value = Json> {
+    let single: Vec<_> = SINGLE
+        .iter()
+        .map(|name| prop::option::weighted(0.8, value(name)))
+        .collect();
+    let many = || prop::collection::vec(text(), 0..3);
+    (single, many(), many()).prop_map(|(single, many, numbers)| {
+        let mut spec = json!({"many": many, "numbers": numbers});
+        for (name, value) in SINGLE.iter().zip(single) {
+            let value = value.map(|text| match *name {
+                "integer" | "real" | "boolean" => serde_json::from_str(&text).unwrap(),
+                _ => json!(text),
+            });
+            spec[*name] = value.into();
+        }
+        spec
+    })
+}
+
+fn key() -> impl Strategy<Value = ObjectKey> {
+    (
+        prop::option::of(0..2_usize),
+        prop::sample::select(["a", "a1", "a2", "a10", "B"].as_slice()),
+    )
+        .prop_map(|(namespace, name)| match namespace {
+            Some(namespace) => ObjectKey::namespaced(["one", "two"][namespace], name),
+            None => ObjectKey::cluster(name),
+        })
+}
+
+#[derive(Debug, Clone)]
+struct Change {
+    key: ObjectKey,
+    /// The labels and the spec; none if it is deleted.
+    object: Option<(Vec<(usize, String)>, Json)>,
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let labels = prop::collection::vec((0..2_usize, text()), 0..3);
+    let object = prop::option::weighted(0.8, (labels, spec()));
+    (key(), object).prop_map(|(key, object)| Change { key, object })
+}
+
+fn condition() -> impl Strategy<Value = Condition> {
+    let of = prop::sample::select([&SINGLE[..], &["many[*]", "numbers[*]", "label"]].concat());
+    (of, 0..14_usize).prop_flat_map(|(of, operator)| {
+        let operator = OPERATORS[operator];
+        let is_text = matches!(of, "text" | "natural" | "many[*]" | "numbers[*]" | "label");
+        let operator = match operator {
+            Operator::Like | Operator::NotLike if !is_text => Operator::AtLeast,
+            Operator::Contains | Operator::NotContains if !of.ends_with(']') => Operator::NotEqual,
+            operator => operator,
+        };
+        let count = match operator {
+            Operator::Exists | Operator::Missing => 0..1,
+            Operator::In | Operator::NotIn => 0..4,
+            _ => 1..2,
+        };
+        let subject = match of {
+            "label" => label("l0"),
+            of => field(&format!("spec.{of}")),
+        };
+        prop::collection::vec(value(of), count)
+            .prop_map(move |values| subject.clone().is(operator, values))
+    })
+}
+
+const OPERATORS: [Operator; 14] = [
+    Operator::Equal,
+    Operator::NotEqual,
+    Operator::Like,
+    Operator::NotLike,
+    Operator::In,
+    Operator::NotIn,
+    Operator::Less,
+    Operator::AtMost,
+    Operator::Greater,
+    Operator::AtLeast,
+    Operator::Exists,
+    Operator::Missing,
+    Operator::Contains,
+    Operator::NotContains,
+];
+
+fn order() -> impl Strategy<Value = (Subject, bool)> {
+    let of = prop::sample::select([&SINGLE[..], &["label", "name", "namespace"]].concat());
+    let of = of.prop_map(|of| match of {
+        "label" => label("l1"),
+        "name" | "namespace" => field(&format!("metadata.{of}")),
+        of => field(&format!("spec.{of}")),
+    });
+    (of, any::<bool>())
+}
+
+fn query() -> impl Strategy<Value = Query> {
+    let filters = prop::collection::vec(prop::collection::vec(condition(), 1..3), 0..3);
+    let orders = prop::collection::vec(order(), 0..3);
+    let words = prop::option::weighted(
+        0.2,
+        prop::sample::select(["web", "we", "a", "API we", "é", "x y"].as_slice()),
+    );
+    (filters, orders, words).prop_map(|(filters, orders, words)| {
+        let query = filters.into_iter().fold(Query::new(), |query, any| {
+            query.filter(any.into_iter().collect::<crate::AnyOf>())
+        });
+        let query = orders
+            .into_iter()
+            .fold(query, |query, (by, is_descending)| {
+                if is_descending {
+                    query.sort_descending(by)
+                } else {
+                    query.sort(by)
+                }
+            });
+        match words {
+            Some(words) => query.search(words),
+            None => query,
+        }
+    })
+}
+
+/// A cache and the rows that should be in it.
+struct Stage {
+    schema: Schema,
+    database: Database,
+    writer: Writer,
+    layout: Layout,
+    rows: BTreeMap<ObjectKey, Row>,
+    version: u64,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let (schema, database) = (schema(), Database::in_memory());
+        let mut writer = Writer::open(&database).unwrap();
+        let (layout, revision) = writer.open_kind(&schema).unwrap();
+        assert_eq!(revision, Revision::default());
+        Self {
+            schema,
+            database,
+            writer,
+            layout,
+            rows: BTreeMap::new(),
+            version: 0,
+        }
+    }
+
+    fn op(&mut self, change: &Change) -> Op {
+        self.version += 1;
+        let key = change.key.clone();
+        let Some((labels, spec)) = &change.object else {
+            self.rows.remove(&key);
+            return Op::Delete(key);
+        };
+        let labels: serde_json::Map<_, _> = labels
+            .iter()
+            .map(|(label, value)| (format!("l{label}"), json!(value)))
+            .collect();
+        let json = json!({"apiVersion": "v1", "kind": "Thing", "spec": spec, "metadata": {
+            "name": key.name(), "namespace": key.namespace(), "uid": "u", "labels": labels,
+            "resourceVersion": self.version.to_string(),
+        }});
+        let text = serde_json::to_vec(&json).unwrap();
+        let object = CachedObject::new(RawObject::parse(&text, self.schema.gvk()).unwrap());
+        let (row, unindexable) = Row::read(&self.schema, &object, &json);
+        assert_eq!(unindexable, []);
+        self.rows.insert(key, row.clone());
+        Op::Put { row, json: text }
+    }
+
+    fn apply(&mut self, changes: &[Change]) {
+        let ops: Vec<Op> = changes.iter().map(|change| self.op(change)).collect();
+        let revision = Revision::new(self.version, 0);
+        self.writer.apply(&self.layout, &ops, revision).unwrap();
+    }
+
+    fn answer(&self, query: &Query) -> Answer {
+        let plan = Plan::new(&self.schema, query).unwrap();
+        let mut connection = self.database.open_to_read().unwrap();
+        read(&mut connection, &self.layout, &self.schema, &plan, false).unwrap()
+    }
+
+    /// Returns the keys that the query should find, in their order.
+    fn expected(&self, query: &Query) -> Vec<String> {
+        let plan = Plan::new(&self.schema, query).unwrap();
+        let mut rows: Vec<&Row> = self
+            .rows
+            .values()
+            .filter(|row| plan.matches(&self.schema, row))
+            .collect();
+        rows.sort_by(|one, other| plan.compare(&self.schema, one, other));
+        rows.iter().map(|row| row.key.as_str().to_owned()).collect()
+    }
+}
+
+fn keys(answer: &Answer) -> Vec<String> {
+    answer.found.iter().map(|found| found.key.clone()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_query_finds_what_the_rows_say_in_their_order(
+        changes in prop::collection::vec(prop::collection::vec(change(), 1..8), 1..4),
+        queries in prop::collection::vec(query(), 1..6),
+    ) {
+        let mut stage = Stage::new();
+        for changes in &changes {
+            stage.apply(changes);
+        }
+        for query in queries {
+            let expected = stage.expected(&query);
+            prop_assert_eq!(keys(&stage.answer(&query)), expected.clone(), "{:?}", query);
+            for size in [1, 3] {
+                let pages = (1..).map(|page| stage.answer(&query.clone().page(page, size)));
+                let pages: Vec<Answer> = pages.take_while(|answer| !answer.found.is_empty()).collect();
+                prop_assert!(pages.iter().all(|answer| answer.total == Some(expected.len() as u64)));
+                prop_assert_eq!(pages.iter().flat_map(keys).collect::<Vec<_>>(), expected.clone());
+                let mut next = stage.answer(&query.clone().limit(size));
+                let mut found = keys(&next);
+                while let Some(cursor) = &next.next {
+                    next = stage.answer(&query.clone().limit(size).after(cursor));
+                    found.extend(keys(&next));
+                }
+                prop_assert_eq!(&found, &expected);
+            }
+        }
+    }
+
+    #[test]
+    fn summaries_count_what_the_rows_say(
+        changes in prop::collection::vec(change(), 1..20),
+        query in query(),
+        by in prop::sample::select(vec!["spec.text", "spec.quantity", "spec.many[*]", "spec.numbers[*]", "metadata.labels[l0]"]),
+    ) {
+        let mut stage = Stage::new();
+        stage.apply(&changes);
+        let answer = stage.answer(&query.clone().summarize(field(by)).only_counts());
+        let plan = Plan::new(&stage.schema, &query).unwrap();
+        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
+        let rows = stage.rows.values().filter(|row| plan.matches(&stage.schema, row));
+        for row in rows {
+            let mut values = match field(by) {
+                Subject::Label(key) => row.labels.get(&key).map(str::to_owned).into_iter().collect::<Vec<_>>(),
+                Subject::Field(name) => {
+                    let place = stage.schema.place(&name).unwrap();
+                    row.cells[place].iter().map(ToString::to_string).collect()
+                }
+            };
+            values.sort();
+            values.dedup();
+            values.into_iter().for_each(|value| *counts.entry(value).or_default() += 1);
+        }
+        let counted = answer.summaries[0].iter().map(|count| (count.value.clone(), count.objects));
+        prop_assert_eq!(counted.collect::<BTreeMap<_, _>>(), counts);
+    }
+}
+
+#[test]
+fn a_label_that_is_removed_is_gone() {
+    let mut stage = Stage::new();
+    let of = |labels| Change {
+        key: ObjectKey::cluster("a"),
+        object: Some((labels, json!({}))),
+    };
+    stage.apply(&[of(vec![(0, "x".to_owned())])]);
+    let query = Query::new().filter(label("l0").exists());
+    assert_eq!(stage.answer(&query).found.len(), 1);
+    stage.apply(&[of(vec![(1, "x".to_owned())])]);
+    assert_eq!(stage.answer(&query).found.len(), 0);
+}

@@ -1,0 +1,242 @@
+//! The one connection that writes.
+
+use lariat_core::ObjectKey;
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params_from_iter};
+
+use super::error::StorageError;
+use super::file::{Database, open_kind};
+use crate::field::Value;
+use crate::query::words_of;
+use crate::revision::Revision;
+use crate::row::Row;
+use crate::schema::Schema;
+use crate::sql::{Layout, Param, Statement};
+
+/// A change of one row.
+#[derive(Debug)]
+pub(crate) enum Op {
+    Put { row: Row, json: Vec<u8> },
+    Delete(ObjectKey),
+}
+
+/// Writes to a cache.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    connection: Connection,
+}
+
+impl Writer {
+    pub(crate) fn open(database: &Database) -> Result<Self, StorageError> {
+        Ok(Self {
+            connection: database.open()?,
+        })
+    }
+
+    /// Finds or makes the tables of a kind; returns up to where they are.
+    pub(crate) fn open_kind(
+        &mut self,
+        schema: &Schema,
+    ) -> Result<(Layout, Revision), StorageError> {
+        open_kind(&mut self.connection, schema)
+    }
+
+    /// Returns the keys of all rows of a kind.
+    pub(crate) fn keys(&self, layout: &Layout) -> Result<Vec<String>, StorageError> {
+        let sql = format!("SELECT key FROM {}", layout.rows());
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let keys = statement.query_map([], |row| row.get(0))?;
+        Ok(keys.collect::<Result<_, _>>()?)
+    }
+
+    /// Writes changes of a kind, all or none of them, and up to where it is then.
+    ///
+    /// A row that has the version already is left as it is.
+    pub(crate) fn apply(
+        &mut self,
+        layout: &Layout,
+        ops: &[Op],
+        revision: Revision,
+    ) -> Result<(), StorageError> {
+        let transaction = self.connection.transaction()?;
+        for op in ops {
+            match op {
+                Op::Put { row, json } => put(&transaction, layout, row, json)?,
+                Op::Delete(key) => delete(&transaction, layout, key)?,
+            }
+        }
+        let number = layout.number();
+        let (version, change) = (revision.version(), revision.change());
+        transaction
+            .prepare_cached("UPDATE kinds SET version = ?2, change = ?3 WHERE number = ?1")?
+            .execute((number, version.cast_signed(), change.cast_signed()))?;
+        Ok(transaction.commit()?)
+    }
+}
+
+fn put(
+    transaction: &Transaction<'_>,
+    layout: &Layout,
+    row: &Row,
+    json: &[u8],
+) -> Result<(), StorageError> {
+    let rows = layout.rows();
+    let known: Option<(i64, String, String)> = prepare(
+        transaction,
+        &format!("SELECT id, version, f3 FROM {rows} WHERE key = ?1"),
+    )?
+    .query_row([row.key.as_str()], |row| {
+        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+    })
+    .optional()?;
+    if known
+        .as_ref()
+        .is_some_and(|(_, version, uid)| *version == *row.version && *uid == *row.uid)
+    {
+        return Ok(());
+    }
+    if let Some((id, ..)) = &known {
+        clear(transaction, layout, *id)?;
+    }
+    let id = put_row(transaction, layout, row, known.map(|(id, ..)| id))?;
+    prepare(
+        transaction,
+        &format!("INSERT INTO {} VALUES (?1, ?2)", layout.json()),
+    )?
+    .execute((id, json))?;
+    let sql = format!(
+        "INSERT OR IGNORE INTO {} VALUES (?1, ?2, ?3)",
+        layout.labels()
+    );
+    let mut labels = prepare(transaction, &sql)?;
+    for (label, value) in row.labels.iter() {
+        labels.execute((id, label, value))?;
+    }
+    let sql = format!(
+        "INSERT OR IGNORE INTO {} VALUES (?1, ?2, ?3)",
+        layout.owners()
+    );
+    let mut owners = prepare(transaction, &sql)?;
+    for owner in &row.owners {
+        owners.execute((id, &owner.uid, owner.is_controller))?;
+    }
+    for place in layout.places(true) {
+        let mut values: Vec<Vec<Param>> = Vec::new();
+        values.extend(
+            row.cells[place]
+                .iter()
+                .map(|value| columns(layout.is_natural(place), Some(value))),
+        );
+        let marks = if layout.is_natural(place) {
+            "?1, ?2, ?3"
+        } else {
+            "?1, ?2"
+        };
+        let sql = format!(
+            "INSERT OR IGNORE INTO {} VALUES ({marks})",
+            layout.many(place)
+        );
+        let mut statement = prepare(transaction, &sql)?;
+        for value in values {
+            let params = std::iter::once(Param::Integer(id)).chain(value);
+            statement.execute(params_from_iter(params))?;
+        }
+    }
+    put_words(transaction, layout, row, id)
+}
+
+/// Writes the row itself; returns its id.
+fn put_row(
+    transaction: &Transaction<'_>,
+    layout: &Layout,
+    row: &Row,
+    id: Option<i64>,
+) -> Result<i64, StorageError> {
+    let mut sql = Statement::default();
+    sql.push(&format!(
+        "INSERT OR REPLACE INTO {} VALUES (",
+        layout.rows()
+    ));
+    let fixed = [
+        id.map_or(Param::Null, Param::Integer),
+        Param::Text(row.key.as_str().to_owned()),
+        Param::Text(row.version.to_string()),
+    ];
+    let fields = layout
+        .places(false)
+        .flat_map(|place| columns(layout.is_natural(place), row.cells[place].first()));
+    sql.join(fixed.into_iter().chain(fields), ", ", Statement::bind);
+    sql.push(")");
+    prepare(transaction, &sql.text)?.execute(params_from_iter(&sql.params))?;
+    Ok(id.unwrap_or_else(|| transaction.last_insert_rowid()))
+}
+
+/// Writes the words of the searchable fields.
+fn put_words(
+    transaction: &Transaction<'_>,
+    layout: &Layout,
+    row: &Row,
+    id: i64,
+) -> Result<(), StorageError> {
+    if !layout.is_searchable() {
+        return Ok(());
+    }
+    let values = layout.searchable().flat_map(|place| &row.cells[place]);
+    let words: Vec<String> = values
+        .flat_map(|value| words_of(&value.to_string()).collect::<Vec<_>>())
+        .collect();
+    let sql = format!(
+        "INSERT INTO {} (rowid, words) VALUES (?1, ?2)",
+        layout.words()
+    );
+    prepare(transaction, &sql)?.execute((id, words.join(" ")))?;
+    Ok(())
+}
+
+fn delete(
+    transaction: &Transaction<'_>,
+    layout: &Layout,
+    key: &ObjectKey,
+) -> Result<(), StorageError> {
+    let sql = format!("DELETE FROM {} WHERE key = ?1 RETURNING id", layout.rows());
+    let id: Option<i64> = prepare(transaction, &sql)?
+        .query_row([key.as_str()], |row| row.get(0))
+        .optional()?;
+    match id {
+        Some(id) => clear(transaction, layout, id),
+        None => Ok(()),
+    }
+}
+
+/// Deletes all that belongs to a row.
+fn clear(transaction: &Transaction<'_>, layout: &Layout, id: i64) -> Result<(), StorageError> {
+    for table in layout.tables().into_iter().skip(1) {
+        let column = if table == layout.words() {
+            "rowid"
+        } else {
+            "id"
+        };
+        prepare(
+            transaction,
+            &format!("DELETE FROM {table} WHERE {column} = ?1"),
+        )?
+        .execute([id])?;
+    }
+    Ok(())
+}
+
+/// Returns the columns of a value, as it is shown, and as it is compared if that differs.
+fn columns(is_natural: bool, value: Option<&Value>) -> Vec<Param> {
+    let compared = value.map_or(Param::Null, Param::of);
+    match value {
+        _ if !is_natural => vec![compared],
+        Some(value) => vec![Param::Text(value.to_string()), compared],
+        None => vec![Param::Null, Param::Null],
+    }
+}
+
+fn prepare<'a>(
+    transaction: &'a Transaction<'_>,
+    sql: &str,
+) -> Result<CachedStatement<'a>, StorageError> {
+    Ok(transaction.prepare_cached(sql)?)
+}
