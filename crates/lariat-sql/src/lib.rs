@@ -3,6 +3,7 @@
 //! A kind of the cache is one more reader of its shared informer, so there is no second watch. What is indexed of its objects
 //! is written to SQLite behind the informer, and never holds it up.
 
+mod cache;
 mod field;
 mod query;
 mod revision;
@@ -10,7 +11,9 @@ mod row;
 mod schema;
 mod sql;
 mod sqlite;
+mod watch;
 
+pub use cache::{Answer, Count, Found, SqlCache, SqlCacheBuilder, SqlError, SqlKind, SqlStatus};
 pub use field::{Field, FieldType, Path, PathError, Quantity, Value, ValueError};
 pub use query::{
     AnyOf, Condition, Operator, PROJECT_LABEL, Query, QueryError, Subject, field, label,
@@ -18,3 +21,4 @@ pub use query::{
 pub use revision::{Revision, RevisionError};
 pub use schema::{Schema, SchemaError};
 pub use sqlite::StorageError;
+pub use watch::{Watch, WatchError, WatchEvent, Watched};

@@ -5,47 +5,55 @@ use std::str::FromStr;
 
 /// Up to which change a kind of the cache is.
 ///
-/// It consists of a resource version of the API server and of the number of a change in this cache, as in `81734.512`. The
-/// version counts when a query waits for what was written, the number when a watch goes on. A version alone, as an object has
-/// it, is a revision as well.
+/// It begins with a resource version of the API server, for which a query can wait. What an answer returns says also which
+/// change of this cache that was, as in `81734-1f0a93c4-512`: a watch goes on from there. A version alone, as an object has it, is
+/// a revision as well.
 ///
 /// ```
 /// use lariat_sql::Revision;
 ///
 /// let of_object: Revision = "81734".parse()?;
-/// let of_list: Revision = "81734.512".parse()?;
-/// assert!(of_object < of_list);
+/// let of_answer: Revision = "81734-1f0a93c4-512".parse()?;
+/// assert_eq!(of_object.version(), of_answer.version());
 /// # Ok::<(), lariat_sql::RevisionError>(())
 /// ```
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct Revision {
     version: u64,
-    change: u64,
+    place: Option<Place>,
+}
+
+/// A place in the history of changes that a process has in memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    /// Differs between processes and starts.
+    pub(crate) history: u32,
+    /// The number of the last change.
+    pub(crate) change: u64,
 }
 
 impl Revision {
-    pub(crate) fn new(version: u64, change: u64) -> Self {
-        Self { version, change }
+    pub(crate) fn new(version: u64, place: Option<Place>) -> Self {
+        Self { version, place }
     }
 
-    /// Returns the resource version of the API server.
+    /// Returns the resource version of the API server; zero before the kind was read.
     #[must_use]
     pub fn version(self) -> u64 {
         self.version
     }
 
-    /// Returns the number of the change in the cache; zero if it is not known.
-    #[must_use]
-    pub fn change(self) -> u64 {
-        self.change
+    pub(crate) fn place(self) -> Option<Place> {
+        self.place
     }
 }
 
 impl fmt::Display for Revision {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.change {
-            0 => write!(f, "{}", self.version),
-            change => write!(f, "{}.{change}", self.version),
+        write!(f, "{}", self.version)?;
+        match self.place {
+            None => Ok(()),
+            Some(Place { history, change }) => write!(f, "-{history:08x}-{change}"),
         }
     }
 }
@@ -65,10 +73,19 @@ impl FromStr for Revision {
             let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             is_number.then(|| text.parse().ok()).flatten()
         };
-        let (version, change) = text.split_once('.').unwrap_or((text, "0"));
-        let revision = number(version).zip(number(change));
-        let (version, change) = revision.ok_or_else(|| RevisionError(text.to_owned()))?;
-        Ok(Self { version, change })
+        let read = || {
+            let mut parts = text.split('-');
+            let version = number(parts.next()?)?;
+            let Some(history) = parts.next() else {
+                return Some(Self::new(version, None));
+            };
+            let is_hex = history.len() == 8 && history.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let history = u32::from_str_radix(history, 16).ok().filter(|_| is_hex)?;
+            let change = number(parts.next()?)?;
+            let place = Some(Place { history, change });
+            parts.next().is_none().then(|| Self::new(version, place))
+        };
+        read().ok_or_else(|| RevisionError(text.to_owned()))
     }
 }
 
@@ -78,7 +95,7 @@ mod tests {
 
     #[test]
     fn revisions_are_written_as_they_are_read() {
-        for text in ["0", "7", "81734.512"] {
+        for text in ["0", "7", "81734-1f0a93c4-512"] {
             assert_eq!(text.parse::<Revision>().unwrap().to_string(), text);
         }
         for text in [

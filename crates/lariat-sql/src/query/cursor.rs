@@ -88,7 +88,7 @@ mod tests {
     fn a_cursor_is_read_by_the_query_that_made_it_and_by_no_other() {
         let by_name = plan(&Query::new().sort(field("metadata.name")).limit(5));
         let cursor = Cursor {
-            revision: "7.3".parse().unwrap(),
+            revision: "7-00000001-3".parse().unwrap(),
             keys: vec![
                 Param::Null,
                 Param::Text("a\"b".to_owned()),

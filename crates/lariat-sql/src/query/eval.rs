@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 
+use super::Namespaces;
 use super::plan::{Check, Comparison, Order, Plan, Target, Test, words_of};
 use crate::field::Value;
 use crate::row::Row;
@@ -10,6 +11,9 @@ use crate::schema::{NAME, Schema};
 impl Plan {
     /// Returns whether an object meets all conditions.
     pub(crate) fn matches(&self, schema: &Schema, row: &Row) -> bool {
+        if self.namespaces.as_ref().is_some_and(|it| !it.holds(row)) {
+            return false;
+        }
         let mut filters = self.filters.iter();
         filters.all(|any| any.iter().any(|test| test.holds(row))) && self.is_found(schema, row)
     }
@@ -74,6 +78,15 @@ impl Order {
         } else {
             ascending
         }
+    }
+}
+
+impl Namespaces {
+    /// Returns whether an object is in the namespaces, which are known by name.
+    fn holds(&self, row: &Row) -> bool {
+        let namespace = row.key.namespace();
+        let is_in = namespace.is_some_and(|name| self.values.iter().any(|value| value == name));
+        is_in != self.is_negated
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use lariat_core::Gvk;
 
 use super::filter::{AnyOf, Condition, Operator, Subject};
-use super::{Part, Query};
+use super::{Namespaces, Part, Query};
 use crate::field::{FieldType, Value, ValueError};
 use crate::revision::Revision;
 use crate::schema::Schema;
@@ -15,12 +15,16 @@ use crate::schema::Schema;
 pub(crate) struct Plan {
     /// Of each of these one has to hold.
     pub(crate) filters: Vec<Vec<Test>>,
+    /// The namespaces that objects have to be in, or must not be in.
+    pub(crate) namespaces: Option<Namespaces>,
     /// All words have to be found, the last one as the beginning of a word.
     pub(crate) words: Vec<String>,
     /// Namespace and name decide after these.
     pub(crate) orders: Vec<Order>,
     pub(crate) part: Part,
     pub(crate) summaries: Vec<Target>,
+    /// Whether summaries count each namespace by itself.
+    pub(crate) summarizes_namespaces: bool,
 }
 
 /// A condition on one field or label.
@@ -128,6 +132,14 @@ pub enum QueryError {
         /// What is wrong.
         why: &'static str,
     },
+    /// Namespaces are asked for by a label, and the cache has none, or the query is watched.
+    #[error("namespaces cannot be found by the label {label}: {why}")]
+    NamespaceLabel {
+        /// The label.
+        label: String,
+        /// What to do.
+        why: &'static str,
+    },
     /// A cursor that was not made by this query.
     #[error("the cursor does not fit the query: {0}; ask for the first page again")]
     Cursor(&'static str),
@@ -144,6 +156,11 @@ pub enum QueryError {
 }
 
 impl Plan {
+    /// Returns by how many keys objects are sorted: the orders of the query, namespace and name.
+    pub(crate) fn keys(&self) -> usize {
+        self.orders.len() + 2
+    }
+
     /// Checks a query against the fields of a kind.
     pub(crate) fn new(schema: &Schema, query: &Query) -> Result<Self, QueryError> {
         let filters = query.filters.iter().map(|any| tests(schema, any));
@@ -154,10 +171,12 @@ impl Plan {
         let summaries = query.summaries.iter().map(|by| target(schema, by));
         Ok(Self {
             filters: filters.collect::<Result<_, _>>()?,
+            namespaces: query.namespaces.clone(),
             words: words(schema, query.search.as_deref())?,
             orders: orders.collect::<Result<_, _>>()?,
             part: part(&query.part)?,
             summaries: summaries.collect::<Result<_, _>>()?,
+            summarizes_namespaces: query.summarizes_namespaces,
         })
     }
 }

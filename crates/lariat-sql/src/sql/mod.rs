@@ -5,7 +5,7 @@
 mod layout;
 mod select;
 
-pub(crate) use layout::{Column, Layout};
+pub(crate) use layout::Layout;
 pub(crate) use select::{From, Select};
 
 use std::fmt::Write;

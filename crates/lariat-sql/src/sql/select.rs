@@ -1,7 +1,9 @@
 //! The statements of a query.
 
 use super::{Layout, Param, Statement};
-use crate::query::{Check, Comparison, Order, Plan, Target, Test};
+use serde_json::Value as Json;
+
+use crate::query::{Check, Comparison, Namespaces, Order, Plan, Target, Test};
 use crate::schema::{NAME, NAMESPACE, Schema};
 
 /// Makes the statements of a query on a kind.
@@ -9,6 +11,8 @@ pub(crate) struct Select<'a> {
     pub(crate) layout: &'a Layout,
     pub(crate) schema: &'a Schema,
     pub(crate) plan: &'a Plan,
+    /// The tables of the kind `Namespace`, if the cache has it.
+    pub(crate) namespaces: Option<&'a Layout>,
 }
 
 /// A key of the order: what objects are sorted by, with what decides at last.
@@ -40,10 +44,14 @@ impl Select<'_> {
     /// Counts them by the values of a field or label, and by namespace if that is asked for.
     ///
     /// Columns are the value as it is shown, its count, and the namespace.
-    pub(crate) fn summary(&self, by: &Target, with_namespaces: bool) -> Statement {
+    pub(crate) fn summary(&self, by: &Target) -> Statement {
         let mut sql = Statement::default();
         let rows = self.layout.rows();
-        let namespace = if with_namespaces { "r.f0" } else { "NULL" };
+        let namespace = if self.plan.summarizes_namespaces {
+            "r.f0"
+        } else {
+            "NULL"
+        };
         let value = match by {
             Target::Label(_) => "v.value".to_owned(),
             Target::Field(place) if self.layout.is_many(*place) => {
@@ -167,6 +175,9 @@ impl Select<'_> {
     /// Adds the conditions of the query.
     fn conditions(&self, sql: &mut Statement) {
         sql.push(" WHERE TRUE");
+        if let Some(namespaces) = &self.plan.namespaces {
+            self.namespaces(namespaces, sql);
+        }
         for any in &self.plan.filters {
             sql.push(" AND (");
             sql.join(any, " OR ", |sql, test| self.test(test, sql));
@@ -185,6 +196,27 @@ impl Select<'_> {
             )));
             sql.push(")");
         }
+    }
+
+    /// Adds that a row is in the namespaces, or not.
+    fn namespaces(&self, namespaces: &Namespaces, sql: &mut Statement) {
+        // Texts of any number go in one parameter.
+        let values = Param::Text(Json::from(namespaces.values.as_slice()).to_string());
+        sql.push(" AND (r.f0 IN (SELECT value FROM json_each(");
+        sql.bind(values.clone());
+        sql.push(")");
+        if let (Some(label), Some(of)) = (&namespaces.label, self.namespaces) {
+            let (rows, labels) = (of.rows(), of.labels());
+            sql.push(&format!(
+                " UNION SELECT n.f1 FROM {rows} AS n JOIN {labels} AS l ON l.id = n.id WHERE l.label = "
+            ));
+            sql.bind(Param::Text(label.clone()));
+            sql.push(" AND l.value IN (SELECT value FROM json_each(");
+            sql.bind(values);
+            sql.push("))");
+        }
+        let is = if namespaces.is_negated { "NOT " } else { "" };
+        sql.push(&format!(")) IS {is}TRUE"));
     }
 
     fn test(&self, test: &Test, sql: &mut Statement) {

@@ -7,7 +7,6 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::error::StorageError;
-use crate::revision::Revision;
 use crate::schema::Schema;
 use crate::sql::Layout;
 
@@ -183,42 +182,42 @@ fn drop_all(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Finds the tables of a kind, or makes them; returns up to where they are.
+/// Finds the tables of a kind, or makes them; returns up to which version they are.
+///
+/// Changes are counted from zero again, for the history of those before is gone.
 ///
 /// Tables of other fields are made new, those of this kind only.
 pub(super) fn open_kind(
     connection: &mut Connection,
     schema: &Schema,
-) -> Result<(Layout, Revision), StorageError> {
+) -> Result<(Layout, u64), StorageError> {
     let (kind, signature) = (schema.gvk().to_string(), schema.signature());
     let transaction = connection.transaction()?;
-    let known: Option<(i64, String, i64, i64)> = transaction
+    let known: Option<(i64, String, i64)> = transaction
         .query_row(
-            "SELECT number, signature, version, change FROM kinds WHERE kind = ?1",
+            "SELECT number, signature, version FROM kinds WHERE kind = ?1",
             [&kind],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
+            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )
         .optional()?;
-    if let Some((number, known, version, change)) = &known
+    if let Some((number, known, version)) = &known
         && *known == signature
     {
-        let layout = Layout::new(*number, schema);
-        let revision = Revision::new(version.unsigned_abs(), change.unsigned_abs());
+        transaction.execute("UPDATE kinds SET change = 0 WHERE number = ?1", [number])?;
         transaction.commit()?;
-        return Ok((layout, revision));
+        return Ok((Layout::new(*number, schema), version.unsigned_abs()));
     }
-    let change = known.as_ref().map_or(0, |(_, _, _, change)| *change);
     if let Some((number, ..)) = known {
         drop_kind(&transaction, number)?;
     }
     transaction.execute(
-        "INSERT INTO kinds (kind, signature, version, change) VALUES (?1, ?2, 0, ?3)",
-        (&kind, &signature, change),
+        "INSERT INTO kinds (kind, signature, version, change) VALUES (?1, ?2, 0, 0)",
+        (&kind, &signature),
     )?;
     let layout = Layout::new(transaction.last_insert_rowid(), schema);
     transaction.execute_batch(&layout.create())?;
     transaction.commit()?;
-    Ok((layout, Revision::new(0, change.unsigned_abs())))
+    Ok((layout, 0))
 }
 
 /// Drops the tables of a kind, whatever its fields were.

@@ -4,12 +4,14 @@ mod error;
 mod file;
 mod params;
 mod reader;
+mod readers;
 mod writer;
 
 pub use error::StorageError;
-pub(crate) use file::{Database, Place};
-pub(crate) use reader::{Answer, Found, read};
-pub(crate) use writer::{Op, Writer};
+pub(crate) use file::Database;
+pub(crate) use reader::{Read, ReadError, Tables};
+pub(crate) use readers::Readers;
+pub(crate) use writer::{Op, Reached, Writer};
 
 #[cfg(test)]
 mod tests;

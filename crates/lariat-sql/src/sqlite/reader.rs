@@ -6,13 +6,22 @@ use super::error::StorageError;
 use super::params;
 use crate::field::Value;
 use crate::query::{Cursor, Part, Plan, QueryError, Target};
-use crate::revision::Revision;
+use crate::revision::{Place, Revision};
 use crate::schema::Schema;
 use crate::sql::{From, Layout, Param, Select, Statement};
 
+/// The tables of a kind.
+#[derive(Debug, Clone)]
+pub(crate) struct Tables {
+    pub(crate) layout: Layout,
+    pub(crate) schema: Schema,
+    /// Those of the kind `Namespace`, if the cache has it.
+    pub(crate) namespaces: Option<Layout>,
+}
+
 /// What a query finds, all of it at one revision.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct Read {
     pub(crate) found: Vec<Found>,
     /// How many there are, with those on other pages; none if that was not asked for.
     pub(crate) total: Option<u64>,
@@ -54,30 +63,41 @@ impl std::convert::From<rusqlite::Error> for ReadError {
     }
 }
 
-/// Answers a query.
+/// Answers a query; `history` is that of the changes of this process.
 pub(crate) fn read(
     connection: &mut Connection,
-    layout: &Layout,
-    schema: &Schema,
+    of: &Tables,
     plan: &Plan,
-    with_namespaces: bool,
-) -> Result<Answer, ReadError> {
+    history: u32,
+) -> Result<Read, ReadError> {
+    let Tables {
+        layout,
+        schema,
+        namespaces,
+    } = of;
     // One transaction, so that objects, counts and the revision are of one state.
     let transaction = connection.transaction()?;
     let select = Select {
         layout,
         schema,
         plan,
+        namespaces: namespaces.as_ref(),
     };
     let (version, change): (i64, i64) = transaction
         .prepare_cached("SELECT version, change FROM kinds WHERE number = ?1")?
         .query_row([layout.number()], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let mut answer = Answer {
-        revision: Revision::new(version.unsigned_abs(), change.unsigned_abs()),
-        ..Answer::default()
+    let mut answer = Read {
+        revision: Revision::new(
+            version.unsigned_abs(),
+            Some(Place {
+                history,
+                change: change.unsigned_abs(),
+            }),
+        ),
+        ..Read::default()
     };
     for by in &plan.summaries {
-        let counts = summary(&transaction, &select, by, with_namespaces)?;
+        let counts = summary(&transaction, &select, by)?;
         answer.summaries.push(counts);
     }
     let ids = match &plan.part {
@@ -98,9 +118,8 @@ pub(crate) fn read(
             )?
         }
         Part::After { limit, cursor } => {
-            let keys = select.keys().len();
             let from = match cursor {
-                Some(text) => From::Behind(Cursor::read(text, plan, keys)?.keys),
+                Some(text) => From::Behind(Cursor::read(text, plan, plan.keys())?.keys),
                 None => From::Offset(0),
             };
             // One more, to know whether others follow.
@@ -156,9 +175,8 @@ fn summary(
     connection: &Connection,
     select: &Select<'_>,
     by: &Target,
-    with_namespaces: bool,
 ) -> rusqlite::Result<Vec<Count>> {
-    let sql = select.summary(by, with_namespaces);
+    let sql = select.summary(by);
     let mut statement = connection.prepare_cached(&sql.text)?;
     let counts = statement.query_map(params_from_iter(&sql.params), |row| {
         let shown = params::read(row.get_ref(0)?)?;

@@ -7,10 +7,10 @@ use lariat_core::{Gvk, ObjectKey, RawObject};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::{Answer, Database, Op, Writer, read};
+use super::reader::{Read, Tables, read};
+use super::{Database, Op, Reached, Writer};
 use crate::field::{Field, FieldType};
 use crate::query::{Condition, Operator, Plan, Query, Subject, field, label};
-use crate::revision::Revision;
 use crate::row::Row;
 use crate::schema::Schema;
 use crate::sql::Layout;
@@ -201,7 +201,7 @@ impl Stage {
         let (schema, database) = (schema(), Database::in_memory());
         let mut writer = Writer::open(&database).unwrap();
         let (layout, revision) = writer.open_kind(&schema).unwrap();
-        assert_eq!(revision, Revision::default());
+        assert_eq!(revision, 0);
         Self {
             schema,
             database,
@@ -232,19 +232,31 @@ impl Stage {
         let (row, unindexable) = Row::read(&self.schema, &object, &json);
         assert_eq!(unindexable, []);
         self.rows.insert(key, row.clone());
-        Op::Put { row, json: text }
+        Op::Put {
+            row,
+            json: text,
+            is_initial: false,
+        }
     }
 
     fn apply(&mut self, changes: &[Change]) {
         let ops: Vec<Op> = changes.iter().map(|change| self.op(change)).collect();
-        let revision = Revision::new(self.version, 0);
-        self.writer.apply(&self.layout, &ops, revision).unwrap();
+        let reached = Reached {
+            version: self.version,
+            change: 0,
+        };
+        self.writer.apply(&self.layout, &ops, reached).unwrap();
     }
 
-    fn answer(&self, query: &Query) -> Answer {
+    fn answer(&self, query: &Query) -> Read {
         let plan = Plan::new(&self.schema, query).unwrap();
         let mut connection = self.database.open_to_read().unwrap();
-        read(&mut connection, &self.layout, &self.schema, &plan, false).unwrap()
+        let tables = Tables {
+            layout: self.layout.clone(),
+            schema: self.schema.clone(),
+            namespaces: None,
+        };
+        read(&mut connection, &tables, &plan, 0).unwrap()
     }
 
     /// Returns the keys that the query should find, in their order.
@@ -260,7 +272,7 @@ impl Stage {
     }
 }
 
-fn keys(answer: &Answer) -> Vec<String> {
+fn keys(answer: &Read) -> Vec<String> {
     answer.found.iter().map(|found| found.key.clone()).collect()
 }
 
@@ -281,7 +293,7 @@ proptest! {
             prop_assert_eq!(keys(&stage.answer(&query)), expected.clone(), "{:?}", query);
             for size in [1, 3] {
                 let pages = (1..).map(|page| stage.answer(&query.clone().page(page, size)));
-                let pages: Vec<Answer> = pages.take_while(|answer| !answer.found.is_empty()).collect();
+                let pages: Vec<Read> = pages.take_while(|answer| !answer.found.is_empty()).collect();
                 prop_assert!(pages.iter().all(|answer| answer.total == Some(expected.len() as u64)));
                 prop_assert_eq!(pages.iter().flat_map(keys).collect::<Vec<_>>(), expected.clone());
                 let mut next = stage.answer(&query.clone().limit(size));

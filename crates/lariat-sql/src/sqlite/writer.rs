@@ -7,7 +7,6 @@ use super::error::StorageError;
 use super::file::{Database, open_kind};
 use crate::field::Value;
 use crate::query::words_of;
-use crate::revision::Revision;
 use crate::row::Row;
 use crate::schema::Schema;
 use crate::sql::{Layout, Param, Statement};
@@ -15,8 +14,22 @@ use crate::sql::{Layout, Param, Statement};
 /// A change of one row.
 #[derive(Debug)]
 pub(crate) enum Op {
-    Put { row: Row, json: Vec<u8> },
+    Put {
+        row: Row,
+        json: Vec<u8>,
+        /// Whether the row may be there in this state, from an earlier process.
+        is_initial: bool,
+    },
     Delete(ObjectKey),
+}
+
+/// Up to where a kind is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// The resource version up to which nothing is missing.
+    pub(crate) version: u64,
+    /// The number of the last change.
+    pub(crate) change: u64,
 }
 
 /// Writes to a cache.
@@ -32,11 +45,8 @@ impl Writer {
         })
     }
 
-    /// Finds or makes the tables of a kind; returns up to where they are.
-    pub(crate) fn open_kind(
-        &mut self,
-        schema: &Schema,
-    ) -> Result<(Layout, Revision), StorageError> {
+    /// Finds or makes the tables of a kind; returns up to which version they are.
+    pub(crate) fn open_kind(&mut self, schema: &Schema) -> Result<(Layout, u64), StorageError> {
         open_kind(&mut self.connection, schema)
     }
 
@@ -49,28 +59,50 @@ impl Writer {
     }
 
     /// Writes changes of a kind, all or none of them, and up to where it is then.
-    ///
-    /// A row that has the version already is left as it is.
     pub(crate) fn apply(
         &mut self,
         layout: &Layout,
         ops: &[Op],
-        revision: Revision,
+        reached: Reached,
     ) -> Result<(), StorageError> {
         let transaction = self.connection.transaction()?;
         for op in ops {
             match op {
-                Op::Put { row, json } => put(&transaction, layout, row, json)?,
+                Op::Put {
+                    row,
+                    json,
+                    is_initial,
+                } => {
+                    if !is_initial || !is_known(&transaction, layout, row, json)? {
+                        put(&transaction, layout, row, json)?;
+                    }
+                }
                 Op::Delete(key) => delete(&transaction, layout, key)?,
             }
         }
         let number = layout.number();
-        let (version, change) = (revision.version(), revision.change());
+        let Reached { version, change } = reached;
         transaction
             .prepare_cached("UPDATE kinds SET version = ?2, change = ?3 WHERE number = ?1")?
             .execute((number, version.cast_signed(), change.cast_signed()))?;
         Ok(transaction.commit()?)
     }
+}
+
+/// Returns whether a row is there in this very state.
+fn is_known(
+    transaction: &Transaction<'_>,
+    layout: &Layout,
+    row: &Row,
+    json: &[u8],
+) -> Result<bool, StorageError> {
+    let sql = format!(
+        "SELECT 1 FROM {} AS r JOIN {} AS j ON j.id = r.id WHERE r.key = ?1 AND r.version = ?2 AND j.json = ?3",
+        layout.rows(),
+        layout.json()
+    );
+    let known = prepare(transaction, &sql)?.exists((row.key.as_str(), &row.version, json))?;
+    Ok(known)
 }
 
 fn put(
@@ -79,25 +111,14 @@ fn put(
     row: &Row,
     json: &[u8],
 ) -> Result<(), StorageError> {
-    let rows = layout.rows();
-    let known: Option<(i64, String, String)> = prepare(
-        transaction,
-        &format!("SELECT id, version, f3 FROM {rows} WHERE key = ?1"),
-    )?
-    .query_row([row.key.as_str()], |row| {
-        Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-    })
-    .optional()?;
-    if known
-        .as_ref()
-        .is_some_and(|(_, version, uid)| *version == *row.version && *uid == *row.uid)
-    {
-        return Ok(());
+    let sql = format!("SELECT id FROM {} WHERE key = ?1", layout.rows());
+    let known: Option<i64> = prepare(transaction, &sql)?
+        .query_row([row.key.as_str()], |row| row.get(0))
+        .optional()?;
+    if let Some(id) = known {
+        clear(transaction, layout, id)?;
     }
-    if let Some((id, ..)) = &known {
-        clear(transaction, layout, *id)?;
-    }
-    let id = put_row(transaction, layout, row, known.map(|(id, ..)| id))?;
+    let id = put_row(transaction, layout, row, known)?;
     prepare(
         transaction,
         &format!("INSERT INTO {} VALUES (?1, ?2)", layout.json()),

@@ -1,0 +1,56 @@
+//! What goes wrong with a cache.
+
+use std::time::Duration;
+
+use lariat_core::Gvk;
+
+use crate::query::QueryError;
+use crate::sqlite::{ReadError, StorageError};
+
+/// A cache that cannot be opened, or a query that cannot be answered.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum SqlError {
+    /// The cache does not have the kind.
+    #[error("the SQL cache has no {kind}; it has {}", known.join(", "))]
+    UnknownKind {
+        /// The kind.
+        kind: Gvk,
+        /// The kinds it has.
+        known: Vec<String>,
+    },
+    /// A kind was added twice.
+    #[error("{kind} was added twice to the SQL cache: give it one schema with all fields")]
+    KindTwice {
+        /// The kind.
+        kind: Gvk,
+    },
+    /// The query makes no sense.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// The file cannot be opened, read or written.
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The kind is not filled yet.
+    #[error("{kind} is not in the SQL cache yet, after {waited:?}: its informer is {phase}")]
+    NotSynced {
+        /// The kind.
+        kind: Gvk,
+        /// How long the query has waited.
+        waited: Duration,
+        /// What its informer is at.
+        phase: String,
+    },
+    /// The cache is stopped, or the runtime is shut down.
+    #[error("the SQL cache has stopped")]
+    Stopped,
+}
+
+impl From<ReadError> for SqlError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Query(error) => Self::Query(error),
+            ReadError::Storage(error) => Self::Storage(error),
+        }
+    }
+}

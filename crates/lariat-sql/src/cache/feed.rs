@@ -1,0 +1,304 @@
+//! The task that writes the changes of a kind.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cache::{Change, Changes, Informer};
+use lariat_core::ObjectKey;
+use parking_lot::Mutex;
+use tokio::time::{self, Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::error::SqlError;
+use super::kind::{Inner, SqlKind};
+use crate::row::{Row, Unindexable};
+use crate::schema::Schema;
+use crate::sqlite::{Op, Reached, StorageError, Writer};
+use crate::watch::{Event, State};
+
+/// How many changes are written at a time: a few milliseconds of work.
+const BATCH: usize = 500;
+
+/// How often it looks whether the informer is further, while queries wait for it and nothing changes.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long it waits before it writes again what could not be written, at first and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+
+/// Runs what blocks.
+///
+/// # Errors
+///
+/// The runtime is shut down.
+pub(super) async fn blocking<T, F>(work: F) -> Result<T, SqlError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> Result<T, SqlError> + Send + 'static,
+{
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+        Err(_) => Err(SqlError::Stopped),
+    }
+}
+
+/// Writes what an informer says, change by change.
+pub(super) struct Feed {
+    kind: Arc<Inner>,
+    informer: Informer,
+    writer: Arc<Mutex<Writer>>,
+    reached: Reached,
+}
+
+/// Changes that are written together.
+struct Batch {
+    changes: Vec<Change>,
+    /// Up to where the kind is with them.
+    reached: Reached,
+    /// Since when the first of them waits, or earlier.
+    since: Instant,
+}
+
+impl Feed {
+    pub(super) fn new(kind: &SqlKind, informer: Informer, writer: &Arc<Mutex<Writer>>) -> Self {
+        Self {
+            kind: Arc::clone(kind.inner()),
+            informer,
+            writer: Arc::clone(writer),
+            reached: Reached::default(),
+        }
+    }
+
+    /// Writes until it is stopped.
+    pub(super) async fn run(mut self, stopping: CancellationToken) {
+        // Fields are in the content of objects.
+        self.informer.need::<serde_json::Value>();
+        let written = async {
+            let mut changes = self.informer.changes();
+            self.fill(&mut changes).await;
+            loop {
+                self.step(&mut changes).await;
+            }
+        };
+        let ended = stopping.run_until_cancelled(written).await;
+        debug_assert!(ended.is_none(), "only a stop ends it");
+        self.kind.history.end();
+    }
+
+    /// Writes what there is at first, and deletes what an earlier process has left that is gone.
+    async fn fill(&mut self, changes: &mut Changes) {
+        loop {
+            let phase = self.informer.status().phase.to_string();
+            self.kind
+                .progress
+                .send_modify(|progress| progress.phase = phase);
+            let synced = time::timeout(LOOK, self.informer.synced()).await;
+            while self.write_next(changes).await {}
+            match synced {
+                Ok(true) => break,
+                // The kind is not served; it may be later.
+                Ok(false) => time::sleep(PAUSES.0).await,
+                Err(_) => {}
+            }
+        }
+        let kind = Arc::clone(&self.kind);
+        let writer = Arc::clone(&self.writer);
+        let informer = self.informer.clone();
+        self.retry(move || {
+            let keys = writer.lock().keys(&kind.tables.layout)?;
+            let keys = keys.iter().filter_map(|key| key.parse::<ObjectKey>().ok());
+            let gone = keys.filter(|key| !informer.store().contains(key));
+            let ops: Vec<Op> = gone.map(Op::Delete).collect();
+            let reached = kind.progress.borrow().reached;
+            writer.lock().apply(&kind.tables.layout, &ops, reached)
+        })
+        .await;
+        self.kind
+            .progress
+            .send_modify(|progress| progress.is_synced = true);
+    }
+
+    /// Waits for changes and writes them; or notes that there is none while the informer has gone on.
+    async fn step(&mut self, changes: &mut Changes) {
+        let mut waiting = self.kind.waiting.subscribe();
+        let is_waited_for = *waiting.borrow_and_update() > 0;
+        let first = tokio::select! {
+            biased;
+            first = changes.next() => Some(first),
+            () = time::sleep(LOOK), if is_waited_for => None,
+            _ = waiting.changed() => None,
+        };
+        match first {
+            Some(first) => {
+                let batch = self.batch(Some(first), changes);
+                self.write(batch, changes).await;
+            }
+            None => {
+                self.write_next(changes).await;
+            }
+        }
+    }
+
+    /// Writes what has come by now; returns whether there was anything.
+    async fn write_next(&mut self, changes: &mut Changes) -> bool {
+        let batch = self.batch(None, changes);
+        let is_empty = batch.changes.is_empty();
+        if is_empty {
+            // Nothing is missing up to there.
+            self.reached = batch.reached;
+            self.note(batch.reached);
+        } else {
+            self.write(batch, changes).await;
+        }
+        !is_empty
+    }
+
+    /// Takes the changes that have come by now.
+    fn batch(&self, first: Option<Change>, changes: &mut Changes) -> Batch {
+        let since = Instant::now();
+        // Before changes are taken: all up to this version have come by now.
+        let version = self.informer.status().version;
+        let mut taken: Vec<Change> = first.into_iter().collect();
+        while taken.len() < BATCH
+            && let Some(change) = changes.try_next()
+        {
+            taken.push(change);
+        }
+        taken.retain(|change| !matches!(change, Change::Resynced { .. }));
+        let mut reached = self.reached;
+        if changes.unread() == 0
+            && let Some(version) = version.and_then(|version| version.number().ok())
+        {
+            reached.version = version;
+        }
+        if self.kind.progress.borrow().is_synced {
+            reached.change += u64::try_from(taken.len()).unwrap_or_default();
+        }
+        Batch {
+            changes: taken,
+            reached,
+            since,
+        }
+    }
+
+    async fn write(&mut self, batch: Batch, changes: &Changes) {
+        let Batch {
+            changes: taken,
+            reached,
+            since,
+        } = batch;
+        self.kind
+            .progress
+            .send_modify(|progress| progress.unwritten = taken.len() + changes.unread());
+        let is_synced = self.kind.progress.borrow().is_synced;
+        let taken = Arc::new(taken);
+        let (kind, writer, to_write) = (
+            Arc::clone(&self.kind),
+            Arc::clone(&self.writer),
+            Arc::clone(&taken),
+        );
+        self.retry(move || {
+            let ops: Vec<Op> = to_write.iter().map(|change| kind.op(change)).collect();
+            writer.lock().apply(&kind.tables.layout, &ops, reached)
+        })
+        .await;
+        if is_synced {
+            let events = taken.iter().zip(self.reached.change + 1..);
+            let events = events.map(|(change, number)| event(change, reached.version, number));
+            self.kind.history.push(events);
+        }
+        self.reached = reached;
+        self.kind.progress.send_modify(|progress| {
+            progress.lag = since.elapsed();
+            progress.unwritten = changes.unread();
+        });
+        self.note(reached);
+    }
+
+    fn note(&self, reached: Reached) {
+        self.kind.progress.send_if_modified(|progress| {
+            let is_news = progress.reached != reached;
+            progress.reached = reached;
+            is_news
+        });
+    }
+
+    /// Does what writes until it succeeds; a full disk, say, is waited out.
+    async fn retry<F>(&self, write: F)
+    where
+        F: Fn() -> Result<(), StorageError> + Clone + Send + 'static,
+    {
+        let (mut pause, longest) = PAUSES;
+        loop {
+            let write = write.clone();
+            let error = match blocking(move || write().map_err(SqlError::from)).await {
+                Ok(()) => break,
+                Err(error) => error.to_string(),
+            };
+            let kind = self.kind.tables.schema.gvk();
+            if self.kind.progress.borrow().last_error.is_none() {
+                tracing::warn!(%kind, error, "the SQL cache cannot be written; it is tried again");
+            }
+            self.kind
+                .progress
+                .send_modify(|progress| progress.last_error = Some(error));
+            time::sleep(pause).await;
+            pause = (2 * pause).min(longest);
+        }
+        let had_error = self
+            .kind
+            .progress
+            .send_if_modified(|progress| progress.last_error.take().is_some());
+        if had_error {
+            let kind = self.kind.tables.schema.gvk();
+            tracing::info!(%kind, "the SQL cache is written again");
+        }
+    }
+}
+
+impl Inner {
+    /// Makes the change of a row from the change of an object.
+    fn op(&self, change: &Change) -> Op {
+        let object = match change {
+            Change::Deleted { last } => return Op::Delete(last.key().clone()),
+            change => change.object(),
+        };
+        let json = object.json().unwrap_or_default().into_owned();
+        let parsed = serde_json::from_slice(&json).unwrap_or_default();
+        let (row, unindexable) = Row::read(&self.tables.schema, object, &parsed);
+        self.count(&self.tables.schema, object.key(), &unindexable);
+        Op::Put {
+            row,
+            json,
+            is_initial: matches!(change, Change::Added { initial: true, .. }),
+        }
+    }
+
+    /// Counts values that cannot be indexed; the first of each field is logged.
+    fn count(&self, schema: &Schema, key: &ObjectKey, unindexable: &[Unindexable]) {
+        for Unindexable { place, why } in unindexable {
+            let mut counts = self.unindexable.lock();
+            let count = counts.entry(*place).or_default();
+            *count += 1;
+            if *count == 1 {
+                let (kind, field) = (schema.gvk(), schema.fields()[*place].name());
+                tracing::warn!(%kind, %key, field, why, "a field cannot be indexed: the object has no value for it");
+            }
+        }
+    }
+}
+
+fn event(change: &Change, version: u64, number: u64) -> Event {
+    let state = |object: &Arc<_>| Some(State::new(Arc::clone(object)));
+    let (old, new) = match change {
+        Change::Updated { old, new } => (state(old), state(new)),
+        Change::Deleted { last } => (state(last), None),
+        change => (None, state(change.object())),
+    };
+    Event {
+        version,
+        change: number,
+        old,
+        new,
+    }
+}

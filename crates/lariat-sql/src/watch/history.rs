@@ -1,0 +1,172 @@
+//! The last changes of a kind, for those who watch it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
+
+use lariat_cache::CachedObject;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::row::Row;
+use crate::schema::Schema;
+
+/// A change of an object, as it was written.
+#[derive(Debug)]
+pub(crate) struct Event {
+    /// The version up to which the kind was then.
+    pub(crate) version: u64,
+    /// The number of the change.
+    pub(crate) change: u64,
+    pub(crate) old: Option<State>,
+    pub(crate) new: Option<State>,
+}
+
+/// A state of an object, whose row is read when the first asks for it.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) object: Arc<CachedObject>,
+    row: OnceLock<Option<Row>>,
+}
+
+impl State {
+    pub(crate) fn new(object: Arc<CachedObject>) -> Self {
+        Self {
+            object,
+            row: OnceLock::new(),
+        }
+    }
+
+    /// Returns what is indexed of it; none if it cannot be read.
+    pub(crate) fn row(&self, schema: &Schema) -> Option<&Row> {
+        let read = || {
+            let json = serde_json::from_slice(&self.object.json()?).ok()?;
+            Some(Row::read(schema, &self.object, &json).0)
+        };
+        self.row.get_or_init(read).as_ref()
+    }
+}
+
+/// The last changes of a kind, as many as it may keep.
+///
+/// Whoever writes waits for none who reads: one that is too slow finds that what it has to read next is gone.
+#[derive(Debug)]
+pub(crate) struct History {
+    events: Mutex<VecDeque<Arc<Event>>>,
+    limit: usize,
+    newest: watch::Sender<Newest>,
+}
+
+/// Up to where a history is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Newest {
+    /// The number of the last change.
+    change: u64,
+    /// Whether none follows.
+    is_over: bool,
+}
+
+/// What comes after a change.
+#[derive(Debug)]
+pub(crate) enum Next {
+    Event(Arc<Event>),
+    NotYet,
+    /// Nothing comes any more.
+    Over,
+    /// It is not kept any more.
+    Gone,
+}
+
+impl History {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self {
+            events: Mutex::default(),
+            limit,
+            newest: watch::Sender::default(),
+        }
+    }
+
+    /// Adds changes that are written, in the order of their numbers.
+    pub(crate) fn push(&self, events: impl IntoIterator<Item = Event>) {
+        let mut kept = self.events.lock();
+        let mut newest = None;
+        for event in events {
+            newest = Some(event.change);
+            kept.push_back(Arc::new(event));
+            if kept.len() > self.limit {
+                kept.pop_front();
+            }
+        }
+        drop(kept);
+        if let Some(newest) = newest {
+            self.newest.send_modify(|known| known.change = newest);
+        }
+    }
+
+    /// Lets all watches end once they have read what there is.
+    pub(crate) fn end(&self) {
+        self.newest.send_modify(|newest| newest.is_over = true);
+    }
+
+    /// Returns the change that follows one.
+    pub(crate) fn after(&self, change: u64) -> Next {
+        let kept = self.events.lock();
+        let newest = *self.newest.borrow();
+        if newest.change <= change {
+            return if newest.is_over {
+                Next::Over
+            } else {
+                Next::NotYet
+            };
+        }
+        // Numbers have no gaps.
+        let first = kept.front().map_or(u64::MAX, |event| event.change);
+        let place = (change + 1).checked_sub(first);
+        let place = place.and_then(|place| usize::try_from(place).ok());
+        match place.and_then(|place| kept.get(place)) {
+            Some(event) => Next::Event(Arc::clone(event)),
+            None => Next::Gone,
+        }
+    }
+
+    /// Returns what shows how far it is.
+    pub(crate) fn newest(&self) -> watch::Receiver<Newest> {
+        self.newest.subscribe()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(change: u64) -> Event {
+        Event {
+            version: 10 * change,
+            change,
+            old: None,
+            new: None,
+        }
+    }
+
+    #[test]
+    fn the_last_changes_are_kept_and_those_before_are_gone() {
+        let history = History::new(3);
+        assert!(matches!(history.after(0), Next::NotYet));
+        history.push((1..=5).map(event));
+        assert!(matches!(history.after(0), Next::Gone));
+        assert!(matches!(history.after(1), Next::Gone));
+        for change in 2..5 {
+            assert!(
+                matches!(history.after(change), Next::Event(event) if event.change == change + 1)
+            );
+        }
+        assert!(matches!(history.after(5), Next::NotYet));
+    }
+
+    #[test]
+    fn a_history_of_none_keeps_nothing() {
+        let history = History::new(0);
+        history.push([event(1)]);
+        assert!(matches!(history.after(0), Next::Gone));
+        assert!(matches!(history.after(1), Next::NotYet));
+    }
+}

@@ -1,0 +1,5 @@
+//! The cache on a cluster in memory.
+
+mod bench;
+mod feed;
+mod watch;
