@@ -3,10 +3,12 @@
 mod eval;
 mod filter;
 mod plan;
+mod url;
 
 pub use filter::{AnyOf, Condition, Operator, Subject, field, label};
 pub use plan::QueryError;
 pub(crate) use plan::{Check, Comparison, Order, Plan, Target, Test};
+pub use url::UrlError;
 
 use crate::revision::Revision;
 
