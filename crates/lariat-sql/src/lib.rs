@@ -16,7 +16,7 @@ mod watch;
 pub use cache::{Answer, Count, Found, SqlCache, SqlCacheBuilder, SqlError, SqlKind, SqlStatus};
 pub use field::{Field, FieldType, Path, PathError, Quantity, Value, ValueError};
 pub use query::{
-    AnyOf, Condition, Operator, PROJECT_LABEL, Query, QueryError, Subject, field, label,
+    AnyOf, Condition, Operator, PROJECT_LABEL, Query, QueryError, Subject, UrlError, field, label,
 };
 pub use revision::{Revision, RevisionError};
 pub use schema::{Schema, SchemaError};
