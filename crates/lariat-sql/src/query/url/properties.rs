@@ -75,7 +75,7 @@ fn queries() -> impl Strategy<Value = Query> {
         });
     let revision =
         (any::<u64>(), any::<u32>(), any::<u64>()).prop_map(|(version, history, change)| {
-            Revision::new(version, Some(Place { history, change }))
+            Revision::new(version, Some(crate::revision::Place { history, change }))
         });
     let asked = (
         vec(any_of, 0..3),
