@@ -85,7 +85,7 @@ impl Select<'_> {
         sql
     }
 
-    /// Selects ids and the keys of the order, from an offset or behind the keys of a row on.
+    /// Selects ids and the keys of the order, from an offset on or within a range.
     pub(crate) fn page(&self, limit: Option<u64>, from: &From) -> Statement {
         let keys = self.keys();
         let mut sql = Statement::default();
@@ -104,10 +104,8 @@ impl Select<'_> {
             }
         }
         self.conditions(&mut sql);
-        if let From::Behind(params) = from {
-            sql.push(" AND (");
-            self.behind(&keys, params, &mut sql);
-            sql.push(")");
+        if let From::Range(range) = from {
+            self.range(range, &mut sql);
         }
         sql.push(" ORDER BY ");
         sql.join(
@@ -142,34 +140,56 @@ impl Select<'_> {
         }
     }
 
-    /// Adds that a row comes behind the one with these keys.
+    /// Returns the ranges of what comes behind the row with these keys, in their order.
     ///
-    /// One of the keys comes behind its counterpart, and those before it are equal.
-    fn behind(&self, keys: &Keys, params: &[Param], sql: &mut Statement) {
-        sql.join(0..keys.len(), " OR ", |sql, last| {
-            sql.push("(");
-            for (number, (target, _)) in keys[..last].iter().enumerate() {
-                sql.push(&format!("{} IS ", self.key(number, target)));
-                sql.bind(params[number].clone());
-                sql.push(" AND ");
-            }
-            let (target, is_descending) = &keys[last];
-            let key = self.key(last, target);
-            match (&params[last], is_descending) {
-                (Param::Null, false) => sql.push("FALSE"),
-                (Param::Null, true) => sql.push(&format!("{key} IS NOT NULL")),
-                (param, false) => {
-                    sql.push(&format!("({key} IS NULL OR {key} > "));
-                    sql.bind(param.clone());
-                    sql.push(")");
-                }
-                (param, true) => {
-                    sql.push(&format!("{key} < "));
-                    sql.bind(param.clone());
-                }
-            }
-            sql.push(")");
+    /// First those that are equal in all keys but the last, then in all but the last two, and so on: each is one range of an
+    /// index, where one condition for all of them would be none.
+    pub(crate) fn behind(&self, keys: &[Param]) -> Vec<Range> {
+        let directions: Vec<bool> = self
+            .keys()
+            .iter()
+            .map(|(_, is_descending)| *is_descending)
+            .collect();
+        let lasts = (0..keys.len()).rev();
+        let ranges = lasts.flat_map(|last| {
+            let bounds = match (&keys[last], directions[last]) {
+                // Nothing comes behind what has no value, but other keys.
+                (Param::Null, false) => Vec::new(),
+                (Param::Null, true) => vec![Bound::NotNull],
+                (value, false) => vec![Bound::Above(value.clone()), Bound::Null],
+                (value, true) => vec![Bound::Below(value.clone())],
+            };
+            let equal = &keys[..last];
+            bounds.into_iter().map(|bound| Range {
+                equal: equal.to_vec(),
+                bound,
+            })
         });
+        ranges.collect()
+    }
+
+    /// Adds that the keys of a row are in a range.
+    fn range(&self, range: &Range, sql: &mut Statement) {
+        let keys = self.keys();
+        for (number, value) in range.equal.iter().enumerate() {
+            let key = self.key(number, &keys[number].0);
+            if *value == Param::Null {
+                sql.push(&format!(" AND {key} IS NULL"));
+            } else {
+                sql.push(&format!(" AND {key} = "));
+                sql.bind(value.clone());
+            }
+        }
+        let last = range.equal.len();
+        let key = self.key(last, &keys[last].0);
+        let (operator, value) = match &range.bound {
+            Bound::Above(value) => (">", value),
+            Bound::Below(value) => ("<", value),
+            Bound::Null => return sql.push(&format!(" AND {key} IS NULL")),
+            Bound::NotNull => return sql.push(&format!(" AND {key} IS NOT NULL")),
+        };
+        sql.push(&format!(" AND {key} {operator} "));
+        sql.bind(value.clone());
     }
 
     /// Adds the conditions of the query.
@@ -261,8 +281,22 @@ impl Select<'_> {
 #[derive(Debug)]
 pub(crate) enum From {
     Offset(u64),
-    /// Behind the row with these keys.
-    Behind(Vec<Param>),
+    Range(Range),
+}
+
+/// Rows whose first keys equal these values, and whose next one is within a bound.
+#[derive(Debug)]
+pub(crate) struct Range {
+    equal: Vec<Param>,
+    bound: Bound,
+}
+
+#[derive(Debug)]
+enum Bound {
+    Above(Param),
+    Below(Param),
+    Null,
+    NotNull,
 }
 
 /// Adds a check of a column, which is compared in one form and shown in another.

@@ -17,7 +17,10 @@ const FORM: i64 = 1;
 const BUSY: Duration = Duration::from_secs(120);
 
 /// How many pages the log may have before it is written back, and how large its file may stay.
-const LOG: &str = "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 67108864;";
+const LOG: &str = "PRAGMA wal_autocheckpoint = 8000; PRAGMA journal_size_limit = 67108864;";
+
+/// How much memory a connection has for pages, in KiB; temporary tables are in memory, too.
+const MEMORY: &str = "PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;";
 
 /// Where a cache is kept.
 #[derive(Debug, Clone)]
@@ -105,7 +108,7 @@ impl Database {
         }?;
         connection.busy_timeout(BUSY)?;
         connection.set_prepared_statement_cache_capacity(64);
-        connection.execute_batch("PRAGMA temp_store = MEMORY;")?;
+        connection.execute_batch(MEMORY)?;
         Ok(connection)
     }
 

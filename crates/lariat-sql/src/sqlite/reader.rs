@@ -118,17 +118,29 @@ pub(crate) fn read(
             )?
         }
         Part::After { limit, cursor } => {
-            let from = match cursor {
-                Some(text) => From::Behind(Cursor::read(text, plan, plan.keys())?.keys),
-                None => From::Offset(0),
-            };
             // One more, to know whether others follow.
             let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
-            let more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-            let mut found = ids(
-                &transaction,
-                &select.page(Some(more.min(i64::MAX.unsigned_abs())), &from),
-            )?;
+            let mut found = match cursor {
+                None => ids(
+                    &transaction,
+                    &select.page(Some(more(limit, 0)), &From::Offset(0)),
+                )?,
+                Some(text) => {
+                    let keys = Cursor::read(text, plan, plan.keys())?.keys;
+                    let mut found = Vec::new();
+                    for range in select.behind(&keys) {
+                        let left = more(limit, found.len());
+                        if left == 0 {
+                            break;
+                        }
+                        found.extend(ids(
+                            &transaction,
+                            &select.page(Some(left), &From::Range(range)),
+                        )?);
+                    }
+                    found
+                }
+            };
             if found.len() > limit {
                 found.truncate(limit);
                 let keys = found.last().map(|(_, keys)| keys.clone());
@@ -152,6 +164,14 @@ pub(crate) fn read(
         answer.found.extend(object.optional()?);
     }
     Ok(answer)
+}
+
+/// Returns how many rows are missing to one more than the limit.
+fn more(limit: usize, found: usize) -> u64 {
+    let more = limit.saturating_add(1).saturating_sub(found);
+    u64::try_from(more)
+        .unwrap_or(u64::MAX)
+        .min(i64::MAX.unsigned_abs())
 }
 
 /// Returns ids and the keys of the order.
