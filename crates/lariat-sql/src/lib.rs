@@ -3,12 +3,14 @@
 //! A kind of the cache is one more reader of its shared informer, so there is no second watch. What is indexed of its objects
 //! is written to SQLite behind the informer, and never holds it up.
 
+mod access;
 mod field;
 mod query;
 mod revision;
 mod row;
 mod schema;
 
+pub use access::{Access, AccessError, AccessReviews, User, Verb};
 pub use field::{Field, FieldType, Path, PathError, Quantity, Value, ValueError};
 pub use query::{
     AnyOf, Condition, Operator, PROJECT_LABEL, Query, QueryError, Subject, UrlError, field, label,

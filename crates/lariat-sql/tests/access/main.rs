@@ -1,0 +1,6 @@
+//! What users may see, as API servers decide it.
+
+mod bench;
+mod granted;
+mod own;
+mod scripted;
