@@ -102,6 +102,23 @@ async fn an_error_reaches_all_who_wait_and_is_not_remembered() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_error_does_not_reach_who_comes_after_it() {
+    let bench = Bench::new(TTL, 10);
+    let fail = || {
+        bench
+            .answers
+            .get("jane", 0, sleep(SECOND).map(|()| Err("no")))
+    };
+    let mut late = Box::pin(fail());
+    assert!(late.as_mut().now_or_never().is_none());
+    assert_eq!(fail().await, Err("no"));
+    // Another still holds the failed question.
+    assert_eq!(bench.at_once("jane").await, 1);
+    assert_eq!(late.await, Err("no"));
+    assert_eq!(bench.at_once("jane").await, 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn who_goes_away_does_not_take_the_answer_from_others() {
     let bench = Bench::new(TTL, 10);
     let mut first = Box::pin(bench.ask("jane", 0, SECOND));

@@ -50,25 +50,35 @@ pub(super) struct Asker {
 }
 
 impl Asker {
+    /// Returns whether the answer depends on namespaces.
+    pub(super) fn is_about_namespaces(verb: Verb, kind: &ResourceKind) -> bool {
+        kind.scope() == Scope::Namespaced || is_own_namespace(verb, kind)
+    }
+
     /// Finds out what may be seen of the kind: everything, or what there is in these namespaces.
     pub(super) async fn access(&self, namespaces: &[String]) -> Result<Access, AccessError> {
         if self.may(None, None).await? {
             return Ok(Access::everything());
         }
-        match (self.kind.scope(), &self.whose) {
-            (Scope::Cluster, Whose::Own) => self.own_of_cluster().await,
-            (Scope::Cluster, Whose::User(_)) => Ok(Access::nothing()),
-            (Scope::Namespaced, _) => {
+        let is_local = Self::is_about_namespaces(self.verb, &self.kind);
+        match &self.whose {
+            _ if is_local => {
                 // By number: the compiler does not see that a future of a closure that takes a reference is `Send`.
                 let each = (0..namespaces.len()).map(|n| self.in_namespace(&namespaces[n]));
                 let each = stream::iter(each).buffer_unordered(self.at_a_time);
                 let all = each.try_fold(Access::nothing(), async |all, more| Ok(all.union(&more)));
                 all.await
             }
+            Whose::Own => self.own_of_cluster().await,
+            Whose::User(_) => Ok(Access::nothing()),
         }
     }
 
     async fn in_namespace(&self, namespace: &str) -> Result<Access, AccessError> {
+        if self.kind.scope() == Scope::Cluster {
+            let is_allowed = self.may(Some(namespace), Some(namespace)).await?;
+            return Ok(Access::of_names(None, is_allowed.then_some(namespace)));
+        }
         if let Whose::User(_) = self.whose {
             let is_allowed = self.may(Some(namespace), None).await?;
             return Ok(Access::of_namespaces(is_allowed.then_some(namespace)));
@@ -205,6 +215,12 @@ impl Asker {
             Whose::User(user) => format!("user {:?}", user.name()),
         }
     }
+}
+
+/// Returns whether objects are namespaces that are read one by one: each as if it lay within itself, so that its roles count.
+fn is_own_namespace(verb: Verb, kind: &ResourceKind) -> bool {
+    let is_namespace = kind.gvk().group().is_empty() && kind.plural() == "namespaces";
+    is_namespace && verb == Verb::Get
 }
 
 /// Returns whether a review allows it.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
-use lariat_core::{Gvk, ResourceKind, Scope};
+use lariat_core::{Gvk, ResourceKind};
 use tokio::sync::Semaphore;
 
 use super::Access;
@@ -57,6 +57,9 @@ impl fmt::Display for Verb {
 /// **Names.** A role may allow single objects only, by `resourceNames`. A `SubjectAccessReview` answers about one name at a time
 /// and cannot list them, so [`of_user`](Self::of_user) does not find such objects: they are not shown. A review without a name is
 /// denied by such a role, so it never shows more. [`own`](Self::own) does find them, from a `SelfSubjectRulesReview`.
+///
+/// **Namespaces as objects.** Roles of a namespace may allow [`Verb::Get`] for the namespace itself, which is asked for each namespace
+/// that is given. The API server lists namespaces only to users who may list all of them; ask for [`Verb::Get`] to show others theirs.
 ///
 /// **Age.** An answer is used again for [some time](Self::with_ttl) (30 seconds unless set) after its question was sent: this is how
 /// long a user may see objects after a role is taken away, or not see them after it is given. Requests that come while the same
@@ -133,7 +136,7 @@ impl AccessReviews {
 
     /// Finds out which objects of a kind a user may see: all, or those in some of these namespaces.
     ///
-    /// Namespaces that are not given are not part of the answer, unless it is everything. A cluster-scoped kind needs none. Which
+    /// Namespaces that are not given are not part of the answer, unless it is everything. Cluster-scoped kinds need none, but `Namespace`. Which
     /// namespaces there are may be taken from a cache: whether they exist does not matter. Objects that are allowed by name only
     /// are [not found](Self).
     ///
@@ -159,7 +162,7 @@ impl AccessReviews {
             return Err(AccessError::UnknownUser { verb, kind });
         }
         let whose = Whose::User(user.clone());
-        self.access(whose, verb, kind, sorted(kind, namespaces))
+        self.access(whose, verb, kind, sorted(verb, kind, namespaces))
             .await
     }
 
@@ -185,7 +188,7 @@ impl AccessReviews {
         kind: &ResourceKind,
         namespaces: impl IntoIterator<Item = impl Into<String>>,
     ) -> Result<Access, AccessError> {
-        self.access(Whose::Own, verb, kind, sorted(kind, namespaces))
+        self.access(Whose::Own, verb, kind, sorted(verb, kind, namespaces))
             .await
     }
 
@@ -215,12 +218,13 @@ impl AccessReviews {
     }
 }
 
-/// Returns each namespace once, in their order; none for a cluster-scoped kind.
+/// Returns each namespace once, in their order; none if the answer does not depend on them.
 fn sorted(
+    verb: Verb,
     kind: &ResourceKind,
     namespaces: impl IntoIterator<Item = impl Into<String>>,
 ) -> Arc<[String]> {
-    if kind.scope() == Scope::Cluster {
+    if !Asker::is_about_namespaces(verb, kind) {
         return Arc::default();
     }
     let namespaces = namespaces.into_iter().map(Into::into);

@@ -35,13 +35,18 @@ impl Bench {
 
     /// Returns reviews with the credentials of `robot`.
     pub(crate) fn robots_reviews(&self) -> AccessReviews {
+        AccessReviews::new(self.robot())
+    }
+
+    /// Returns a client with the credentials of `robot`.
+    pub(crate) fn robot(&self) -> Client {
         let service = self.cluster.service();
         let service = service.map_request(|mut request: Request<Body>| {
             let value = "Bearer robots".parse().expect("it is a header");
             request.headers_mut().insert("authorization", value);
             request
         });
-        AccessReviews::new(Client::new(service, "default"))
+        Client::new(service, "default")
     }
 
     /// Allows a user something in a namespace, or everywhere, by a role and binding of this name.

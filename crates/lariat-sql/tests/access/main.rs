@@ -3,4 +3,5 @@
 mod bench;
 mod granted;
 mod own;
+mod requests;
 mod scripted;
