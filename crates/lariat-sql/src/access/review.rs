@@ -61,9 +61,10 @@ impl fmt::Display for Verb {
 /// **Namespaces as objects.** Roles of a namespace may allow [`Verb::Get`] for the namespace itself, which is asked for each namespace
 /// that is given. The API server lists namespaces only to users who may list all of them; ask for [`Verb::Get`] to show others theirs.
 ///
-/// **Age.** An answer is used again for [some time](Self::with_ttl) (30 seconds unless set) after its question was sent: this is how
-/// long a user may see objects after a role is taken away, or not see them after it is given. Requests that come while the same
-/// question is under way wait for its answer. An error reaches all who wait, and is not remembered.
+/// **Age.** An answer is used for calls that begin within [some time](Self::with_ttl) (30 seconds unless set) after its question was
+/// sent. This is how long a role that is taken away still shows objects, and how long one that is given may not show them yet; what
+/// an authorizer caches by itself comes on top. Calls that begin while the same question is under way wait for its answer. An error
+/// reaches all who wait, and is not remembered.
 ///
 /// Clones share what is remembered.
 ///
@@ -108,7 +109,7 @@ impl AccessReviews {
         }
     }
 
-    /// Sets how long an answer is used (default 30 seconds), from the moment its question is sent.
+    /// Sets for how long calls use an answer (default 30 seconds), from the moment its question is sent.
     ///
     /// With zero every call asks for itself. It begins with nothing remembered.
     #[must_use]
