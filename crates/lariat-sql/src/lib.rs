@@ -3,6 +3,7 @@
 //! A kind of the cache is one more reader of its shared informer, so there is no second watch. What is indexed of its objects
 //! is written to SQLite behind the informer, and never holds it up.
 
+mod access;
 mod cache;
 mod field;
 mod query;
@@ -13,6 +14,7 @@ mod sql;
 mod sqlite;
 mod watch;
 
+pub use access::{Access, AccessError, AccessReviews, User, Verb};
 pub use cache::{Answer, Count, Found, SqlCache, SqlCacheBuilder, SqlError, SqlKind, SqlStatus};
 pub use field::{Field, FieldType, Path, PathError, Quantity, Value, ValueError};
 pub use query::{
