@@ -8,13 +8,17 @@ use lariat_core::Gvk;
 
 use crate::wrapper::KeyWrapper;
 
-/// Returns whether objects of a kind are never stored in plain text: `v1 Secret`, of any version.
+/// Returns whether objects of a kind are never stored in plain text.
+///
+/// These are Secrets of the core group, in any version.
 #[must_use]
 pub fn is_always_sealed(kind: &Gvk) -> bool {
     kind.group().is_empty() && kind.kind() == "Secret"
 }
 
-/// Which kinds are encrypted where they are stored, and with which wrapper; a clone is the same.
+/// Which kinds are encrypted where they are stored, and with which wrapper.
+///
+/// A clone is the same.
 ///
 /// ```
 /// use lariat_core::Gvk;

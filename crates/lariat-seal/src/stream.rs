@@ -50,7 +50,10 @@ impl Parts {
     }
 }
 
-/// Encrypts what is written to it; see [`Keyring::seal_stream`](crate::Keyring::seal_stream).
+/// Encrypts what is written to it, and writes it to another writer.
+///
+/// It comes from [`Keyring::seal_stream`](crate::Keyring::seal_stream). At most 64 KiB are held back until they are encrypted.
+/// After a write has failed, every further one fails.
 ///
 /// ```
 /// # use lariat_seal::{Context, Keyring, LocalKeys};
@@ -158,8 +161,9 @@ impl<W> fmt::Debug for SealedWriter<W> {
     }
 }
 
-/// Decrypts what is read from it; see [`Keyring::open_stream`](crate::Keyring::open_stream).
+/// Reads a sealed stream and decrypts it.
 ///
+/// It comes from [`Keyring::open_stream`](crate::Keyring::open_stream).
 /// Its end is reported only after the last part, with nothing behind it, was found to be authentic. After an error every
 /// read fails.
 pub struct OpenedReader<R> {

@@ -81,7 +81,9 @@ impl Core {
         };
         let kind = self.gvk();
         if let Err(reason) = warm.leave(kind, &reading, (&version, &self.store)).await {
-            tracing::warn!(%kind, %reason, "nothing is left for the next start");
+            let file = warm.file(kind);
+            let file = file.display();
+            tracing::warn!(%kind, %file, %reason, "nothing is left for the next start");
         }
     }
 

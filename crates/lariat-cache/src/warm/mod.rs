@@ -198,6 +198,9 @@ impl WarmStore {
         if !matches!(self.form(gvk), Some(Form::Plain)) {
             add(gvk);
         }
+        if paths.is_empty() {
+            return;
+        }
         let remove_all = move || {
             for path in paths {
                 if let Err(reason) = remove(&path) {
@@ -283,8 +286,9 @@ fn context(gvk: &Gvk) -> Context {
 
 /// Removes a file, if there is one.
 fn remove(path: &Path) -> Result<(), Cold> {
+    use io::ErrorKind::{NotADirectory, NotFound};
     match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+        Err(error) if !matches!(error.kind(), NotFound | NotADirectory) => Err(error.into()),
         _ => Ok(()),
     }
 }

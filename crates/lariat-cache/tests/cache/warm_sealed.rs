@@ -287,6 +287,23 @@ async fn a_sealed_file_that_was_cut_or_changed_anywhere_is_not_used() {
     }
 }
 
+/// As without permission, which tests that run as root always have.
+#[tokio::test(start_paused = true)]
+async fn a_file_that_cannot_be_read_is_named_and_the_kind_is_listed() {
+    let (cluster, folder) = (with_canary().await, Folder::new("sealed-unreadable"));
+    fs::create_dir(folder.0.join("core.v1.Secret.sealed")).unwrap();
+    let (log, _guard) = Warnings::collect();
+    let run = Run::start(&cluster, &folder, everything(1)).await;
+    let warnings = log.all();
+    let named = warnings.len() == 1 && warnings[0].contains("core.v1.Secret.sealed");
+    assert!(named, "{warnings:?}");
+    assert_eq!(run.secrets.store().len(), 1);
+    run.factory.stop().await;
+    // Nothing is left in half.
+    assert!(!files(&folder).contains("core.v1.Secret.part"));
+    assert_eq!(log.all().len(), 2, "it cannot be written either");
+}
+
 /// A file in the place of a sealed one.
 async fn is_refused(name: &str, put: impl AsyncFnOnce(&Cluster, &Path)) {
     let (cluster, folder) = (with_canary().await, Folder::new(name));

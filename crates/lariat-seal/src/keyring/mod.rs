@@ -168,7 +168,9 @@ impl Keyring {
         })
     }
 
-    /// Returns the bytes from which the keyring can be [loaded](Self::load); all keys in them are encrypted.
+    /// Returns the bytes from which the keyring can be [loaded](Self::load).
+    ///
+    /// All keys in them are encrypted. They are the same at each call.
     #[must_use]
     pub fn stored(&self) -> &[u8] {
         &self.stored
@@ -185,7 +187,9 @@ impl Keyring {
         Self::new(Arc::clone(&self.envelope), Arc::clone(&self.hashes), data)
     }
 
-    /// Returns a keyring with the same data keys in a new envelope, which the wrapper's current key opens.
+    /// Returns a keyring with the same data keys in a new envelope.
+    ///
+    /// The wrapper's current key opens it, and what was stored before does not help to.
     ///
     /// # Errors
     ///
@@ -199,7 +203,9 @@ impl Keyring {
         Self::new(envelope, Arc::clone(&self.hashes), self.data.clone())
     }
 
-    /// Returns a keyring that does not open what a data key has sealed; does nothing to one that is not there.
+    /// Returns a keyring without a data key, which does not open what that key sealed.
+    ///
+    /// It is a keyring with the same keys if that key is not there.
     ///
     /// # Errors
     ///
@@ -236,7 +242,9 @@ impl Keyring {
         self.current().id()
     }
 
-    /// Returns the data key that sealed a value or a stream, whether or not it is in this keyring.
+    /// Returns the data key that sealed a value or a stream.
+    ///
+    /// No keyring is needed. What is returned is not authentic before the data has been opened.
     ///
     /// # Errors
     ///
@@ -333,10 +341,10 @@ impl Keyring {
         OpenedReader::new(*context, from, |id| self.data_key(id).cloned())
     }
 
-    /// Returns 16 bytes that are the same for the same bytes and context, and tell nothing else about them.
+    /// Hashes bytes with a key of the keyring, to look up sealed values by equality.
     ///
-    /// They serve to look up sealed values by equality. They stay the same over restarts and rotations of any key. Whoever
-    /// reads them learns which values of a context are equal. It is HMAC-SHA256, cut to 128 bits.
+    /// The same bytes and context give the same hash, over restarts and rotations of any key. Whoever reads hashes learns
+    /// which values of a context are equal, and nothing else. It is HMAC-SHA256, cut to 128 bits.
     #[must_use]
     pub fn keyed_hash(&self, context: &Context, bytes: &[u8]) -> [u8; 16] {
         self.hashes.hasher.hash(context, bytes)
