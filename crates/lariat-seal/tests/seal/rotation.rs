@@ -1,6 +1,11 @@
 //! After a rotation old data opens, and new data uses the new key.
 
-use lariat_seal::{Context, KeyWrapper, Keyring, SealError, WrapError};
+use lariat_core::Gvk;
+use lariat_seal::{
+    Context, KeyId, KeyWrapper, Keyring, SealError, Sealing, WrapError, WrappedKey, Wrapping,
+    Zeroizing,
+};
+use parking_lot::Mutex;
 
 use crate::{key, keyring};
 
@@ -58,16 +63,27 @@ async fn a_new_wrapping_key_opens_old_data_and_the_old_one_opens_nothing_new() {
 /// Else whoever has the old key and an old copy could open what comes later.
 #[tokio::test]
 async fn a_keyring_that_is_wrapped_again_has_a_new_key_in_its_envelope() {
-    let first = keyring().await;
-    let moved = first.rewrapped(&key(2)).await.unwrap();
-    // The envelope of before around the keys of now.
-    let length = key(1).wrap(&[0; 32]).await.unwrap().bytes().len();
-    let head = 4 + 1 + 16 + 2 + length;
-    let mixed = [&first.stored()[..head], &moved.stored()[head..]].concat();
-    assert!(matches!(
-        Keyring::load(&mixed, &key(1)).await,
-        Err(SealError::Keyring(_))
-    ));
+    /// Shows what it is given to wrap.
+    #[derive(Default)]
+    struct Open(Mutex<Vec<[u8; 32]>>);
+    impl KeyWrapper for Open {
+        fn current(&self) -> KeyId {
+            key(1).current()
+        }
+        fn wrap<'a>(&'a self, bytes: &'a [u8; 32]) -> Wrapping<'a, WrappedKey> {
+            self.0.lock().push(*bytes);
+            Box::pin(async move { key(1).wrap(bytes).await })
+        }
+        fn unwrap<'a>(&'a self, _: &'a WrappedKey) -> Wrapping<'a, Zeroizing<[u8; 32]>> {
+            Box::pin(async { Err(WrapError::InvalidKeyId) })
+        }
+    }
+    let open = Open::default();
+    let first = Keyring::create(&open).await.unwrap();
+    first.rewrapped(&open).await.unwrap();
+    let keys = open.0.into_inner();
+    assert_eq!(keys.len(), 2);
+    assert_ne!(keys[0], keys[1]);
 }
 
 #[tokio::test]
@@ -116,4 +132,15 @@ async fn many_rotations_are_stored_and_loaded() {
     for (number, value) in sealed.iter().enumerate() {
         assert_eq!(*loaded.open(&context, value).unwrap(), [number as u8]);
     }
+}
+
+#[test]
+fn secrets_are_sealed_whichever_kinds_are_chosen() {
+    let (secret, pod) = (Gvk::new("", "v1", "Secret"), Gvk::new("", "v1", "Pod"));
+    let other = Gvk::new("demo.dev", "v1", "Secret");
+    let seals = |sealing: Sealing| [&secret, &pod, &other].map(|kind| sealing.seals(kind));
+    assert_eq!(seals(Sealing::of_everything(key(1))), [true, true, true]);
+    assert_eq!(seals(Sealing::of_kinds([], key(1))), [true, false, false]);
+    let pods = Sealing::of_kinds([pod.clone()], key(1));
+    assert_eq!(seals(pods), [true, true, false]);
 }

@@ -98,6 +98,21 @@ async fn parts_in_another_order_left_out_or_of_another_stream_are_noticed() {
 }
 
 #[tokio::test]
+async fn a_part_in_the_middle_is_not_taken_for_the_last_nor_the_last_for_one_in_the_middle() {
+    let (keyring, context) = (keyring().await, Context::new("a"));
+    let file = sealed(&keyring, &context, &text(2 * PART));
+    let mut early = file[..HEAD + STORED].to_vec();
+    early[HEAD + 3] ^= 0x80;
+    assert!(opened(&keyring, &context, &early).is_err());
+    let mut late = file.clone();
+    late[HEAD + STORED + 3] ^= 0x80;
+    let mut reader = keyring.open_stream(&context, &late[..]).unwrap();
+    let mut text = Vec::new();
+    assert!(reader.read_to_end(&mut text).is_err());
+    assert_eq!(text.len(), PART, "the last part is not returned");
+}
+
+#[tokio::test]
 async fn a_stream_does_not_open_with_another_context_or_as_a_value() {
     let (keyring, context) = (keyring().await, Context::new("a"));
     let file = sealed(&keyring, &context, b"some text");
