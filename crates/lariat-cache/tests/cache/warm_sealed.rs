@@ -199,6 +199,20 @@ async fn without_a_key_secrets_are_left_out_and_the_log_says_once_what_to_do() {
     assert!(!said.iter().any(|line| line.contains(CANARY)));
 }
 
+/// A later run that seals again would find the older one.
+#[tokio::test(start_paused = true)]
+async fn a_sealed_file_does_not_stay_beside_a_newer_one_in_plain_text() {
+    let (cluster, folder) = (with_canary().await, Folder::new("sealed-stale"));
+    run(&cluster, &folder, everything(1)).await;
+    let of_secrets = || Some(Sealing::of_kinds([], key(1)));
+    assert_eq!(
+        run(&cluster, &folder, of_secrets()).await,
+        names(&["configmaps"])
+    );
+    let left = names(&["core.v1.ConfigMap.gz", "core.v1.Secret.sealed"]);
+    assert_eq!(files(&folder), left);
+}
+
 /// As versions before this one wrote it, or a run that was killed while it wrote.
 #[tokio::test(start_paused = true)]
 async fn plain_text_of_an_earlier_run_is_removed() {
@@ -309,8 +323,12 @@ async fn is_refused(name: &str, put: impl AsyncFnOnce(&Cluster, &Path)) {
     let (cluster, folder) = (with_canary().await, Folder::new(name));
     run(&cluster, &folder, everything(1)).await;
     put(&cluster, &folder.0).await;
+    let (log, _guard) = Warnings::collect();
     let listed = run(&cluster, &folder, everything(1)).await;
     assert_eq!(listed, names(&["configmaps"]));
+    let warnings = log.all();
+    let named = warnings.len() == 1 && warnings[0].contains("the file is damaged");
+    assert!(named, "{warnings:?}");
 }
 
 #[tokio::test(start_paused = true)]
