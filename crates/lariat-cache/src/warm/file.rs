@@ -18,7 +18,7 @@ const LARGEST_OBJECT: usize = 64 * 1024 * 1024;
 
 /// Writes a file in plain text.
 pub(super) fn write(path: &Path, header: &Header, objects: &Snapshot) -> Result<(), Cold> {
-    replace(path, |file| {
+    replace(path, &unfinished(path), |file| {
         let file = write_objects(BufWriter::new(file), header, objects)?;
         Ok(into_file(file)?)
     })
@@ -42,27 +42,27 @@ pub(super) fn write_objects<W: Write>(
     Ok(file.finish()?)
 }
 
-/// Makes a file, which is there as a whole or not at all.
+/// Makes a file, which is there as a whole or not at all: until then it has another name.
 pub(super) fn replace(
     path: &Path,
+    unfinished: &Path,
     write: impl FnOnce(File) -> Result<File, Cold>,
 ) -> Result<(), Cold> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let unfinished = unfinished(path);
-    let written = create(&unfinished)
+    let written = create(unfinished)
         .map_err(Cold::from)
         .and_then(write)
         .and_then(|file| Ok(file.sync_all()?))
-        .and_then(|()| Ok(fs::rename(&unfinished, path)?));
+        .and_then(|()| Ok(fs::rename(unfinished, path)?));
     if written.is_err() {
-        let _ = fs::remove_file(&unfinished);
+        let _ = fs::remove_file(unfinished);
     }
     written
 }
 
-/// Where a file is until it is whole.
+/// Where a file in plain text is until it is whole.
 pub(super) fn unfinished(path: &Path) -> PathBuf {
     path.with_extension("part")
 }

@@ -23,7 +23,9 @@ pub(super) fn write(
     header: &Header,
     objects: &Snapshot,
 ) -> Result<(), Cold> {
-    file::replace(path, |file| {
+    // Another name than for plain text, which is cleared away at any time.
+    let unfinished = path.with_extension("sealed-part");
+    file::replace(path, &unfinished, |file| {
         let mut file = BufWriter::new(file);
         let stored = keyring.stored();
         let length = u32::try_from(stored.len()).map_err(io::Error::other)?;
