@@ -104,6 +104,11 @@ pub mod queue {
     pub use lariat_queue::*;
 }
 
+/// Encryption at rest: keys, sealed values and streams, and what of a program's files is sealed.
+pub mod seal {
+    pub use lariat_seal::*;
+}
+
 #[cfg(feature = "metrics")]
 #[doc(inline)]
 pub use lariat_controller::metrics;
