@@ -6,6 +6,7 @@ use lariat_core::Gvk;
 
 use super::filter::{AnyOf, Condition, Operator, Subject};
 use super::{Namespaces, Part, Query};
+use crate::access::Access;
 use crate::field::{FieldType, Value, ValueError};
 use crate::revision::Revision;
 use crate::schema::Schema;
@@ -13,6 +14,8 @@ use crate::schema::Schema;
 /// A query that is checked: what SQL is made of, and what rows are compared with.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
+    /// What may be seen: an object that all of them allow.
+    pub(crate) accesses: Arc<[Access]>,
     /// Of each of these one has to hold.
     pub(crate) filters: Vec<Vec<Test>>,
     /// The namespaces that objects have to be in, or must not be in.
@@ -162,7 +165,11 @@ impl Plan {
     }
 
     /// Checks a query against the fields of a kind.
-    pub(crate) fn new(schema: &Schema, query: &Query) -> Result<Self, QueryError> {
+    pub(crate) fn new(
+        schema: &Schema,
+        query: &Query,
+        accesses: &Arc<[Access]>,
+    ) -> Result<Self, QueryError> {
         let filters = query.filters.iter().map(|any| tests(schema, any));
         let orders = query
             .sort
@@ -170,6 +177,7 @@ impl Plan {
             .map(|(subject, is_descending)| order(schema, subject, *is_descending));
         let summaries = query.summaries.iter().map(|by| target(schema, by));
         Ok(Self {
+            accesses: Arc::clone(accesses),
             filters: filters.collect::<Result<_, _>>()?,
             namespaces: query.namespaces.clone(),
             words: words(schema, query.search.as_deref())?,

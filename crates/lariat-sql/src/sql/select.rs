@@ -1,8 +1,10 @@
 //! The statements of a query.
 
 use super::{Layout, Param, Statement};
+use lariat_core::ObjectKey;
 use serde_json::Value as Json;
 
+use crate::access::Access;
 use crate::query::{Check, Comparison, Namespaces, Order, Plan, Target, Test};
 use crate::schema::{NAME, NAMESPACE, Schema};
 
@@ -195,6 +197,9 @@ impl Select<'_> {
     /// Adds the conditions of the query.
     fn conditions(&self, sql: &mut Statement) {
         sql.push(" WHERE TRUE");
+        for access in self.plan.accesses.iter().filter(|it| !it.is_everything()) {
+            allowed(access, sql);
+        }
         if let Some(namespaces) = &self.plan.namespaces {
             self.namespaces(namespaces, sql);
         }
@@ -275,6 +280,25 @@ impl Select<'_> {
             sql.push(") IS NOT TRUE");
         }
     }
+}
+
+/// Adds that a user may see a row.
+fn allowed(access: &Access, sql: &mut Statement) {
+    let namespaces: Vec<&str> = access.namespaces().collect();
+    let names = access.names().flat_map(|(namespace, names)| {
+        let key = move |name: &str| match namespace {
+            Some(namespace) => ObjectKey::namespaced(namespace, name),
+            None => ObjectKey::cluster(name),
+        };
+        names.map(move |name| key(name).as_str().to_owned())
+    });
+    let names: Vec<String> = names.collect();
+    // Texts of any number go in one parameter.
+    sql.push(" AND (r.f0 IN (SELECT value FROM json_each(");
+    sql.bind(Param::Text(Json::from(namespaces).to_string()));
+    sql.push(")) OR r.key IN (SELECT value FROM json_each(");
+    sql.bind(Param::Text(Json::from(names).to_string()));
+    sql.push(")))");
 }
 
 /// Where a page begins.

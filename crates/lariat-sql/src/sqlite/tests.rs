@@ -1,6 +1,7 @@
 //! SQLite answers as the rows themselves do, after any changes and for any query.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use lariat_cache::CachedObject;
 use lariat_core::{Gvk, ObjectKey, RawObject};
@@ -9,6 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::reader::{Read, Tables, read};
 use super::{Database, Op, Reached, Writer};
+use crate::access::Access;
 use crate::field::{Field, FieldType};
 use crate::query::{Condition, Operator, Plan, Query, Subject, field, label};
 use crate::row::Row;
@@ -149,6 +151,17 @@ const OPERATORS: [Operator; 14] = [
     Operator::NotContains,
 ];
 
+fn access() -> impl Strategy<Value = Access> {
+    let names = prop::sample::subsequence(vec!["a", "a1", "a2", "a10", "B"], 0..4);
+    let namespaces = prop::sample::subsequence(vec!["one", "two"], 0..2);
+    let of = prop::sample::select(vec![None, Some("one"), Some("two")]);
+    (namespaces, of, names, 0..6).prop_map(|(namespaces, of, names, kind)| match kind {
+        0 => Access::everything(),
+        1 => Access::nothing(),
+        _ => Access::of_namespaces(namespaces).union(&Access::of_names(of, names)),
+    })
+}
+
 fn order() -> impl Strategy<Value = (Subject, bool)> {
     let of = prop::sample::select([&SINGLE[..], &["label", "name", "namespace"]].concat());
     let of = of.prop_map(|of| match of {
@@ -194,6 +207,7 @@ struct Stage {
     layout: Layout,
     rows: BTreeMap<ObjectKey, Row>,
     version: u64,
+    accesses: Arc<[Access]>,
 }
 
 impl Stage {
@@ -209,6 +223,7 @@ impl Stage {
             layout,
             rows: BTreeMap::new(),
             version: 0,
+            accesses: Arc::default(),
         }
     }
 
@@ -249,7 +264,7 @@ impl Stage {
     }
 
     fn answer(&self, query: &Query) -> Read {
-        let plan = Plan::new(&self.schema, query).unwrap();
+        let plan = Plan::new(&self.schema, query, &self.accesses).unwrap();
         let mut connection = self.database.open_to_read().unwrap();
         let tables = Tables {
             layout: self.layout.clone(),
@@ -261,7 +276,7 @@ impl Stage {
 
     /// Returns the keys that the query should find, in their order.
     fn expected(&self, query: &Query) -> Vec<String> {
-        let plan = Plan::new(&self.schema, query).unwrap();
+        let plan = Plan::new(&self.schema, query, &self.accesses).unwrap();
         let mut rows: Vec<&Row> = self
             .rows
             .values()
@@ -283,8 +298,10 @@ proptest! {
     fn any_query_finds_what_the_rows_say_in_their_order(
         changes in prop::collection::vec(prop::collection::vec(change(), 1..8), 1..4),
         queries in prop::collection::vec(query(), 1..6),
+        accesses in prop::collection::vec(access(), 0..3),
     ) {
         let mut stage = Stage::new();
+        stage.accesses = accesses.into();
         for changes in &changes {
             stage.apply(changes);
         }
@@ -316,7 +333,7 @@ proptest! {
         let mut stage = Stage::new();
         stage.apply(&changes);
         let answer = stage.answer(&query.clone().summarize(field(by)).only_counts());
-        let plan = Plan::new(&stage.schema, &query).unwrap();
+        let plan = Plan::new(&stage.schema, &query, &stage.accesses).unwrap();
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         let rows = stage.rows.values().filter(|row| plan.matches(&stage.schema, row));
         for row in rows {
