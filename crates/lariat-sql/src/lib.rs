@@ -10,6 +10,7 @@ mod query;
 mod revision;
 mod row;
 mod schema;
+mod sealed;
 mod sql;
 mod sqlite;
 mod watch;

@@ -105,12 +105,12 @@ impl Feed {
         let writer = Arc::clone(&self.writer);
         let informer = self.informer.clone();
         self.retry(move || {
-            let keys = writer.lock().keys(&kind.tables.layout)?;
+            let keys = writer.lock().keys(&kind.tables)?;
             let keys = keys.iter().filter_map(|key| key.parse::<ObjectKey>().ok());
             let gone = keys.filter(|key| !informer.store().contains(key));
             let ops: Vec<Op> = gone.map(Op::Delete).collect();
             let reached = kind.progress.borrow().reached;
-            writer.lock().apply(&kind.tables.layout, &ops, reached)
+            writer.lock().apply(&kind.tables, &ops, reached)
         })
         .await;
         self.kind
@@ -199,7 +199,7 @@ impl Feed {
         );
         self.retry(move || {
             let ops: Vec<Op> = to_write.iter().map(|change| kind.op(change)).collect();
-            writer.lock().apply(&kind.tables.layout, &ops, reached)
+            writer.lock().apply(&kind.tables, &ops, reached)
         })
         .await;
         if is_synced {

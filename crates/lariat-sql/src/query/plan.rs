@@ -9,7 +9,7 @@ use super::{Namespaces, Part, Query};
 use crate::access::Access;
 use crate::field::{FieldType, Value, ValueError};
 use crate::revision::Revision;
-use crate::schema::Schema;
+use crate::schema::{NAME, NAMESPACE, Schema};
 
 /// A query that is checked: what SQL is made of, and what rows are compared with.
 #[derive(Debug, Clone)]
@@ -162,6 +162,15 @@ impl Plan {
     /// Returns by how many keys objects are sorted: the orders of the query, namespace and name.
     pub(crate) fn keys(&self) -> usize {
         self.orders.len() + 2
+    }
+
+    /// Returns what objects are sorted by, and whether backwards: the orders of the query, namespace and name.
+    pub(crate) fn targets(&self, schema: &Schema) -> Vec<(Target, bool)> {
+        let place = |name| Target::Field(schema.place(name).unwrap_or_default());
+        let orders = self.orders.iter();
+        let orders = orders.map(|order| (order.target.clone(), order.is_descending));
+        let last = [(place(NAMESPACE), false), (place(NAME), false)];
+        orders.chain(last).collect()
     }
 
     /// Checks a query against the fields of a kind.

@@ -5,8 +5,8 @@ use lariat_core::ObjectKey;
 use serde_json::Value as Json;
 
 use crate::access::Access;
-use crate::query::{Check, Comparison, Namespaces, Order, Plan, Target, Test};
-use crate::schema::{NAME, NAMESPACE, Schema};
+use crate::query::{Check, Comparison, Namespaces, Plan, Target, Test};
+use crate::schema::Schema;
 
 /// Makes the statements of a query on a kind.
 pub(crate) struct Select<'a> {
@@ -17,24 +17,7 @@ pub(crate) struct Select<'a> {
     pub(crate) namespaces: Option<&'a Layout>,
 }
 
-/// A key of the order: what objects are sorted by, with what decides at last.
-pub(crate) type Keys = Vec<(Target, bool)>;
-
 impl Select<'_> {
-    /// Returns what objects are sorted by, and whether backwards: the orders of the query, namespace and name.
-    pub(crate) fn keys(&self) -> Keys {
-        let place = |name| Target::Field(self.schema.place(name).unwrap_or_default());
-        let orders = self.plan.orders.iter();
-        let orders = orders.map(
-            |Order {
-                 target,
-                 is_descending,
-             }| (target.clone(), *is_descending),
-        );
-        let last = [(place(NAMESPACE), false), (place(NAME), false)];
-        orders.chain(last).collect()
-    }
-
     /// Counts the objects that meet the conditions.
     pub(crate) fn count(&self) -> Statement {
         let mut sql = Statement::default();
@@ -89,7 +72,7 @@ impl Select<'_> {
 
     /// Selects ids and the keys of the order, from an offset on or within a range.
     pub(crate) fn page(&self, limit: Option<u64>, from: &From) -> Statement {
-        let keys = self.keys();
+        let keys = self.plan.targets(self.schema);
         let mut sql = Statement::default();
         sql.push("SELECT r.id");
         for (number, (target, _)) in keys.iter().enumerate() {
@@ -148,7 +131,8 @@ impl Select<'_> {
     /// index, where one condition for all of them would be none.
     pub(crate) fn behind(&self, keys: &[Param]) -> Vec<Range> {
         let directions: Vec<bool> = self
-            .keys()
+            .plan
+            .targets(self.schema)
             .iter()
             .map(|(_, is_descending)| *is_descending)
             .collect();
@@ -172,7 +156,7 @@ impl Select<'_> {
 
     /// Adds that the keys of a row are in a range.
     fn range(&self, range: &Range, sql: &mut Statement) {
-        let keys = self.keys();
+        let keys = self.plan.targets(self.schema);
         for (number, value) in range.equal.iter().enumerate() {
             let key = self.key(number, &keys[number].0);
             if *value == Param::Null {

@@ -8,6 +8,7 @@ use crate::field::Value;
 use crate::query::{Cursor, Part, Plan, QueryError, Target};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
+use crate::sealed::{self, Sealed};
 use crate::sql::{From, Layout, Param, Select, Statement};
 
 /// The tables of a kind.
@@ -15,6 +16,8 @@ use crate::sql::{From, Layout, Param, Select, Statement};
 pub(crate) struct Tables {
     pub(crate) layout: Layout,
     pub(crate) schema: Schema,
+    /// The one table of an encrypted kind, which has none of the others.
+    pub(crate) sealed: Option<Sealed>,
     /// Those of the kind `Namespace`, if the cache has it.
     pub(crate) namespaces: Option<Layout>,
 }
@@ -74,6 +77,7 @@ pub(crate) fn read(
         layout,
         schema,
         namespaces,
+        sealed,
     } = of;
     // One transaction, so that objects, counts and the revision are of one state.
     let transaction = connection.transaction()?;
@@ -96,6 +100,9 @@ pub(crate) fn read(
         ),
         ..Read::default()
     };
+    if let Some(sealed) = sealed {
+        return sealed::read(&transaction, sealed, schema, plan, answer);
+    }
     for by in &plan.summaries {
         let counts = summary(&transaction, &select, by)?;
         answer.summaries.push(counts);

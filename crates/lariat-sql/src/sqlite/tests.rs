@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use lariat_cache::CachedObject;
 use lariat_core::{Gvk, ObjectKey, RawObject};
+use lariat_seal::{Keyring, LocalKeys};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
@@ -15,7 +16,7 @@ use crate::field::{Field, FieldType};
 use crate::query::{Condition, Operator, Plan, Query, Subject, field, label};
 use crate::row::Row;
 use crate::schema::Schema;
-use crate::sql::Layout;
+use crate::sealed::Keys;
 
 /// Texts in which SQL, LIKE, words, numbers and case could mean something.
 const TEXTS: [&str; 14] = [
@@ -199,28 +200,44 @@ fn query() -> impl Strategy<Value = Query> {
     })
 }
 
+/// Makes keys that no file has.
+fn new_keys() -> Keys {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let key =
+        LocalKeys::from_bytes(&std::array::from_fn::<u8, 32, _>(|_| fastrand::u8(..))).unwrap();
+    Keys::new(runtime.block_on(Keyring::create(&key)).unwrap())
+}
+
 /// A cache and the rows that should be in it.
 struct Stage {
     schema: Schema,
     database: Database,
     writer: Writer,
-    layout: Layout,
+    tables: Tables,
     rows: BTreeMap<ObjectKey, Row>,
     version: u64,
     accesses: Arc<[Access]>,
 }
 
 impl Stage {
-    fn new() -> Self {
+    fn new(is_sealed: bool) -> Self {
         let (schema, database) = (schema(), Database::in_memory());
         let mut writer = Writer::open(&database).unwrap();
-        let (layout, revision) = writer.open_kind(&schema).unwrap();
-        assert_eq!(revision, 0);
+        let keys = is_sealed.then(new_keys);
+        let (layout, sealed) = writer.open_kind(&schema, keys.as_ref()).unwrap();
+        let tables = Tables {
+            layout,
+            schema: schema.clone(),
+            sealed,
+            namespaces: None,
+        };
         Self {
             schema,
             database,
             writer,
-            layout,
+            tables,
             rows: BTreeMap::new(),
             version: 0,
             accesses: Arc::default(),
@@ -260,18 +277,13 @@ impl Stage {
             version: self.version,
             change: 0,
         };
-        self.writer.apply(&self.layout, &ops, reached).unwrap();
+        self.writer.apply(&self.tables, &ops, reached).unwrap();
     }
 
     fn answer(&self, query: &Query) -> Read {
         let plan = Plan::new(&self.schema, query, &self.accesses).unwrap();
         let mut connection = self.database.open_to_read().unwrap();
-        let tables = Tables {
-            layout: self.layout.clone(),
-            schema: self.schema.clone(),
-            namespaces: None,
-        };
-        read(&mut connection, &tables, &plan, 0).unwrap()
+        read(&mut connection, &self.tables, &plan, 0).unwrap()
     }
 
     /// Returns the keys that the query should find, in their order.
@@ -299,8 +311,9 @@ proptest! {
         changes in prop::collection::vec(prop::collection::vec(change(), 1..8), 1..4),
         queries in prop::collection::vec(query(), 1..6),
         accesses in prop::collection::vec(access(), 0..3),
+        is_sealed in any::<bool>(),
     ) {
-        let mut stage = Stage::new();
+        let mut stage = Stage::new(is_sealed);
         stage.accesses = accesses.into();
         for changes in &changes {
             stage.apply(changes);
@@ -329,8 +342,9 @@ proptest! {
         changes in prop::collection::vec(change(), 1..20),
         query in query(),
         by in prop::sample::select(vec!["spec.text", "spec.quantity", "spec.many[*]", "spec.numbers[*]", "metadata.labels[l0]"]),
+        is_sealed in any::<bool>(),
     ) {
-        let mut stage = Stage::new();
+        let mut stage = Stage::new(is_sealed);
         stage.apply(&changes);
         let answer = stage.answer(&query.clone().summarize(field(by)).only_counts());
         let plan = Plan::new(&stage.schema, &query, &stage.accesses).unwrap();
@@ -355,7 +369,7 @@ proptest! {
 
 #[test]
 fn a_label_that_is_removed_is_gone() {
-    let mut stage = Stage::new();
+    let mut stage = Stage::new(false);
     let of = |labels| Change {
         key: ObjectKey::cluster("a"),
         object: Some((labels, json!({}))),
