@@ -71,7 +71,6 @@ pub struct SqlCache {
 
 impl SqlCache {
     /// Begins to configure a cache of kinds of a factory.
-    #[must_use]
     pub fn builder(factory: &SharedCacheFactory) -> SqlCacheBuilder {
         SqlCacheBuilder {
             factory: factory.clone(),
@@ -140,6 +139,17 @@ impl SqlCache {
         self.stopping.cancel();
         let mut tasks = std::mem::take(&mut *self.tasks.lock());
         while tasks.join_next().await.is_some() {}
+    }
+}
+
+/// Lets all kinds find namespaces by their labels, if the cache has the kind `Namespace`.
+fn join_namespaces(opened: &mut [Tables]) {
+    let of_namespaces = Gvk::new("", "v1", "Namespace");
+    let mut plain = opened.iter().filter(|tables| tables.sealed.is_none());
+    let namespaces = plain.find(|tables| *tables.schema.gvk() == of_namespaces);
+    let namespaces = namespaces.map(|tables| tables.layout.clone());
+    for tables in opened {
+        tables.namespaces.clone_from(&namespaces);
     }
 }
 
@@ -273,13 +283,7 @@ impl SqlCacheBuilder {
             Ok((writer, opened))
         });
         let (writer, mut opened) = opened.await?;
-        let of_namespaces = Gvk::new("", "v1", "Namespace");
-        let mut plain = opened.iter().filter(|tables| tables.sealed.is_none());
-        let namespaces = plain.find(|tables| *tables.schema.gvk() == of_namespaces);
-        let namespaces = namespaces.map(|tables| tables.layout.clone());
-        for tables in &mut opened {
-            tables.namespaces.clone_from(&namespaces);
-        }
+        join_namespaces(&mut opened);
         let readers = Arc::new(Readers::new(database, self.readers));
         let writer = Arc::new(Mutex::new(writer));
         let (mut kinds, mut tasks) = (HashMap::new(), JoinSet::new());

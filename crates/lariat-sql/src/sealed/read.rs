@@ -63,38 +63,7 @@ pub(crate) fn read(
             .summaries
             .push(summary(&rows, by, plan.summarizes_namespaces));
     }
-    let total = u64::try_from(rows.len()).unwrap_or(u64::MAX);
-    if plan.part == Part::Nothing {
-        answer.total = Some(total);
-        return Ok(answer);
-    }
-    rows.sort_by(|one, other| plan.compare(schema, &one.row, &other.row));
-    match &plan.part {
-        Part::All | Part::Nothing => {}
-        Part::Page { number, size } => {
-            answer.total = Some(total);
-            let first = (number - 1).saturating_mul(*size);
-            cut(&mut rows, first, *size);
-        }
-        Part::After { limit, cursor } => {
-            let behind = match cursor {
-                Some(text) => Some(Cursor::read(text, plan, plan.keys())?.keys),
-                None => None,
-            };
-            rows.retain(|opened| {
-                let keys = || plan.keys_of(schema, &opened.row);
-                behind
-                    .as_ref()
-                    .is_none_or(|behind| plan.compare_keys(&keys(), behind) == Ordering::Greater)
-            });
-            let has_more = u64::try_from(rows.len()).unwrap_or(u64::MAX) > *limit;
-            cut(&mut rows, 0, *limit);
-            if let Some(last) = rows.last().filter(|_| has_more) {
-                let (keys, revision) = (plan.keys_of(schema, &last.row), answer.revision);
-                answer.next = Some(Cursor { revision, keys }.write(plan));
-            }
-        }
-    }
+    part(&mut rows, schema, plan, &mut answer)?;
     let sql = format!("SELECT json FROM {} WHERE id = ?1", of.table);
     let mut bodies = connection.prepare_cached(&sql)?;
     let keys = of.keys.current();
@@ -111,6 +80,49 @@ pub(crate) fn read(
         });
     }
     Ok(answer)
+}
+
+/// Leaves the rows of the part that the query asks for, in their order.
+fn part(
+    rows: &mut Vec<Opened>,
+    schema: &Schema,
+    plan: &Plan,
+    answer: &mut Read,
+) -> Result<(), ReadError> {
+    let total = u64::try_from(rows.len()).unwrap_or(u64::MAX);
+    if plan.part == Part::Nothing {
+        answer.total = Some(total);
+        rows.clear();
+        return Ok(());
+    }
+    rows.sort_by(|one, other| plan.compare(schema, &one.row, &other.row));
+    match &plan.part {
+        Part::All | Part::Nothing => {}
+        Part::Page { number, size } => {
+            answer.total = Some(total);
+            let first = (number - 1).saturating_mul(*size);
+            cut(rows, first, *size);
+        }
+        Part::After { limit, cursor } => {
+            let behind = match cursor {
+                Some(text) => Some(Cursor::read(text, plan, plan.keys())?.keys),
+                None => None,
+            };
+            rows.retain(|opened| {
+                let keys = || plan.keys_of(schema, &opened.row);
+                behind
+                    .as_ref()
+                    .is_none_or(|behind| plan.compare_keys(&keys(), behind) == Ordering::Greater)
+            });
+            let has_more = u64::try_from(rows.len()).unwrap_or(u64::MAX) > *limit;
+            cut(rows, 0, *limit);
+            if let Some(last) = rows.last().filter(|_| has_more) {
+                let (keys, revision) = (plan.keys_of(schema, &last.row), answer.revision);
+                answer.next = Some(Cursor { revision, keys }.write(plan));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Opens all rows, one after the other.

@@ -107,56 +107,7 @@ pub(crate) fn read(
         let counts = summary(&transaction, &select, by)?;
         answer.summaries.push(counts);
     }
-    let ids = match &plan.part {
-        Part::Nothing => {
-            answer.total = Some(count(&transaction, &select.count())?);
-            Vec::new()
-        }
-        Part::All => ids(&transaction, &select.page(None, &From::Offset(0)))?,
-        Part::Page { number, size } => {
-            answer.total = Some(count(&transaction, &select.count())?);
-            let offset = (number - 1)
-                .saturating_mul(*size)
-                .min(i64::MAX.unsigned_abs());
-            let limit = (*size).min(i64::MAX.unsigned_abs());
-            ids(
-                &transaction,
-                &select.page(Some(limit), &From::Offset(offset)),
-            )?
-        }
-        Part::After { limit, cursor } => {
-            // One more, to know whether others follow.
-            let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
-            let mut found = match cursor {
-                None => ids(
-                    &transaction,
-                    &select.page(Some(more(limit, 0)), &From::Offset(0)),
-                )?,
-                Some(text) => {
-                    let keys = Cursor::read(text, plan, plan.keys())?.keys;
-                    let mut found = Vec::new();
-                    for range in select.behind(&keys) {
-                        let left = more(limit, found.len());
-                        if left == 0 {
-                            break;
-                        }
-                        found.extend(ids(
-                            &transaction,
-                            &select.page(Some(left), &From::Range(range)),
-                        )?);
-                    }
-                    found
-                }
-            };
-            if found.len() > limit {
-                found.truncate(limit);
-                let keys = found.last().map(|(_, keys)| keys.clone());
-                let revision = answer.revision;
-                answer.next = keys.map(|keys| Cursor { revision, keys }.write(plan));
-            }
-            found
-        }
-    };
+    let ids = part(&transaction, &select, &mut answer)?;
     let sql = format!(
         "SELECT r.key, r.version, j.json FROM {} AS r JOIN {} AS j ON j.id = r.id WHERE r.id = ?1",
         layout.rows(),
@@ -171,6 +122,54 @@ pub(crate) fn read(
         answer.found.extend(object.optional()?);
     }
     Ok(answer)
+}
+
+/// Finds the rows of the part that the query asks for; notes their total, and where the next part begins.
+fn part(
+    connection: &Connection,
+    select: &Select<'_>,
+    answer: &mut Read,
+) -> Result<Vec<(i64, Vec<Param>)>, ReadError> {
+    let plan = select.plan;
+    let page = |limit, from: &From| ids(connection, &select.page(limit, from));
+    match &plan.part {
+        Part::Nothing => {
+            answer.total = Some(count(connection, &select.count())?);
+            Ok(Vec::new())
+        }
+        Part::All => Ok(page(None, &From::Offset(0))?),
+        Part::Page { number, size } => {
+            answer.total = Some(count(connection, &select.count())?);
+            let most = i64::MAX.unsigned_abs();
+            let offset = (number - 1).saturating_mul(*size).min(most);
+            Ok(page(Some((*size).min(most)), &From::Offset(offset))?)
+        }
+        Part::After { limit, cursor } => {
+            // One more, to know whether others follow.
+            let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
+            let mut found = Vec::new();
+            match cursor {
+                None => found = page(Some(more(limit, 0)), &From::Offset(0))?,
+                Some(text) => {
+                    let keys = Cursor::read(text, plan, plan.keys())?.keys;
+                    for range in select.behind(&keys) {
+                        let left = more(limit, found.len());
+                        if left == 0 {
+                            break;
+                        }
+                        found.extend(page(Some(left), &From::Range(range))?);
+                    }
+                }
+            }
+            if found.len() > limit {
+                found.truncate(limit);
+                let keys = found.last().map(|(_, keys)| keys.clone());
+                let revision = answer.revision;
+                answer.next = keys.map(|keys| Cursor { revision, keys }.write(plan));
+            }
+            Ok(found)
+        }
+    }
 }
 
 /// Returns how many rows are missing to one more than the limit.

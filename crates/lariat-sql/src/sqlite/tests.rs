@@ -380,3 +380,22 @@ fn a_label_that_is_removed_is_gone() {
     stage.apply(&[of(vec![(1, "x".to_owned())])]);
     assert_eq!(stage.answer(&query).found.len(), 0);
 }
+
+#[test]
+fn the_largest_queries_are_answered_and_larger_ones_are_errors() {
+    let stage = Stage::new(false);
+    let either = |count| {
+        (0..count)
+            .map(|number| label("l0").equals(number))
+            .collect::<crate::AnyOf>()
+    };
+    let query = |count| Query::new().filter(either(count));
+    assert_eq!(stage.answer(&query(500)).found.len(), 0);
+    let one_of = Query::new().filter(label("l0").is_in(0..20_000));
+    assert_eq!(stage.answer(&one_of).found.len(), 0);
+    let refused = Plan::new(&stage.tables.schema, &query(501), &Arc::default()).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the query has 501 conditions; 500 are possible: ask several queries"
+    );
+}

@@ -67,7 +67,7 @@ async fn a_file_that_cannot_be_made_is_an_error_that_names_it() {
         .in_file("/nowhere/cache.db")
         .start()
         .await;
-    let error = started.err().expect("there is no such folder");
+    let error = started.expect_err("there is no such folder");
     assert!(
         error
             .to_string()
