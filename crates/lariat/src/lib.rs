@@ -27,6 +27,7 @@
 //! | `kube-runtime` | shared informers as streams and stores of kube-rs |
 //! | `cluster` | `lariat::cluster`, a Kubernetes API server in memory |
 //! | `sim` | `lariat::sim`, which runs whole programs against that server in virtual time, from one seed |
+//! | `sql` | `lariat::sql`, the state of chosen kinds in SQLite, for queries and pages |
 //! | `metrics` | `lariat::metrics`, what is counted, in a registry of `prometheus-client` |
 
 mod signal;
@@ -123,6 +124,12 @@ pub mod cluster {
 #[cfg(feature = "sim")]
 pub mod sim {
     pub use lariat_sim::*;
+}
+
+/// Objects in SQLite: filtered, sorted, paged, counted and watched.
+#[cfg(feature = "sql")]
+pub mod sql {
+    pub use lariat_sql::*;
 }
 
 /// The kube crate this is built on, for its client and its object types.
