@@ -1,6 +1,7 @@
 //! The cache on a cluster in memory.
 
 mod bench;
+mod crash;
 mod damage;
 mod feed;
 mod sealed;
