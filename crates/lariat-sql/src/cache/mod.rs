@@ -3,6 +3,7 @@
 mod error;
 mod feed;
 mod kind;
+mod unread;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lariat_sql::{Query, Watch, WatchError, WatchEvent, field};
+use lariat_sql::{Answer, Query, Watch, WatchError, WatchEvent, field};
 use serde_json::{Value as Json, json};
 
 use crate::bench::{Bench, Process, maps_kind};
@@ -147,37 +147,21 @@ fn expected(process: &Process) -> BTreeMap<String, String> {
         .collect()
 }
 
-#[tokio::test]
-async fn a_list_and_what_a_watch_says_since_are_the_next_list_and_what_the_store_has() {
-    let seed = std::env::var("LARIAT_SEED")
-        .ok()
-        .and_then(|seed| seed.parse().ok());
-    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
-    println!("LARIAT_SEED={seed}");
-    let mut random = fastrand::Rng::with_seed(seed);
-    let (bench, query) = (Bench::new().await, || {
-        Query::new().filter(
-            field("data.color")
-                .like("red")
-                .or(field("data.size").greater_than(4)),
-        )
-    });
-    let process = bench.start(None).await;
+/// Takes an event into what was listed.
+fn apply(known: &mut BTreeMap<String, String>, event: &WatchEvent) {
+    let object = &event.watched().object;
+    let (key, version) = (object.key().to_string(), object.version().to_string());
+    let before = match event {
+        WatchEvent::Deleted(_) => known.remove(&key),
+        _ => known.insert(key, version),
+    };
+    let is_new = matches!(event, WatchEvent::Added(_));
+    assert_eq!(before.is_none(), is_new, "{event:?}");
+}
+
+/// Changes objects at random; returns the version of the last one.
+async fn change(bench: &Bench, random: &mut fastrand::Rng) -> String {
     let mut version = bench.create("first", json!({"color": "red"})).await;
-    let answer = process
-        .maps
-        .query(&query().at_least(version.parse().expect("a version")))
-        .await;
-    let answer = answer.expect("answered");
-    let mut watch = process
-        .maps
-        .watch(&query(), Some(answer.revision))
-        .expect("it begins");
-    let mut known: BTreeMap<String, String> = answer
-        .objects
-        .iter()
-        .map(|found| (found.key.to_string(), found.version.clone()))
-        .collect();
     let mut names: Vec<String> = vec!["first".to_owned()];
     for number in 0..300 {
         let color = random
@@ -198,34 +182,43 @@ async fn a_list_and_what_a_watch_says_since_are_the_next_list_and_what_the_store
             tokio::task::yield_now().await;
         }
     }
-    version = bench
-        .create("last", json!({"color": "red", "size": version}))
-        .await;
-    let at = || query().at_least(version.parse().expect("a version"));
-    let answer = process.maps.query(&at()).await.expect("answered");
+    let last = json!({"color": "red", "size": version});
+    bench.create("last", last).await
+}
+
+#[tokio::test]
+async fn a_list_and_what_a_watch_says_since_are_the_next_list_and_what_the_store_has() {
+    let seed = std::env::var("LARIAT_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    println!("LARIAT_SEED={seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let (bench, query) = (Bench::new().await, || {
+        Query::new().filter(
+            field("data.color")
+                .like("red")
+                .or(field("data.size").greater_than(4)),
+        )
+    });
+    let process = bench.start(None).await;
+    let version = bench.create("zero", json!({"color": "red"})).await;
+    let at = |version: &str| query().at_least(version.parse().expect("a version"));
+    let answer = process.maps.query(&at(&version)).await.expect("answered");
+    let since = Some(answer.revision);
+    let mut watch = process.maps.watch(&query(), since).expect("it begins");
+    let listed = |answer: &Answer| {
+        let found = answer.objects.iter();
+        let found = found.map(|found| (found.key.to_string(), found.version.clone()));
+        found.collect::<BTreeMap<_, _>>()
+    };
+    let mut known = listed(&answer);
+    let version = change(&bench, &mut random).await;
+    let answer = process.maps.query(&at(&version)).await.expect("answered");
     while watch.revision() != answer.revision {
-        match watch.next().await.expect("it goes on").expect("an event") {
-            WatchEvent::Deleted(gone) => {
-                let known = known.remove(&gone.object.key().to_string());
-                assert!(known.is_some(), "it was there");
-            }
-            WatchEvent::Added(now) => {
-                let key = now.object.key().to_string();
-                let known = known.insert(key, now.object.version().to_string());
-                assert!(known.is_none(), "it was not there");
-            }
-            event => {
-                let now = event.watched();
-                let key = now.object.key().to_string();
-                let known = known.insert(key, now.object.version().to_string());
-                assert!(known.is_some(), "it was there");
-            }
-        }
+        let event = watch.next().await.expect("it goes on");
+        apply(&mut known, &event.expect("an event"));
     }
-    let listed = answer
-        .objects
-        .iter()
-        .map(|found| (found.key.to_string(), found.version.clone()));
-    assert_eq!(listed.collect::<BTreeMap<_, _>>(), known);
+    assert_eq!(listed(&answer), known);
     assert_eq!(known, expected(&process));
 }
