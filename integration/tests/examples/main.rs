@@ -4,6 +4,7 @@ mod autoscaler;
 mod concurrency;
 mod custom_config;
 mod dynamic_audit;
+mod fleet_browser;
 mod kronjob;
 #[cfg(unix)]
 mod leader_election;

@@ -1,0 +1,156 @@
+//! Asks the state of 20,000 pods: conditions, order, pages and counts, at a prompt.
+//!
+//! The pods are watched once and kept in SQLite, behind the shared informer. A question is a query string, as the URL of a list
+//! has it: `filter=status.phase=Running&sort=-metadata.creationTimestamp&page=1&pagesize=5`.
+//!
+//! Run: `cargo run --example fleet_browser --release` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster of yours.
+//! `-- 'summary=spec.nodeName&summaryonly'` asks one question, and `-- --pods 500` browses a smaller fleet.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use lariat::cache::SharedCacheFactory;
+use lariat::cluster::Load;
+use lariat::prelude::*;
+use lariat::sql::{Answer, Field, FieldType, Query, Schema, SqlCache, SqlKind};
+use lariat_examples::{Place, Table, error_exit, log_errors, say};
+use lexopt::prelude::{Long, Value, ValueExt as _};
+use serde_json::Value as Json;
+use tokio::io::{AsyncBufReadExt, BufReader, stdin};
+use tokio::time::Instant;
+
+/// What is asked without a question of the user's.
+const STORY: [&str; 5] = [
+    "page=1&pagesize=5",
+    "filter=metadata.name~api&filter=status.phase=Running&sort=status.podIP&page=1&pagesize=5",
+    "filter=spec.containers[*].image~postgres,metadata.labels[app]=cache&sort=-metadata.name&limit=5",
+    "search=nginx&limit=3",
+    "summary=status.phase&summaryonly",
+];
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    log_errors();
+    match run().await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error_exit(&error),
+    }
+}
+
+async fn run() -> Result<()> {
+    let (mut pods, mut questions) = (20_000, Vec::new());
+    let mut arguments = lexopt::Parser::from_env();
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Long("pods") => pods = arguments.value()?.parse()?,
+            Value(question) => questions.push(question.string()?),
+            _ => bail!(
+                "{}; there are --pods N and questions",
+                argument.unexpected()
+            ),
+        }
+    }
+    let place = Place::find(None).await?;
+    say(format_args!("browsing the pods of {}", place.name));
+    if let Some(cluster) = &place.embedded {
+        cluster.load(Load::pods(pods)).await;
+    }
+    let pod = Gvk::new("", "v1", "Pod");
+    let factory = SharedCacheFactory::new(place.client.clone());
+    let sql = SqlCache::builder(&factory).kind(Schema::new(pod.clone(), fields()?)?);
+    let sql = sql.patience(Duration::from_secs(120)).start().await?;
+    let begun = Instant::now();
+    factory.start();
+    let pods = sql.kind(&pod)?;
+    let all = pods.query(&Query::new().only_counts()).await?;
+    let (total, took) = (all.total.unwrap_or_default(), begun.elapsed());
+    say(format_args!("{total} pods are in SQLite after {took:.1?}"));
+
+    let has_questions = !questions.is_empty();
+    let story = STORY.into_iter().map(str::to_owned);
+    for question in questions
+        .into_iter()
+        .chain(story.filter(|_| !has_questions))
+    {
+        ask(&pods, &question).await?;
+    }
+    if !has_questions && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        prompt(&pods).await?;
+    }
+    sql.stop().await;
+    factory.stop().await;
+    place.leave().await;
+    Ok(())
+}
+
+fn fields() -> Result<Vec<Field>> {
+    Ok(vec![
+        Field::path("spec.nodeName", FieldType::Text)?,
+        Field::path("status.phase", FieldType::Text)?,
+        Field::path("status.podIP", FieldType::Ip)?,
+        Field::path("spec.containers[*].image", FieldType::Text)?.searchable(),
+    ])
+}
+
+/// Answers lines until the end of the input.
+async fn prompt(pods: &SqlKind) -> Result<()> {
+    let fields: Vec<&str> = pods.schema().fields().iter().map(Field::name).collect();
+    say(format_args!(
+        "ask with {}; end with Ctrl-D",
+        fields.join(", ")
+    ));
+    let mut lines = BufReader::new(stdin()).lines();
+    while let Some(line) = lines.next_line().await? {
+        if let Err(error) = ask(pods, line.trim()).await {
+            say(format_args!("{error}"));
+        }
+    }
+    Ok(())
+}
+
+async fn ask(pods: &SqlKind, question: &str) -> Result<()> {
+    let query = Query::from_url(question).with_context(|| format!("the question {question:?}"))?;
+    let begun = Instant::now();
+    let answer = pods.query(&query).await?;
+    say(format_args!("\n? {question}"));
+    print(&answer)?;
+    let took = begun.elapsed();
+    let total = answer.total.map(|total| format!(" of {total}"));
+    let (shown, total) = (answer.objects.len(), total.unwrap_or_default());
+    say(format_args!("{shown}{total} pods in {took:.1?}"));
+    Ok(())
+}
+
+fn print(answer: &Answer) -> Result<()> {
+    for counts in &answer.summaries {
+        let mut table = Table::new(&["value", "pods"]);
+        for count in counts {
+            table.row([count.value.clone(), count.objects.to_string()]);
+        }
+        table.print();
+    }
+    if answer.objects.is_empty() {
+        return Ok(());
+    }
+    let mut table = Table::new(&["namespace", "name", "node", "phase", "address"]);
+    for found in &answer.objects {
+        let pod: Json = found.decode()?;
+        let at = |pointer| {
+            pod.pointer(pointer)
+                .and_then(Json::as_str)
+                .unwrap_or("-")
+                .to_owned()
+        };
+        let pointers = [
+            "/metadata/namespace",
+            "/metadata/name",
+            "/spec/nodeName",
+            "/status/phase",
+            "/status/podIP",
+        ];
+        table.row(pointers.map(at));
+    }
+    table.print();
+    Ok(())
+}
