@@ -2,6 +2,10 @@
 //!
 //! A kind of the cache is one more reader of its shared informer, so there is no second watch. What is indexed of its objects
 //! is written to SQLite behind the informer, and never holds it up.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `http` | `http::SqlService`, the cache over HTTP: a read-only API with authentication, server-sent events and a page to browse it |
 
 mod cache;
 mod field;
@@ -12,6 +16,9 @@ mod schema;
 mod sql;
 mod sqlite;
 mod watch;
+
+#[cfg(feature = "http")]
+pub mod http;
 
 pub use cache::{Answer, Count, Found, SqlCache, SqlCacheBuilder, SqlError, SqlKind, SqlStatus};
 pub use field::{Field, FieldType, Path, PathError, Quantity, Value, ValueError};

@@ -1,0 +1,62 @@
+//! Telling whether a client has an answer already.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use http::{HeaderMap, HeaderValue, header};
+use sha2::{Digest, Sha256};
+
+use super::visible::Visible;
+use crate::query::Query;
+use crate::revision::{Place, Revision};
+
+/// What an answer depends on beside the state of its kind: the question, and who asks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question(u64);
+
+impl Question {
+    /// Returns the question, unless its answer depends on more than one kind.
+    pub(super) fn new(query: &Query, visible: &Visible) -> Option<Self> {
+        let has_label = |of: &crate::query::Namespaces| of.label.is_some();
+        if query.namespaces.as_ref().is_some_and(has_label) {
+            return None;
+        }
+        let mut hasher = DefaultHasher::new();
+        query.to_url().hash(&mut hasher);
+        visible.digest().hash(&mut hasher);
+        Some(Self(hasher.finish()))
+    }
+
+    /// Returns the tag of the answer at a revision of this process.
+    ///
+    /// The number of the change stands for the state: the version goes on without changes as well.
+    pub(super) fn tag(self, revision: Revision) -> Option<HeaderValue> {
+        let Place { history, change } = revision.place()?;
+        let tag = format!("W/\"{history:08x}-{change}-{:016x}\"", self.0);
+        HeaderValue::try_from(tag).ok()
+    }
+}
+
+/// Returns the tag of a content that does not change.
+pub(super) fn of_content(content: &[u8]) -> HeaderValue {
+    let hash = Sha256::digest(content);
+    let hash: String = hash
+        .iter()
+        .take(16)
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let tag = HeaderValue::try_from(format!("\"{hash}\""));
+    tag.expect("hexadecimal digits are fine in a header")
+}
+
+/// Returns whether a client has what a tag stands for.
+pub(super) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
+    // The comparison is the weak one.
+    let strip = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    let Ok(tag) = tag.to_str().map(strip) else {
+        return false;
+    };
+    let values = headers.get_all(header::IF_NONE_MATCH);
+    let known = values.iter().filter_map(|value| value.to_str().ok());
+    let mut known = known.flat_map(|value| value.split(','));
+    known.any(|known| known.trim() == "*" || strip(known) == tag)
+}
