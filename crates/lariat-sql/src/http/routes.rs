@@ -23,7 +23,7 @@ use super::shared::{Shared, path_of};
 use super::status::Refusal;
 use super::target::{self, Target};
 use crate::cache::SqlKind;
-use crate::field::Field;
+use crate::field::{Field, Path as FieldPath};
 use crate::query::{Operator, Part, Query, field};
 use crate::revision::{Revision, RevisionError};
 use crate::schema::{NAME, NAMESPACE};
@@ -106,13 +106,14 @@ fn field_of(field: &Field) -> Json {
     let of = format!("{:?}", field.field_type()).to_lowercase();
     json!({
         "name": field.name(), "type": of, "isMany": field.is_many(), "isSearchable": field.is_searchable(),
+        "steps": field.source_path().map(FieldPath::steps),
     })
 }
 
 async fn list(State(shared): State<Arc<Shared>>, path: Of<Kind>, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
     let user = shared.enter(&parts).await?;
-    let Path((group, version, kind)) = path.map_err(bad_path)?;
+    let Path((group, version, kind)) = path.map_err(|error| bad_path(&error))?;
     let kind = shared.kind(&format!("{group}/{version}/{kind}"))?;
     let target = Target::read(parts.uri.query().unwrap_or_default(), shared.pages)?;
     if target.is_watch {
@@ -217,7 +218,7 @@ async fn cluster_object(
 ) -> Answered {
     let (parts, _) = request.into_parts();
     let user = shared.enter(&parts).await?;
-    let Path((group, version, kind, name)) = path.map_err(bad_path)?;
+    let Path((group, version, kind, name)) = path.map_err(|error| bad_path(&error))?;
     let kind = shared.kind(&format!("{group}/{version}/{kind}"))?;
     object(&shared, &user, (kind, ObjectKey::cluster(&name)), &parts).await
 }
@@ -229,7 +230,7 @@ async fn namespaced_object(
 ) -> Answered {
     let (parts, _) = request.into_parts();
     let user = shared.enter(&parts).await?;
-    let Path((group, version, kind, namespace, name)) = path.map_err(bad_path)?;
+    let Path((group, version, kind, namespace, name)) = path.map_err(|error| bad_path(&error))?;
     let kind = shared.kind(&format!("{group}/{version}/{kind}"))?;
     let key = ObjectKey::namespaced(&namespace, &name);
     object(&shared, &user, (kind, key), &parts).await
@@ -275,7 +276,7 @@ async fn object(
     Ok(with_tag(json_response(Body::from(found.json)), tag))
 }
 
-fn bad_path(error: PathRejection) -> Refusal {
+fn bad_path(error: &PathRejection) -> Refusal {
     Refusal::bad_request(format!("the path cannot be read: {}", error.body_text()))
 }
 

@@ -175,7 +175,6 @@ impl SqlService {
     /// Returns the routes, to be served by a program with others, or [nested](Router::nest) below a path.
     ///
     /// The program limits connections, the sizes of heads and how long a client may take to read.
-    #[must_use]
     pub fn into_router(self) -> Router {
         self.router(false)
     }

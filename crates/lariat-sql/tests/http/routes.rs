@@ -19,7 +19,7 @@ async fn kinds_are_listed_with_their_fields_and_state() {
     assert_eq!(map["state"], "ready");
     assert_eq!(
         map["fields"][5],
-        json!({"name": "data.color", "type": "text", "isMany": false, "isSearchable": true})
+        json!({"name": "data.color", "type": "text", "isMany": false, "isSearchable": true, "steps": ["data", "color"]})
     );
     assert_eq!(kinds["kinds"][1]["kind"], "Namespace");
 }

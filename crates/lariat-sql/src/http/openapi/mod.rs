@@ -1,10 +1,13 @@
 //! What is served, as OpenAPI 3.1.
 
+mod schemas;
+
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use serde_json::{Map, Value as Json, json};
 
+use self::schemas::schemas;
 use super::target::Pages;
 use crate::cache::SqlKind;
 use crate::schema::Schema;
@@ -241,73 +244,6 @@ fn component(name: &str) -> String {
 fn content(description: &str, media: &str, schema: &str) -> Json {
     let schema = json!({"$ref": format!("#/components/schemas/{schema}")});
     json!({"description": description, "content": {media: {"schema": schema}}})
-}
-
-fn schemas() -> Json {
-    let text = json!({"type": "string"});
-    let number = json!({"type": "integer"});
-    json!({
-        "Object": {"type": "object", "description": "An object as the API server has it."},
-        "Kinds": {
-            "type": "object", "required": ["kinds", "isOpen"],
-            "properties": {
-                "isOpen": {"type": "boolean", "description": "Whether no token is needed."},
-                "kinds": {"type": "array", "items": {
-                    "type": "object",
-                    "properties": {
-                        "group": text, "version": text, "kind": text, "path": text, "revision": text,
-                        "state": {"enum": ["ready", "filling", "failing"]},
-                        "unwritten": number, "lagMilliseconds": number,
-                        "unindexable": {"type": "object", "additionalProperties": number},
-                        "fields": {"type": "array", "items": {
-                            "type": "object",
-                            "properties": {
-                                "name": text, "type": text, "isMany": {"type": "boolean"},
-                                "isSearchable": {"type": "boolean"},
-                            },
-                        }},
-                    },
-                }},
-            },
-        },
-        "List": {
-            "type": "object", "required": ["kind", "apiVersion", "revision", "total", "continue", "summaries", "objects"],
-            "properties": {
-                "kind": text, "apiVersion": text,
-                "revision": {"type": "string", "description": "From where a watch goes on behind this list."},
-                "total": {"type": ["integer", "null"], "description": "How many objects meet the conditions, if that is known."},
-                "continue": {"type": ["string", "null"], "description": "Where the next objects begin, if there are more."},
-                "summaries": {"type": "array", "items": {
-                    "type": "object",
-                    "properties": {"by": text, "counts": {"type": "array", "items": {
-                        "type": "object", "properties": {"value": text, "namespace": text, "objects": number},
-                    }}},
-                }},
-                "objects": {"type": "array", "items": {"$ref": "#/components/schemas/Object"}},
-            },
-        },
-        "Event": {
-            "type": "object", "required": ["type", "object"],
-            "description": "The data of each event; its id is a revision.",
-            "properties": {
-                "type": {"enum": ["ADDED", "MODIFIED", "DELETED", "ERROR"]},
-                "object": {"$ref": "#/components/schemas/Object"},
-            },
-        },
-        "Status": {
-            "type": "object", "required": ["kind", "apiVersion", "status", "message", "reason", "code"],
-            "properties": {
-                "kind": {"const": "Status"}, "apiVersion": {"const": "v1"}, "metadata": {"type": "object"},
-                "status": {"const": "Failure"}, "message": text, "reason": text, "code": number,
-                "details": {"type": "object", "properties": {
-                    "retryAfterSeconds": number,
-                    "causes": {"type": "array", "items": {
-                        "type": "object", "properties": {"reason": text, "field": text, "message": text},
-                    }},
-                }},
-            },
-        },
-    })
 }
 
 #[cfg(test)]
