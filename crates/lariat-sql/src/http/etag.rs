@@ -60,3 +60,51 @@ pub(super) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     let mut known = known.flat_map(|value| value.split(','));
     known.any(|known| known.trim() == "*" || strip(known) == tag)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tag(query: &str, visible: &Visible, revision: &str) -> Option<HeaderValue> {
+        let query = Query::from_url(query).unwrap();
+        Question::new(&query, visible)?.tag(revision.parse().unwrap())
+    }
+
+    #[test]
+    fn a_tag_stands_for_one_state_question_and_view() {
+        let (all, some) = (Visible::Everything, Visible::namespaces(["a"]));
+        let first = tag("search=a", &all, "7-0000002a-3");
+        assert!(first.is_some());
+        // The version goes on without changes.
+        assert_eq!(tag("search=a", &all, "9-0000002a-3"), first);
+        for other in [
+            tag("search=b", &all, "7-0000002a-3"),
+            tag("search=a", &some, "7-0000002a-3"),
+            tag("search=a", &all, "7-0000002b-3"),
+            tag("search=a", &all, "7-0000002a-4"),
+        ] {
+            assert!(other.is_some() && other != first);
+        }
+        // Without a place it is not known which state that is.
+        assert_eq!(tag("search=a", &all, "7"), None);
+        let by_label = "projectsornamespaces=a";
+        assert_eq!(tag(by_label, &all, "7-0000002a-3"), None);
+    }
+
+    #[test]
+    fn tags_of_a_client_are_compared_weakly() {
+        let tag = HeaderValue::from_static("W/\"a\"");
+        let is_known_as = |known: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::IF_NONE_MATCH, known.parse().unwrap());
+            is_known(&headers, &tag)
+        };
+        for known in ["W/\"a\"", "\"a\"", "*", "\"b\", W/\"a\""] {
+            assert!(is_known_as(known), "{known}");
+        }
+        for other in ["\"b\"", "a", ""] {
+            assert!(!is_known_as(other), "{other}");
+        }
+        assert!(!is_known(&HeaderMap::new(), &tag));
+    }
+}

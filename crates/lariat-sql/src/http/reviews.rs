@@ -201,3 +201,75 @@ impl fmt::Debug for TokenReviews {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use lariat_cluster::Cluster;
+
+    use super::*;
+
+    async fn reviews() -> (TokenReviews, Cluster) {
+        let cluster = Cluster::builder().start().await.unwrap();
+        (TokenReviews::new(cluster.client()), cluster)
+    }
+
+    fn known(is_good: bool, seconds: u64) -> Known {
+        Known {
+            user: is_good.then(Arc::default),
+            until: Instant::now() + Duration::from_secs(seconds),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_known_is_bounded_and_refused_tokens_go_first() {
+        let (reviews, _cluster) = reviews().await;
+        let hash = |number: usize| reviews.hash(&number.to_string());
+        reviews.remember(hash(0), known(false, 30));
+        for number in 1..TOKENS {
+            reviews.remember(hash(number), known(true, 60));
+        }
+        // One more that is refused makes no room for itself, and one that is good does.
+        reviews.remember(hash(TOKENS), known(false, 60));
+        assert!(reviews.known(&hash(TOKENS)).is_none());
+        reviews.remember(hash(TOKENS), known(true, 60));
+        assert!(reviews.known(&hash(TOKENS)).is_some_and(|it| it.is_ok()));
+        assert!(reviews.known(&hash(0)).is_none());
+        assert_eq!(reviews.known.lock().len(), TOKENS);
+        // What is over makes room for all.
+        time::advance(Duration::from_secs(60)).await;
+        assert!(reviews.known(&hash(TOKENS)).is_none());
+        reviews.remember(hash(0), known(false, 10));
+        assert_eq!(reviews.known.lock().len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_counts_from_its_question_on_and_no_longer() {
+        let (reviews, cluster) = reviews().await;
+        let hash = reviews.hash("token");
+        assert!(reviews.user("token").await.is_err());
+        assert!(reviews.known(&hash).is_some_and(|it| it.is_err()));
+        time::advance(REFUSED_TTL).await;
+        assert!(reviews.known(&hash).is_none());
+        // What fails is no answer, and is not kept.
+        cluster.faults().partition("");
+        let error = reviews.user("token").await.unwrap_err();
+        assert!(matches!(error, AuthError::Unavailable(_)), "{error}");
+        assert!(reviews.known(&hash).is_none());
+    }
+
+    #[tokio::test]
+    async fn tokens_are_neither_kept_nor_shown() {
+        let (reviews, cluster) = reviews().await;
+        let refused = reviews.user("my-secret-token").await.unwrap_err();
+        reviews.known.lock().clear();
+        cluster.faults().partition("");
+        let failed = reviews.user("my-secret-token").await.unwrap_err();
+        let shown = format!("{reviews:?} {refused:?} {refused} {failed:?} {failed}");
+        assert!(!shown.contains("my-secret-token"), "{shown}");
+        let other = TokenReviews {
+            salt: [7; 16],
+            ..reviews.clone()
+        };
+        assert_ne!(other.hash("a"), reviews.hash("a"));
+    }
+}

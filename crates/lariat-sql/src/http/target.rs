@@ -152,6 +152,30 @@ mod tests {
         assert!(!read("watch=false").unwrap().1);
     }
 
+    proptest::proptest! {
+        #[test]
+        fn any_parameters_are_read_or_refused(
+            parameters in "((filter|sort|watch|limit|page|continue|revision|%77|&|=|%|\\+|[a-z]|[0-9]|.){0,6}[=&]?){0,6}"
+        ) {
+            match read(&parameters) {
+                // What was read has a size that is allowed, and is the same when it is read again.
+                Ok((url, false)) => {
+                    let again = Query::from_url(&url).unwrap();
+                    let size = match again.part {
+                        Part::Page { size, .. } => size,
+                        Part::After { limit, .. } => limit,
+                        Part::All => u64::MAX,
+                        Part::Nothing => 0,
+                    };
+                    proptest::prop_assert!(size <= PAGES.largest);
+                }
+                Ok((_, true)) => {}
+                Err(message) => proptest::prop_assert!(!message.is_empty()),
+            }
+            let _ = (of_object(&parameters), of_none(&parameters));
+        }
+    }
+
     #[test]
     fn what_is_wrong_is_named() {
         for (parameters, named) in [

@@ -110,3 +110,29 @@ impl Sight {
         (self.0)(Arc::clone(user), kind.clone()).await
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_allowed_and_what_is_found_agree() {
+        let here = ObjectKey::namespaced("here", "a");
+        let there = ObjectKey::namespaced("there", "a");
+        let cluster = ObjectKey::cluster("here");
+        let check = |visible: &Visible| [&here, &there, &cluster].map(|key| visible.allows(key));
+        assert_eq!(check(&Visible::Everything), [true, true, true]);
+        assert_eq!(check(&Visible::namespaces(["here"])), [true, false, false]);
+        assert_eq!(check(&Visible::Nothing), [false, false, false]);
+        assert!(Visible::namespaces([""; 0]).is_nothing());
+        assert!(Visible::Namespaces(BTreeSet::new()).is_nothing());
+        let restricted = |visible: &Visible| visible.restrict(Query::new()).to_url();
+        assert_eq!(restricted(&Visible::Everything), "");
+        let one = restricted(&Visible::namespaces(["here"]));
+        assert_eq!(one, "filter=metadata.namespace+in+%28here%29");
+        assert_eq!(
+            restricted(&Visible::Nothing),
+            "filter=metadata.namespace+in+%28%29"
+        );
+    }
+}
