@@ -17,9 +17,6 @@ mod sql;
 mod sqlite;
 mod watch;
 
-#[cfg(feature = "http")]
-pub mod http;
-
 pub use cache::{Answer, Count, Found, SqlCache, SqlCacheBuilder, SqlError, SqlKind, SqlStatus};
 pub use field::{Field, FieldType, Path, PathError, Quantity, Value, ValueError};
 pub use query::{
@@ -29,3 +26,6 @@ pub use revision::{Revision, RevisionError};
 pub use schema::{Schema, SchemaError};
 pub use sqlite::StorageError;
 pub use watch::{Watch, WatchError, WatchEvent, Watched};
+
+#[cfg(feature = "http")]
+pub mod http;

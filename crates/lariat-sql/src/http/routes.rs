@@ -114,38 +114,36 @@ async fn list(State(shared): State<Arc<Shared>>, path: Of<Kind>, request: Reques
     let (parts, _) = request.into_parts();
     let user = shared.enter(&parts).await?;
     let Path((group, version, kind)) = path.map_err(|error| bad_path(&error))?;
-    let kind = shared.kind(&format!("{group}/{version}/{kind}"))?;
+    let path = format!("{group}/{version}/{kind}");
     let target = Target::read(parts.uri.query().unwrap_or_default(), shared.pages)?;
     if target.is_watch {
-        return watch(&shared, &user, (kind, target.query), &parts).await;
+        return watch(&shared, &user, (&path, target.query), &parts).await;
     }
     let permit = shared.requests.take()?;
-    let gvk = kind.schema().gvk();
-    let visible = shared.visible(&user, gvk).await?;
-    let question = Question::new(&target.query, &visible);
+    let view = shared.view(&user, &path).await?;
+    let question = Question::new(&target.query, view.visible());
     let tag_at = |revision| question.and_then(|question| question.tag(revision));
-    let now = kind.revision();
+    let now = view.revision();
     let is_there = target.query.at_least.unwrap_or_default().version() <= now.version();
     if let Some(tag) = tag_at(now).filter(|_| is_there)
         && etag::is_known(&parts.headers, &tag)
     {
         return Ok(not_modified(tag));
     }
-    let query = visible.restrict(target.query);
-    let mut answer = kind.query(&query).await?;
-    let is_first = matches!(query.part, Part::After { cursor: None, .. });
+    let mut answer = view.query(target.query.clone()).await?;
+    let is_first = matches!(target.query.part, Part::After { cursor: None, .. });
     if is_first && answer.next.is_none() {
         answer.total = u64::try_from(answer.objects.len()).ok();
     }
     let tag = tag_at(answer.revision);
-    let body = Body::new(ListBody::new(gvk, &query, answer, permit));
+    let body = Body::new(ListBody::new(view.kind(), &target.query, answer, permit));
     Ok(with_tag(json_response(body), tag))
 }
 
 async fn watch(
     shared: &Arc<Shared>,
     user: &Arc<UserInfo>,
-    (kind, query): (&SqlKind, Query),
+    (path, query): (&str, Query),
     parts: &Parts,
 ) -> Answered {
     if !accepts_events(&parts.headers) {
@@ -154,7 +152,7 @@ async fn watch(
         )));
     }
     let permit = shared.watches.take()?;
-    let visible = shared.visible(user, kind.schema().gvk()).await?;
+    let view = shared.view(user, path).await?;
     let since = match last_event_id(&parts.headers)? {
         Some(revision) => revision,
         None => match query.at_least {
@@ -162,11 +160,11 @@ async fn watch(
             // What fills the kind at first is no change.
             None => {
                 let synced = Query::new().limit(1);
-                kind.query(&synced).await?.revision
+                view.query(synced).await?.revision
             }
         },
     };
-    let watch = kind.watch(&visible.restrict(query), Some(since))?;
+    let watch = view.watch(query, since)?;
     let terms = Terms {
         heartbeat: shared.heartbeat,
         longest: shared.longest_watch,
@@ -219,8 +217,11 @@ async fn cluster_object(
     let (parts, _) = request.into_parts();
     let user = shared.enter(&parts).await?;
     let Path((group, version, kind, name)) = path.map_err(|error| bad_path(&error))?;
-    let kind = shared.kind(&format!("{group}/{version}/{kind}"))?;
-    object(&shared, &user, (kind, ObjectKey::cluster(&name)), &parts).await
+    let (path, key) = (
+        format!("{group}/{version}/{kind}"),
+        ObjectKey::cluster(&name),
+    );
+    object(&shared, &user, (&path, key), &parts).await
 }
 
 async fn namespaced_object(
@@ -231,22 +232,23 @@ async fn namespaced_object(
     let (parts, _) = request.into_parts();
     let user = shared.enter(&parts).await?;
     let Path((group, version, kind, namespace, name)) = path.map_err(|error| bad_path(&error))?;
-    let kind = shared.kind(&format!("{group}/{version}/{kind}"))?;
+    let path = format!("{group}/{version}/{kind}");
     let key = ObjectKey::namespaced(&namespace, &name);
-    object(&shared, &user, (kind, key), &parts).await
+    object(&shared, &user, (&path, key), &parts).await
 }
 
 async fn object(
     shared: &Arc<Shared>,
     user: &Arc<UserInfo>,
-    (kind, key): (&SqlKind, ObjectKey),
+    (path, key): (&str, ObjectKey),
     parts: &Parts,
 ) -> Answered {
     let revision = target::of_object(parts.uri.query().unwrap_or_default())?;
     let _permit = shared.requests.take()?;
-    let gvk = kind.schema().gvk();
+    let view = shared.view(user, path).await?;
+    let gvk = view.kind();
     // Whether it exists is not said to those who may not see it.
-    if !shared.visible(user, gvk).await?.allows(&key) {
+    if !view.visible().allows(&key) {
         let name = user.username.as_deref().unwrap_or_default();
         return Err(Refusal::forbidden(format!(
             "user {name:?} may not see {gvk} {key}"
@@ -260,7 +262,7 @@ async fn object(
         .filter(field(NAME).equals(key.name()))
         .filter(of_namespace);
     let query = query.at_least(revision.unwrap_or_default());
-    let answer = kind.query(&query).await?;
+    let answer = view.query(query).await?;
     // Names that are equal in natural order may differ.
     let mut found = answer.objects.into_iter();
     let Some(found) = found.find(|found| found.key == key) else {

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::auth::Auth;
 use super::status::Refusal;
 use super::target::{CORE, Pages};
-use super::visible::{Sight, Visible};
+use super::visible::{Sight, View, Visible};
 use crate::cache::SqlKind;
 
 /// How long a URL may be, in bytes.
@@ -84,35 +84,28 @@ impl Shared {
         Ok(())
     }
 
-    /// Returns a kind by its path.
-    pub(super) fn kind(&self, path: &str) -> Result<&SqlKind, Refusal> {
-        self.kinds.get(path).ok_or_else(|| {
+    /// Returns a kind, by its path, as a user may see it; there is something to see.
+    pub(super) async fn view(&self, user: &Arc<UserInfo>, path: &str) -> Result<View<'_>, Refusal> {
+        let kind = self.kinds.get(path).ok_or_else(|| {
             let known: Vec<&str> = self.kinds.keys().map(String::as_str).collect();
             Refusal::not_found(format!(
                 "the SQL cache has no {path}; it has {}",
                 known.join(", ")
             ))
-        })
-    }
-
-    /// Returns what a user may see of a kind; it is something.
-    pub(super) async fn visible(
-        &self,
-        user: &Arc<UserInfo>,
-        kind: &Gvk,
-    ) -> Result<Visible, Refusal> {
+        })?;
+        let gvk = kind.schema().gvk();
         let visible = match &self.sight {
-            Some(sight) => sight.look(user, kind).await?,
+            Some(sight) => sight.look(user, gvk).await?,
             None if self.auth.is_open() => Visible::Everything,
             None => Visible::Nothing,
         };
         if visible.is_nothing() {
             let name = user.username.as_deref().unwrap_or_default();
             return Err(Refusal::forbidden(format!(
-                "user {name:?} may not see any {kind}"
+                "user {name:?} may not see any {gvk}"
             )));
         }
-        Ok(visible)
+        Ok(View::new(kind, visible))
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a user may see of a kind.
 //!
-//! This is the one place where users meet objects: every list, watch and single object passes [`Visible::restrict`] or
-//! [`Visible::allows`].
+//! This is the one place where users meet objects: routes have no kind to ask, only the [`View`] of it that a user has.
 
 use std::collections::BTreeSet;
 use std::hash::{Hash, Hasher};
@@ -11,8 +10,11 @@ use futures::future::BoxFuture;
 use k8s_openapi::api::authentication::v1::UserInfo;
 use lariat_core::{Gvk, ObjectKey};
 
+use crate::cache::{Answer, SqlError, SqlKind};
 use crate::query::{Query, field};
+use crate::revision::Revision;
 use crate::schema::NAMESPACE;
+use crate::watch::{Watch, WatchError};
 
 /// What a user may see of a kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
@@ -57,7 +59,7 @@ impl Visible {
     }
 
     /// Makes a query find only what may be seen.
-    pub(super) fn restrict(&self, query: Query) -> Query {
+    fn restrict(&self, query: Query) -> Query {
         match self {
             Self::Nothing => query.filter(field(NAMESPACE).is_in([""; 0])),
             Self::Namespaces(names) => query.filter(field(NAMESPACE).is_in(names)),
@@ -70,6 +72,42 @@ impl Visible {
         let mut hasher = std::hash::DefaultHasher::new();
         self.hash(&mut hasher);
         hasher.finish()
+    }
+}
+
+/// A kind as a user may see it.
+#[derive(Debug)]
+pub(super) struct View<'a> {
+    kind: &'a SqlKind,
+    visible: Visible,
+}
+
+impl<'a> View<'a> {
+    pub(super) fn new(kind: &'a SqlKind, visible: Visible) -> Self {
+        Self { kind, visible }
+    }
+
+    pub(super) fn kind(&self) -> &Gvk {
+        self.kind.schema().gvk()
+    }
+
+    /// Returns up to where the kind is written.
+    pub(super) fn revision(&self) -> Revision {
+        self.kind.revision()
+    }
+
+    pub(super) fn visible(&self) -> &Visible {
+        &self.visible
+    }
+
+    /// Answers a query about what may be seen.
+    pub(super) async fn query(&self, query: Query) -> Result<Answer, SqlError> {
+        self.kind.query(&self.visible.restrict(query)).await
+    }
+
+    /// Watches what may be seen.
+    pub(super) fn watch(&self, query: Query, since: Revision) -> Result<Watch, WatchError> {
+        self.kind.watch(&self.visible.restrict(query), Some(since))
     }
 }
 

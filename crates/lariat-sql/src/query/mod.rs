@@ -10,8 +10,6 @@ pub(crate) use cursor::Cursor;
 pub use filter::{AnyOf, Condition, Operator, Subject, field, label};
 pub use plan::QueryError;
 pub(crate) use plan::{Check, Comparison, Order, Plan, Target, Test, words_of};
-#[cfg(all(test, feature = "http"))]
-pub(crate) use url::PARAMETERS;
 pub use url::UrlError;
 
 use crate::revision::Revision;

@@ -1,7 +1,7 @@
 //! What is wrong with the URL form of a query.
 
 /// The parameters that a query has in a URL.
-pub(crate) const PARAMETERS: [&str; 16] = [
+pub(super) const PARAMETERS: [&str; 16] = [
     "filter",
     "sort",
     "search",

@@ -13,13 +13,9 @@ use std::collections::BTreeMap;
 use form_urlencoded::Serializer;
 use percent_encoding::percent_decode_str;
 
-#[cfg(all(test, feature = "http"))]
-pub(crate) use error::PARAMETERS;
 pub use error::UrlError;
 
-#[cfg(not(all(test, feature = "http")))]
-use self::error::PARAMETERS;
-use self::error::excerpt;
+use self::error::{PARAMETERS, excerpt};
 use self::read::Reader;
 use super::{Namespaces, PROJECT_LABEL, Part, Query};
 use crate::revision::{Revision, RevisionError};
