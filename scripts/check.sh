@@ -27,6 +27,9 @@ done
 for features in "" metrics; do
     cargo check --quiet --package lariat-controller --no-default-features --features "$features"
 done
+for features in "" http; do
+    cargo check --quiet --package lariat-sql --no-default-features --features "$features"
+done
 cargo check --quiet --package lariat-core --no-default-features
 unset RUSTFLAGS
 

@@ -43,7 +43,12 @@ pub(super) async fn run(listener: TcpListener, router: Router, stopping: Cancell
         let (accepted, permit) = tokio::select! {
             biased;
             () = stopping.cancelled() => break,
-            Some(_) = connections.join_next() => continue,
+            Some(ended) = connections.join_next() => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a connection of the SQL service has failed");
+                }
+                continue;
+            }
             accepted = accepted => accepted,
         };
         match accepted {
