@@ -68,6 +68,7 @@ pub use informer::{
     Changes, Informer, KindStatus, LoadError, Phase, Reconnect, Subscriber, Subscription, Written,
 };
 pub use lariat_flight::FlightRecorder;
+pub use lariat_seal::Sealing;
 pub use mapper::{MapperError, RestMapper, Survey};
 pub use options::{Filling, KindOptions, MissingKind};
 pub use reflector::{Decision, Ending, ReflectorPolicy};

@@ -14,8 +14,8 @@ use kube::api::{Api, Patch, PatchParams};
 use lariat_cache::SharedCacheFactory;
 use lariat_cluster::{Cluster, Load, User};
 use lariat_core::Gvk;
-use lariat_sql::http::{SqlService, TokenReviews, Visible};
-use lariat_sql::{Field, FieldType, Schema, SqlCache};
+use lariat_sql::http::{SqlService, TokenReviews};
+use lariat_sql::{Access, Field, FieldType, Schema, SqlCache};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -40,7 +40,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         None => SqlService::new(&sql).open_to_everyone(),
         Some(_) => SqlService::new(&sql)
             .authenticate(TokenReviews::new(cluster.client()))
-            .visible(|_, _| async { Ok(Visible::namespaces(["default"])) }),
+            .visible(|_, _| async { Ok(Access::of_namespaces(["default"])) }),
     };
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     println!("http://{}/", listener.local_addr()?);

@@ -7,16 +7,19 @@
 //! |---|---|
 //! | `http` | `http::SqlService`, the cache over HTTP: a read-only API with authentication, server-sent events and a page to browse it |
 
+mod access;
 mod cache;
 mod field;
 mod query;
 mod revision;
 mod row;
 mod schema;
+mod sealed;
 mod sql;
 mod sqlite;
 mod watch;
 
+pub use access::{Access, AccessError, AccessReviews, User, Verb};
 pub use cache::{Answer, Count, Found, SqlCache, SqlCacheBuilder, SqlError, SqlKind, SqlStatus};
 pub use field::{Field, FieldType, Path, PathError, Quantity, Value, ValueError};
 pub use query::{

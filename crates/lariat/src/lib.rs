@@ -27,6 +27,8 @@
 //! | `kube-runtime` | shared informers as streams and stores of kube-rs |
 //! | `cluster` | `lariat::cluster`, a Kubernetes API server in memory |
 //! | `sim` | `lariat::sim`, which runs whole programs against that server in virtual time, from one seed |
+//! | `sql` | `lariat::sql`, the state of chosen kinds in SQLite, for queries and pages |
+//! | `sql-http` | `lariat::sql::http`, which serves it over HTTP |
 //! | `metrics` | `lariat::metrics`, what is counted, in a registry of `prometheus-client` |
 
 mod signal;
@@ -104,6 +106,11 @@ pub mod queue {
     pub use lariat_queue::*;
 }
 
+/// Encryption at rest: keys, sealed values and streams, and what of a program's files is sealed.
+pub mod seal {
+    pub use lariat_seal::*;
+}
+
 #[cfg(feature = "metrics")]
 #[doc(inline)]
 pub use lariat_controller::metrics;
@@ -118,6 +125,12 @@ pub mod cluster {
 #[cfg(feature = "sim")]
 pub mod sim {
     pub use lariat_sim::*;
+}
+
+/// Objects in SQLite: filtered, sorted, paged, counted and watched.
+#[cfg(feature = "sql")]
+pub mod sql {
+    pub use lariat_sql::*;
 }
 
 /// The kube crate this is built on, for its client and its object types.

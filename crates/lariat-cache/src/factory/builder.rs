@@ -9,6 +9,7 @@ use std::time::Duration;
 use kube::Client;
 use lariat_core::Gvk;
 use lariat_flight::{FlightRecorder, Recorder};
+use lariat_seal::Sealing;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
@@ -33,6 +34,7 @@ pub(super) struct Options {
     kinds: BTreeMap<Gvk, KindOptions>,
     budget: Option<usize>,
     warm: Option<PathBuf>,
+    sealing: Option<Sealing>,
     pub(super) filter: Option<ContentFilter>,
     answer_timeout: Option<Duration>,
     flight: Option<FlightRecorder>,
@@ -63,6 +65,7 @@ impl CacheFactoryBuilder {
                 kinds: BTreeMap::new(),
                 budget: None,
                 warm: None,
+                sealing: None,
                 filter: None,
                 answer_timeout: None,
                 flight: None,
@@ -116,12 +119,41 @@ impl CacheFactoryBuilder {
     /// A kind whose file is of the same cluster and the same options is filled from it, and its watch goes
     /// on from the version of the file; where that has expired, the kind is listed. It counts as filled when
     /// the watch has told something, or nothing for a second. A file that is damaged, or of another cluster,
-    /// is not used, and the log says so. Kinds that are restricted to namespaces, changed by a function, or read with
+    /// is not used: the kind is listed, and the log names the file and the reason. Kinds that are restricted to namespaces, changed by a function, or read with
     /// content under a [`content_filter`](Self::content_filter), are always listed.
     ///
-    /// Files hold everything the cache does, secrets too, and only their owner can read them.
+    /// Files hold what the cache does, and only their owner can read them. Secrets are never in them as plain text: they
+    /// are kept if [`seal_warm_files`](Self::seal_warm_files) gives a key, and listed at every start without one.
     pub fn warm_restart(mut self, folder: impl Into<PathBuf>) -> Self {
         self.options.warm = Some(folder.into());
+        self
+    }
+
+    /// Encrypts the files of [`warm_restart`](Self::warm_restart) (default: plain text, and none of Secrets).
+    ///
+    /// Secrets are sealed whichever kinds are chosen. Each run makes new data keys, and each file has them in an envelope
+    /// that the wrapper's key opens. After the wrapping key is rotated, files that were sealed with the old key are used if
+    /// the wrapper still has it; the next stop seals with the new one. The wrapper is asked once when the factory starts and
+    /// once for each earlier run that left files, for ten seconds at most. If it fails, sealed kinds are listed.
+    ///
+    /// Files in plain text that a run without a key left are removed when their kind is next used, those of Secrets always. A
+    /// file that was replaced by an earlier one of the same kind is not noticed; the kind then goes on from the earlier
+    /// version, or is listed if that has expired.
+    ///
+    /// ```no_run
+    /// use lariat_cache::SharedCacheFactory;
+    /// use lariat_seal::{LocalKeys, Sealing};
+    ///
+    /// # fn example(client: kube::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let key = LocalKeys::from_file("/etc/operator/key")?;
+    /// let factory = SharedCacheFactory::builder(client)
+    ///     .warm_restart("/var/cache/operator")
+    ///     .seal_warm_files(Sealing::of_everything(key))
+    ///     .build();
+    /// # let _ = factory; Ok(()) }
+    /// ```
+    pub fn seal_warm_files(mut self, sealing: Sealing) -> Self {
+        self.options.sealing = Some(sealing);
         self
     }
 
@@ -157,7 +189,10 @@ impl CacheFactoryBuilder {
     #[must_use]
     pub fn build(self) -> SharedCacheFactory {
         let warm = self.options.warm.as_deref();
-        let warm = warm.map(|folder| WarmStore::new(folder, self.client.clone()));
+        let warm = warm.map(|folder| {
+            let sealing = self.options.sealing.clone();
+            WarmStore::new(folder, self.client.clone(), sealing)
+        });
         let clients = match self.options.answer_timeout {
             Some(timeout) => SharedClientFactory::with_answer_timeout(self.client, timeout),
             None => SharedClientFactory::new(self.client),

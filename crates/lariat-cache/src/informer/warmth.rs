@@ -25,9 +25,15 @@ impl Core {
         let kind = self.gvk();
         let found = match warm.find(kind, &reading).await {
             Ok(found) => found,
-            Err(Cold::NoFile) => return,
+            Err(Cold::NoFile | Cold::NoKey) => return,
             Err(reason) => {
-                tracing::info!(%kind, %reason, "the cache starts empty");
+                let file = warm.file(kind);
+                let file = file.display();
+                if reason.is_fault() {
+                    tracing::warn!(%kind, %file, %reason, "the cache starts empty");
+                } else {
+                    tracing::info!(%kind, %file, %reason, "the cache starts empty");
+                }
                 return;
             }
         };
@@ -40,7 +46,10 @@ impl Core {
         let mut intake = Intake::new(kind.clone(), content, managed_fields, None);
         let objects = found.objects.iter().map(|json| intake.read(json));
         let Ok(objects) = objects.collect::<Result<Vec<RawObject>, _>>() else {
-            tracing::warn!(%kind, "the cache starts empty: a file of an earlier run is not understood");
+            let file = warm.file(kind);
+            let file = file.display();
+            let reason = "an object in it is not understood";
+            tracing::warn!(%kind, %file, reason, "the cache starts empty");
             return;
         };
         let (count, version) = (objects.len(), found.version);
@@ -72,7 +81,9 @@ impl Core {
         };
         let kind = self.gvk();
         if let Err(reason) = warm.leave(kind, &reading, (&version, &self.store)).await {
-            tracing::warn!(%kind, %reason, "nothing is left for the next start");
+            let file = warm.file(kind);
+            let file = file.display();
+            tracing::warn!(%kind, %file, %reason, "nothing is left for the next start");
         }
     }
 

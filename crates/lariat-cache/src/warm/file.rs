@@ -3,10 +3,10 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::Compression;
-use flate2::read::GzDecoder;
+use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use lariat_core::ResourceVersion;
 
@@ -16,13 +16,21 @@ use crate::store::Snapshot;
 /// No object is larger; the API server takes three megabytes.
 const LARGEST_OBJECT: usize = 64 * 1024 * 1024;
 
-/// Writes a file, which is there as a whole or not at all.
+/// Writes a file in plain text.
 pub(super) fn write(path: &Path, header: &Header, objects: &Snapshot) -> Result<(), Cold> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let unfinished = path.with_extension("part");
-    let mut file = GzEncoder::new(BufWriter::new(create(&unfinished)?), Compression::fast());
+    replace(path, &unfinished(path), |file| {
+        let file = write_objects(BufWriter::new(file), header, objects)?;
+        Ok(into_file(file)?)
+    })
+}
+
+/// Writes what a file says.
+pub(super) fn write_objects<W: Write>(
+    to: W,
+    header: &Header,
+    objects: &Snapshot,
+) -> Result<W, Cold> {
+    let mut file = GzEncoder::new(to, Compression::fast());
     serde_json::to_writer(&mut file, header).map_err(io::Error::from)?;
     file.write_all(b"\n")?;
     for object in objects.iter() {
@@ -31,13 +39,36 @@ pub(super) fn write(path: &Path, header: &Header, objects: &Snapshot) -> Result<
         file.write_all(&length.to_le_bytes())?;
         file.write_all(&json)?;
     }
-    let file = file
-        .finish()?
-        .into_inner()
-        .map_err(io::IntoInnerError::into_error)?;
-    file.sync_all()?;
-    fs::rename(&unfinished, path)?;
-    Ok(())
+    Ok(file.finish()?)
+}
+
+/// Makes a file, which is there as a whole or not at all: until then it has another name.
+pub(super) fn replace(
+    path: &Path,
+    unfinished: &Path,
+    write: impl FnOnce(File) -> Result<File, Cold>,
+) -> Result<(), Cold> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let written = create(unfinished)
+        .map_err(Cold::from)
+        .and_then(write)
+        .and_then(|file| Ok(file.sync_all()?))
+        .and_then(|()| Ok(fs::rename(unfinished, path)?));
+    if written.is_err() {
+        let _ = fs::remove_file(unfinished);
+    }
+    written
+}
+
+/// Where a file in plain text is until it is whole.
+pub(super) fn unfinished(path: &Path) -> PathBuf {
+    path.with_extension("part")
+}
+
+pub(super) fn into_file(file: BufWriter<File>) -> io::Result<File> {
+    file.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
 /// Creates a file that only its owner can read: there may be secrets in it.
@@ -51,13 +82,22 @@ fn create(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Reads a file that was written under the same circumstances, to its end.
+/// Reads a file in plain text that was written under the same circumstances, to its end.
 pub(super) fn read(path: &Path, expected: &Header) -> Result<Found, Cold> {
-    let file = match File::open(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(Cold::NoFile),
-        file => file?,
-    };
-    let mut file = BufReader::new(GzDecoder::new(BufReader::new(file)));
+    let (found, _) = read_objects(open(path)?, expected)?;
+    Ok(found)
+}
+
+pub(super) fn open(path: &Path) -> Result<BufReader<File>, Cold> {
+    match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Cold::NoFile),
+        file => Ok(BufReader::new(file?)),
+    }
+}
+
+/// Reads what a file says, and returns what was read from.
+pub(super) fn read_objects<R: BufRead>(from: R, expected: &Header) -> Result<(Found, R), Cold> {
+    let mut file = BufReader::new(GzDecoder::new(from));
     let mut line = String::new();
     file.read_line(&mut line)
         .map_err(|error| damaged(&error.to_string()))?;
@@ -80,10 +120,11 @@ pub(super) fn read(path: &Path, expected: &Header) -> Result<Found, Cold> {
     if objects.len() != header.objects {
         return Err(damaged("objects are missing"));
     }
-    Ok(Found {
+    let found = Found {
         version: ResourceVersion::new(&header.version),
         objects,
-    })
+    };
+    Ok((found, file.into_inner().into_inner()))
 }
 
 /// Reads an object; `None` at the end, which is only reached if the checksum is right.
@@ -103,6 +144,6 @@ fn next_object(file: &mut impl BufRead) -> Result<Option<Box<[u8]>>, Cold> {
     Ok(Some(object.into()))
 }
 
-fn damaged(detail: &str) -> Cold {
+pub(super) fn damaged(detail: &str) -> Cold {
     Cold::Damaged(detail.to_owned())
 }

@@ -1,20 +1,26 @@
 //! Warm restarts: a kind's store in a file, from which the next start goes on.
 
 mod file;
+mod keys;
+mod sealed;
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use http::Request;
 use kube::Client;
-use lariat_core::{Gvk, ResourceVersion};
+use lariat_core::{Gvk, ResourceVersion, describe};
+use lariat_seal::{Context, SealError, Sealing, is_always_sealed};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use tokio::time;
 
 use crate::store::Store;
+use keys::Keys;
 
 /// How long the API server may take to say which cluster this is.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -26,6 +32,18 @@ pub(crate) struct WarmStore {
     client: Client,
     /// Which cluster this is, once the API server has said so.
     cluster: Arc<OnceCell<String>>,
+    /// What files are sealed with; without it Secrets are left out.
+    keys: Option<Arc<Keys>>,
+    /// Plain text of Secrets, which earlier versions left, was removed.
+    cleaned: Arc<AtomicBool>,
+    /// The log says why Secrets are left out.
+    explained: Arc<AtomicBool>,
+}
+
+/// How a kind is kept.
+enum Form {
+    Plain,
+    Sealed(Arc<Keys>),
 }
 
 /// What a file holds, and what must be the same for it to be used.
@@ -49,6 +67,8 @@ const FORMAT: u32 = 1;
 pub(crate) enum Cold {
     #[error("there is no file of an earlier run")]
     NoFile,
+    #[error("Secrets are not kept without a key")]
+    NoKey,
     #[error("the API server does not say which cluster this is")]
     UnknownCluster,
     #[error("the file is of another cluster")]
@@ -58,7 +78,22 @@ pub(crate) enum Cold {
     #[error("the file is damaged: {0}")]
     Damaged(String),
     #[error("the file cannot be read or written: {0}")]
-    Io(#[from] std::io::Error),
+    Io(#[from] io::Error),
+    #[error("{}", describe(&**.0))]
+    Keys(Arc<SealError>),
+}
+
+impl Cold {
+    /// Whether something is wrong with the file, rather than that it is of other circumstances.
+    pub(crate) fn is_fault(&self) -> bool {
+        matches!(self, Self::Damaged(_) | Self::Io(_) | Self::Keys(_))
+    }
+}
+
+impl From<SealError> for Cold {
+    fn from(error: SealError) -> Self {
+        Self::Keys(Arc::new(error))
+    }
 }
 
 /// Objects of an earlier run, and the version they are of.
@@ -68,21 +103,33 @@ pub(crate) struct Found {
 }
 
 impl WarmStore {
-    pub(crate) fn new(folder: &Path, client: Client) -> Self {
+    pub(crate) fn new(folder: &Path, client: Client, sealing: Option<Sealing>) -> Self {
         Self {
             folder: folder.into(),
             client,
             cluster: Arc::default(),
+            keys: sealing.map(|sealing| Arc::new(Keys::new(sealing))),
+            cleaned: Arc::default(),
+            explained: Arc::default(),
         }
     }
 
     /// Looks for what an earlier run left of a kind.
     pub(crate) async fn find(&self, gvk: &Gvk, reading: &str) -> Result<Found, Cold> {
+        self.remove_plain_text(gvk).await;
+        let form = self.form(gvk).ok_or(Cold::NoKey)?;
         // Asked even if there is no file: at the end another cluster may be there.
         let expected = self.header(gvk, reading).await?;
-        let path = self.path(gvk);
-        let read = tokio::task::spawn_blocking(move || file::read(&path, &expected)).await;
-        read.map_err(|panic| Cold::Damaged(panic.to_string()))?
+        let path = self.file(gvk);
+        let Form::Sealed(keys) = form else {
+            return blocking(move || file::read(&path, &expected)).await;
+        };
+        // At the end there may be nobody to ask. What is wrong is said then, if it still is.
+        let _ = keys.own().await;
+        let (file, stored) = blocking(move || sealed::read_head(&path)).await?;
+        let keyring = keys.of(&stored).await?;
+        let context = context(gvk);
+        blocking(move || sealed::read(file, &keyring, &context, &expected)).await
     }
 
     /// Leaves a kind for the next run.
@@ -92,17 +139,79 @@ impl WarmStore {
         reading: &str,
         (version, store): (&ResourceVersion, &Store),
     ) -> Result<(), Cold> {
+        self.remove_plain_text(gvk).await;
+        let Some(form) = self.form(gvk) else {
+            return Ok(());
+        };
         let snapshot = store.snapshot();
         let header = Header {
             version: version.to_string(),
             objects: snapshot.len(),
             ..self.header(gvk, reading).await?
         };
-        let path = self.path(gvk);
-        let written = tokio::task::spawn_blocking(move || file::write(&path, &header, &snapshot));
-        written
-            .await
-            .map_err(|panic| Cold::Damaged(panic.to_string()))?
+        let path = self.file(gvk);
+        match form {
+            Form::Plain => {
+                let sealed = self.sealed_file(gvk);
+                let write = move || {
+                    file::write(&path, &header, &snapshot)?;
+                    // A later run that seals is not to find what is older than the file.
+                    remove(&sealed)
+                };
+                blocking(write).await
+            }
+            Form::Sealed(keys) => {
+                let (keyring, context) = (keys.own().await?, context(gvk));
+                let write = move || sealed::write(&path, (&keyring, &context), &header, &snapshot);
+                blocking(write).await
+            }
+        }
+    }
+
+    /// Returns how a kind is kept; `None` if it is not. The log says once why.
+    fn form(&self, gvk: &Gvk) -> Option<Form> {
+        match &self.keys {
+            Some(keys) if keys.seals(gvk) => Some(Form::Sealed(Arc::clone(keys))),
+            None if is_always_sealed(gvk) => {
+                if !self.explained.swap(true, Ordering::Relaxed) {
+                    tracing::info!(
+                        kind = %gvk,
+                        "Secrets are listed at every start: to keep them, give a key with `seal_warm_files`"
+                    );
+                }
+                None
+            }
+            _ => Some(Form::Plain),
+        }
+    }
+
+    /// Removes what runs without a key left of a kind that is sealed, and of Secrets in any case.
+    async fn remove_plain_text(&self, gvk: &Gvk) {
+        let mut paths = Vec::new();
+        let mut add = |kind: &Gvk| {
+            let plain = self.plain_file(kind);
+            paths.extend([file::unfinished(&plain), plain]);
+        };
+        if !self.cleaned.swap(true, Ordering::Relaxed) {
+            add(&Gvk::new("", "v1", "Secret"));
+        }
+        if !matches!(self.form(gvk), Some(Form::Plain)) {
+            add(gvk);
+        }
+        if paths.is_empty() {
+            return;
+        }
+        let remove_all = move || {
+            for path in paths {
+                if let Err(reason) = remove(&path) {
+                    let file = path.display();
+                    tracing::warn!(%file, %reason, "plain text of an earlier run is left: delete the file");
+                }
+            }
+            Ok(())
+        };
+        // A panic has been reported.
+        let _ = blocking(remove_all).await;
     }
 
     async fn header(&self, gvk: &Gvk, reading: &str) -> Result<Header, Cold> {
@@ -140,15 +249,55 @@ impl WarmStore {
         }
     }
 
-    fn path(&self, gvk: &Gvk) -> PathBuf {
+    /// Returns where a kind is kept.
+    pub(crate) fn file(&self, gvk: &Gvk) -> PathBuf {
+        match self.keys.as_ref().is_some_and(|keys| keys.seals(gvk)) {
+            true => self.sealed_file(gvk),
+            false => self.plain_file(gvk),
+        }
+    }
+
+    fn plain_file(&self, gvk: &Gvk) -> PathBuf {
+        self.path(gvk, "gz")
+    }
+
+    fn sealed_file(&self, gvk: &Gvk) -> PathBuf {
+        self.path(gvk, "sealed")
+    }
+
+    fn path(&self, gvk: &Gvk, extension: &str) -> PathBuf {
         let group = if gvk.group().is_empty() {
             "core"
         } else {
             gvk.group()
         };
-        self.folder
-            .join(format!("{group}.{}.{}.gz", gvk.version(), gvk.kind()))
+        self.folder.join(format!(
+            "{group}.{}.{}.{extension}",
+            gvk.version(),
+            gvk.kind()
+        ))
     }
+}
+
+/// What a sealed file belongs to: it does not open in the place of another kind's.
+fn context(gvk: &Gvk) -> Context {
+    Context::new("lariat-cache warm file").and(gvk.to_string())
+}
+
+/// Removes a file, if there is one.
+fn remove(path: &Path) -> Result<(), Cold> {
+    use io::ErrorKind::{NotADirectory, NotFound};
+    match std::fs::remove_file(path) {
+        Err(error) if !matches!(error.kind(), NotFound | NotADirectory) => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Cold> + Send + 'static,
+) -> Result<T, Cold> {
+    let ended = tokio::task::spawn_blocking(work).await;
+    ended.map_err(|panic| Cold::Damaged(panic.to_string()))?
 }
 
 impl fmt::Debug for WarmStore {

@@ -10,13 +10,18 @@ use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Level, Metadata, Subscriber};
 
 /// Warnings and errors of this thread, on which a test with paused time runs all its tasks.
-#[derive(Clone, Default)]
-pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>);
+#[derive(Clone)]
+pub(crate) struct Warnings(Arc<Mutex<Vec<String>>>, Level);
 
 impl Warnings {
     /// Collects them until the guard is dropped.
     pub(crate) fn collect() -> (Self, DefaultGuard) {
-        let warnings = Self::default();
+        Self::collect_from(Level::WARN)
+    }
+
+    /// Collects also what is less important.
+    pub(crate) fn collect_from(level: Level) -> (Self, DefaultGuard) {
+        let warnings = Self(Arc::default(), level);
         let guard = tracing::subscriber::set_default(warnings.clone());
         (warnings, guard)
     }
@@ -36,7 +41,7 @@ impl Visit for Text {
 
 impl Subscriber for Warnings {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.is_event() && *metadata.level() <= Level::WARN
+        metadata.is_event() && *metadata.level() <= self.1
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {

@@ -37,3 +37,5 @@ mod subscribers;
 mod transport;
 mod usage;
 mod warm;
+mod warm_sealed;
+mod warm_wrappers;

@@ -8,15 +8,17 @@ use kube::api::{Api, ListParams, PostParams};
 use lariat_cache::{ContentFilter, Informer, KindOptions, Phase, Selection, SharedCacheFactory};
 use lariat_cluster::Cluster;
 use lariat_core::{Gvk, ObjectKey};
+use lariat_seal::Sealing;
 use serde_json::json;
 
 use crate::bench::{MINUTE, Recorder, Writer, cluster, config_maps, eventually};
+use crate::warm_sealed::key;
 
 /// A folder that goes with the test.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let name = format!("{name}-{}", std::process::id());
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         std::fs::create_dir_all(&path).expect("the folder can be written");
@@ -42,6 +44,8 @@ async fn started(
     let factory = SharedCacheFactory::builder(cluster.client())
         .default_options(options)
         .warm_restart(&folder.0)
+        // Without a key nothing is left of Secrets.
+        .seal_warm_files(Sealing::of_kinds([], key(1)))
         .build();
     let informer = factory.for_kind(config_maps());
     informer.need::<ConfigMap>();
@@ -129,6 +133,7 @@ async fn a_restore_between_two_runs_is_noticed_by_a_kind_that_begins_after_it_wa
         writer.change("c", &number.to_string()).await;
     }
 
+    assert!(folder.0.join("core.v1.Secret.sealed").exists());
     let (factory, first) = started(&cluster, &folder, KindOptions::default()).await;
     eventually(async || crate::bench::cached(&first), writer.truth().await).await;
     let quiet = factory.for_kind(kind);

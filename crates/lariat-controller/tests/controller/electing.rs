@@ -4,12 +4,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{HeaderValue, Request};
+use http::{HeaderValue, Request, StatusCode};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Client;
 use kube::api::{Api, ObjectMeta, PostParams};
 use kube::client::Body;
 use lariat_cluster::Cluster;
+use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_controller::{
     Context, ControllerOptions, FactoryBuilder, HandlerError, HandlerOptions, Lease, Outcome,
     RunError, SharedControllerFactory, Standing, StartError,
@@ -396,6 +397,63 @@ async fn no_call_begins_in_a_process_that_goes_on_after_its_deadline() {
     sleep(SECOND).await;
     let late = late.lock().clone();
     assert!(late.is_empty(), "called without the lease: {late:?}");
+}
+
+/// Workers that found the deadline passed waited for the end of their factory, which did not come.
+///
+/// The answer to a renewal that was under way while the process was suspended moved the deadline.
+#[tokio::test(start_paused = true)]
+async fn workers_go_on_when_a_late_renewal_is_answered_after_the_deadline() {
+    let bench = Bench::new().await;
+    let factory = elected(&bench.cluster, "one").build();
+    let (calls, handler) = recorder(|_| async {
+        sleep(SECOND).await;
+        Ok(Outcome::done())
+    });
+    let config_maps = factory.for_object::<ConfigMap>();
+    config_maps
+        .register_handler("slow", handler)
+        .expect("registered");
+    factory.start(1).await.expect("started");
+    let leadership = factory.leadership().expect("it takes part");
+    assert!(leadership.acquired().await);
+    // Of the renewals after two, four and six seconds two fail, with two requests each, and the answer to the third is late.
+    let renewal = |action| {
+        Rule::new(action)
+            .client("one")
+            .verb("update")
+            .resource("leases")
+    };
+    let refused = Refusal::new(StatusCode::SERVICE_UNAVAILABLE);
+    let refused = bench
+        .cluster
+        .faults()
+        .add(renewal(Action::Refuse(refused)).times(4));
+    let late = bench
+        .cluster
+        .faults()
+        .add(renewal(Action::DelayReply(2 * SECOND)).times(1));
+    let deadline = leadership.deadline().expect("it leads");
+    sleep(6 * SECOND + SECOND / 2).await;
+    bench.create("a").await;
+    bench.create("b").await;
+    sleep(SECOND / 2).await;
+    let hits = [refused, late].map(|rule| bench.cluster.faults().hits(rule));
+    assert_eq!((calls.names(), hits), (vec!["a".to_owned()], [4, 1]));
+
+    // The call ended before the answer came, so its worker is woken before the election is.
+    tokio::time::advance(4 * SECOND).await;
+    let resumed = Instant::now();
+    assert!(resumed > deadline);
+    sleep(SECOND).await;
+    let status = leadership.status();
+    assert!(leadership.leads() && status.acquired == 1, "{status:?}");
+    assert_eq!(calls.names(), ["a", "b"]);
+    assert!(
+        calls.last().at > resumed,
+        "the worker found the deadline passed"
+    );
+    factory.stop().await.expect("stopped");
 }
 
 #[tokio::test(start_paused = true)]

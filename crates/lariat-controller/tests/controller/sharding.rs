@@ -8,8 +8,9 @@ use http::{HeaderValue, Request};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::Client;
 use kube::client::Body;
+use lariat_cache::{KindOptions, Storage};
 use lariat_cluster::Cluster;
-use lariat_cluster::faults::{Action, Rule};
+use lariat_cluster::faults::{Action, After, Rule};
 use lariat_controller::{
     Context, ControllerOptions, Enqueue, FactoryBuilder, HandlerError, Lease, Outcome, RunError,
     ShardKey, Sharding, SharedController, SharedControllerFactory,
@@ -360,6 +361,60 @@ async fn an_object_is_handled_where_its_controller_is() {
             assert_eq!(holders[&key], ["one", "two", "three"][place]);
         }
     }
+}
+
+/// Content that was fetched had another controller than the metadata by which its key was admitted, and two replicas handled
+/// it at once.
+#[tokio::test(start_paused = true)]
+async fn content_that_is_fetched_is_handled_where_its_controller_is() {
+    let bench = Bench::new().await;
+    create_many(&bench, 30).await;
+    let program = Program::new(&bench.cluster);
+    // From then on what the first replica has cached stays as it is.
+    let silent = Rule::new(Action::HangWatch(After::Time(6 * SECOND))).verb("watch");
+    let silent = silent.resource("configmaps").client("one");
+    bench.cluster.faults().add(silent);
+    let replicas = ["one", "two"].map(|name| {
+        program.start_with(name, |builder| {
+            let on_demand = KindOptions::default().storage(Storage::OnDemand);
+            builder.caches(|caches| caches.default_options(on_demand))
+        })
+    });
+    sleep(7 * SECOND).await;
+    let [one, two] = replicas.each_ref().map(|it| {
+        let shards = it.factory.shards().expect("it is in a ring");
+        shards.share()
+    });
+    let (config_maps, orders) = (
+        Gvk::new("", "v1", "ConfigMap"),
+        Gvk::new("shop.dev", "v1", "Order"),
+    );
+    let mut keys = (0..).map(|number| ObjectKey::namespaced("default", &format!("order-{number}")));
+    let owner = keys
+        .clone()
+        .find(|key| two.holds(ShardKey::of_key(&orders, key)));
+    let key = keys.find(|key| one.holds(ShardKey::of_key(&config_maps, key)));
+    let (key, owner) = (key.expect("there is one"), owner.expect("there is one"));
+    program.ledger.clear();
+    bench.cluster.journal().clear();
+    replicas[0].config_maps.enqueue(&key);
+    sleep(SECOND / 10).await;
+    assert_eq!(program.ledger.holders()[&key], "one");
+
+    program.ledger.clear();
+    let owner = json!({
+        "apiVersion": "shop.dev/v1", "kind": "Order", "name": owner.name(), "uid": "uid",
+        "controller": true,
+    });
+    let metadata = json!({"name": key.name(), "ownerReferences": [owner]});
+    bench.apply(json!({"metadata": metadata})).await;
+    replicas[0].config_maps.enqueue(&key);
+    sleep(SECOND).await;
+    let journal = bench.cluster.journal();
+    let fetched = journal.select().client("one").verb("get");
+    let fetched = fetched.resource("configmaps").name(key.name());
+    assert_eq!(fetched.count(), 2, "it was admitted both times");
+    assert_eq!(program.ledger.holders(), BTreeMap::from([(key, "two")]));
 }
 
 #[tokio::test(start_paused = true)]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::StatusCode;
-use kube::api::{DeleteParams, ListParams};
+use kube::api::{DeleteParams, ListParams, PostParams};
 use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_core::{Gvk, ObjectKey};
 use lariat_lease::{Leadership, Lease, LeaseError, RingMember, ShardKey, Sharding, Shards};
@@ -258,6 +258,41 @@ async fn a_drain_timeout_of_zero_hands_over_at_once_or_after_a_margin() {
     let waited = began.elapsed();
     assert!(waited >= 5 * SECOND && waited < 6 * SECOND, "{waited:?}");
     assert!(slow.try_join_next().is_some(), "calls are dropped");
+}
+
+/// A hand-over that was interrupted after it had dropped calls did not wait for what they had sent.
+#[tokio::test(start_paused = true)]
+async fn a_hand_over_that_is_interrupted_keeps_the_margin_for_calls_that_were_dropped() {
+    let bench = Bench::new().await;
+    let one = bench.member_with("one", |ring| ring.drain_timeout(7 * SECOND));
+    assert!(one.membership.acquired().await);
+    let [_three] = bench.joined(["three"]).await;
+    let mut slow = JoinSet::new();
+    for call in (0..KEYS).filter_map(|number| one.shards.enter(key(number))) {
+        slow.spawn(async move { call.revoked().await });
+    }
+    let began = Instant::now();
+    let two = bench.member("two");
+    slow.join_next()
+        .await
+        .expect("there are calls")
+        .expect("it ends");
+    assert_eq!(began.elapsed().as_secs(), 7);
+
+    // The third has let the second in already, and does not notice that its lease is deleted.
+    bench.cluster.faults().block_leases("three");
+    let (leases, name) = (bench.leases(), bench.lease_of("three").await);
+    let mut lease = leases.get(&name).await.expect("it is there");
+    let deleted = leases.delete(&name, &DeleteParams::default()).await;
+    deleted.expect("it is deleted");
+    sleep(SECOND).await;
+    lease.metadata.resource_version = None;
+    lease.metadata.uid = None;
+    let put_back = leases.create(&PostParams::default(), &lease).await;
+    put_back.expect("it is put back");
+    assert!(two.membership.acquired().await);
+    let waited = began.elapsed();
+    assert!(waited >= 12 * SECOND && waited < 13 * SECOND, "{waited:?}");
 }
 
 #[tokio::test(start_paused = true)]

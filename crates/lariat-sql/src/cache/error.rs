@@ -25,6 +25,14 @@ pub enum SqlError {
         /// The kind.
         kind: Gvk,
     },
+    /// A kind that is always encrypted is to be kept in a file, and there is no key.
+    #[error(
+        "{kind} is kept in a file only if it is encrypted: give a key by SqlCacheBuilder::sealed, or keep the cache in memory"
+    )]
+    NoKey {
+        /// The kind.
+        kind: Gvk,
+    },
     /// The query makes no sense.
     #[error(transparent)]
     Query(#[from] QueryError),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::{Change, Changes, Informer};
+use lariat_cache::{Informer, Subscriber};
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 use tokio::time::{self, Instant};
@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::SqlError;
 use super::kind::{Inner, SqlKind};
+use super::unread::{Step, Unread};
 use crate::row::{Row, Unindexable};
 use crate::schema::Schema;
 use crate::sqlite::{Op, Reached, StorageError, Writer};
@@ -47,12 +48,13 @@ pub(super) struct Feed {
     kind: Arc<Inner>,
     informer: Informer,
     writer: Arc<Mutex<Writer>>,
+    unread: Arc<Unread>,
     reached: Reached,
 }
 
-/// Changes that are written together.
+/// Steps that are written together.
 struct Batch {
-    changes: Vec<Change>,
+    steps: Vec<Step>,
     /// Up to where the kind is with them.
     reached: Reached,
     /// Since when the first of them waits, or earlier.
@@ -65,6 +67,7 @@ impl Feed {
             kind: Arc::clone(kind.inner()),
             informer,
             writer: Arc::clone(writer),
+            unread: Arc::default(),
             reached: Reached::default(),
         }
     }
@@ -73,11 +76,12 @@ impl Feed {
     pub(super) async fn run(mut self, stopping: CancellationToken) {
         // Fields are in the content of objects.
         self.informer.need::<serde_json::Value>();
+        let unread = Arc::clone(&self.unread) as Arc<dyn Subscriber>;
+        let _subscription = self.informer.subscribe(unread);
         let written = async {
-            let mut changes = self.informer.changes();
-            self.fill(&mut changes).await;
+            self.fill().await;
             loop {
-                self.step(&mut changes).await;
+                self.turn().await;
             }
         };
         let ended = stopping.run_until_cancelled(written).await;
@@ -86,14 +90,14 @@ impl Feed {
     }
 
     /// Writes what there is at first, and deletes what an earlier process has left that is gone.
-    async fn fill(&mut self, changes: &mut Changes) {
+    async fn fill(&mut self) {
         loop {
             let phase = self.informer.status().phase.to_string();
             self.kind
                 .progress
                 .send_modify(|progress| progress.phase = phase);
             let synced = time::timeout(LOOK, self.informer.synced()).await;
-            while self.write_next(changes).await {}
+            while self.write_next().await {}
             match synced {
                 Ok(true) => break,
                 // The kind is not served; it may be later.
@@ -105,12 +109,12 @@ impl Feed {
         let writer = Arc::clone(&self.writer);
         let informer = self.informer.clone();
         self.retry(move || {
-            let keys = writer.lock().keys(&kind.tables.layout)?;
+            let keys = writer.lock().keys(&kind.tables)?;
             let keys = keys.iter().filter_map(|key| key.parse::<ObjectKey>().ok());
             let gone = keys.filter(|key| !informer.store().contains(key));
             let ops: Vec<Op> = gone.map(Op::Delete).collect();
             let reached = kind.progress.borrow().reached;
-            writer.lock().apply(&kind.tables.layout, &ops, reached)
+            writer.lock().apply(&kind.tables, &ops, reached)
         })
         .await;
         self.kind
@@ -119,98 +123,87 @@ impl Feed {
     }
 
     /// Waits for changes and writes them; or notes that there is none while the informer has gone on.
-    async fn step(&mut self, changes: &mut Changes) {
+    async fn turn(&mut self) {
         let mut waiting = self.kind.waiting.subscribe();
         let is_waited_for = *waiting.borrow_and_update() > 0;
-        let first = tokio::select! {
+        tokio::select! {
             biased;
-            first = changes.next() => Some(first),
-            () = time::sleep(LOOK), if is_waited_for => None,
-            _ = waiting.changed() => None,
-        };
-        match first {
-            Some(first) => {
-                let batch = self.batch(Some(first), changes);
-                self.write(batch, changes).await;
-            }
-            None => {
-                self.write_next(changes).await;
-            }
+            () = self.unread.filled() => {}
+            () = time::sleep(LOOK), if is_waited_for => {}
+            _ = waiting.changed() => {}
         }
+        self.write_next().await;
     }
 
     /// Writes what has come by now; returns whether there was anything.
-    async fn write_next(&mut self, changes: &mut Changes) -> bool {
-        let batch = self.batch(None, changes);
-        let is_empty = batch.changes.is_empty();
+    async fn write_next(&mut self) -> bool {
+        let batch = self.batch();
+        let is_empty = batch.steps.is_empty();
         if is_empty {
             // Nothing is missing up to there.
             self.reached = batch.reached;
             self.note(batch.reached);
         } else {
-            self.write(batch, changes).await;
+            self.write(batch).await;
         }
         !is_empty
     }
 
     /// Takes the changes that have come by now.
-    fn batch(&self, first: Option<Change>, changes: &mut Changes) -> Batch {
+    fn batch(&self) -> Batch {
         let since = Instant::now();
-        // Before changes are taken: all up to this version have come by now.
+        // Before steps are taken: all up to this version have come by now.
         let version = self.informer.status().version;
-        let mut taken: Vec<Change> = first.into_iter().collect();
-        while taken.len() < BATCH
-            && let Some(change) = changes.try_next()
-        {
-            taken.push(change);
-        }
-        taken.retain(|change| !matches!(change, Change::Resynced { .. }));
+        let steps = self.unread.take(BATCH);
         let mut reached = self.reached;
-        if changes.unread() == 0
+        if self.unread.len() == 0
             && let Some(version) = version.and_then(|version| version.number().ok())
         {
             reached.version = version;
         }
         if self.kind.progress.borrow().is_synced {
-            reached.change += u64::try_from(taken.len()).unwrap_or_default();
+            reached.change += steps.iter().map(events_of).sum::<u64>();
         }
         Batch {
-            changes: taken,
+            steps,
             reached,
             since,
         }
     }
 
-    async fn write(&mut self, batch: Batch, changes: &Changes) {
+    async fn write(&mut self, batch: Batch) {
         let Batch {
-            changes: taken,
+            steps,
             reached,
             since,
         } = batch;
-        self.kind
-            .progress
-            .send_modify(|progress| progress.unwritten = taken.len() + changes.unread());
-        let is_synced = self.kind.progress.borrow().is_synced;
-        let taken = Arc::new(taken);
-        let (kind, writer, to_write) = (
-            Arc::clone(&self.kind),
-            Arc::clone(&self.writer),
-            Arc::clone(&taken),
-        );
+        let unwritten = steps.len() + self.unread.len();
+        let progress = &self.kind.progress;
+        progress.send_modify(|progress| progress.unwritten = unwritten);
+        let is_synced = progress.borrow().is_synced;
+        let steps = Arc::new(steps);
+        let (kind, writer) = (Arc::clone(&self.kind), Arc::clone(&self.writer));
+        let to_write = Arc::clone(&steps);
         self.retry(move || {
-            let ops: Vec<Op> = to_write.iter().map(|change| kind.op(change)).collect();
-            writer.lock().apply(&kind.tables.layout, &ops, reached)
+            let ops: Vec<Op> = to_write.iter().map(|step| kind.op(step)).collect();
+            writer.lock().apply(&kind.tables, &ops, reached)
         })
         .await;
         if is_synced {
-            let events = taken.iter().zip(self.reached.change + 1..);
-            let events = events.map(|(change, number)| event(change, reached.version, number));
+            let states = steps.iter().flat_map(events);
+            let events = states.zip(self.reached.change + 1..);
+            let events = events.map(|((old, new), change)| Event {
+                version: reached.version,
+                change,
+                old,
+                new,
+            });
             self.kind.history.push(events);
         }
         self.reached = reached;
         self.kind.progress.send_modify(|progress| {
             progress.lag = since.elapsed();
-            progress.unwritten = changes.unread();
+            progress.unwritten = self.unread.len();
         });
         self.note(reached);
     }
@@ -257,11 +250,10 @@ impl Feed {
 }
 
 impl Inner {
-    /// Makes the change of a row from the change of an object.
-    fn op(&self, change: &Change) -> Op {
-        let object = match change {
-            Change::Deleted { last } => return Op::Delete(last.key().clone()),
-            change => change.object(),
+    /// Makes the change of a row from what happened to an object.
+    fn op(&self, step: &Step) -> Op {
+        let Some(object) = &step.new else {
+            return Op::Delete(step.key.clone());
         };
         let json = object.json().unwrap_or_default().into_owned();
         let parsed = serde_json::from_slice(&json).unwrap_or_default();
@@ -270,7 +262,7 @@ impl Inner {
         Op::Put {
             row,
             json,
-            is_initial: matches!(change, Change::Added { initial: true, .. }),
+            is_initial: step.is_initial,
         }
     }
 
@@ -288,17 +280,19 @@ impl Inner {
     }
 }
 
-fn event(change: &Change, version: u64, number: u64) -> Event {
-    let state = |object: &Arc<_>| Some(State::new(Arc::clone(object)));
-    let (old, new) = match change {
-        Change::Updated { old, new } => (state(old), state(new)),
-        Change::Deleted { last } => (state(last), None),
-        change => (None, state(change.object())),
+/// Returns the states between which a step leads, for watches; a successor of the same name is a deletion and a creation.
+fn events(step: &Step) -> impl Iterator<Item = (Option<State>, Option<State>)> + use<> {
+    let state = |object: &Option<Arc<_>>| object.as_ref().map(|it| State::new(Arc::clone(it)));
+    let (old, new) = (state(&step.old), state(&step.new));
+    let (first, second) = if step.is_successor() {
+        ((old, None), Some((None, new)))
+    } else {
+        ((old, new), None)
     };
-    Event {
-        version,
-        change: number,
-        old,
-        new,
-    }
+    std::iter::once(first).chain(second)
+}
+
+/// Returns how many events a step is.
+fn events_of(step: &Step) -> u64 {
+    1 + u64::from(step.is_successor())
 }

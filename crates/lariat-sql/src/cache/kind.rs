@@ -13,6 +13,7 @@ use tokio::time;
 
 use super::error::SqlError;
 use super::feed::blocking;
+use crate::access::Access;
 use crate::query::{Cursor, Part, Plan, Query, QueryError};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
@@ -23,6 +24,8 @@ use crate::watch::{History, Watch, WatchError};
 #[derive(Clone)]
 pub struct SqlKind {
     inner: Arc<Inner>,
+    /// What may be seen: an object that all of them allow.
+    accesses: Arc<[Access]>,
 }
 
 pub(super) struct Inner {
@@ -169,6 +172,21 @@ impl SqlKind {
                 waiting: watch::Sender::default(),
                 unindexable: Mutex::default(),
             }),
+            accesses: Arc::default(),
+        }
+    }
+
+    /// Returns the kind as a user sees it, who may see no more than this.
+    ///
+    /// Objects that are not allowed are in no answer, total, count or event. A kind that is restricted again allows what
+    /// both do. The access is that of this moment: ask [`AccessReviews`](crate::AccessReviews) again for later queries, and
+    /// end watches when it changes.
+    #[must_use]
+    pub fn restricted(&self, access: Access) -> Self {
+        let accesses = self.accesses.iter().cloned().chain([access]);
+        Self {
+            inner: Arc::clone(&self.inner),
+            accesses: accesses.collect(),
         }
     }
 
@@ -196,7 +214,7 @@ impl SqlKind {
     ///
     /// Dropping the future loses nothing.
     pub async fn query(&self, query: &Query) -> Result<Answer, SqlError> {
-        let plan = Plan::new(self.schema(), query)?;
+        let plan = Plan::new(self.schema(), query, &self.accesses)?;
         let label = plan.namespaces.as_ref().and_then(|it| it.label.clone());
         if let Some(label) = label
             && self.inner.tables.namespaces.is_none()
@@ -225,7 +243,7 @@ impl SqlKind {
     /// more: list again.
     pub fn watch(&self, query: &Query, since: Option<Revision>) -> Result<Watch, WatchError> {
         let (schema, history) = (self.schema(), &self.inner.history);
-        let plan = Plan::new(schema, query)?;
+        let plan = Plan::new(schema, query, &self.accesses)?;
         if let Some(label) = plan.namespaces.as_ref().and_then(|it| it.label.clone()) {
             let why = "name the namespaces of a watch";
             return Err(QueryError::NamespaceLabel { label, why }.into());

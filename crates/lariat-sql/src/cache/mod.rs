@@ -3,8 +3,9 @@
 mod error;
 mod feed;
 mod kind;
+mod unread;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use lariat_cache::SharedCacheFactory;
 use lariat_core::Gvk;
+use lariat_seal::{KeyWrapper, Keyring, Sealing, is_always_sealed};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +22,8 @@ pub use error::SqlError;
 pub use kind::{Answer, Count, Found, SqlKind, SqlStatus};
 
 use crate::schema::Schema;
-use crate::sqlite::{Database, Readers, Tables, Writer};
+use crate::sealed::Keys;
+use crate::sqlite::{Database, Readers, StorageError, Tables, Writer};
 
 /// How many changes of a kind are kept for watches, by default.
 const HISTORY: usize = 1000;
@@ -60,6 +63,8 @@ const READERS: usize = 4;
 ///
 /// Dropping it stops the tasks; [`stop`](Self::stop) waits until what they have begun to write is written.
 pub struct SqlCache {
+    writer: Arc<Mutex<Writer>>,
+    keys: Option<Keys>,
     kinds: HashMap<Gvk, SqlKind>,
     tasks: Mutex<JoinSet<()>>,
     stopping: CancellationToken,
@@ -67,7 +72,6 @@ pub struct SqlCache {
 
 impl SqlCache {
     /// Begins to configure a cache of kinds of a factory.
-    #[must_use]
     pub fn builder(factory: &SharedCacheFactory) -> SqlCacheBuilder {
         SqlCacheBuilder {
             factory: factory.clone(),
@@ -76,6 +80,7 @@ impl SqlCache {
             history: HISTORY,
             patience: PATIENCE,
             readers: READERS,
+            sealing: None,
         }
     }
 
@@ -106,6 +111,29 @@ impl SqlCache {
         all
     }
 
+    /// Encrypts with a new data key from now on; what is written already stays as it is, and can be read.
+    ///
+    /// The key that wraps the data keys is another: where it was rotated, the next start wraps them again.
+    ///
+    /// # Errors
+    ///
+    /// The new key cannot be made or stored; the one before stays in use.
+    pub async fn rotate_data_key(&self) -> Result<(), SqlError> {
+        let Some(keys) = self.keys.clone() else {
+            return Ok(());
+        };
+        let writer = Arc::clone(&self.writer);
+        let rotated = feed::blocking(move || {
+            // One after the other: none may replace what another has stored.
+            let writer = writer.lock();
+            let keyring = keys.current().rotated().map_err(StorageError::from)?;
+            writer.store_keyring(keyring.stored())?;
+            keys.replace(keyring);
+            Ok(())
+        });
+        rotated.await
+    }
+
     /// Stops the tasks, and waits until what they have begun to write is written.
     ///
     /// Watches end. Queries go on to be answered, with what was written last.
@@ -118,6 +146,29 @@ impl SqlCache {
         let mut tasks = std::mem::take(&mut *self.tasks.lock());
         while tasks.join_next().await.is_some() {}
     }
+}
+
+/// Lets all kinds find namespaces by their labels, if the cache has the kind `Namespace`.
+fn join_namespaces(opened: &mut [Tables]) {
+    let of_namespaces = Gvk::new("", "v1", "Namespace");
+    let mut plain = opened.iter().filter(|tables| tables.sealed.is_none());
+    let namespaces = plain.find(|tables| *tables.schema.gvk() == of_namespaces);
+    let namespaces = namespaces.map(|tables| tables.layout.clone());
+    for tables in opened {
+        tables.namespaces.clone_from(&namespaces);
+    }
+}
+
+/// Reads the keys of encrypted kinds, or makes them; wraps them again where the key that wraps them has changed.
+async fn keyring(stored: Option<&[u8]>, wrapper: &dyn KeyWrapper) -> Result<Keyring, SqlError> {
+    let keyring = match stored {
+        None => Keyring::create(wrapper).await,
+        Some(stored) => match Keyring::load(stored, wrapper).await {
+            Ok(keyring) if !keyring.is_wrapped_by(wrapper) => keyring.rewrapped(wrapper).await,
+            loaded => loaded,
+        },
+    };
+    Ok(keyring.map_err(StorageError::from)?)
 }
 
 impl Drop for SqlCache {
@@ -144,6 +195,7 @@ pub struct SqlCacheBuilder {
     history: usize,
     patience: Duration,
     readers: usize,
+    sealing: Option<Arc<Sealing>>,
 }
 
 impl SqlCacheBuilder {
@@ -164,6 +216,16 @@ impl SqlCacheBuilder {
     /// Keeps everything in memory (default).
     pub fn in_memory(mut self) -> Self {
         self.path = None;
+        self
+    }
+
+    /// Encrypts kinds: those which the sealing names, or all, and Secrets in any case.
+    ///
+    /// Of an encrypted kind nothing can be read in the file, neither fields nor names; how many objects there are, and how
+    /// long they are, can. Queries open all rows of the kind in memory, some microseconds each. Without a sealing, a cache in a
+    /// file cannot have Secrets.
+    pub fn sealed(mut self, sealing: Sealing) -> Self {
+        self.sealing = Some(Arc::new(sealing));
         self
     }
 
@@ -189,54 +251,82 @@ impl SqlCacheBuilder {
     ///
     /// # Errors
     ///
-    /// The file cannot be opened, or a kind was added twice.
+    /// The file cannot be opened, a kind was added twice, or is to be encrypted and the key is missing or not the one that
+    /// the file was encrypted with.
     pub async fn start(self) -> Result<SqlCache, SqlError> {
-        let mut seen = HashMap::new();
-        for schema in &self.schemas {
-            if seen.insert(schema.gvk().clone(), ()).is_some() {
-                let kind = schema.gvk().clone();
-                return Err(SqlError::KindTwice { kind });
-            }
+        self.check()?;
+        let sealed: Vec<bool> = self
+            .schemas
+            .iter()
+            .map(|schema| self.seals(schema.gvk()))
+            .collect();
+        let path = self.path;
+        let database = path.map_or_else(Database::in_memory, Database::in_file);
+        let to_open = database.clone();
+        let mut writer = feed::blocking(move || Ok(Writer::open(&to_open)?)).await?;
+        let mut keys = None;
+        if let Some(sealing) = &self.sealing {
+            let stored = writer.keyring()?;
+            let keyring = keyring(stored.as_deref(), sealing.wrapper()).await?;
+            // Before anything is sealed with it.
+            writer.store_keyring(keyring.stored())?;
+            keys = Some(Keys::new(keyring));
         }
-        let database = self
-            .path
-            .map_or_else(Database::in_memory, Database::in_file);
-        let (schemas, readers) = (self.schemas, self.readers);
+        let (schemas, of_sealed) = (self.schemas, keys.clone());
         let opened = feed::blocking(move || {
-            let mut writer = Writer::open(&database)?;
-            let mut layouts = Vec::with_capacity(schemas.len());
-            for schema in schemas {
-                let (layout, _) = writer.open_kind(&schema)?;
-                layouts.push((layout, schema));
+            let mut opened = Vec::with_capacity(schemas.len());
+            for (schema, is_sealed) in schemas.into_iter().zip(sealed) {
+                let keys = of_sealed.as_ref().filter(|_| is_sealed);
+                let (layout, sealed) = writer.open_kind(&schema, keys)?;
+                let tables = Tables {
+                    layout,
+                    schema,
+                    sealed,
+                    namespaces: None,
+                };
+                opened.push(tables);
             }
-            Ok((writer, layouts, Readers::new(database, readers)))
+            Ok((writer, opened))
         });
-        let (writer, layouts, readers) = opened.await?;
-        let (writer, readers) = (Arc::new(Mutex::new(writer)), Arc::new(readers));
+        let (writer, mut opened) = opened.await?;
+        join_namespaces(&mut opened);
+        let readers = Arc::new(Readers::new(database, self.readers));
+        let writer = Arc::new(Mutex::new(writer));
         let (mut kinds, mut tasks) = (HashMap::new(), JoinSet::new());
         let stopping = CancellationToken::new();
-        let of_namespaces = Gvk::new("", "v1", "Namespace");
-        let namespaces = layouts
-            .iter()
-            .find(|(_, schema)| *schema.gvk() == of_namespaces);
-        let namespaces = namespaces.map(|(layout, _)| layout.clone());
-        for (layout, schema) in layouts {
-            let informer = self.factory.for_kind(schema.gvk().clone());
-            let namespaces = namespaces.clone();
-            let tables = Tables {
-                layout,
-                schema,
-                namespaces,
-            };
+        for tables in opened {
+            let informer = self.factory.for_kind(tables.schema.gvk().clone());
             let kind = SqlKind::new(tables, self.history, &readers, self.patience);
             let feed = feed::Feed::new(&kind, informer, &writer);
             tasks.spawn(feed.run(stopping.clone()));
             kinds.insert(kind.schema().gvk().clone(), kind);
         }
         Ok(SqlCache {
+            writer,
+            keys,
             kinds,
             tasks: Mutex::new(tasks),
             stopping,
         })
+    }
+
+    /// Returns an error if the kinds cannot be kept so.
+    fn check(&self) -> Result<(), SqlError> {
+        let mut seen = HashSet::new();
+        for schema in &self.schemas {
+            let kind = schema.gvk().clone();
+            if !seen.insert(kind.clone()) {
+                return Err(SqlError::KindTwice { kind });
+            }
+            if self.path.is_some() && is_always_sealed(&kind) && !self.seals(&kind) {
+                return Err(SqlError::NoKey { kind });
+            }
+        }
+        Ok(())
+    }
+
+    fn seals(&self, kind: &Gvk) -> bool {
+        let sealing = self.sealing.as_ref();
+        sealing.is_some_and(|sealing| sealing.seals(kind))
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use http::{HeaderMap, header};
-use k8s_openapi::api::authentication::v1::UserInfo;
 
 use super::reviews::TokenReviews;
+use crate::access::User;
 
 /// How long a token may be, in bytes.
 const LONGEST_TOKEN: usize = 16 * 1024;
@@ -29,14 +29,14 @@ impl AuthError {
     }
 }
 
-type Check = dyn Fn(&HeaderMap) -> BoxFuture<'static, Result<UserInfo, AuthError>> + Send + Sync;
+type Check = dyn Fn(&HeaderMap) -> BoxFuture<'static, Result<User, AuthError>> + Send + Sync;
 
 /// What finds out who asks.
 #[derive(Clone)]
 pub(super) enum Auth {
     /// It was not said how: nobody gets in.
     Unset,
-    Open(Arc<UserInfo>),
+    Open(User),
     Reviews(Box<TokenReviews>),
     Function(Arc<Check>),
 }
@@ -44,17 +44,13 @@ pub(super) enum Auth {
 impl Auth {
     /// Lets everyone in, as the user that the API server has for it.
     pub(super) fn open() -> Self {
-        Self::Open(Arc::new(UserInfo {
-            username: Some("system:anonymous".to_owned()),
-            groups: Some(vec!["system:unauthenticated".to_owned()]),
-            ..UserInfo::default()
-        }))
+        Self::Open(User::new("system:anonymous").group("system:unauthenticated"))
     }
 
     pub(super) fn function<F, Fut>(check: F) -> Self
     where
         F: Fn(&HeaderMap) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<UserInfo, AuthError>> + Send + 'static,
+        Fut: Future<Output = Result<User, AuthError>> + Send + 'static,
     {
         Self::Function(Arc::new(move |headers| Box::pin(check(headers))))
     }
@@ -64,14 +60,14 @@ impl Auth {
     }
 
     /// Returns who sends a request.
-    pub(super) async fn user(&self, headers: &HeaderMap) -> Result<Arc<UserInfo>, AuthError> {
+    pub(super) async fn user(&self, headers: &HeaderMap) -> Result<User, AuthError> {
         match self {
             Self::Unset => Err(AuthError::unauthenticated(
                 "the service has no authentication: its program has to configure one, or open it to everyone",
             )),
-            Self::Open(user) => Ok(Arc::clone(user)),
+            Self::Open(user) => Ok(user.clone()),
             Self::Reviews(reviews) => reviews.user(bearer(headers)?).await,
-            Self::Function(check) => check(headers).await.map(Arc::new),
+            Self::Function(check) => check(headers).await,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use http::{HeaderMap, HeaderValue, header};
 use sha2::{Digest, Sha256};
 
-use super::visible::Visible;
+use crate::access::Access;
 use crate::query::Query;
 use crate::revision::{Place, Revision};
 
@@ -15,14 +15,14 @@ pub(super) struct Question(u64);
 
 impl Question {
     /// Returns the question, unless its answer depends on more than one kind.
-    pub(super) fn new(query: &Query, visible: &Visible) -> Option<Self> {
+    pub(super) fn new(query: &Query, access: &Access) -> Option<Self> {
         let has_label = |of: &crate::query::Namespaces| of.label.is_some();
         if query.namespaces.as_ref().is_some_and(has_label) {
             return None;
         }
         let mut hasher = DefaultHasher::new();
         query.to_url().hash(&mut hasher);
-        visible.digest().hash(&mut hasher);
+        hash_access(access, &mut hasher);
         Some(Self(hasher.finish()))
     }
 
@@ -33,6 +33,17 @@ impl Question {
         let Place { history, change } = revision.place()?;
         let tag = format!("W/\"{history:08x}-{change}-{:016x}\"", self.0);
         HeaderValue::try_from(tag).ok()
+    }
+}
+
+/// Hashes what tells accesses apart.
+fn hash_access(access: &Access, hasher: &mut DefaultHasher) {
+    access.is_everything().hash(hasher);
+    let namespaces: Vec<&str> = access.namespaces().collect();
+    namespaces.hash(hasher);
+    for (namespace, names) in access.names() {
+        namespace.hash(hasher);
+        names.collect::<Vec<_>>().hash(hasher);
     }
 }
 
@@ -65,14 +76,14 @@ pub(super) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
 mod tests {
     use super::*;
 
-    fn tag(query: &str, visible: &Visible, revision: &str) -> Option<HeaderValue> {
+    fn tag(query: &str, access: &Access, revision: &str) -> Option<HeaderValue> {
         let query = Query::from_url(query).unwrap();
-        Question::new(&query, visible)?.tag(revision.parse().unwrap())
+        Question::new(&query, access)?.tag(revision.parse().unwrap())
     }
 
     #[test]
     fn a_tag_stands_for_one_state_question_and_view() {
-        let (all, some) = (Visible::Everything, Visible::namespaces(["a"]));
+        let (all, some) = (Access::everything(), Access::of_namespaces(["a"]));
         let first = tag("search=a", &all, "7-0000002a-3");
         assert!(first.is_some());
         // The version goes on without changes.

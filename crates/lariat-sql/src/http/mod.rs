@@ -41,4 +41,4 @@ mod visible;
 pub use auth::AuthError;
 pub use reviews::TokenReviews;
 pub use service::SqlService;
-pub use visible::{Visible, VisibleError};
+pub use visible::VisibleError;

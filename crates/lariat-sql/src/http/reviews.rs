@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use tokio::time::{self, Instant};
 
 use super::auth::AuthError;
+use crate::access::User;
 
 const TTL: Duration = Duration::from_secs(60);
 /// For how long a token that was refused is refused without a question, at most.
@@ -50,7 +51,7 @@ type Hash = [u8; 32];
 #[derive(Clone)]
 struct Known {
     /// None if the token is refused.
-    user: Option<Arc<UserInfo>>,
+    user: Option<User>,
     until: Instant,
 }
 
@@ -88,7 +89,7 @@ impl TokenReviews {
     }
 
     /// Returns whose a token is.
-    pub(super) async fn user(&self, token: &str) -> Result<Arc<UserInfo>, AuthError> {
+    pub(super) async fn user(&self, token: &str) -> Result<User, AuthError> {
         let hash = self.hash(token);
         if let Some(known) = self.known(&hash) {
             return known;
@@ -100,7 +101,7 @@ impl TokenReviews {
             return known;
         }
         let asked = Instant::now();
-        let user = self.review(token).await?.map(Arc::new);
+        let user = self.review(token).await?.map(User::from);
         let ttl = match user {
             Some(_) => self.ttl,
             None => self.ttl.min(REFUSED_TTL),
@@ -119,7 +120,7 @@ impl TokenReviews {
         hasher.finalize().into()
     }
 
-    fn known(&self, hash: &Hash) -> Option<Result<Arc<UserInfo>, AuthError>> {
+    fn known(&self, hash: &Hash) -> Option<Result<User, AuthError>> {
         let known = self.known.lock().get(hash).cloned()?;
         (Instant::now() < known.until).then(|| known.answer())
     }
@@ -187,7 +188,7 @@ impl TokenReviews {
 }
 
 impl Known {
-    fn answer(&self) -> Result<Arc<UserInfo>, AuthError> {
+    fn answer(&self) -> Result<User, AuthError> {
         let user = self.user.clone();
         user.ok_or_else(|| AuthError::unauthenticated(REFUSED))
     }
@@ -215,7 +216,7 @@ mod tests {
 
     fn known(is_good: bool, seconds: u64) -> Known {
         Known {
-            user: is_good.then(Arc::default),
+            user: is_good.then(|| User::new("jane")),
             until: Instant::now() + Duration::from_secs(seconds),
         }
     }

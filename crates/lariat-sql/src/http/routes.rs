@@ -11,7 +11,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
-use k8s_openapi::api::authentication::v1::UserInfo;
 use lariat_core::ObjectKey;
 use serde_json::{Value as Json, json};
 
@@ -22,6 +21,7 @@ use super::page;
 use super::shared::{Shared, path_of};
 use super::status::Refusal;
 use super::target::{self, Target};
+use crate::access::User;
 use crate::cache::SqlKind;
 use crate::field::{Field, Path as FieldPath};
 use crate::query::{Operator, Part, Query, field};
@@ -121,7 +121,7 @@ async fn list(State(shared): State<Arc<Shared>>, path: Of<Kind>, request: Reques
     }
     let permit = shared.requests.take()?;
     let view = shared.view(&user, &path).await?;
-    let question = Question::new(&target.query, view.visible());
+    let question = Question::new(&target.query, view.access());
     let tag_at = |revision| question.and_then(|question| question.tag(revision));
     let now = view.revision();
     let is_there = target.query.at_least.unwrap_or_default().version() <= now.version();
@@ -130,7 +130,7 @@ async fn list(State(shared): State<Arc<Shared>>, path: Of<Kind>, request: Reques
     {
         return Ok(not_modified(tag));
     }
-    let mut answer = view.query(target.query.clone()).await?;
+    let mut answer = view.query(&target.query).await?;
     let is_first = matches!(target.query.part, Part::After { cursor: None, .. });
     if is_first && answer.next.is_none() {
         answer.total = u64::try_from(answer.objects.len()).ok();
@@ -142,7 +142,7 @@ async fn list(State(shared): State<Arc<Shared>>, path: Of<Kind>, request: Reques
 
 async fn watch(
     shared: &Arc<Shared>,
-    user: &Arc<UserInfo>,
+    user: &User,
     (path, query): (&str, Query),
     parts: &Parts,
 ) -> Answered {
@@ -160,11 +160,11 @@ async fn watch(
             // What fills the kind at first is no change.
             None => {
                 let synced = Query::new().limit(1);
-                view.query(synced).await?.revision
+                view.query(&synced).await?.revision
             }
         },
     };
-    let watch = view.watch(query, since)?;
+    let watch = view.watch(&query, since)?;
     let terms = Terms {
         heartbeat: shared.heartbeat,
         longest: shared.longest_watch,
@@ -239,7 +239,7 @@ async fn namespaced_object(
 
 async fn object(
     shared: &Arc<Shared>,
-    user: &Arc<UserInfo>,
+    user: &User,
     (path, key): (&str, ObjectKey),
     parts: &Parts,
 ) -> Answered {
@@ -248,8 +248,8 @@ async fn object(
     let view = shared.view(user, path).await?;
     let gvk = view.kind();
     // Whether it exists is not said to those who may not see it.
-    if !view.visible().allows(&key) {
-        let name = user.username.as_deref().unwrap_or_default();
+    if !view.access().allows(&key) {
+        let name = user.name();
         return Err(Refusal::forbidden(format!(
             "user {name:?} may not see {gvk} {key}"
         )));
@@ -262,7 +262,7 @@ async fn object(
         .filter(field(NAME).equals(key.name()))
         .filter(of_namespace);
     let query = query.at_least(revision.unwrap_or_default());
-    let answer = view.query(query).await?;
+    let answer = view.query(&query).await?;
     // Names that are equal in natural order may differ.
     let mut found = answer.objects.into_iter();
     let Some(found) = found.find(|found| found.key == key) else {

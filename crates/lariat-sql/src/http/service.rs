@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use axum::Router;
 use http::HeaderMap;
-use k8s_openapi::api::authentication::v1::UserInfo;
 use lariat_core::Gvk;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -18,8 +17,9 @@ use super::auth::{Auth, AuthError};
 use super::reviews::TokenReviews;
 use super::shared::{Room, Shared, path_of};
 use super::target::Pages;
-use super::visible::{Sight, Visible, VisibleError};
+use super::visible::{Sight, VisibleError};
 use super::{openapi, routes, serve};
+use crate::access::{Access, User};
 use crate::cache::{SqlCache, SqlKind};
 
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -37,15 +37,18 @@ const WATCHES: usize = 256;
 /// [open to everyone](Self::open_to_everyone). There is no TLS: serve it on a loopback address, or behind a proxy.
 ///
 /// ```no_run
-/// use lariat_sql::SqlCache;
-/// use lariat_sql::http::{SqlService, TokenReviews, Visible};
+/// use lariat_core::{Gvk, ResourceKind, Scope};
+/// use lariat_sql::http::{SqlService, TokenReviews};
+/// use lariat_sql::{AccessReviews, SqlCache, Verb};
 ///
 /// # async fn example(client: kube::Client, sql: SqlCache) -> std::io::Result<()> {
+/// let reviews = AccessReviews::new(client.clone());
+/// let pods = ResourceKind::new(Gvk::new("", "v1", "Pod"), "pods", Scope::Namespaced);
 /// let service = SqlService::new(&sql)
 ///     .authenticate(TokenReviews::new(client))
-///     .visible(|user, _kind| async move {
-///         let is_developer = user.groups.iter().flatten().any(|group| group == "developers");
-///         Ok(if is_developer { Visible::namespaces(["shop", "bank"]) } else { Visible::Nothing })
+///     .visible(move |user, _kind| {
+///         let (reviews, pods) = (reviews.clone(), pods.clone());
+///         async move { Ok(reviews.of_user(&user, Verb::List, &pods, ["shop", "bank"]).await?) }
 ///     });
 /// service.serve(([127, 0, 0, 1], 8080).into()).await
 /// # }
@@ -96,7 +99,7 @@ impl SqlService {
     pub fn authenticate_with<F, Fut>(self, check: F) -> Self
     where
         F: Fn(&HeaderMap) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<UserInfo, AuthError>> + Send + 'static,
+        Fut: Future<Output = Result<User, AuthError>> + Send + 'static,
     {
         let auth = Auth::function(check);
         Self { auth, ..self }
@@ -117,8 +120,8 @@ impl SqlService {
     /// error shows nothing and is answered 503.
     pub fn visible<F, Fut>(self, look: F) -> Self
     where
-        F: Fn(Arc<UserInfo>, Gvk) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<Visible, VisibleError>> + Send + 'static,
+        F: Fn(User, Gvk) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Access, VisibleError>> + Send + 'static,
     {
         let sight = Some(Sight::new(look));
         Self { sight, ..self }

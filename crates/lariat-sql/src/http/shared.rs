@@ -8,7 +8,6 @@ use std::time::Duration;
 use axum::http::request::Parts;
 use bytes::Bytes;
 use http::{HeaderMap, header};
-use k8s_openapi::api::authentication::v1::UserInfo;
 use lariat_core::Gvk;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +15,8 @@ use tokio_util::sync::CancellationToken;
 use super::auth::Auth;
 use super::status::Refusal;
 use super::target::{CORE, Pages};
-use super::visible::{Sight, View, Visible};
+use super::visible::{Sight, View};
+use crate::access::{Access, User};
 use crate::cache::SqlKind;
 
 /// How long a URL may be, in bytes.
@@ -66,7 +66,7 @@ impl Room {
 
 impl Shared {
     /// Checks a request before anything is done for it, and returns who sends it.
-    pub(super) async fn enter(&self, request: &Parts) -> Result<Arc<UserInfo>, Refusal> {
+    pub(super) async fn enter(&self, request: &Parts) -> Result<User, Refusal> {
         self.check(request)?;
         Ok(self.auth.user(&request.headers).await?)
     }
@@ -85,7 +85,7 @@ impl Shared {
     }
 
     /// Returns a kind, by its path, as a user may see it; there is something to see.
-    pub(super) async fn view(&self, user: &Arc<UserInfo>, path: &str) -> Result<View<'_>, Refusal> {
+    pub(super) async fn view(&self, user: &User, path: &str) -> Result<View, Refusal> {
         let kind = self.kinds.get(path).ok_or_else(|| {
             let known: Vec<&str> = self.kinds.keys().map(String::as_str).collect();
             Refusal::not_found(format!(
@@ -94,18 +94,18 @@ impl Shared {
             ))
         })?;
         let gvk = kind.schema().gvk();
-        let visible = match &self.sight {
+        let access = match &self.sight {
             Some(sight) => sight.look(user, gvk).await?,
-            None if self.auth.is_open() => Visible::Everything,
-            None => Visible::Nothing,
+            None if self.auth.is_open() => Access::everything(),
+            None => Access::nothing(),
         };
-        if visible.is_nothing() {
-            let name = user.username.as_deref().unwrap_or_default();
+        if access.is_nothing() {
+            let name = user.name();
             return Err(Refusal::forbidden(format!(
                 "user {name:?} may not see any {gvk}"
             )));
         }
-        Ok(View::new(kind, visible))
+        Ok(View::new(kind, access))
     }
 }
 

@@ -75,13 +75,15 @@ fn param(json: &Json) -> Option<Param> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::query::{Query, field};
     use crate::schema::Schema;
 
     fn plan(query: &Query) -> Plan {
         let gvk = lariat_core::Gvk::new("", "v1", "Pod");
-        Plan::new(&Schema::new(gvk, []).unwrap(), query).unwrap()
+        Plan::new(&Schema::new(gvk, []).unwrap(), query, &Arc::default()).unwrap()
     }
 
     #[test]

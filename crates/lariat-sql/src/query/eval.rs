@@ -11,6 +11,9 @@ use crate::schema::{NAME, Schema};
 impl Plan {
     /// Returns whether an object meets all conditions.
     pub(crate) fn matches(&self, schema: &Schema, row: &Row) -> bool {
+        if !self.accesses.iter().all(|access| access.allows(&row.key)) {
+            return false;
+        }
         if self.namespaces.as_ref().is_some_and(|it| !it.holds(row)) {
             return false;
         }

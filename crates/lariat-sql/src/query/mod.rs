@@ -9,7 +9,7 @@ mod url;
 pub(crate) use cursor::Cursor;
 pub use filter::{AnyOf, Condition, Operator, Subject, field, label};
 pub use plan::QueryError;
-pub(crate) use plan::{Check, Comparison, Order, Plan, Target, Test, words_of};
+pub(crate) use plan::{Check, Comparison, Plan, Target, Test, words_of};
 pub use url::UrlError;
 
 use crate::revision::Revision;

@@ -6,13 +6,21 @@ use lariat_core::Gvk;
 
 use super::filter::{AnyOf, Condition, Operator, Subject};
 use super::{Namespaces, Part, Query};
+use crate::access::Access;
 use crate::field::{FieldType, Value, ValueError};
 use crate::revision::Revision;
-use crate::schema::Schema;
+use crate::schema::{NAME, NAMESPACE, Schema};
+
+/// How much a query can have of each: SQLite nests expressions a thousand deep, and takes 32,766 parameters.
+const CONDITIONS: usize = 500;
+const VALUES: usize = 20_000;
+const ORDERS: usize = 20;
 
 /// A query that is checked: what SQL is made of, and what rows are compared with.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
+    /// What may be seen: an object that all of them allow.
+    pub(crate) accesses: Arc<[Access]>,
     /// Of each of these one has to hold.
     pub(crate) filters: Vec<Vec<Test>>,
     /// The namespaces that objects have to be in, or must not be in.
@@ -116,6 +124,16 @@ pub enum QueryError {
     /// A group of conditions of which one has to hold is empty.
     #[error("a filter without a condition: leave it out, or add a condition")]
     EmptyFilter,
+    /// The query has too many parts for one statement.
+    #[error("the query has {found} {what}; {most} are possible: ask several queries")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many are possible.
+        most: usize,
+    },
     /// A page, a size or a limit is zero.
     #[error("{what} is zero: {instead}")]
     Zero {
@@ -161,8 +179,22 @@ impl Plan {
         self.orders.len() + 2
     }
 
+    /// Returns what objects are sorted by, and whether backwards: the orders of the query, namespace and name.
+    pub(crate) fn targets(&self, schema: &Schema) -> Vec<(Target, bool)> {
+        let place = |name| Target::Field(schema.place(name).unwrap_or_default());
+        let orders = self.orders.iter();
+        let orders = orders.map(|order| (order.target.clone(), order.is_descending));
+        let last = [(place(NAMESPACE), false), (place(NAME), false)];
+        orders.chain(last).collect()
+    }
+
     /// Checks a query against the fields of a kind.
-    pub(crate) fn new(schema: &Schema, query: &Query) -> Result<Self, QueryError> {
+    pub(crate) fn new(
+        schema: &Schema,
+        query: &Query,
+        accesses: &Arc<[Access]>,
+    ) -> Result<Self, QueryError> {
+        limit(query)?;
         let filters = query.filters.iter().map(|any| tests(schema, any));
         let orders = query
             .sort
@@ -170,6 +202,7 @@ impl Plan {
             .map(|(subject, is_descending)| order(schema, subject, *is_descending));
         let summaries = query.summaries.iter().map(|by| target(schema, by));
         Ok(Self {
+            accesses: Arc::clone(accesses),
             filters: filters.collect::<Result<_, _>>()?,
             namespaces: query.namespaces.clone(),
             words: words(schema, query.search.as_deref())?,
@@ -178,6 +211,24 @@ impl Plan {
             summaries: summaries.collect::<Result<_, _>>()?,
             summarizes_namespaces: query.summarizes_namespaces,
         })
+    }
+}
+
+/// Returns an error if the query has more parts than a statement can have.
+fn limit(query: &Query) -> Result<(), QueryError> {
+    let conditions = || query.filters.iter().flat_map(|any| &any.0);
+    let counts = [
+        ("conditions", conditions().count(), CONDITIONS),
+        (
+            "values",
+            conditions().map(|each| each.values.len()).sum(),
+            VALUES,
+        ),
+        ("orders", query.sort.len(), ORDERS),
+    ];
+    match counts.into_iter().find(|(_, found, most)| found > most) {
+        Some((what, found, most)) => Err(QueryError::TooLarge { what, found, most }),
+        None => Ok(()),
     }
 }
 
@@ -236,12 +287,7 @@ fn tests(schema: &Schema, any: &AnyOf) -> Result<Vec<Test>, QueryError> {
 }
 
 fn test(schema: &Schema, condition: &Condition) -> Result<Test, QueryError> {
-    let Condition {
-        subject,
-        operator,
-        values,
-    } = condition;
-    let target = target(schema, subject)?;
+    let target = target(schema, &condition.subject)?;
     let (of, is_many) = match &target {
         Target::Label(_) => (FieldType::Text, false),
         Target::Field(place) => {
@@ -249,6 +295,27 @@ fn test(schema: &Schema, condition: &Condition) -> Result<Test, QueryError> {
             (field.field_type(), field.is_many())
         }
     };
+    Ok(Test {
+        check: check(condition, of, is_many)?,
+        target,
+        is_negated: matches!(
+            condition.operator,
+            Operator::NotEqual
+                | Operator::NotLike
+                | Operator::NotIn
+                | Operator::Missing
+                | Operator::NotContains
+        ),
+    })
+}
+
+/// Checks the operator and the values of a condition on a field of a type.
+fn check(condition: &Condition, of: FieldType, is_many: bool) -> Result<Check, QueryError> {
+    let Condition {
+        subject,
+        operator,
+        values,
+    } = condition;
     let operator_error = |why| QueryError::Operator {
         subject: subject.to_string(),
         operator: operator.symbol(),
@@ -266,7 +333,7 @@ fn test(schema: &Schema, condition: &Condition) -> Result<Test, QueryError> {
         _ => Err(operator_error("it takes one value")),
     };
     let compares = |comparison| Ok(Check::Compares(comparison, parse(one()?)?));
-    let check = match operator {
+    match operator {
         Operator::Exists | Operator::Missing if !values.is_empty() => {
             Err(operator_error("it takes no value"))
         }
@@ -289,20 +356,7 @@ fn test(schema: &Schema, condition: &Condition) -> Result<Test, QueryError> {
         Operator::AtMost => compares(Comparison::AtMost),
         Operator::Greater => compares(Comparison::Greater),
         Operator::AtLeast => compares(Comparison::AtLeast),
-    };
-    let is_negated = matches!(
-        operator,
-        Operator::NotEqual
-            | Operator::NotLike
-            | Operator::NotIn
-            | Operator::Missing
-            | Operator::NotContains
-    );
-    Ok(Test {
-        target,
-        check: check?,
-        is_negated,
-    })
+    }
 }
 
 fn words(schema: &Schema, search: Option<&str>) -> Result<Vec<String>, QueryError> {

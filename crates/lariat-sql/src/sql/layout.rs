@@ -153,7 +153,11 @@ impl Layout {
         );
         for place in self.places(false) {
             let Column { compared, .. } = self.column(place);
-            let _ = write!(sql, "CREATE INDEX {rows}_{place} ON {rows} ({compared});");
+            // With what decides at last, so that a page is read from the index in its order.
+            let last = ["f0", "f1k"].into_iter().filter(|last| *last != compared);
+            let keys: Vec<&str> = std::iter::once(compared.as_str()).chain(last).collect();
+            let keys = keys.join(", ");
+            let _ = write!(sql, "CREATE INDEX {rows}_{place} ON {rows} ({keys});");
         }
         for place in self.places(true) {
             let (many, columns) = (self.many(place), self.many_columns(place).join(", "));

@@ -8,6 +8,7 @@ mod select;
 pub(crate) use layout::Layout;
 pub(crate) use select::{From, Select};
 
+use std::cmp::Ordering;
 use std::fmt::Write;
 
 use crate::field::{Value, natural_key};
@@ -58,6 +59,21 @@ impl Statement {
 }
 
 impl Param {
+    /// Compares stored values of one column as the database does; what is missing comes last.
+    pub(crate) fn compare(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Text(one), Self::Text(other)) => one.cmp(other),
+            (Self::Integer(one), Self::Integer(other)) => one.cmp(other),
+            (Self::Real(one), Self::Real(other)) => one.total_cmp(other),
+            (Self::Bytes(one), Self::Bytes(other)) => one.cmp(other),
+            (Self::Null, Self::Null) => Ordering::Equal,
+            (Self::Null, _) => Ordering::Greater,
+            (_, Self::Null) => Ordering::Less,
+            // A cursor of another type of column; it orders nothing.
+            _ => Ordering::Equal,
+        }
+    }
+
     /// Returns a value as it is stored and compared for equality.
     pub(crate) fn of(value: &Value) -> Self {
         match value {

@@ -1,10 +1,12 @@
 //! The statements of a query.
 
 use super::{Layout, Param, Statement};
+use lariat_core::ObjectKey;
 use serde_json::Value as Json;
 
-use crate::query::{Check, Comparison, Namespaces, Order, Plan, Target, Test};
-use crate::schema::{NAME, NAMESPACE, Schema};
+use crate::access::Access;
+use crate::query::{Check, Comparison, Namespaces, Plan, Target, Test};
+use crate::schema::Schema;
 
 /// Makes the statements of a query on a kind.
 pub(crate) struct Select<'a> {
@@ -15,24 +17,7 @@ pub(crate) struct Select<'a> {
     pub(crate) namespaces: Option<&'a Layout>,
 }
 
-/// A key of the order: what objects are sorted by, with what decides at last.
-pub(crate) type Keys = Vec<(Target, bool)>;
-
 impl Select<'_> {
-    /// Returns what objects are sorted by, and whether backwards: the orders of the query, namespace and name.
-    pub(crate) fn keys(&self) -> Keys {
-        let place = |name| Target::Field(self.schema.place(name).unwrap_or_default());
-        let orders = self.plan.orders.iter();
-        let orders = orders.map(
-            |Order {
-                 target,
-                 is_descending,
-             }| (target.clone(), *is_descending),
-        );
-        let last = [(place(NAMESPACE), false), (place(NAME), false)];
-        orders.chain(last).collect()
-    }
-
     /// Counts the objects that meet the conditions.
     pub(crate) fn count(&self) -> Statement {
         let mut sql = Statement::default();
@@ -85,9 +70,9 @@ impl Select<'_> {
         sql
     }
 
-    /// Selects ids and the keys of the order, from an offset or behind the keys of a row on.
+    /// Selects ids and the keys of the order, from an offset on or within a range.
     pub(crate) fn page(&self, limit: Option<u64>, from: &From) -> Statement {
-        let keys = self.keys();
+        let keys = self.plan.targets(self.schema);
         let mut sql = Statement::default();
         sql.push("SELECT r.id");
         for (number, (target, _)) in keys.iter().enumerate() {
@@ -104,10 +89,8 @@ impl Select<'_> {
             }
         }
         self.conditions(&mut sql);
-        if let From::Behind(params) = from {
-            sql.push(" AND (");
-            self.behind(&keys, params, &mut sql);
-            sql.push(")");
+        if let From::Range(range) = from {
+            self.range(range, &mut sql);
         }
         sql.push(" ORDER BY ");
         sql.join(
@@ -142,39 +125,65 @@ impl Select<'_> {
         }
     }
 
-    /// Adds that a row comes behind the one with these keys.
+    /// Returns the ranges of what comes behind the row with these keys, in their order.
     ///
-    /// One of the keys comes behind its counterpart, and those before it are equal.
-    fn behind(&self, keys: &Keys, params: &[Param], sql: &mut Statement) {
-        sql.join(0..keys.len(), " OR ", |sql, last| {
-            sql.push("(");
-            for (number, (target, _)) in keys[..last].iter().enumerate() {
-                sql.push(&format!("{} IS ", self.key(number, target)));
-                sql.bind(params[number].clone());
-                sql.push(" AND ");
-            }
-            let (target, is_descending) = &keys[last];
-            let key = self.key(last, target);
-            match (&params[last], is_descending) {
-                (Param::Null, false) => sql.push("FALSE"),
-                (Param::Null, true) => sql.push(&format!("{key} IS NOT NULL")),
-                (param, false) => {
-                    sql.push(&format!("({key} IS NULL OR {key} > "));
-                    sql.bind(param.clone());
-                    sql.push(")");
-                }
-                (param, true) => {
-                    sql.push(&format!("{key} < "));
-                    sql.bind(param.clone());
-                }
-            }
-            sql.push(")");
+    /// First those that are equal in all keys but the last, then in all but the last two, and so on: each is one range of an
+    /// index, where one condition for all of them would be none.
+    pub(crate) fn behind(&self, keys: &[Param]) -> Vec<Range> {
+        let directions: Vec<bool> = self
+            .plan
+            .targets(self.schema)
+            .iter()
+            .map(|(_, is_descending)| *is_descending)
+            .collect();
+        let lasts = (0..keys.len()).rev();
+        let ranges = lasts.flat_map(|last| {
+            let bounds = match (&keys[last], directions[last]) {
+                // Nothing comes behind what has no value, but other keys.
+                (Param::Null, false) => Vec::new(),
+                (Param::Null, true) => vec![Bound::NotNull],
+                (value, false) => vec![Bound::Above(value.clone()), Bound::Null],
+                (value, true) => vec![Bound::Below(value.clone())],
+            };
+            let equal = &keys[..last];
+            bounds.into_iter().map(|bound| Range {
+                equal: equal.to_vec(),
+                bound,
+            })
         });
+        ranges.collect()
+    }
+
+    /// Adds that the keys of a row are in a range.
+    fn range(&self, range: &Range, sql: &mut Statement) {
+        let keys = self.plan.targets(self.schema);
+        for (number, value) in range.equal.iter().enumerate() {
+            let key = self.key(number, &keys[number].0);
+            if *value == Param::Null {
+                sql.push(&format!(" AND {key} IS NULL"));
+            } else {
+                sql.push(&format!(" AND {key} = "));
+                sql.bind(value.clone());
+            }
+        }
+        let last = range.equal.len();
+        let key = self.key(last, &keys[last].0);
+        let (operator, value) = match &range.bound {
+            Bound::Above(value) => (">", value),
+            Bound::Below(value) => ("<", value),
+            Bound::Null => return sql.push(&format!(" AND {key} IS NULL")),
+            Bound::NotNull => return sql.push(&format!(" AND {key} IS NOT NULL")),
+        };
+        sql.push(&format!(" AND {key} {operator} "));
+        sql.bind(value.clone());
     }
 
     /// Adds the conditions of the query.
     fn conditions(&self, sql: &mut Statement) {
         sql.push(" WHERE TRUE");
+        for access in self.plan.accesses.iter().filter(|it| !it.is_everything()) {
+            allowed(access, sql);
+        }
         if let Some(namespaces) = &self.plan.namespaces {
             self.namespaces(namespaces, sql);
         }
@@ -257,12 +266,45 @@ impl Select<'_> {
     }
 }
 
+/// Adds that a user may see a row.
+fn allowed(access: &Access, sql: &mut Statement) {
+    let namespaces: Vec<&str> = access.namespaces().collect();
+    let names = access.names().flat_map(|(namespace, names)| {
+        let key = move |name: &str| match namespace {
+            Some(namespace) => ObjectKey::namespaced(namespace, name),
+            None => ObjectKey::cluster(name),
+        };
+        names.map(move |name| key(name).as_str().to_owned())
+    });
+    let names: Vec<String> = names.collect();
+    // Texts of any number go in one parameter.
+    sql.push(" AND (r.f0 IN (SELECT value FROM json_each(");
+    sql.bind(Param::Text(Json::from(namespaces).to_string()));
+    sql.push(")) OR r.key IN (SELECT value FROM json_each(");
+    sql.bind(Param::Text(Json::from(names).to_string()));
+    sql.push(")))");
+}
+
 /// Where a page begins.
 #[derive(Debug)]
 pub(crate) enum From {
     Offset(u64),
-    /// Behind the row with these keys.
-    Behind(Vec<Param>),
+    Range(Range),
+}
+
+/// Rows whose first keys equal these values, and whose next one is within a bound.
+#[derive(Debug)]
+pub(crate) struct Range {
+    equal: Vec<Param>,
+    bound: Bound,
+}
+
+#[derive(Debug)]
+enum Bound {
+    Above(Param),
+    Below(Param),
+    Null,
+    NotNull,
 }
 
 /// Adds a check of a column, which is compared in one form and shown in another.

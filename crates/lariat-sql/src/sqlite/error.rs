@@ -1,6 +1,10 @@
 //! What goes wrong with the file of a cache.
 
 use std::path::PathBuf;
+use std::sync::Arc;
+
+use lariat_core::Gvk;
+use lariat_seal::SealError;
 
 /// A cache that cannot be opened, read or written.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -16,9 +20,24 @@ pub enum StorageError {
         /// What the operating system or SQLite says.
         why: String,
     },
+    /// What is encrypted cannot be opened, or not be sealed.
+    #[error("the encrypted part of the SQL cache: {0}")]
+    Seal(Arc<SealError>),
+    /// An encrypted row is not one of its kind.
+    #[error("an encrypted row of {kind} is damaged")]
+    Row {
+        /// The kind.
+        kind: Gvk,
+    },
     /// SQLite refuses a statement.
     #[error("SQLite: {0}")]
     Sqlite(String),
+}
+
+impl From<SealError> for StorageError {
+    fn from(error: SealError) -> Self {
+        Self::Seal(Arc::new(error))
+    }
 }
 
 impl From<rusqlite::Error> for StorageError {

@@ -8,16 +8,26 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::error::StorageError;
 use crate::schema::Schema;
+use crate::sealed::{Keys, Sealed};
 use crate::sql::Layout;
 
 /// The form of the tables; a file of another form is made new.
 const FORM: i64 = 1;
 
+/// What there is before the first kind.
+const KINDS: &str = "
+    CREATE TABLE kinds (number INTEGER PRIMARY KEY, kind TEXT NOT NULL UNIQUE, signature TEXT NOT NULL,
+        version INTEGER NOT NULL, change INTEGER NOT NULL);
+    CREATE TABLE keyring (id INTEGER PRIMARY KEY CHECK (id = 1), stored BLOB NOT NULL);";
+
 /// How long a statement waits for another connection.
 const BUSY: Duration = Duration::from_secs(120);
 
 /// How many pages the log may have before it is written back, and how large its file may stay.
-const LOG: &str = "PRAGMA wal_autocheckpoint = 1000; PRAGMA journal_size_limit = 67108864;";
+const LOG: &str = "PRAGMA wal_autocheckpoint = 8000; PRAGMA journal_size_limit = 67108864;";
+
+/// How much memory a connection has for pages, in KiB; temporary tables are in memory, too.
+const MEMORY: &str = "PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;";
 
 /// Where a cache is kept.
 #[derive(Debug, Clone)]
@@ -65,7 +75,7 @@ impl Database {
         match opened {
             Err(error) if is_damaged(&error) => {
                 let path = path.display();
-                tracing::warn!(%path, %error, "the SQL cache is damaged: it is deleted and filled again");
+                tracing::warn!(%path, %error, "the SQL cache cannot be read: it is deleted and filled again");
             }
             opened => return opened.map_err(|error| self.failed("opened", &error)),
         }
@@ -105,7 +115,7 @@ impl Database {
         }?;
         connection.busy_timeout(BUSY)?;
         connection.set_prepared_statement_cache_capacity(64);
-        connection.execute_batch("PRAGMA temp_store = MEMORY;")?;
+        connection.execute_batch(MEMORY)?;
         Ok(connection)
     }
 
@@ -153,13 +163,13 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA synchronous = NORMAL;")?;
     connection.execute_batch(LOG)?;
     let form: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if form != FORM {
-        drop_all(connection)?;
-        connection.execute_batch(
-            "CREATE TABLE kinds (number INTEGER PRIMARY KEY, kind TEXT NOT NULL UNIQUE, signature TEXT NOT NULL,
-             version INTEGER NOT NULL, change INTEGER NOT NULL);",
-        )?;
+    if form == 0 {
+        connection.execute_batch(KINDS)?;
         connection.pragma_update(None, "user_version", FORM)?;
+    } else if form != FORM {
+        let other = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_NOTADB);
+        let why = format!("its tables have form {form}, and this version of Lariat has {FORM}");
+        return Err(rusqlite::Error::SqliteFailure(other, Some(why)));
     }
     // Reads every page's header once: a file that was cut is found now, and not by a query later.
     let sound: String = connection.pragma_query_value(None, "quick_check", |row| row.get(0))?;
@@ -170,61 +180,67 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     Err(rusqlite::Error::SqliteFailure(corrupt, Some(sound)))
 }
 
-fn drop_all(connection: &Connection) -> rusqlite::Result<()> {
-    let mut tables = connection.prepare(
-        "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'word%\\_%' ESCAPE '\\'",
-    )?;
-    let names: Result<Vec<String>, _> = tables.query_map([], |row| row.get(0))?.collect();
-    drop(tables);
-    for name in names? {
-        connection.execute_batch(&format!("DROP TABLE IF EXISTS \"{name}\";"))?;
-    }
-    Ok(())
-}
-
-/// Finds the tables of a kind, or makes them; returns up to which version they are.
+/// Finds the tables of a kind, or makes them.
 ///
-/// Changes are counted from zero again, for the history of those before is gone.
-///
-/// Tables of other fields are made new, those of this kind only.
+/// Changes are counted from zero again, for the history of those before is gone. Tables of other fields are made new, those of
+/// this kind only; with keys the kind is encrypted.
 pub(super) fn open_kind(
     connection: &mut Connection,
     schema: &Schema,
-) -> Result<(Layout, u64), StorageError> {
-    let (kind, signature) = (schema.gvk().to_string(), schema.signature());
+    keys: Option<&Keys>,
+) -> Result<(Layout, Option<Sealed>), StorageError> {
+    let kind = schema.gvk().to_string();
+    let is_sealed = if keys.is_some() { "sealed" } else { "plain" };
+    let signature = format!("{is_sealed} {}", schema.signature());
+    let sealed = |number: i64| {
+        keys.map(|keys| Sealed {
+            table: format!("sealed{number}"),
+            kind: schema.gvk().clone(),
+            keys: keys.clone(),
+        })
+    };
     let transaction = connection.transaction()?;
-    let known: Option<(i64, String, i64)> = transaction
+    let known: Option<(i64, String)> = transaction
         .query_row(
-            "SELECT number, signature, version FROM kinds WHERE kind = ?1",
+            "SELECT number, signature FROM kinds WHERE kind = ?1",
             [&kind],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+            |row| Ok((row.get(0)?, row.get(1)?)),
         )
         .optional()?;
-    if let Some((number, known, version)) = &known
+    if let Some((number, known)) = &known
         && *known == signature
     {
         transaction.execute("UPDATE kinds SET change = 0 WHERE number = ?1", [number])?;
         transaction.commit()?;
-        return Ok((Layout::new(*number, schema), version.unsigned_abs()));
+        return Ok((Layout::new(*number, schema), sealed(*number)));
     }
-    if let Some((number, ..)) = known {
-        drop_kind(&transaction, number)?;
+    if let Some((number, _)) = &known {
+        drop_kind(&transaction, *number)?;
     }
     transaction.execute(
         "INSERT INTO kinds (kind, signature, version, change) VALUES (?1, ?2, 0, 0)",
         (&kind, &signature),
     )?;
-    let layout = Layout::new(transaction.last_insert_rowid(), schema);
-    transaction.execute_batch(&layout.create())?;
+    let number = transaction.last_insert_rowid();
+    let (layout, sealed) = (Layout::new(number, schema), sealed(number));
+    let tables = sealed
+        .as_ref()
+        .map_or_else(|| layout.create(), Sealed::create);
+    transaction.execute_batch(&tables)?;
     transaction.commit()?;
-    Ok((layout, 0))
+    if sealed.is_some() && known.is_some_and(|(_, known)| known.starts_with("plain")) {
+        // What was there in plain text is in no free page and no log any more.
+        connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
+    }
+    Ok((layout, sealed))
 }
 
 /// Drops the tables of a kind, whatever its fields were.
 fn drop_kind(connection: &Connection, number: i64) -> rusqlite::Result<()> {
     let mut tables = connection.prepare(
         "SELECT name FROM sqlite_schema WHERE type = 'table'
-         AND (name IN ('row' || ?1, 'json' || ?1, 'label' || ?1, 'owner' || ?1, 'word' || ?1) OR name GLOB 'many' || ?1 || '_*')",
+         AND (name IN ('row' || ?1, 'json' || ?1, 'label' || ?1, 'owner' || ?1, 'word' || ?1, 'sealed' || ?1)
+         OR name GLOB 'many' || ?1 || '_*')",
     )?;
     let names: Result<Vec<String>, _> = tables.query_map([number], |row| row.get(0))?.collect();
     drop(tables);
@@ -232,5 +248,16 @@ fn drop_kind(connection: &Connection, number: i64) -> rusqlite::Result<()> {
         connection.execute_batch(&format!("DROP TABLE \"{name}\";"))?;
     }
     connection.execute("DELETE FROM kinds WHERE number = ?1", [number])?;
+    Ok(())
+}
+
+/// Returns the keys of encrypted kinds, as they are stored.
+pub(super) fn keyring(connection: &Connection) -> Result<Option<Vec<u8>>, StorageError> {
+    let stored = connection.query_row("SELECT stored FROM keyring", [], |row| row.get(0));
+    Ok(stored.optional()?)
+}
+
+pub(super) fn store_keyring(connection: &Connection, stored: &[u8]) -> Result<(), StorageError> {
+    connection.execute("INSERT OR REPLACE INTO keyring VALUES (1, ?1)", [stored])?;
     Ok(())
 }

@@ -9,7 +9,7 @@ mod writer;
 
 pub use error::StorageError;
 pub(crate) use file::Database;
-pub(crate) use reader::{Read, ReadError, Tables};
+pub(crate) use reader::{Count, Found, Read, ReadError, Tables};
 pub(crate) use readers::Readers;
 pub(crate) use writer::{Op, Reached, Writer};
 

@@ -8,6 +8,7 @@ use crate::field::Value;
 use crate::query::{Cursor, Part, Plan, QueryError, Target};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
+use crate::sealed::{self, Sealed};
 use crate::sql::{From, Layout, Param, Select, Statement};
 
 /// The tables of a kind.
@@ -15,6 +16,8 @@ use crate::sql::{From, Layout, Param, Select, Statement};
 pub(crate) struct Tables {
     pub(crate) layout: Layout,
     pub(crate) schema: Schema,
+    /// The one table of an encrypted kind, which has none of the others.
+    pub(crate) sealed: Option<Sealed>,
     /// Those of the kind `Namespace`, if the cache has it.
     pub(crate) namespaces: Option<Layout>,
 }
@@ -74,6 +77,7 @@ pub(crate) fn read(
         layout,
         schema,
         namespaces,
+        sealed,
     } = of;
     // One transaction, so that objects, counts and the revision are of one state.
     let transaction = connection.transaction()?;
@@ -96,48 +100,14 @@ pub(crate) fn read(
         ),
         ..Read::default()
     };
+    if let Some(sealed) = sealed {
+        return sealed::read(&transaction, sealed, schema, plan, answer);
+    }
     for by in &plan.summaries {
         let counts = summary(&transaction, &select, by)?;
         answer.summaries.push(counts);
     }
-    let ids = match &plan.part {
-        Part::Nothing => {
-            answer.total = Some(count(&transaction, &select.count())?);
-            Vec::new()
-        }
-        Part::All => ids(&transaction, &select.page(None, &From::Offset(0)))?,
-        Part::Page { number, size } => {
-            answer.total = Some(count(&transaction, &select.count())?);
-            let offset = (number - 1)
-                .saturating_mul(*size)
-                .min(i64::MAX.unsigned_abs());
-            let limit = (*size).min(i64::MAX.unsigned_abs());
-            ids(
-                &transaction,
-                &select.page(Some(limit), &From::Offset(offset)),
-            )?
-        }
-        Part::After { limit, cursor } => {
-            let from = match cursor {
-                Some(text) => From::Behind(Cursor::read(text, plan, plan.keys())?.keys),
-                None => From::Offset(0),
-            };
-            // One more, to know whether others follow.
-            let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
-            let more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
-            let mut found = ids(
-                &transaction,
-                &select.page(Some(more.min(i64::MAX.unsigned_abs())), &from),
-            )?;
-            if found.len() > limit {
-                found.truncate(limit);
-                let keys = found.last().map(|(_, keys)| keys.clone());
-                let revision = answer.revision;
-                answer.next = keys.map(|keys| Cursor { revision, keys }.write(plan));
-            }
-            found
-        }
-    };
+    let ids = part(&transaction, &select, &mut answer)?;
     let sql = format!(
         "SELECT r.key, r.version, j.json FROM {} AS r JOIN {} AS j ON j.id = r.id WHERE r.id = ?1",
         layout.rows(),
@@ -152,6 +122,62 @@ pub(crate) fn read(
         answer.found.extend(object.optional()?);
     }
     Ok(answer)
+}
+
+/// Finds the rows of the part that the query asks for; notes their total, and where the next part begins.
+fn part(
+    connection: &Connection,
+    select: &Select<'_>,
+    answer: &mut Read,
+) -> Result<Vec<(i64, Vec<Param>)>, ReadError> {
+    let plan = select.plan;
+    let page = |limit, from: &From| ids(connection, &select.page(limit, from));
+    match &plan.part {
+        Part::Nothing => {
+            answer.total = Some(count(connection, &select.count())?);
+            Ok(Vec::new())
+        }
+        Part::All => Ok(page(None, &From::Offset(0))?),
+        Part::Page { number, size } => {
+            answer.total = Some(count(connection, &select.count())?);
+            let most = i64::MAX.unsigned_abs();
+            let offset = (number - 1).saturating_mul(*size).min(most);
+            Ok(page(Some((*size).min(most)), &From::Offset(offset))?)
+        }
+        Part::After { limit, cursor } => {
+            // One more, to know whether others follow.
+            let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
+            let mut found = Vec::new();
+            match cursor {
+                None => found = page(Some(more(limit, 0)), &From::Offset(0))?,
+                Some(text) => {
+                    let keys = Cursor::read(text, plan, plan.keys())?.keys;
+                    for range in select.behind(&keys) {
+                        let left = more(limit, found.len());
+                        if left == 0 {
+                            break;
+                        }
+                        found.extend(page(Some(left), &From::Range(range))?);
+                    }
+                }
+            }
+            if found.len() > limit {
+                found.truncate(limit);
+                let keys = found.last().map(|(_, keys)| keys.clone());
+                let revision = answer.revision;
+                answer.next = keys.map(|keys| Cursor { revision, keys }.write(plan));
+            }
+            Ok(found)
+        }
+    }
+}
+
+/// Returns how many rows are missing to one more than the limit.
+fn more(limit: usize, found: usize) -> u64 {
+    let more = limit.saturating_add(1).saturating_sub(found);
+    u64::try_from(more)
+        .unwrap_or(u64::MAX)
+        .min(i64::MAX.unsigned_abs())
 }
 
 /// Returns ids and the keys of the order.

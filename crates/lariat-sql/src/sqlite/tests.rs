@@ -1,19 +1,22 @@
 //! SQLite answers as the rows themselves do, after any changes and for any query.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use lariat_cache::CachedObject;
 use lariat_core::{Gvk, ObjectKey, RawObject};
+use lariat_seal::{Keyring, LocalKeys};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::reader::{Read, Tables, read};
 use super::{Database, Op, Reached, Writer};
+use crate::access::Access;
 use crate::field::{Field, FieldType};
 use crate::query::{Condition, Operator, Plan, Query, Subject, field, label};
 use crate::row::Row;
 use crate::schema::Schema;
-use crate::sql::Layout;
+use crate::sealed::Keys;
 
 /// Texts in which SQL, LIKE, words, numbers and case could mean something.
 const TEXTS: [&str; 14] = [
@@ -149,6 +152,17 @@ const OPERATORS: [Operator; 14] = [
     Operator::NotContains,
 ];
 
+fn access() -> impl Strategy<Value = Access> {
+    let names = prop::sample::subsequence(vec!["a", "a1", "a2", "a10", "B"], 0..4);
+    let namespaces = prop::sample::subsequence(vec!["one", "two"], 0..2);
+    let of = prop::sample::select(vec![None, Some("one"), Some("two")]);
+    (namespaces, of, names, 0..6).prop_map(|(namespaces, of, names, kind)| match kind {
+        0 => Access::everything(),
+        1 => Access::nothing(),
+        _ => Access::of_namespaces(namespaces).union(&Access::of_names(of, names)),
+    })
+}
+
 fn order() -> impl Strategy<Value = (Subject, bool)> {
     let of = prop::sample::select([&SINGLE[..], &["label", "name", "namespace"]].concat());
     let of = of.prop_map(|of| match of {
@@ -186,29 +200,47 @@ fn query() -> impl Strategy<Value = Query> {
     })
 }
 
+/// Makes keys that no file has.
+fn new_keys() -> Keys {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    let key =
+        LocalKeys::from_bytes(&std::array::from_fn::<u8, 32, _>(|_| fastrand::u8(..))).unwrap();
+    Keys::new(runtime.block_on(Keyring::create(&key)).unwrap())
+}
+
 /// A cache and the rows that should be in it.
 struct Stage {
     schema: Schema,
     database: Database,
     writer: Writer,
-    layout: Layout,
+    tables: Tables,
     rows: BTreeMap<ObjectKey, Row>,
     version: u64,
+    accesses: Arc<[Access]>,
 }
 
 impl Stage {
-    fn new() -> Self {
+    fn new(is_sealed: bool) -> Self {
         let (schema, database) = (schema(), Database::in_memory());
         let mut writer = Writer::open(&database).unwrap();
-        let (layout, revision) = writer.open_kind(&schema).unwrap();
-        assert_eq!(revision, 0);
+        let keys = is_sealed.then(new_keys);
+        let (layout, sealed) = writer.open_kind(&schema, keys.as_ref()).unwrap();
+        let tables = Tables {
+            layout,
+            schema: schema.clone(),
+            sealed,
+            namespaces: None,
+        };
         Self {
             schema,
             database,
             writer,
-            layout,
+            tables,
             rows: BTreeMap::new(),
             version: 0,
+            accesses: Arc::default(),
         }
     }
 
@@ -245,23 +277,18 @@ impl Stage {
             version: self.version,
             change: 0,
         };
-        self.writer.apply(&self.layout, &ops, reached).unwrap();
+        self.writer.apply(&self.tables, &ops, reached).unwrap();
     }
 
     fn answer(&self, query: &Query) -> Read {
-        let plan = Plan::new(&self.schema, query).unwrap();
+        let plan = Plan::new(&self.schema, query, &self.accesses).unwrap();
         let mut connection = self.database.open_to_read().unwrap();
-        let tables = Tables {
-            layout: self.layout.clone(),
-            schema: self.schema.clone(),
-            namespaces: None,
-        };
-        read(&mut connection, &tables, &plan, 0).unwrap()
+        read(&mut connection, &self.tables, &plan, 0).unwrap()
     }
 
     /// Returns the keys that the query should find, in their order.
     fn expected(&self, query: &Query) -> Vec<String> {
-        let plan = Plan::new(&self.schema, query).unwrap();
+        let plan = Plan::new(&self.schema, query, &self.accesses).unwrap();
         let mut rows: Vec<&Row> = self
             .rows
             .values()
@@ -283,8 +310,11 @@ proptest! {
     fn any_query_finds_what_the_rows_say_in_their_order(
         changes in prop::collection::vec(prop::collection::vec(change(), 1..8), 1..4),
         queries in prop::collection::vec(query(), 1..6),
+        accesses in prop::collection::vec(access(), 0..3),
+        is_sealed in any::<bool>(),
     ) {
-        let mut stage = Stage::new();
+        let mut stage = Stage::new(is_sealed);
+        stage.accesses = accesses.into();
         for changes in &changes {
             stage.apply(changes);
         }
@@ -312,11 +342,12 @@ proptest! {
         changes in prop::collection::vec(change(), 1..20),
         query in query(),
         by in prop::sample::select(vec!["spec.text", "spec.quantity", "spec.many[*]", "spec.numbers[*]", "metadata.labels[l0]"]),
+        is_sealed in any::<bool>(),
     ) {
-        let mut stage = Stage::new();
+        let mut stage = Stage::new(is_sealed);
         stage.apply(&changes);
         let answer = stage.answer(&query.clone().summarize(field(by)).only_counts());
-        let plan = Plan::new(&stage.schema, &query).unwrap();
+        let plan = Plan::new(&stage.schema, &query, &stage.accesses).unwrap();
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
         let rows = stage.rows.values().filter(|row| plan.matches(&stage.schema, row));
         for row in rows {
@@ -338,7 +369,7 @@ proptest! {
 
 #[test]
 fn a_label_that_is_removed_is_gone() {
-    let mut stage = Stage::new();
+    let mut stage = Stage::new(false);
     let of = |labels| Change {
         key: ObjectKey::cluster("a"),
         object: Some((labels, json!({}))),
@@ -348,4 +379,23 @@ fn a_label_that_is_removed_is_gone() {
     assert_eq!(stage.answer(&query).found.len(), 1);
     stage.apply(&[of(vec![(1, "x".to_owned())])]);
     assert_eq!(stage.answer(&query).found.len(), 0);
+}
+
+#[test]
+fn the_largest_queries_are_answered_and_larger_ones_are_errors() {
+    let stage = Stage::new(false);
+    let either = |count| {
+        (0..count)
+            .map(|number| label("l0").equals(number))
+            .collect::<crate::AnyOf>()
+    };
+    let query = |count| Query::new().filter(either(count));
+    assert_eq!(stage.answer(&query(500)).found.len(), 0);
+    let one_of = Query::new().filter(label("l0").is_in(0..20_000));
+    assert_eq!(stage.answer(&one_of).found.len(), 0);
+    let refused = Plan::new(&stage.tables.schema, &query(501), &Arc::default()).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the query has 501 conditions; 500 are possible: ask several queries"
+    );
 }

@@ -4,11 +4,13 @@ use lariat_core::ObjectKey;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params_from_iter};
 
 use super::error::StorageError;
-use super::file::{Database, open_kind};
+use super::file::{Database, keyring, open_kind, store_keyring};
+use super::reader::Tables;
 use crate::field::Value;
 use crate::query::words_of;
 use crate::row::Row;
 use crate::schema::Schema;
+use crate::sealed::{self, Keys, Sealed};
 use crate::sql::{Layout, Param, Statement};
 
 /// A change of one row.
@@ -45,13 +47,31 @@ impl Writer {
         })
     }
 
-    /// Finds or makes the tables of a kind; returns up to which version they are.
-    pub(crate) fn open_kind(&mut self, schema: &Schema) -> Result<(Layout, u64), StorageError> {
-        open_kind(&mut self.connection, schema)
+    /// Finds or makes the tables of a kind, which is encrypted if there are keys.
+    pub(crate) fn open_kind(
+        &mut self,
+        schema: &Schema,
+        keys: Option<&Keys>,
+    ) -> Result<(Layout, Option<Sealed>), StorageError> {
+        open_kind(&mut self.connection, schema, keys)
+    }
+
+    /// Returns the keys of encrypted kinds, as they are stored.
+    pub(crate) fn keyring(&self) -> Result<Option<Vec<u8>>, StorageError> {
+        keyring(&self.connection)
+    }
+
+    /// Stores the keys of encrypted kinds, before anything is sealed with them.
+    pub(crate) fn store_keyring(&self, stored: &[u8]) -> Result<(), StorageError> {
+        store_keyring(&self.connection, stored)
     }
 
     /// Returns the keys of all rows of a kind.
-    pub(crate) fn keys(&self, layout: &Layout) -> Result<Vec<String>, StorageError> {
+    pub(crate) fn keys(&self, tables: &Tables) -> Result<Vec<String>, StorageError> {
+        let layout = &tables.layout;
+        if let Some(sealed) = &tables.sealed {
+            return sealed::keys(&self.connection, sealed, &tables.schema);
+        }
         let sql = format!("SELECT key FROM {}", layout.rows());
         let mut statement = self.connection.prepare_cached(&sql)?;
         let keys = statement.query_map([], |row| row.get(0))?;
@@ -61,23 +81,36 @@ impl Writer {
     /// Writes changes of a kind, all or none of them, and up to where it is then.
     pub(crate) fn apply(
         &mut self,
-        layout: &Layout,
+        tables: &Tables,
         ops: &[Op],
         reached: Reached,
     ) -> Result<(), StorageError> {
+        let layout = &tables.layout;
         let transaction = self.connection.transaction()?;
         for op in ops {
-            match op {
-                Op::Put {
-                    row,
-                    json,
-                    is_initial,
-                } => {
+            match (op, &tables.sealed) {
+                (
+                    Op::Put {
+                        row,
+                        json,
+                        is_initial,
+                    },
+                    Some(sealed),
+                ) => sealed::put(&transaction, sealed, row, json, *is_initial)?,
+                (Op::Delete(key), Some(sealed)) => sealed::delete(&transaction, sealed, key)?,
+                (
+                    Op::Put {
+                        row,
+                        json,
+                        is_initial,
+                    },
+                    None,
+                ) => {
                     if !is_initial || !is_known(&transaction, layout, row, json)? {
                         put(&transaction, layout, row, json)?;
                     }
                 }
-                Op::Delete(key) => delete(&transaction, layout, key)?,
+                (Op::Delete(key), None) => delete(&transaction, layout, key)?,
             }
         }
         let number = layout.number();

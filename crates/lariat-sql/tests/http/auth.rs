@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
-use k8s_openapi::api::authentication::v1::{TokenRequest, UserInfo};
+use k8s_openapi::api::authentication::v1::TokenRequest;
 use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::rbac::v1::{Role, RoleBinding};
 use kube::api::{Api, DeleteParams, PostParams};
 use lariat_cluster::User;
-use lariat_sql::http::{AuthError, SqlService, TokenReviews, Visible, VisibleError};
+use lariat_sql::Access;
+use lariat_sql::http::{AuthError, SqlService, TokenReviews, VisibleError};
 use serde_json::json;
 
 use crate::bench::{Bench, MAPS};
@@ -21,16 +23,12 @@ async fn with_users() -> Bench {
     bench
 }
 
-/// Developers see the namespace `default`, and `admin` everything.
-async fn look(
-    user: std::sync::Arc<UserInfo>,
-    _: lariat_core::Gvk,
-) -> Result<Visible, VisibleError> {
-    let groups = user.groups.clone().unwrap_or_default();
-    Ok(match user.username.as_deref() {
-        Some("admin") => Visible::Everything,
-        _ if groups.iter().any(|group| group == "developers") => Visible::namespaces(["default"]),
-        _ => Visible::Nothing,
+/// Jane sees the namespace `default`, and `admin` everything.
+async fn look(user: lariat_sql::User, _: lariat_core::Gvk) -> Result<Access, VisibleError> {
+    Ok(match user.name() {
+        "admin" => Access::everything(),
+        "jane" => Access::of_namespaces(["default"]),
+        _ => Access::nothing(),
     })
 }
 
@@ -124,22 +122,85 @@ async fn users_see_their_namespaces_only() {
 }
 
 #[tokio::test]
+async fn users_see_single_objects_by_name() {
+    let mut bench = with_users().await;
+    let reviews = reviews(&bench);
+    let client = bench.serve(|it| {
+        let one = || async { Ok(Access::of_names(Some("default"), ["mine"])) };
+        it.authenticate(reviews).visible(move |_, _| one())
+    });
+    let client = client.await.token("jane-token");
+    bench.create("mine", json!({})).await;
+    let version = bench.create("other", json!({})).await;
+    let list = client.get(&format!("{MAPS}?revision={version}")).await;
+    assert_eq!(list.names(), ["mine"]);
+    assert_eq!(list.json()["total"], 1);
+    let mut watch = client.watch(&format!("{MAPS}?watch")).await;
+    bench.patch("other", json!({"data": {"size": "1"}})).await;
+    bench.patch("mine", json!({"data": {"size": "1"}})).await;
+    assert_eq!(watch.change().await, "MODIFIED mine");
+    let get = async |name: &str| client.get(&format!("{MAPS}/default/{name}")).await;
+    assert_eq!(get("mine").await.status, 200);
+    get("other").await.refused(403);
+}
+
+#[tokio::test]
+async fn what_users_see_is_found_out_from_reviews() {
+    let users = |cluster: lariat_cluster::ClusterBuilder| {
+        cluster.token_of("jane-token", User::new("jane")).rbac()
+    };
+    let mut bench = Bench::with(users, |sql| sql).await;
+    bench.fill();
+    let (tokens, client) = (reviews(&bench), bench.cluster.client());
+    let access = lariat_sql::AccessReviews::new(client.clone()).with_ttl(Duration::ZERO);
+    let maps = lariat_core::ResourceKind::new(
+        lariat_core::Gvk::new("", "v1", "ConfigMap"),
+        "configmaps",
+        lariat_core::Scope::Namespaced,
+    );
+    let service = bench.serve(|it| {
+        it.authenticate(tokens).visible(move |user, _| {
+            let (access, maps) = (access.clone(), maps.clone());
+            async move {
+                let verb = lariat_sql::Verb::List;
+                Ok(access.of_user(&user, verb, &maps, ["default"]).await?)
+            }
+        })
+    });
+    let service = service.await.token("jane-token");
+    let version = bench.create("mine", json!({})).await;
+    service.get(MAPS).await.refused(403);
+    let (roles, bindings) = (
+        Api::<Role>::namespaced(client.clone(), "default"),
+        Api::<RoleBinding>::namespaced(client, "default"),
+    );
+    let role = json!({"metadata": {"name": "reader"}, "rules": [
+        {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["list"]},
+    ]});
+    let binding = json!({
+        "metadata": {"name": "reader"}, "subjects": [{"kind": "User", "name": "jane", "apiGroup": "rbac.authorization.k8s.io"}],
+        "roleRef": {"kind": "Role", "name": "reader", "apiGroup": "rbac.authorization.k8s.io"},
+    });
+    let params = PostParams::default();
+    let role = serde_json::from_value(role).expect("a role");
+    roles.create(&params, &role).await.expect("created");
+    let binding = serde_json::from_value(binding).expect("a binding");
+    bindings.create(&params, &binding).await.expect("created");
+    let list = service.get(&format!("{MAPS}?revision={version}")).await;
+    assert_eq!(list.names(), ["mine"]);
+    bench.cluster.faults().partition("");
+    let failed = service.get(MAPS).await;
+    assert_eq!(failed.status, 503);
+}
+
+#[tokio::test]
 async fn answers_of_one_user_are_not_taken_for_those_of_another() {
     let mut bench = with_users().await;
     let check = |headers: &hyper::HeaderMap| {
         let name = headers.get("x-user").and_then(|it| it.to_str().ok());
-        let username = name.map(str::to_owned);
-        let user = UserInfo {
-            groups: Some(vec!["developers".to_owned()]),
-            username,
-            ..UserInfo::default()
-        };
-        async move {
-            match &user.username {
-                Some(_) => Ok(user),
-                None => Err(AuthError::Unauthenticated("who are you?".to_owned())),
-            }
-        }
+        let user = name.map(lariat_sql::User::new);
+        let nobody = || AuthError::Unauthenticated("who are you?".to_owned());
+        std::future::ready(user.ok_or_else(nobody))
     };
     let serve = |service: SqlService| service.authenticate_with(check).visible(look);
     let client = bench.serve(serve).await;
@@ -163,7 +224,7 @@ async fn a_revoked_token_ends_its_watch_and_gets_no_other() {
         let service = it
             .authenticate(reviews)
             .longest_watch(Duration::from_millis(50));
-        service.visible(|_, _| async { Ok(Visible::Everything) })
+        service.visible(|_, _| async { Ok(Access::everything()) })
     });
     let client = client.await.token(&token);
     let mut watch = client.watch(&format!("{MAPS}?watch")).await;

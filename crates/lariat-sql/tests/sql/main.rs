@@ -1,5 +1,8 @@
 //! The cache on a cluster in memory.
 
 mod bench;
+mod crash;
+mod damage;
 mod feed;
+mod sealed;
 mod watch;

@@ -1,9 +1,11 @@
 //! Watches of what a query finds.
 
-use lariat_sql::{Query, Watch, WatchError, WatchEvent, field};
-use serde_json::json;
+use std::collections::BTreeMap;
 
-use crate::bench::Bench;
+use lariat_sql::{Answer, Query, Watch, WatchError, WatchEvent, field};
+use serde_json::{Value as Json, json};
+
+use crate::bench::{Bench, Process, maps_kind};
 
 /// Returns what the next event is, and of which object.
 async fn next(watch: &mut Watch) -> String {
@@ -123,4 +125,100 @@ async fn a_watch_ends_when_the_cache_stops() {
     let error = watch.next().await.expect("an error").expect_err("stopped");
     assert!(matches!(error, WatchError::Stopped { .. }), "{error}");
     assert!(watch.next().await.is_none());
+}
+
+/// The naive evaluation of what the query below asks for, over the informer's store.
+fn expected(process: &Process) -> BTreeMap<String, String> {
+    let informer = process.factory.for_kind(maps_kind());
+    let snapshot = informer.store().snapshot();
+    let found = snapshot.iter().filter(|object| {
+        let json = object.json().expect("it is sound");
+        let json: Json = serde_json::from_slice(&json).expect("JSON");
+        let size = json["data"]["size"]
+            .as_str()
+            .and_then(|size| size.parse::<i64>().ok());
+        let is_red = json["data"]["color"]
+            .as_str()
+            .is_some_and(|color| color.to_ascii_lowercase().contains("red"));
+        is_red || size.is_some_and(|size| size > 4)
+    });
+    found
+        .map(|object| (object.key().to_string(), object.version().to_string()))
+        .collect()
+}
+
+/// Takes an event into what was listed.
+fn apply(known: &mut BTreeMap<String, String>, event: &WatchEvent) {
+    let object = &event.watched().object;
+    let (key, version) = (object.key().to_string(), object.version().to_string());
+    let before = match event {
+        WatchEvent::Deleted(_) => known.remove(&key),
+        _ => known.insert(key, version),
+    };
+    let is_new = matches!(event, WatchEvent::Added(_));
+    assert_eq!(before.is_none(), is_new, "{event:?}");
+}
+
+/// Changes objects at random; returns the version of the last one.
+async fn change(bench: &Bench, random: &mut fastrand::Rng) -> String {
+    let mut version = bench.create("first", json!({"color": "red"})).await;
+    let mut names: Vec<String> = vec!["first".to_owned()];
+    for number in 0..300 {
+        let color = random
+            .choice(["red", "Infrared", "blue", ""])
+            .expect("a color");
+        let data = json!({"color": color, "size": random.i64(0..9).to_string()});
+        let place = random.usize(..names.len());
+        match random.u8(..3) {
+            0 => {
+                names.push(format!("n{number}"));
+                version = bench.create(&format!("n{number}"), data).await;
+            }
+            1 if names.len() > 1 => bench.delete(&names.swap_remove(place)).await,
+            _ => version = bench.patch(&names[place], json!({"data": data})).await,
+        }
+        // In steps of any size, so that changes are merged, too.
+        if random.u8(..4) == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    let last = json!({"color": "red", "size": version});
+    bench.create("last", last).await
+}
+
+#[tokio::test]
+async fn a_list_and_what_a_watch_says_since_are_the_next_list_and_what_the_store_has() {
+    let seed = std::env::var("LARIAT_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
+    let seed = seed.unwrap_or_else(|| fastrand::u64(..));
+    println!("LARIAT_SEED={seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
+    let (bench, query) = (Bench::new().await, || {
+        Query::new().filter(
+            field("data.color")
+                .like("red")
+                .or(field("data.size").greater_than(4)),
+        )
+    });
+    let process = bench.start(None).await;
+    let version = bench.create("zero", json!({"color": "red"})).await;
+    let at = |version: &str| query().at_least(version.parse().expect("a version"));
+    let answer = process.maps.query(&at(&version)).await.expect("answered");
+    let since = Some(answer.revision);
+    let mut watch = process.maps.watch(&query(), since).expect("it begins");
+    let listed = |answer: &Answer| {
+        let found = answer.objects.iter();
+        let found = found.map(|found| (found.key.to_string(), found.version.clone()));
+        found.collect::<BTreeMap<_, _>>()
+    };
+    let mut known = listed(&answer);
+    let version = change(&bench, &mut random).await;
+    let answer = process.maps.query(&at(&version)).await.expect("answered");
+    while watch.revision() != answer.revision {
+        let event = watch.next().await.expect("it goes on");
+        apply(&mut known, &event.expect("an event"));
+    }
+    assert_eq!(listed(&answer), known);
+    assert_eq!(known, expected(&process));
 }

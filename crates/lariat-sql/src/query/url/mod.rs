@@ -22,7 +22,8 @@ use crate::revision::{Revision, RevisionError};
 
 const NUMBER: &str = "a whole number from 1 to 18446744073709551615";
 const FLAG: &str = "true or false";
-const REVISION: &str = "a revision: a resource version, or what an answer returned, as 81734.512";
+const REVISION: &str =
+    "a revision: a resource version, or what an answer returned, as 81734-1f0a93c4-512";
 
 impl Query {
     /// Reads the URL form of a query, such as `filter=spec.nodeName=node-1&sort=-metadata.name&pagesize=50`.

@@ -183,8 +183,8 @@ fn every_other_parameter_is_read() {
         ),
         ("summaryonly=false&limit=1", new().limit(1)),
         (
-            "revision=81734.512",
-            new().at_least("81734.512".parse().unwrap()),
+            "revision=81734-1f0a93c4-512",
+            new().at_least("81734-1f0a93c4-512".parse().unwrap()),
         ),
     ] {
         assert_eq!(Query::from_url(url).as_ref(), Ok(&expected), "{url}");

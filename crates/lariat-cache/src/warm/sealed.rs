@@ -1,0 +1,75 @@
+//! The format of sealed files: a line that says so, the keyring behind its length, and what a file in plain text has, as a
+//! sealed stream.
+
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+use lariat_seal::{Context, Keyring};
+
+use super::file::{self, damaged};
+use super::{Cold, Found, Header};
+use crate::store::Snapshot;
+
+const FORMAT: [u8; 16] = *b"lariat sealed 1\n";
+
+/// No keyring of a run is longer: it has one data key, and what a wrapper makes of another.
+const LARGEST_KEYRING: usize = 128 * 1024;
+
+/// Writes a file with a keyring that only the wrapping key opens.
+pub(super) fn write(
+    path: &Path,
+    (keyring, context): (&Keyring, &Context),
+    header: &Header,
+    objects: &Snapshot,
+) -> Result<(), Cold> {
+    // Another name than for plain text, which is cleared away at any time.
+    let unfinished = path.with_extension("sealed-part");
+    file::replace(path, &unfinished, |file| {
+        let mut file = BufWriter::new(file);
+        let stored = keyring.stored();
+        let length = u32::try_from(stored.len()).map_err(io::Error::other)?;
+        file.write_all(&FORMAT)?;
+        file.write_all(&length.to_le_bytes())?;
+        file.write_all(stored)?;
+        let stream = keyring.seal_stream(context, file)?;
+        let stream = file::write_objects(stream, header, objects)?;
+        Ok(file::into_file(stream.finish()?)?)
+    })
+}
+
+/// Reads the keyring of a file; the rest is still to be read.
+pub(super) fn read_head(path: &Path) -> Result<(BufReader<File>, Vec<u8>), Cold> {
+    let mut file = file::open(path)?;
+    let failed = |error: io::Error| damaged(&error.to_string());
+    let (mut format, mut length) = ([0; FORMAT.len()], [0; 4]);
+    file.read_exact(&mut format).map_err(failed)?;
+    if format != FORMAT {
+        return Err(damaged("its beginning"));
+    }
+    file.read_exact(&mut length).map_err(failed)?;
+    let length = u32::from_le_bytes(length) as usize;
+    if length > LARGEST_KEYRING {
+        return Err(damaged("the length of its keyring"));
+    }
+    let mut stored = vec![0; length];
+    file.read_exact(&mut stored).map_err(failed)?;
+    Ok((file, stored))
+}
+
+/// Reads a file that was written under the same circumstances, to its end.
+pub(super) fn read(
+    file: BufReader<File>,
+    keyring: &Keyring,
+    context: &Context,
+    expected: &Header,
+) -> Result<Found, Cold> {
+    let stream = BufReader::new(keyring.open_stream(context, file)?);
+    let (found, mut rest) = file::read_objects(stream, expected)?;
+    // Only the end of the stream says that it is whole.
+    match io::copy(&mut rest, &mut io::sink()) {
+        Ok(0) => Ok(found),
+        Ok(_) => Err(damaged("there is more behind the objects")),
+        Err(error) => Err(damaged(&error.to_string())),
+    }
+}

@@ -1,0 +1,44 @@
+//! What sealed data belongs to.
+
+use ring::digest::{self, SHA256};
+
+/// What a sealed value belongs to, such as kind, object and column.
+///
+/// It is not stored with the value: whoever opens it has to name the same parts in the same order. So a value that is moved
+/// to another row, kind or column does not open. Parts are hashed one after the other; `["ab", "c"]` and `["a", "bc"]` differ.
+///
+/// ```
+/// use lariat_seal::Context;
+///
+/// let kind = Context::new("apps/v1/Deployment");
+/// let status = kind.and("default/web").and("status");
+/// assert_ne!(status, kind.and("default/web").and("spec"));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Context([u8; 32]);
+
+impl Context {
+    /// Makes a context of one part.
+    #[must_use]
+    pub fn new(part: impl AsRef<[u8]>) -> Self {
+        Self([0; 32]).and(part)
+    }
+
+    /// Makes a context that is this one with a part more.
+    #[must_use]
+    pub fn and(&self, part: impl AsRef<[u8]>) -> Self {
+        // What is in front has a fixed length, so no two sequences of parts are the same bytes.
+        let mut hash = digest::Context::new(&SHA256);
+        hash.update(&self.0);
+        hash.update(part.as_ref());
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(hash.finish().as_ref());
+        Self(bytes)
+    }
+}
+
+impl AsRef<[u8]> for Context {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}

@@ -1,0 +1,115 @@
+//! What can fail, without a byte of what is sealed or of a key.
+
+use std::error::Error;
+use std::io;
+use std::path::PathBuf;
+
+use crate::keyring::DataKeyId;
+use crate::wrapper::KeyId;
+
+/// Why data was not sealed or opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SealError {
+    /// The bytes are not of this format, or were cut off. They were damaged, or are something else.
+    #[error("the sealed data is damaged: {0}")]
+    Malformed(&'static str),
+    /// A later version of the format; update the program that reads it.
+    #[error("the sealed data is of format {0}, which this version does not read")]
+    UnknownFormat(u8),
+    /// The keyring is not the one that sealed the data, or was restored from before the data key was made.
+    #[error("sealed with data key {0}, which the keyring does not have")]
+    UnknownDataKey(DataKeyId),
+    /// The data was changed, or belongs to another context.
+    #[error("the sealed data was changed, or belongs elsewhere")]
+    Rejected,
+    /// The stored keyring was changed or cut off; restore it from a copy.
+    #[error("the stored keyring is damaged: {0}")]
+    Keyring(&'static str),
+    /// The keyring's envelope was not closed or opened.
+    #[error(transparent)]
+    Wrap(#[from] WrapError),
+    /// More than 64 GiB in one piece; use a stream.
+    #[error("too large to be sealed in one piece: {0} bytes")]
+    TooLarge(usize),
+    /// The data key that seals new data cannot be left out.
+    #[error("data key {0} is in use for new data: rotate the keyring first")]
+    InUse(DataKeyId),
+    /// The operating system has no random numbers.
+    #[error("the operating system gives no random numbers")]
+    NoRandomness,
+}
+
+/// Why a [`KeyWrapper`](crate::KeyWrapper) did not wrap or unwrap a key.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WrapError {
+    /// None of the keys given is the right one. Give the one that is named, as an old key if it was rotated out.
+    #[error("sealed with key {sealed_with}, the keys given are {}", list(given))]
+    WrongKey {
+        /// The key that is needed.
+        sealed_with: KeyId,
+        /// The keys there are, the current one first.
+        given: Vec<KeyId>,
+    },
+    /// The key is the right one and the wrapped key was changed.
+    #[error("the key that was wrapped with key {0} is damaged")]
+    Rejected(KeyId),
+    /// A name that is no key id; see [`KeyId::new`](crate::KeyId::new).
+    #[error("a key id has 1 to 255 visible ASCII characters")]
+    InvalidKeyId,
+    /// A wrapped key that is too large to be stored.
+    #[error("key {0} wraps into more than 65,535 bytes")]
+    TooLarge(KeyId),
+    /// The key management service failed; it may be asked again.
+    #[error("key {key} cannot be used")]
+    Failed {
+        /// The key that was asked for.
+        key: KeyId,
+        /// What the service said. It is logged, so it must not have secrets in it.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The operating system has no random numbers.
+    #[error("the operating system gives no random numbers")]
+    NoRandomness,
+}
+
+/// Why a key was not read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// The file cannot be read.
+    #[error("the key file {} cannot be read", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What reading it came to.
+        source: io::Error,
+    },
+    /// Others than the owner of the file can read or change it.
+    #[error("the key file {} has mode {mode:04o}: {advice}", path.display())]
+    Exposed {
+        /// The file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+        /// What to do.
+        advice: &'static str,
+    },
+    /// The environment variable is not set.
+    #[error("the environment variable {0} is not set, or is not text")]
+    NoVariable(String),
+    /// What was found is no key.
+    #[error("{origin} has no key: {problem}")]
+    Invalid {
+        /// The file or the variable.
+        origin: String,
+        /// What is wrong; nothing of what was found is in it.
+        problem: &'static str,
+    },
+}
+
+fn list(keys: &[KeyId]) -> String {
+    let keys: Vec<_> = keys.iter().map(KeyId::as_str).collect();
+    keys.join(", ")
+}

@@ -1,0 +1,117 @@
+//! A data key, and the ciphers that are derived from it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::error::SealError;
+use crate::secret::{Cipher, NoRandomness, Secret, random};
+
+/// How many values are sealed under one salt before a keyring draws another: 2^28.
+///
+/// With nonces of 96 random bits, the probability that two of them are equal is then below 2^-41.
+pub const SEALS_PER_SALT: u64 = 1 << 28;
+
+/// How many salts of other runs a data key has the ciphers of.
+const REMEMBERED: usize = 32;
+
+const VALUES: &[u8] = b"lariat-seal values 1";
+const STREAM: &[u8] = b"lariat-seal stream 1";
+
+/// What ciphers are derived with, beside the data key.
+pub(crate) type Salt = [u8; 12];
+
+/// The name of a data key, which is part of what it sealed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DataKeyId(pub(crate) [u8; 4]);
+
+impl fmt::Display for DataKeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", u32::from_be_bytes(self.0))
+    }
+}
+
+impl fmt::Debug for DataKeyId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A key that is stored in the envelope.
+#[derive(Debug)]
+pub(crate) struct DataKey {
+    pub(super) id: DataKeyId,
+    pub(super) secret: Secret,
+    opened: Mutex<Opened>,
+}
+
+/// The ciphers that were used to open values, at most [`REMEMBERED`].
+#[derive(Debug, Default)]
+struct Opened {
+    ciphers: Vec<(Salt, Arc<Cipher>)>,
+    /// The place of the one that is forgotten next.
+    oldest: usize,
+}
+
+impl DataKey {
+    pub(super) fn new(secret: Secret) -> Self {
+        Self {
+            id: DataKeyId(secret.fingerprint()),
+            secret,
+            opened: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn id(&self) -> DataKeyId {
+        self.id
+    }
+
+    /// Returns the cipher of a stream, which nothing else is sealed with.
+    pub(crate) fn for_stream(&self, salt: &Salt) -> Cipher {
+        self.secret.derive(STREAM, salt)
+    }
+
+    /// Returns the cipher of values that were sealed under a salt.
+    pub(super) fn for_values(&self, salt: &Salt) -> Arc<Cipher> {
+        let mut opened = self.opened.lock();
+        if let Some((_, cipher)) = opened.ciphers.iter().find(|(known, _)| known == salt) {
+            return Arc::clone(cipher);
+        }
+        let cipher = Arc::new(self.secret.derive(VALUES, salt));
+        let entry = (*salt, Arc::clone(&cipher));
+        let oldest = opened.oldest;
+        match opened.ciphers.get_mut(oldest) {
+            Some(place) => *place = entry,
+            None => opened.ciphers.push(entry),
+        }
+        opened.oldest = (oldest + 1) % REMEMBERED;
+        cipher
+    }
+}
+
+/// A salt that this process drew, and what it seals with it.
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) key: Arc<DataKey>,
+    pub(super) salt: Salt,
+    pub(super) cipher: Arc<Cipher>,
+}
+
+impl Session {
+    pub(super) fn new(key: &Arc<DataKey>) -> Result<Arc<Self>, SealError> {
+        let salt = random().map_err(|NoRandomness| SealError::NoRandomness)?;
+        Ok(Arc::new(Self {
+            key: Arc::clone(key),
+            salt,
+            cipher: key.for_values(&salt),
+        }))
+    }
+}
+
+/// The salt that is in use, and how many values may be sealed under it yet.
+#[derive(Debug)]
+pub(super) struct InUse {
+    pub(super) session: Arc<Session>,
+    pub(super) left: u64,
+}

@@ -1,0 +1,116 @@
+//! The form in which a keyring is stored.
+//!
+//! | bytes | |
+//! |---|---|
+//! | 4 | `LSK1` |
+//! | 1, n | length and text of the id of the wrapping key |
+//! | 2, n | length (little-endian) and bytes of the envelope's key, wrapped |
+//! | 12 | a random nonce |
+//! | 32 | the key of hashes, encrypted with the envelope's key as all that follows |
+//! | 32 each | the data keys; the last seals |
+//! | 16 | the tag, which covers everything above |
+
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use super::data_key::DataKey;
+use crate::error::SealError;
+use crate::secret::{KEY, NONCE, NoRandomness, Secret, TAG, random};
+use crate::wrapper::{KeyId, WrappedKey};
+
+const FORMAT: [u8; 4] = *b"LSK1";
+
+/// What is in the envelope.
+pub(super) struct Keys {
+    pub(super) hashes: Secret,
+    /// Never empty; the last seals.
+    pub(super) data: Vec<Arc<DataKey>>,
+}
+
+/// Puts keys in an envelope.
+pub(super) fn write(
+    wrapped: &WrappedKey,
+    envelope: &Secret,
+    hashes: &Secret,
+    data: &[Arc<DataKey>],
+) -> Result<Box<[u8]>, SealError> {
+    let id = wrapped.key_id().as_str();
+    let (Ok(id_length), Ok(length)) =
+        (u8::try_from(id.len()), u16::try_from(wrapped.bytes().len()))
+    else {
+        return Err(SealError::Keyring("the wrapped key is too large"));
+    };
+    let nonce = random::<NONCE>().map_err(|NoRandomness| SealError::NoRandomness)?;
+    let head = [
+        &FORMAT[..],
+        &[id_length],
+        id.as_bytes(),
+        &length.to_le_bytes(),
+        wrapped.bytes(),
+        &nonce,
+    ];
+    let mut stored = head.concat();
+    // With its final size: a vector that grows leaves copies behind. It is encrypted where it is.
+    let mut keys = Zeroizing::new(Vec::with_capacity(KEY * (1 + data.len())));
+    keys.extend_from_slice(hashes.bytes());
+    for key in data {
+        keys.extend_from_slice(key.secret.bytes());
+    }
+    let tag = envelope
+        .cipher()
+        .seal(nonce, &stored, &mut keys)
+        .ok_or(SealError::Keyring("it has too many keys"))?;
+    stored.extend_from_slice(&keys);
+    stored.extend_from_slice(tag.as_ref());
+    Ok(stored.into())
+}
+
+/// An envelope that was read and not opened yet.
+pub(super) struct Closed<'a> {
+    pub(super) wrapped: WrappedKey,
+    head: &'a [u8],
+    nonce: [u8; NONCE],
+    sealed: &'a [u8],
+}
+
+pub(super) fn read(stored: &[u8]) -> Result<Closed<'_>, SealError> {
+    let cut_off = SealError::Keyring("it is cut off");
+    let parse = || {
+        let rest = stored.strip_prefix(&FORMAT)?;
+        let (length, rest) = rest.split_first()?;
+        let (id, rest) = rest.split_at_checked(usize::from(*length))?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let (wrapped, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
+        let (nonce, sealed) = rest.split_first_chunk()?;
+        let keys = sealed.len().checked_sub(TAG)?;
+        (keys >= 2 * KEY && keys % KEY == 0).then_some((id, wrapped, *nonce, sealed))
+    };
+    if !stored.starts_with(&FORMAT[..stored.len().min(FORMAT.len())]) {
+        return Err(SealError::Keyring("it is none, or of a later version"));
+    }
+    let (id, wrapped, nonce, sealed) = parse().ok_or(cut_off)?;
+    let id = std::str::from_utf8(id).map_err(|_| SealError::Keyring("the id of its key"))?;
+    let id = KeyId::new(id).map_err(|_| SealError::Keyring("the id of its key"))?;
+    Ok(Closed {
+        wrapped: WrappedKey::new(id, wrapped)?,
+        head: &stored[..stored.len() - sealed.len()],
+        nonce,
+        sealed,
+    })
+}
+
+impl Closed<'_> {
+    pub(super) fn open(&self, envelope: &Secret) -> Result<Keys, SealError> {
+        let mut keys = Zeroizing::new(self.sealed.to_vec());
+        let opened = envelope.cipher().open(self.nonce, self.head, &mut keys);
+        let opened = opened.map_err(|_| SealError::Keyring("it was changed"))?;
+        let mut secrets = opened.chunks_exact(KEY).filter_map(Secret::copied);
+        let hashes = secrets.next();
+        let data: Vec<_> = secrets.map(|key| Arc::new(DataKey::new(key))).collect();
+        match hashes {
+            Some(hashes) if !data.is_empty() => Ok(Keys { hashes, data }),
+            _ => Err(SealError::Keyring("it has no keys")),
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What is sealed, and with which wrapper.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use lariat_core::Gvk;
+
+use crate::wrapper::KeyWrapper;
+
+/// Returns whether objects of a kind are never stored in plain text.
+///
+/// These are Secrets of the core group, in any version.
+#[must_use]
+pub fn is_always_sealed(kind: &Gvk) -> bool {
+    kind.group().is_empty() && kind.kind() == "Secret"
+}
+
+/// Which kinds are encrypted where they are stored, and with which wrapper.
+///
+/// A clone is the same.
+///
+/// ```
+/// use lariat_core::Gvk;
+/// use lariat_seal::{LocalKeys, Sealing};
+///
+/// # fn example() -> Result<(), lariat_seal::KeyError> {
+/// let tokens = Gvk::new("demo.dev", "v1", "Token");
+/// let sealing = Sealing::of_kinds([tokens], LocalKeys::from_file("/etc/operator/key")?);
+/// assert!(sealing.seals(&Gvk::new("", "v1", "Secret")));
+/// assert!(!sealing.seals(&Gvk::new("", "v1", "Pod")));
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Sealing {
+    wrapper: Arc<dyn KeyWrapper>,
+    /// All kinds if there are none.
+    kinds: Option<Arc<BTreeSet<Gvk>>>,
+}
+
+impl Sealing {
+    /// Seals all kinds.
+    #[must_use]
+    pub fn of_everything(wrapper: impl KeyWrapper) -> Self {
+        Self {
+            wrapper: Arc::new(wrapper),
+            kinds: None,
+        }
+    }
+
+    /// Seals some kinds, and Secrets in any case.
+    #[must_use]
+    pub fn of_kinds(kinds: impl IntoIterator<Item = Gvk>, wrapper: impl KeyWrapper) -> Self {
+        Self {
+            wrapper: Arc::new(wrapper),
+            kinds: Some(Arc::new(kinds.into_iter().collect())),
+        }
+    }
+
+    /// Returns whether a kind is sealed.
+    #[must_use]
+    pub fn seals(&self, kind: &Gvk) -> bool {
+        let chosen = self.kinds.as_ref().is_none_or(|kinds| kinds.contains(kind));
+        chosen || is_always_sealed(kind)
+    }
+
+    /// Returns what wraps the keys.
+    #[must_use]
+    pub fn wrapper(&self) -> &dyn KeyWrapper {
+        &*self.wrapper
+    }
+}
+
+impl fmt::Debug for Sealing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sealing")
+            .field("key", &self.wrapper.current())
+            .field("kinds", &self.kinds)
+            .finish()
+    }
+}

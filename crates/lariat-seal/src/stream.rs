@@ -1,0 +1,280 @@
+//! Files: what is too large to be sealed in one piece.
+//!
+//! A stream begins with the byte 2, the id of the data key (4) and a salt (12). Parts follow: four bytes (little-endian), whose
+//! lowest 31 bits are the length of the part and whose highest says that it is the last, and the encrypted part with its tag.
+//! The nonce of a part is its number and whether it is the last, so parts that are changed, missing or in another order do
+//! not open.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use zeroize::Zeroizing;
+
+use crate::context::Context;
+use crate::error::SealError;
+use crate::keyring::{DataKey, DataKeyId, Salt};
+use crate::secret::{Cipher, NONCE, NoRandomness, TAG, random};
+
+/// The first byte of a stream.
+pub(crate) const FORMAT: u8 = 2;
+
+/// How much is encrypted at once.
+const PART: usize = 64 * 1024;
+
+/// What the highest bit of a part's length says.
+const LAST: u32 = 1 << 31;
+
+/// Where a stream is, and what its parts are sealed with.
+struct Parts {
+    cipher: Cipher,
+    context: Context,
+    next: u64,
+}
+
+impl Parts {
+    fn new(key: &DataKey, salt: &Salt, context: Context) -> Self {
+        Self {
+            cipher: key.for_stream(salt),
+            context,
+            next: 0,
+        }
+    }
+
+    fn nonce(&mut self, is_last: bool) -> [u8; NONCE] {
+        let mut nonce = [0; NONCE];
+        nonce[..8].copy_from_slice(&self.next.to_be_bytes());
+        nonce[NONCE - 1] = u8::from(is_last);
+        self.next += 1;
+        nonce
+    }
+}
+
+/// Encrypts what is written to it, and writes it to another writer.
+///
+/// It comes from [`Keyring::seal_stream`](crate::Keyring::seal_stream). At most 64 KiB are held back until they are encrypted.
+/// After a write has failed, every further one fails.
+///
+/// ```
+/// # use lariat_seal::{Context, Keyring, LocalKeys};
+/// use std::io::{Read, Write};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let keyring = Keyring::create(&LocalKeys::from_bytes(&(0..32).collect::<Vec<u8>>())?).await?;
+/// let context = Context::new("a file");
+/// let mut writer = keyring.seal_stream(&context, Vec::new())?;
+/// writer.write_all(b"what the file says")?;
+/// let file: Vec<u8> = writer.finish()?;
+///
+/// let mut text = String::new();
+/// keyring.open_stream(&context, &file[..])?.read_to_string(&mut text)?;
+/// assert_eq!(text, "what the file says");
+/// # Ok(()) }
+/// ```
+#[must_use = "what is not finished does not open"]
+pub struct SealedWriter<W> {
+    to: W,
+    parts: Parts,
+    /// What is not encrypted yet, at most a part.
+    part: Zeroizing<Vec<u8>>,
+    /// The beginning, until it is written.
+    head: Option<Vec<u8>>,
+    /// A part was written in half: the rest would be another stream.
+    failed: bool,
+}
+
+impl<W: Write> SealedWriter<W> {
+    pub(crate) fn new(key: &DataKey, context: Context, to: W) -> Result<Self, SealError> {
+        let salt: Salt = random().map_err(|NoRandomness| SealError::NoRandomness)?;
+        Ok(Self {
+            to,
+            parts: Parts::new(key, &salt, context),
+            part: Zeroizing::new(Vec::with_capacity(PART + TAG)),
+            head: Some([&[FORMAT], &key.id().0[..], &salt].concat()),
+            failed: false,
+        })
+    }
+
+    /// Writes the last part and returns what is written to.
+    ///
+    /// # Errors
+    ///
+    /// What writing comes to.
+    pub fn finish(mut self) -> io::Result<W> {
+        self.write_part(true)?;
+        self.to.flush()?;
+        Ok(self.to)
+    }
+
+    fn check(&self) -> io::Result<()> {
+        match self.failed {
+            true => Err(io::Error::other("an earlier write to the stream failed")),
+            false => Ok(()),
+        }
+    }
+
+    fn write_part(&mut self, is_last: bool) -> io::Result<()> {
+        self.check()?;
+        // Until it is all written: a part that is sealed again under the next number would not open.
+        self.failed = true;
+        if let Some(head) = self.head.take() {
+            self.to.write_all(&head)?;
+        }
+        let nonce = self.parts.nonce(is_last);
+        let (cipher, context) = (&self.parts.cipher, self.parts.context);
+        let tag = cipher.seal(nonce, context, &mut self.part);
+        let tag = tag.ok_or_else(|| io::Error::other("a part is not encrypted"))?;
+        self.part.extend_from_slice(tag.as_ref());
+        let last = if is_last { LAST } else { 0 };
+        let length = u32::try_from(self.part.len()).map_err(io::Error::other)? | last;
+        self.to.write_all(&length.to_le_bytes())?;
+        self.to.write_all(&self.part)?;
+        self.part.clear();
+        self.failed = false;
+        Ok(())
+    }
+}
+
+impl<W: Write> Write for SealedWriter<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.check()?;
+        if self.part.len() == PART && !bytes.is_empty() {
+            self.write_part(false)?;
+        }
+        let fits = bytes.len().min(PART - self.part.len());
+        self.part.extend_from_slice(&bytes[..fits]);
+        Ok(fits)
+    }
+
+    /// Flushes what is encrypted already: a part is written when it is full, or at the end.
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+impl<W> fmt::Debug for SealedWriter<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SealedWriter")
+            .field("parts", &self.parts.next)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Reads a sealed stream and decrypts it.
+///
+/// It comes from [`Keyring::open_stream`](crate::Keyring::open_stream).
+/// Its end is reported only after the last part, with nothing behind it, was found to be authentic. After an error every
+/// read fails.
+pub struct OpenedReader<R> {
+    from: R,
+    parts: Parts,
+    /// The part that is being read, decrypted.
+    part: Zeroizing<Vec<u8>>,
+    /// How much of it was returned.
+    read: usize,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    More,
+    Ended,
+    Damaged,
+}
+
+impl<R: Read> OpenedReader<R> {
+    pub(crate) fn new(
+        context: Context,
+        mut from: R,
+        key: impl FnOnce(DataKeyId) -> Result<Arc<DataKey>, SealError>,
+    ) -> Result<Self, SealError> {
+        let cut_off = |_| SealError::Malformed("its beginning cannot be read");
+        let mut head = [0; 1 + 4 + 12];
+        from.read_exact(&mut head).map_err(cut_off)?;
+        let [format, id @ .., _, _, _, _, _, _, _, _, _, _, _, _] = head;
+        if format != FORMAT {
+            return Err(SealError::UnknownFormat(format));
+        }
+        let mut salt = Salt::default();
+        salt.copy_from_slice(&head[5..]);
+        let key = key(DataKeyId(id))?;
+        Ok(Self {
+            from,
+            parts: Parts::new(&key, &salt, context),
+            part: Zeroizing::new(Vec::with_capacity(PART + TAG)),
+            read: 0,
+            state: State::More,
+        })
+    }
+
+    /// Reads the next part.
+    fn next_part(&mut self) -> io::Result<State> {
+        self.part.clear();
+        self.read = 0;
+        let mut length = [0; 4];
+        self.from.read_exact(&mut length).map_err(cut_off)?;
+        let length = u32::from_le_bytes(length);
+        let (is_last, length) = (length & LAST != 0, (length & !LAST) as usize);
+        if !(TAG..=PART + TAG).contains(&length) {
+            return Err(damaged(SealError::Malformed("the length of a part")));
+        }
+        self.part.resize(length, 0);
+        self.from.read_exact(&mut self.part).map_err(cut_off)?;
+        let nonce = self.parts.nonce(is_last);
+        let (cipher, context) = (&self.parts.cipher, self.parts.context);
+        let opened = cipher.open(nonce, context, &mut self.part);
+        let length = opened.map_err(|_| damaged(SealError::Rejected))?.len();
+        self.part.truncate(length);
+        if !is_last {
+            return Ok(State::More);
+        }
+        match io::copy(&mut self.from.by_ref().take(1), &mut io::sink())? {
+            0 => Ok(State::Ended),
+            _ => Err(damaged(SealError::Malformed("there is more behind it"))),
+        }
+    }
+}
+
+impl<R: Read> Read for OpenedReader<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.read == self.part.len() && !into.is_empty() {
+            match self.state {
+                State::Ended => return Ok(0),
+                State::Damaged => return Err(damaged(SealError::Rejected)),
+                State::More => {}
+            }
+            // Until the next part has been found to be authentic.
+            self.state = State::Damaged;
+            let next = self.next_part();
+            if next.is_err() {
+                self.part.clear();
+            }
+            self.state = next?;
+        }
+        let rest = &self.part[self.read..];
+        let length = rest.len().min(into.len());
+        into[..length].copy_from_slice(&rest[..length]);
+        self.read += length;
+        Ok(length)
+    }
+}
+
+fn damaged(error: SealError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+fn cut_off(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => damaged(SealError::Malformed("it is cut off")),
+        _ => error,
+    }
+}
+
+impl<R> fmt::Debug for OpenedReader<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenedReader")
+            .field("parts", &self.parts.next)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,155 @@
+//! Keys in files, variables and bytes.
+
+use std::env;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use zeroize::Zeroizing;
+
+use super::local::LocalKeys;
+use crate::error::KeyError;
+use crate::secret::{KEY, Secret};
+
+/// No file of keys is longer.
+const LARGEST_FILE: u64 = 64 * 1024;
+
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Who may read a file of keys beside root.
+#[derive(Clone, Copy)]
+pub(super) enum Readers {
+    Owner,
+    Group,
+}
+
+pub(super) fn file(path: &Path, readers: Readers) -> Result<LocalKeys, KeyError> {
+    let unreadable = |source: io::Error| KeyError::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    // Of the open file, which is the one that is read whatever becomes of the path.
+    let metadata = file.metadata().map_err(unreadable)?;
+    check_mode(path, &metadata, readers)?;
+    // With room for all of it at once: a vector that grows leaves copies behind.
+    let mut contents = Zeroizing::new(Vec::with_capacity(LARGEST_FILE as usize + 1));
+    let mut file = file.take(LARGEST_FILE + 1);
+    file.read_to_end(&mut contents).map_err(unreadable)?;
+    let keys = match contents.len() {
+        KEY => raw(&contents).map(|key| vec![key]),
+        length if length as u64 > LARGEST_FILE => Err("it is too long for a file of keys"),
+        _ => lines(&contents),
+    };
+    keys_of(keys, || format!("the key file {}", path.display()))
+}
+
+#[cfg(unix)]
+fn check_mode(path: &Path, metadata: &std::fs::Metadata, readers: Readers) -> Result<(), KeyError> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = metadata.permissions().mode() & 0o7777;
+    let (refused, advice) = match readers {
+        Readers::Owner => (0o077, "only its owner may have permissions; chmod 600 it"),
+        Readers::Group => (
+            0o037,
+            "its group may read it and others nothing; chmod 640 it",
+        ),
+    };
+    match mode & refused {
+        0 => Ok(()),
+        _ => Err(KeyError::Exposed {
+            path: path.to_owned(),
+            mode,
+            advice,
+        }),
+    }
+}
+
+#[cfg(not(unix))]
+fn check_mode(_: &Path, _: &std::fs::Metadata, _: Readers) -> Result<(), KeyError> {
+    Ok(())
+}
+
+pub(super) fn variable(name: &str) -> Result<LocalKeys, KeyError> {
+    // The error of `env::var` shows what is not text.
+    let value = env::var(name).map_err(|_| KeyError::NoVariable(name.to_owned()))?;
+    let value = Zeroizing::new(value);
+    keys_of(lines(value.as_bytes()), || {
+        format!("the environment variable {name}")
+    })
+}
+
+pub(super) fn bytes(key: &[u8]) -> Result<LocalKeys, KeyError> {
+    keys_of(checked(key).map(|key| vec![key]), || "the input".to_owned())
+}
+
+fn keys_of(
+    keys: Result<Vec<Secret>, &'static str>,
+    origin: impl FnOnce() -> String,
+) -> Result<LocalKeys, KeyError> {
+    match keys {
+        Ok(keys) => Ok(LocalKeys::of(&keys)),
+        Err(problem) => Err(KeyError::Invalid {
+            origin: origin(),
+            problem,
+        }),
+    }
+}
+
+fn raw(key: &[u8]) -> Result<Secret, &'static str> {
+    // As 16 bytes in hexadecimal digits are, which is half a key.
+    match key.iter().all(|byte| (b' '..=b'~').contains(byte)) {
+        true => Err("32 characters of text are too few; give 64 hexadecimal digits or base64"),
+        false => checked(key),
+    }
+}
+
+/// Reads one key or more in text.
+fn lines(text: &[u8]) -> Result<Vec<Secret>, &'static str> {
+    let words = text.split(u8::is_ascii_whitespace);
+    let keys = words.filter(|word| !word.is_empty()).map(word);
+    let keys: Vec<Secret> = keys.collect::<Result<_, _>>()?;
+    match keys.is_empty() {
+        true => Err("it is empty"),
+        false => Ok(keys),
+    }
+}
+
+fn word(word: &[u8]) -> Result<Secret, &'static str> {
+    const NEITHER: &str =
+        "a key is 64 hexadecimal digits, the base64 of 32 bytes or, alone in a file, 32 bytes";
+    let mut key = Zeroizing::new([0; KEY + 2]);
+    let length = match word.len() == 2 * KEY {
+        true => hexadecimal(word, &mut key[..KEY]).ok_or(NEITHER)?,
+        false => BASE64
+            .decode_slice(word, key.as_mut())
+            .map_err(|_| NEITHER)?,
+    };
+    match length {
+        KEY => checked(&key[..KEY]),
+        _ => Err(NEITHER),
+    }
+}
+
+fn hexadecimal(digits: &[u8], bytes: &mut [u8]) -> Option<usize> {
+    let value = |digit: u8| char::from(digit).to_digit(16);
+    for (byte, digits) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        *byte = u8::try_from(value(digits[0])? << 4 | value(digits[1])?).ok()?;
+    }
+    Some(bytes.len())
+}
+
+fn checked(key: &[u8]) -> Result<Secret, &'static str> {
+    let secret = Secret::copied(key).ok_or("a key has 32 bytes")?;
+    // What a template or an example has in the place of a key.
+    match key.iter().all(|byte| *byte == key[0]) {
+        true => Err("it is one byte repeated, where a key is random"),
+        false => Ok(secret),
+    }
+}

@@ -1,0 +1,207 @@
+//! Answers that are remembered for a while, and questions under way that many wait for.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared, WeakShared};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+/// How many answers are remembered of one user.
+const PER_USER: usize = 256;
+
+type Flight<A, E> = Shared<BoxFuture<'static, Result<A, E>>>;
+
+/// Answers to questions of users: each is asked once at a time, and its answer is good for some time.
+///
+/// Nothing of it runs by itself: a question without waiters is dropped.
+#[derive(Clone)]
+pub(super) struct Answers<U, Q, A, E> {
+    /// How long an answer is good from the moment it was asked for; zero is not at all.
+    pub(super) ttl: Duration,
+    /// How many users are remembered.
+    pub(super) users: usize,
+    state: Arc<Mutex<State<U, Q, A, E>>>,
+}
+
+struct State<U, Q, A, E> {
+    users: HashMap<U, OfUser<Q, A, E>>,
+    /// Counts what was asked, to tell flights apart and to order users by their last use.
+    asked: u64,
+}
+
+struct OfUser<Q, A, E> {
+    last_use: u64,
+    entries: HashMap<Q, Entry<A, E>>,
+}
+
+struct Entry<A, E> {
+    asked_at: Instant,
+    /// Tells it from others that had its place.
+    number: u64,
+    answer: Answer<A, E>,
+}
+
+enum Answer<A, E> {
+    Known(A),
+    Flight(WeakShared<BoxFuture<'static, Result<A, E>>>),
+}
+
+impl<U, Q, A, E> Answers<U, Q, A, E>
+where
+    U: Clone + Eq + Hash + Send + 'static,
+    Q: Clone + Eq + Hash + Send + 'static,
+    A: Clone + Send + Sync + 'static,
+    E: Clone + Send + Sync + 'static,
+{
+    pub(super) fn new(ttl: Duration, users: usize) -> Self {
+        let state = State {
+            users: HashMap::new(),
+            asked: 0,
+        };
+        Self {
+            ttl,
+            users,
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
+    /// Returns the answer to a question of a user, or asks.
+    ///
+    /// An error reaches all who wait for it, and is not remembered.
+    pub(super) async fn get(
+        &self,
+        user: U,
+        question: Q,
+        ask: impl Future<Output = Result<A, E>> + Send + 'static,
+    ) -> Result<A, E> {
+        // Who joins a question gets an answer that was asked for earlier: too old if no age is allowed.
+        if self.ttl.is_zero() || self.users == 0 {
+            return ask.await;
+        }
+        let flight = {
+            let mut state = self.state.lock();
+            match state.find(&user, &question, self.ttl) {
+                Some(Ok(answer)) => return Ok(answer),
+                Some(Err(flight)) => flight,
+                None => self.begin(&mut state, user, question, ask.boxed()),
+            }
+        };
+        flight.await
+    }
+
+    /// Counts the answers and questions that are remembered.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        let state = self.state.lock();
+        state.users.values().map(|it| it.entries.len()).sum()
+    }
+
+    fn begin(
+        &self,
+        state: &mut State<U, Q, A, E>,
+        user: U,
+        question: Q,
+        ask: BoxFuture<'static, Result<A, E>>,
+    ) -> Flight<A, E> {
+        let now = Instant::now();
+        state.make_place(&user, now, self.ttl, self.users);
+        let number = state.asked;
+        let shared = Arc::clone(&self.state);
+        let (of, asked) = (user.clone(), question.clone());
+        let flight = async move {
+            let answer = ask.await;
+            shared.lock().end(&of, &asked, number, &answer);
+            answer
+        };
+        let flight = flight.boxed().shared();
+        if let Some(weak) = flight.downgrade() {
+            let entry = Entry {
+                asked_at: now,
+                number,
+                answer: Answer::Flight(weak),
+            };
+            let of_user = state.users.entry(user).or_insert_with(OfUser::new);
+            of_user.last_use = number;
+            of_user.entries.insert(question, entry);
+        }
+        flight
+    }
+}
+
+impl<U: Clone + Eq + Hash, Q: Clone + Eq + Hash, A: Clone, E: Clone> State<U, Q, A, E> {
+    /// Finds an answer that is good, or a question under way whose answer will be.
+    fn find(&mut self, user: &U, question: &Q, ttl: Duration) -> Option<Result<A, Flight<A, E>>> {
+        self.asked += 1;
+        let of_user = self.users.get_mut(user)?;
+        of_user.last_use = self.asked;
+        let entry = of_user.entries.get(question)?;
+        if !entry.is_fresh(Instant::now(), ttl) {
+            return None;
+        }
+        match &entry.answer {
+            Answer::Known(answer) => Some(Ok(answer.clone())),
+            Answer::Flight(weak) => weak.upgrade().map(Err),
+        }
+    }
+
+    /// Forgets what is too old or too much, so that one more answer has a place.
+    fn make_place(&mut self, user: &U, now: Instant, ttl: Duration, users: usize) {
+        if let Some(of_user) = self.users.get_mut(user) {
+            of_user.entries.retain(|_, entry| entry.is_fresh(now, ttl));
+            if of_user.entries.len() >= PER_USER {
+                let oldest = of_user.entries.iter().min_by_key(|(_, entry)| entry.number);
+                let oldest = oldest.map(|(question, _)| question.clone());
+                oldest.map(|question| of_user.entries.remove(&question));
+            }
+            return;
+        }
+        if self.users.len() < users {
+            return;
+        }
+        self.users
+            .retain(|_, it| it.entries.values().any(|entry| entry.is_fresh(now, ttl)));
+        if self.users.len() >= users {
+            let last_used = self.users.iter().min_by_key(|(_, it)| it.last_use);
+            let last_used = last_used.map(|(user, _)| user.clone());
+            last_used.map(|user| self.users.remove(&user));
+        }
+    }
+
+    /// Remembers an answer, unless another question has taken its place.
+    fn end(&mut self, user: &U, question: &Q, number: u64, answer: &Result<A, E>) {
+        let Some(of_user) = self.users.get_mut(user) else {
+            return;
+        };
+        let Some(entry) = of_user.entries.get_mut(question) else {
+            return;
+        };
+        if entry.number != number {
+            return;
+        }
+        match answer {
+            Ok(answer) => entry.answer = Answer::Known(answer.clone()),
+            Err(_) => {
+                of_user.entries.remove(question);
+            }
+        }
+    }
+}
+
+impl<Q, A, E> OfUser<Q, A, E> {
+    fn new() -> Self {
+        Self {
+            last_use: 0,
+            entries: HashMap::new(),
+        }
+    }
+}
+
+impl<A, E> Entry<A, E> {
+    fn is_fresh(&self, now: Instant, ttl: Duration) -> bool {
+        now.duration_since(self.asked_at) < ttl
+    }
+}

@@ -1,0 +1,231 @@
+//! Asking the API server what a user may do.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use k8s_openapi::api::authorization::v1::{
+    ResourceAttributes, ResourceRule, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
+    SelfSubjectRulesReview, SelfSubjectRulesReviewSpec, SubjectAccessReview,
+    SubjectAccessReviewSpec, SubjectAccessReviewStatus,
+};
+use kube::api::PostParams;
+use kube::{Api, Client, Resource};
+use lariat_core::{ResourceKind, Scope};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::Access;
+use super::error::AccessError;
+use super::review::Verb;
+use super::rules::Granted;
+use super::user::User;
+
+/// How long the API server may take to answer one review.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// In which namespace rules for cluster-scoped objects are asked for: such rules are the same in each.
+const ANY_NAMESPACE: &str = "default";
+
+/// Whose access it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Whose {
+    /// That of the program's own credentials.
+    Own,
+    User(User),
+}
+
+/// One question, to be asked for any number of namespaces.
+pub(super) struct Asker {
+    pub(super) client: Client,
+    /// One for each review that may be under way.
+    pub(super) permits: Arc<Semaphore>,
+    pub(super) at_a_time: usize,
+    pub(super) whose: Whose,
+    pub(super) verb: Verb,
+    pub(super) kind: ResourceKind,
+}
+
+impl Asker {
+    /// Returns whether the answer depends on namespaces.
+    pub(super) fn is_about_namespaces(verb: Verb, kind: &ResourceKind) -> bool {
+        kind.scope() == Scope::Namespaced || is_own_namespace(verb, kind)
+    }
+
+    /// Finds out what may be seen of the kind: everything, or what there is in these namespaces.
+    pub(super) async fn access(&self, namespaces: &[String]) -> Result<Access, AccessError> {
+        if self.may(None, None).await? {
+            return Ok(Access::everything());
+        }
+        let is_local = Self::is_about_namespaces(self.verb, &self.kind);
+        match &self.whose {
+            _ if is_local => {
+                // By number: the compiler does not see that a future of a closure that takes a reference is `Send`.
+                let each = (0..namespaces.len()).map(|n| self.in_namespace(&namespaces[n]));
+                let each = stream::iter(each).buffer_unordered(self.at_a_time);
+                let all = each.try_fold(Access::nothing(), async |all, more| Ok(all.union(&more)));
+                all.await
+            }
+            Whose::Own => self.own_of_cluster().await,
+            Whose::User(_) => Ok(Access::nothing()),
+        }
+    }
+
+    async fn in_namespace(&self, namespace: &str) -> Result<Access, AccessError> {
+        if self.kind.scope() == Scope::Cluster {
+            let is_allowed = self.may(Some(namespace), Some(namespace)).await?;
+            return Ok(Access::of_names(None, is_allowed.then_some(namespace)));
+        }
+        if let Whose::User(_) = self.whose {
+            let is_allowed = self.may(Some(namespace), None).await?;
+            return Ok(Access::of_namespaces(is_allowed.then_some(namespace)));
+        }
+        let (rules, is_complete) = self.rules(namespace).await?;
+        let granted = Granted::new(&rules, self.verb, &self.kind);
+        let is_all = if is_complete && !granted.is_open {
+            granted.is_all
+        } else {
+            self.may(Some(namespace), None).await?
+        };
+        if is_all {
+            return Ok(Access::of_namespaces([namespace]));
+        }
+        if is_complete {
+            return Ok(Access::of_names(Some(namespace), granted.names));
+        }
+        self.confirmed(Some(namespace), granted).await
+    }
+
+    /// Finds out which names of cluster-scoped objects are allowed.
+    ///
+    /// Rules of a namespace may come from a binding there, which grants nothing that is cluster-scoped.
+    async fn own_of_cluster(&self) -> Result<Access, AccessError> {
+        let (rules, _) = self.rules(ANY_NAMESPACE).await?;
+        let granted = Granted::new(&rules, self.verb, &self.kind);
+        self.confirmed(None, granted).await
+    }
+
+    /// Asks about each name by itself.
+    async fn confirmed(
+        &self,
+        namespace: Option<&str>,
+        granted: Granted,
+    ) -> Result<Access, AccessError> {
+        let each = stream::iter(granted.names).map(async |name| {
+            let is_allowed = self.may(namespace, Some(&name)).await?;
+            Ok(is_allowed.then_some(name))
+        });
+        let names = each.buffer_unordered(self.at_a_time);
+        let names: Vec<String> = names
+            .try_filter_map(async |name| Ok(name))
+            .try_collect()
+            .await?;
+        Ok(Access::of_names(namespace, names))
+    }
+
+    /// Asks whether the verb is allowed for all objects, those in a namespace, or one.
+    async fn may(&self, namespace: Option<&str>, name: Option<&str>) -> Result<bool, AccessError> {
+        let gvk = self.kind.gvk();
+        let attributes = Some(ResourceAttributes {
+            group: Some(gvk.group().to_owned()),
+            version: Some(gvk.version().to_owned()),
+            resource: Some(self.kind.plural().to_owned()),
+            verb: Some(self.verb.as_str().to_owned()),
+            namespace: namespace.map(str::to_owned),
+            name: name.map(str::to_owned),
+            ..ResourceAttributes::default()
+        });
+        let status = match &self.whose {
+            Whose::Own => {
+                let spec = SelfSubjectAccessReviewSpec {
+                    resource_attributes: attributes,
+                    ..SelfSubjectAccessReviewSpec::default()
+                };
+                let review = SelfSubjectAccessReview {
+                    spec,
+                    ..SelfSubjectAccessReview::default()
+                };
+                self.create(&review).await?.status
+            }
+            Whose::User(user) => {
+                let spec = SubjectAccessReviewSpec {
+                    resource_attributes: attributes,
+                    ..user.spec()
+                };
+                let review = SubjectAccessReview {
+                    spec,
+                    ..SubjectAccessReview::default()
+                };
+                self.create(&review).await?.status
+            }
+        };
+        Ok(status.as_ref().is_some_and(is_allowed))
+    }
+
+    /// Asks for the rules of a namespace; returns them and whether there are no others.
+    async fn rules(&self, namespace: &str) -> Result<(Vec<ResourceRule>, bool), AccessError> {
+        let review = SelfSubjectRulesReview {
+            spec: SelfSubjectRulesReviewSpec {
+                namespace: Some(namespace.to_owned()),
+            },
+            ..SelfSubjectRulesReview::default()
+        };
+        let Some(status) = self.create(&review).await?.status else {
+            return Ok((Vec::new(), false));
+        };
+        let has_failed = status.evaluation_error.is_some_and(|it| !it.is_empty());
+        Ok((status.resource_rules, !status.incomplete && !has_failed))
+    }
+
+    /// Sends a review when it is its turn.
+    async fn create<R>(&self, review: &R) -> Result<R, AccessError>
+    where
+        R: Resource<DynamicType = ()> + k8s_openapi::Resource,
+        R: Clone + Debug + Serialize + DeserializeOwned,
+    {
+        let _permit = self.permits.acquire().await;
+        let api = Api::<R>::all(self.client.clone());
+        let params = PostParams::default();
+        match timeout(TIMEOUT, api.create(&params, review)).await {
+            Ok(Ok(review)) => Ok(review),
+            Ok(Err(source)) => Err(AccessError::Review {
+                whose: self.whose(),
+                verb: self.verb,
+                kind: self.kind.gvk().clone(),
+                review: R::KIND,
+                resource: R::URL_PATH_SEGMENT,
+                source: Arc::new(source),
+            }),
+            Err(_) => Err(AccessError::Timeout {
+                whose: self.whose(),
+                verb: self.verb,
+                kind: self.kind.gvk().clone(),
+                review: R::KIND,
+                after: TIMEOUT,
+            }),
+        }
+    }
+
+    fn whose(&self) -> String {
+        match &self.whose {
+            Whose::Own => "this program".to_owned(),
+            Whose::User(user) => format!("user {:?}", user.name()),
+        }
+    }
+}
+
+/// Returns whether objects are namespaces that are read one by one: each as if it lay within itself, so that its roles count.
+fn is_own_namespace(verb: Verb, kind: &ResourceKind) -> bool {
+    let is_namespace = kind.gvk().group().is_empty() && kind.plural() == "namespaces";
+    is_namespace && verb == Verb::Get
+}
+
+/// Returns whether a review allows it.
+///
+/// An error of evaluation counts as far as it is denied: authorizers report one for every binding to a role that is missing.
+fn is_allowed(status: &SubjectAccessReviewStatus) -> bool {
+    status.allowed && status.denied != Some(true)
+}

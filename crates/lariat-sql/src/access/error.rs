@@ -1,0 +1,87 @@
+//! Why it is not known what a user may see.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_core::Gvk;
+
+use super::review::Verb;
+
+/// Why it is not known what a user may see; until it is, nothing is shown.
+///
+/// Neither it nor its source has a token in it.
+#[derive(Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum AccessError {
+    /// The API server did not answer a review, or refused it.
+    #[error("whether {whose} may {verb} {kind} is not known: a {review} failed{}", instead(.source, .resource))]
+    Review {
+        /// `user "jane"`, or `this program`.
+        whose: String,
+        /// The verb.
+        verb: Verb,
+        /// The kind.
+        kind: Gvk,
+        /// The kind of the review.
+        review: &'static str,
+        /// The plural of the review's kind.
+        resource: &'static str,
+        /// What the API server or the connection said.
+        source: Arc<kube::Error>,
+    },
+    /// The API server took too long to answer a review.
+    #[error(
+        "whether {whose} may {verb} {kind} is not known: a {review} was not answered within {after:?}"
+    )]
+    Timeout {
+        /// `user "jane"`, or `this program`.
+        whose: String,
+        /// The verb.
+        verb: Verb,
+        /// The kind.
+        kind: Gvk,
+        /// The kind of the review.
+        review: &'static str,
+        /// How long it was waited for.
+        after: Duration,
+    },
+    /// The user has neither a name nor a group.
+    #[error(
+        "whether a user without name and groups may {verb} {kind} cannot be reviewed: take the user of a TokenReview that is authenticated"
+    )]
+    UnknownUser {
+        /// The verb.
+        verb: Verb,
+        /// The kind.
+        kind: Gvk,
+    },
+}
+
+lariat_core::debug_as_description!(AccessError);
+
+impl AccessError {
+    /// Returns whether the same question may be answered later: a failed connection, an overloaded API server.
+    ///
+    /// If not, the program lacks the permission to create reviews, or the API server does not serve them.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Review { source, .. } => match &**source {
+                kube::Error::Api(status) => status.code >= 500 || status.code == 429,
+                _ => true,
+            },
+            Self::Timeout { .. } => true,
+            Self::UnknownUser { .. } => false,
+        }
+    }
+}
+
+/// Says what helps, where that is known.
+fn instead(source: &kube::Error, resource: &str) -> String {
+    match source {
+        kube::Error::Api(status) if status.code == 403 => {
+            format!("; this program needs the verb create for {resource}.authorization.k8s.io")
+        }
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,249 @@
+//! Access as the API server decides it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use lariat_core::{Gvk, ResourceKind};
+use tokio::sync::Semaphore;
+
+use super::Access;
+use super::answers::Answers;
+use super::ask::{Asker, Whose};
+use super::error::AccessError;
+use super::user::User;
+
+const DEFAULT_TTL: Duration = Duration::from_secs(30);
+const DEFAULT_USERS: usize = 1_000;
+const DEFAULT_CONCURRENCY: usize = 16;
+
+/// What a user wants to do with objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Verb {
+    /// To read single objects, by their names.
+    Get,
+    /// To read all objects.
+    List,
+    /// To be sent changes.
+    Watch,
+}
+
+impl Verb {
+    /// Returns the verb as rules of RBAC write it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::List => "list",
+            Self::Watch => "watch",
+        }
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Finds out from the API server what users may see.
+///
+/// A cache reads with the credentials of its program, so it has to know by itself what to show to others. [`of_user`](Self::of_user)
+/// asks the API server with reviews: first whether all objects of a kind may be seen, then about each namespace. It fits every
+/// authorizer, and its program needs the verb `create` for `subjectaccessreviews.authorization.k8s.io`.
+///
+/// **Names.** A role may allow single objects only, by `resourceNames`. A `SubjectAccessReview` answers about one name at a time
+/// and cannot list them, so [`of_user`](Self::of_user) does not find such objects: they are not shown. A review without a name is
+/// denied by such a role, so it never shows more. [`own`](Self::own) does find them, from a `SelfSubjectRulesReview`.
+///
+/// **Namespaces as objects.** Roles of a namespace may allow [`Verb::Get`] for the namespace itself, which is asked for each namespace
+/// that is given. The API server lists namespaces only to users who may list all of them; ask for [`Verb::Get`] to show others theirs.
+///
+/// **Age.** An answer is used for calls that begin within [some time](Self::with_ttl) (30 seconds unless set) after its question was
+/// sent. This is how long a role that is taken away still shows objects, and how long one that is given may not show them yet; what
+/// an authorizer caches by itself comes on top. Calls that begin while the same question is under way wait for its answer. An error
+/// reaches all who wait, and is not remembered.
+///
+/// Clones share what is remembered.
+///
+/// ```no_run
+/// use lariat_core::{Gvk, ResourceKind, Scope};
+/// use lariat_sql::{AccessReviews, User, Verb};
+///
+/// # async fn example(client: kube::Client) -> Result<(), lariat_sql::AccessError> {
+/// let reviews = AccessReviews::new(client);
+/// let pods = ResourceKind::new(Gvk::new("", "v1", "Pod"), "pods", Scope::Namespaced);
+/// let jane = User::new("jane").group("system:authenticated");
+/// let access = reviews.of_user(&jane, Verb::List, &pods, ["shop", "bank"]).await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct AccessReviews {
+    client: Client,
+    permits: Arc<Semaphore>,
+    concurrency: usize,
+    answers: Answers<Whose, Question, Access, AccessError>,
+}
+
+/// What is asked about a user.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Question {
+    verb: Verb,
+    gvk: Gvk,
+    plural: Arc<str>,
+    /// In their order, each once.
+    namespaces: Arc<[String]>,
+}
+
+impl AccessReviews {
+    /// Asks with this client, whose credentials are also those that [`own`](Self::own) is about.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self {
+            client,
+            permits: Arc::new(Semaphore::new(DEFAULT_CONCURRENCY)),
+            concurrency: DEFAULT_CONCURRENCY,
+            answers: Answers::new(DEFAULT_TTL, DEFAULT_USERS),
+        }
+    }
+
+    /// Sets for how long calls use an answer (default 30 seconds), from the moment its question is sent.
+    ///
+    /// With zero every call asks for itself. It begins with nothing remembered.
+    #[must_use]
+    pub fn with_ttl(mut self, ttl: Duration) -> Self {
+        self.answers = Answers::new(ttl, self.answers.users);
+        self
+    }
+
+    /// Sets of how many users answers are remembered (default 1000); those who asked last stay.
+    ///
+    /// Of each user there are at most 256 answers. With zero every call asks for itself. It begins with nothing remembered.
+    #[must_use]
+    pub fn with_users(mut self, users: usize) -> Self {
+        self.answers = Answers::new(self.answers.ttl, users);
+        self
+    }
+
+    /// Sets how many reviews are under way at a time, of all users together (default 16); zero counts as one.
+    #[must_use]
+    pub fn with_concurrency(mut self, reviews: usize) -> Self {
+        self.concurrency = reviews.clamp(1, Semaphore::MAX_PERMITS);
+        self.permits = Arc::new(Semaphore::new(self.concurrency));
+        self
+    }
+
+    /// Finds out which objects of a kind a user may see: all, or those in some of these namespaces.
+    ///
+    /// Namespaces that are not given are not part of the answer, unless it is everything. Cluster-scoped kinds need none, but `Namespace`. Which
+    /// namespaces there are may be taken from a cache: whether they exist does not matter. Objects that are allowed by name only
+    /// are [not found](Self).
+    ///
+    /// It takes one review, and one more for each namespace unless everything is allowed.
+    ///
+    /// # Errors
+    ///
+    /// The user has neither name nor groups, or a review failed or was not answered within 10 seconds. Nothing may be shown then;
+    /// [`AccessError::is_retryable`] says whether to ask again.
+    ///
+    /// # Cancel safety
+    ///
+    /// A dropped call stops asking if no other waits for the same answer, which is lost then.
+    pub async fn of_user(
+        &self,
+        user: &User,
+        verb: Verb,
+        kind: &ResourceKind,
+        namespaces: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Result<Access, AccessError> {
+        if user.is_unknown() {
+            let kind = kind.gvk().clone();
+            return Err(AccessError::UnknownUser { verb, kind });
+        }
+        let whose = Whose::User(user.clone());
+        self.access(whose, verb, kind, sorted(verb, kind, namespaces))
+            .await
+    }
+
+    /// Finds out which objects of a kind the program itself may see: all, or those in these namespaces and with some names.
+    ///
+    /// Rules of the namespaces say it, with their `resourceNames`. With `list` and `watch` these allow a request that selects one
+    /// object by its name, so showing these objects shows what such requests would. If the API server says that its rules are
+    /// incomplete, as authorizers other than RBAC may, it is asked about the namespace, and about each name in its rules: other names
+    /// are not shown. Names of cluster-scoped objects are asked about one by one.
+    ///
+    /// It takes one review, and one more for each namespace unless everything is allowed. Every program may create these reviews.
+    ///
+    /// # Errors
+    ///
+    /// A review failed or was not answered within 10 seconds; see [`of_user`](Self::of_user).
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`of_user`](Self::of_user).
+    pub async fn own(
+        &self,
+        verb: Verb,
+        kind: &ResourceKind,
+        namespaces: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Result<Access, AccessError> {
+        self.access(Whose::Own, verb, kind, sorted(verb, kind, namespaces))
+            .await
+    }
+
+    async fn access(
+        &self,
+        whose: Whose,
+        verb: Verb,
+        kind: &ResourceKind,
+        namespaces: Arc<[String]>,
+    ) -> Result<Access, AccessError> {
+        let question = Question {
+            verb,
+            gvk: kind.gvk().clone(),
+            plural: kind.plural().into(),
+            namespaces: Arc::clone(&namespaces),
+        };
+        let asker = Asker {
+            client: self.client.clone(),
+            permits: Arc::clone(&self.permits),
+            at_a_time: self.concurrency,
+            whose: whose.clone(),
+            verb,
+            kind: kind.clone(),
+        };
+        let ask = async move { asker.access(&namespaces).await };
+        self.answers.get(whose, question, ask).await
+    }
+}
+
+/// Returns each namespace once, in their order; none if the answer does not depend on them.
+fn sorted(
+    verb: Verb,
+    kind: &ResourceKind,
+    namespaces: impl IntoIterator<Item = impl Into<String>>,
+) -> Arc<[String]> {
+    if !Asker::is_about_namespaces(verb, kind) {
+        return Arc::default();
+    }
+    let namespaces = namespaces.into_iter().map(Into::into);
+    // A review without a namespace is about all of them.
+    let mut namespaces: Vec<String> = namespaces
+        .filter(|name: &String| !name.is_empty())
+        .collect();
+    namespaces.sort_unstable();
+    namespaces.dedup();
+    namespaces.into()
+}
+
+impl fmt::Debug for AccessReviews {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AccessReviews")
+            .field("ttl", &self.answers.ttl)
+            .field("users", &self.answers.users)
+            .field("concurrency", &self.concurrency)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,117 @@
+//! Who wants to see something.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+
+use k8s_openapi::api::authentication::v1::UserInfo;
+use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
+
+/// A user as the API server knows it: a name, a uid, groups, and whatever else its authentication found out.
+///
+/// It is made of the `UserInfo` that a `TokenReview` returns, which is complete. Whoever makes one by hand also adds the group
+/// `system:authenticated`, to which bindings may refer; nothing is added here. Neither the order of groups counts nor how often one is
+/// there. A clone shares the texts.
+///
+/// ```
+/// use lariat_sql::User;
+///
+/// let jane = User::new("jane").group("developers").group("system:authenticated");
+/// assert_eq!(jane.name(), "jane");
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct User(Arc<Info>);
+
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+struct Info {
+    name: String,
+    uid: String,
+    groups: BTreeSet<String>,
+    extra: BTreeMap<String, Vec<String>>,
+}
+
+impl User {
+    /// Makes a user without groups.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self(Arc::new(Info {
+            name: name.into(),
+            ..Info::default()
+        }))
+    }
+
+    /// Adds a group.
+    #[must_use]
+    pub fn group(mut self, group: impl Into<String>) -> Self {
+        self.info().groups.insert(group.into());
+        self
+    }
+
+    /// Sets the uid, which tells users apart who had one name at different times.
+    #[must_use]
+    pub fn uid(mut self, uid: impl Into<String>) -> Self {
+        self.info().uid = uid.into();
+        self
+    }
+
+    /// Sets the values of something else that is known of the user.
+    #[must_use]
+    pub fn extra(
+        mut self,
+        key: impl Into<String>,
+        values: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
+        let values = values.into_iter().map(Into::into).collect();
+        self.info().extra.insert(key.into(), values);
+        self
+    }
+
+    fn info(&mut self) -> &mut Info {
+        Arc::make_mut(&mut self.0)
+    }
+
+    /// Returns the name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Returns whether there is neither a name nor a group, of which a review needs one.
+    pub(super) fn is_unknown(&self) -> bool {
+        self.0.name.is_empty() && self.0.groups.is_empty()
+    }
+
+    /// Returns the user as a review names it.
+    pub(super) fn spec(&self) -> SubjectAccessReviewSpec {
+        let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        SubjectAccessReviewSpec {
+            user: text(&self.0.name),
+            uid: text(&self.0.uid),
+            groups: Some(self.0.groups.iter().cloned().collect()),
+            extra: Some(self.0.extra.clone()).filter(|extra| !extra.is_empty()),
+            ..SubjectAccessReviewSpec::default()
+        }
+    }
+}
+
+impl From<UserInfo> for User {
+    fn from(info: UserInfo) -> Self {
+        Self(Arc::new(Info {
+            name: info.username.unwrap_or_default(),
+            uid: info.uid.unwrap_or_default(),
+            groups: info.groups.unwrap_or_default().into_iter().collect(),
+            extra: info.extra.unwrap_or_default(),
+        }))
+    }
+}
+
+/// What else is known of a user may say more than a log should.
+impl fmt::Debug for User {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("User")
+            .field("name", &self.0.name)
+            .field("groups", &self.0.groups.len())
+            .field("extra", &self.0.extra.len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,226 @@
+//! Answering queries from encrypted rows.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::Sealed;
+use super::row;
+use crate::field::Value;
+use crate::query::{Cursor, Part, Plan, Target};
+use crate::row::Row;
+use crate::schema::Schema;
+use crate::sql::Param;
+use crate::sqlite::{Count, Found, Read, ReadError, StorageError};
+
+/// A row that is opened.
+struct Opened {
+    id: i64,
+    hash: Vec<u8>,
+    row: Row,
+}
+
+/// Returns the keys of all rows; one that cannot be opened is deleted, for the informer brings it again.
+pub(crate) fn keys(
+    connection: &Connection,
+    of: &Sealed,
+    schema: &Schema,
+) -> Result<Vec<String>, StorageError> {
+    let mut keys = Vec::new();
+    let mut damaged = Vec::new();
+    each(connection, of, schema, |id, _, row| {
+        match row {
+            Ok(row) => keys.push(row.key.as_str().to_owned()),
+            Err(_) => damaged.push(id),
+        }
+        Ok(())
+    })?;
+    for id in damaged {
+        connection.execute(&format!("DELETE FROM {} WHERE id = ?1", of.table), [id])?;
+    }
+    Ok(keys)
+}
+
+/// Answers a query; the answer has all but its revision.
+pub(crate) fn read(
+    connection: &Connection,
+    of: &Sealed,
+    schema: &Schema,
+    plan: &Plan,
+    mut answer: Read,
+) -> Result<Read, ReadError> {
+    let mut rows = Vec::new();
+    each(connection, of, schema, |id, hash, row| {
+        let row = row?;
+        if plan.matches(schema, &row) {
+            rows.push(Opened { id, hash, row });
+        }
+        Ok(())
+    })?;
+    for by in &plan.summaries {
+        answer
+            .summaries
+            .push(summary(&rows, by, plan.summarizes_namespaces));
+    }
+    part(&mut rows, schema, plan, &mut answer)?;
+    let sql = format!("SELECT json FROM {} WHERE id = ?1", of.table);
+    let mut bodies = connection.prepare_cached(&sql)?;
+    let keys = of.keys.current();
+    for Opened { id, hash, row } in rows {
+        let body: Option<Vec<u8>> = bodies.query_row([id], |row| row.get(0)).optional()?;
+        let Some(body) = body else { continue };
+        let json = keys
+            .open(&of.context(&hash, "json"), &body)
+            .map_err(StorageError::from)?;
+        answer.found.push(Found {
+            key: row.key.as_str().to_owned(),
+            version: row.version.to_string(),
+            json: json.to_vec(),
+        });
+    }
+    Ok(answer)
+}
+
+/// Leaves the rows of the part that the query asks for, in their order.
+fn part(
+    rows: &mut Vec<Opened>,
+    schema: &Schema,
+    plan: &Plan,
+    answer: &mut Read,
+) -> Result<(), ReadError> {
+    let total = u64::try_from(rows.len()).unwrap_or(u64::MAX);
+    if plan.part == Part::Nothing {
+        answer.total = Some(total);
+        rows.clear();
+        return Ok(());
+    }
+    rows.sort_by(|one, other| plan.compare(schema, &one.row, &other.row));
+    match &plan.part {
+        Part::All | Part::Nothing => {}
+        Part::Page { number, size } => {
+            answer.total = Some(total);
+            let first = (number - 1).saturating_mul(*size);
+            cut(rows, first, *size);
+        }
+        Part::After { limit, cursor } => {
+            let behind = match cursor {
+                Some(text) => Some(Cursor::read(text, plan, plan.keys())?.keys),
+                None => None,
+            };
+            rows.retain(|opened| {
+                let keys = || plan.keys_of(schema, &opened.row);
+                behind
+                    .as_ref()
+                    .is_none_or(|behind| plan.compare_keys(&keys(), behind) == Ordering::Greater)
+            });
+            let has_more = u64::try_from(rows.len()).unwrap_or(u64::MAX) > *limit;
+            cut(rows, 0, *limit);
+            if let Some(last) = rows.last().filter(|_| has_more) {
+                let (keys, revision) = (plan.keys_of(schema, &last.row), answer.revision);
+                answer.next = Some(Cursor { revision, keys }.write(plan));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Opens all rows, one after the other.
+fn each(
+    connection: &Connection,
+    of: &Sealed,
+    schema: &Schema,
+    mut look: impl FnMut(i64, Vec<u8>, Result<Row, StorageError>) -> Result<(), StorageError>,
+) -> Result<(), StorageError> {
+    let sql = format!("SELECT id, hash, content FROM {}", of.table);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query([])?;
+    let keys = of.keys.current();
+    while let Some(found) = rows.next()? {
+        let (id, hash): (i64, Vec<u8>) = (found.get(0)?, found.get(1)?);
+        let content: Vec<u8> = found.get(2)?;
+        let opened = keys.open(&of.context(&hash, "row"), &content);
+        let row = opened.map_err(StorageError::from).and_then(|content| {
+            let damaged = || StorageError::Row {
+                kind: of.kind.clone(),
+            };
+            row::read(schema, &content).ok_or_else(damaged)
+        });
+        look(id, hash, row)?;
+    }
+    Ok(())
+}
+
+fn cut(rows: &mut Vec<Opened>, first: u64, size: u64) {
+    let place = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    rows.drain(..place(first).min(rows.len()));
+    rows.truncate(place(size));
+}
+
+fn summary(rows: &[Opened], by: &Target, with_namespaces: bool) -> Vec<Count> {
+    let mut counts: BTreeMap<(String, Option<String>), u64> = BTreeMap::new();
+    for Opened { row, .. } in rows {
+        let mut values: Vec<String> = match by {
+            Target::Field(place) => row.cells[*place].iter().map(Value::to_string).collect(),
+            Target::Label(key) => row.labels.get(key).map(str::to_owned).into_iter().collect(),
+        };
+        values.sort();
+        values.dedup();
+        let namespace = row.key.namespace().filter(|_| with_namespaces);
+        for value in values {
+            *counts
+                .entry((value, namespace.map(str::to_owned)))
+                .or_default() += 1;
+        }
+    }
+    let counts = counts
+        .into_iter()
+        .map(|((value, namespace), objects)| Count {
+            value,
+            namespace,
+            objects,
+        });
+    let mut counts: Vec<Count> = counts.collect();
+    counts.sort_by_key(|count| std::cmp::Reverse(count.objects));
+    counts
+}
+
+impl Plan {
+    /// Returns what a row is sorted by, as a cursor has it.
+    fn keys_of(&self, schema: &Schema, row: &Row) -> Vec<Param> {
+        let keys = self.targets(schema);
+        let keys = keys.iter().map(|(target, _)| match target {
+            Target::Field(place) => row.cells[*place].first().map_or(Param::Null, Param::of),
+            Target::Label(key) => row
+                .labels
+                .get(key)
+                .map_or(Param::Null, |text| Param::Text(text.to_owned())),
+        });
+        keys.collect()
+    }
+
+    /// Compares rows by what they are sorted by.
+    fn compare_keys(&self, one: &[Param], other: &[Param]) -> Ordering {
+        let last = [false, false];
+        let orders = self
+            .orders
+            .iter()
+            .map(|order| order.is_descending)
+            .chain(last);
+        let mut compared =
+            one.iter()
+                .zip(other)
+                .zip(orders)
+                .map(|((one, other), is_descending)| {
+                    let ascending = one.compare(other);
+                    if is_descending {
+                        ascending.reverse()
+                    } else {
+                        ascending
+                    }
+                });
+        compared
+            .find(|ordering| ordering.is_ne())
+            .unwrap_or(Ordering::Equal)
+    }
+}

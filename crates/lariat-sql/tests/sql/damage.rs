@@ -1,0 +1,77 @@
+//! Files that were cut, overwritten or belong to something else.
+
+use lariat_sql::{Query, field};
+use serde_json::json;
+
+use crate::bench::{Bench, Folder, names};
+
+#[tokio::test]
+async fn a_file_that_was_cut_anywhere_is_filled_again() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    for number in 0..40 {
+        let data = json!({"size": number.to_string(), "color": "x".repeat(500)});
+        bench.create(&format!("n{number}"), data).await;
+    }
+    let version = bench.create("last", json!({})).await;
+    let process = bench.start(Some(&file)).await;
+    let by_size = || Query::new().sort_descending(field("data.size")).limit(5);
+    let expected = process.at(by_size(), &version).await.objects;
+    process.stop().await;
+    let whole = std::fs::read(&file).expect("readable");
+    for part in 0..12 {
+        std::fs::write(&file, &whole[..whole.len() * part / 12]).expect("written");
+        let process = bench.start(Some(&file)).await;
+        assert_eq!(
+            process.at(by_size(), &version).await.objects,
+            expected,
+            "{part} of 12"
+        );
+        process.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_of_something_else_is_replaced() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    std::fs::write(
+        &file,
+        "not a database, and longer than a header of one hundred bytes".repeat(10),
+    )
+    .expect("written");
+    let version = bench.create("one", json!({})).await;
+    let process = bench.start(Some(&file)).await;
+    assert_eq!(names(&process.at(Query::new(), &version).await), ["one"]);
+}
+
+#[tokio::test]
+async fn a_file_is_readable_by_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    let version = bench.create("one", json!({})).await;
+    let process = bench.start(Some(&file)).await;
+    process.at(Query::new(), &version).await;
+    for file in std::fs::read_dir(&folder.0).expect("a folder").flatten() {
+        let mode = file.metadata().expect("metadata").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", file.path().display());
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_made_is_an_error_that_names_it() {
+    let bench = Bench::new().await;
+    let factory = lariat_cache::SharedCacheFactory::new(bench.cluster.client());
+    let started = lariat_sql::SqlCache::builder(&factory)
+        .in_file("/nowhere/cache.db")
+        .start()
+        .await;
+    let error = started.expect_err("there is no such folder");
+    assert!(
+        error
+            .to_string()
+            .starts_with("the cache /nowhere/cache.db cannot be opened"),
+        "{error}"
+    );
+}

@@ -1,0 +1,179 @@
+//! Kinds that are encrypted in the file.
+
+use std::path::Path;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, PostParams};
+use lariat_cache::SharedCacheFactory;
+use lariat_core::Gvk;
+use lariat_seal::{LocalKeys, Sealing};
+use lariat_sql::{Field, FieldType, Query, Schema, SqlCache, SqlError, SqlKind, field, label};
+use serde_json::json;
+
+use crate::bench::{Bench, Folder};
+
+/// Found nowhere else.
+const CANARY: &str = "canary-9f2c61";
+
+fn secrets() -> Gvk {
+    Gvk::new("", "v1", "Secret")
+}
+
+fn schema() -> Schema {
+    let note = Field::path("metadata.annotations.note", FieldType::Text).expect("a path");
+    Schema::new(secrets(), [note.searchable()]).expect("a schema")
+}
+
+fn key(seed: u8) -> LocalKeys {
+    LocalKeys::from_bytes(&std::array::from_fn::<u8, 32, _>(|place| {
+        seed.wrapping_mul(31).wrapping_add(place as u8)
+    }))
+    .expect("a key")
+}
+
+async fn open(bench: &Bench, file: &Path, key: Option<LocalKeys>) -> Result<Process, SqlError> {
+    let factory = SharedCacheFactory::new(bench.cluster.client());
+    let builder = SqlCache::builder(&factory).kind(schema()).in_file(file);
+    let builder = match key {
+        Some(key) => builder.sealed(Sealing::of_kinds([], key)),
+        None => builder,
+    };
+    let sql = builder.start().await?;
+    factory.start();
+    let kind = sql.kind(&secrets())?;
+    Ok(Process { factory, sql, kind })
+}
+
+struct Process {
+    factory: SharedCacheFactory,
+    sql: SqlCache,
+    kind: SqlKind,
+}
+
+impl Process {
+    async fn names(&self, query: Query, version: &str) -> Vec<String> {
+        let query = query.at_least(version.parse().expect("a version"));
+        let answer = self.kind.query(&query).await.expect("answered");
+        let names = answer
+            .objects
+            .iter()
+            .map(|found| found.key.name().to_owned());
+        names.collect()
+    }
+
+    async fn stop(self) {
+        self.sql.stop().await;
+        self.factory.stop().await;
+    }
+}
+
+/// Makes a Secret that has the canary everywhere; returns its version.
+async fn create(bench: &Bench, name: &str) -> String {
+    let secret = json!({
+        "metadata": {
+            "name": format!("{CANARY}-{name}"),
+            "labels": {format!("{CANARY}-label"): CANARY},
+            "annotations": {"note": format!("{CANARY} note {name}")},
+        },
+        "stringData": {CANARY: CANARY},
+    });
+    let secret: Secret = serde_json::from_value(secret).expect("a Secret");
+    let api: Api<Secret> = Api::namespaced(bench.cluster.client(), "default");
+    let created = api
+        .create(&PostParams::default(), &secret)
+        .await
+        .expect("created");
+    created.metadata.resource_version.expect("a version")
+}
+
+/// Returns whether a text, or its base64 form, is in any file of the folder.
+fn is_found(folder: &Path) -> bool {
+    let files = std::fs::read_dir(folder).expect("a folder");
+    files.flatten().any(|file| {
+        let bytes = std::fs::read(file.path()).expect("readable");
+        let found = |text: &str| {
+            bytes
+                .windows(text.len())
+                .any(|window| window == text.as_bytes())
+        };
+        found(CANARY) || found("Y2FuYXJ5LTlmMmM2M")
+    })
+}
+
+#[tokio::test]
+async fn nothing_of_a_secret_is_in_any_file_and_queries_find_it() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    create(&bench, "b").await;
+    let process = open(&bench, &file, Some(key(1))).await.expect("opened");
+    let version = create(&bench, "a").await;
+    let all = [format!("{CANARY}-a"), format!("{CANARY}-b")];
+    let is_labelled = Query::new().filter(label(&format!("{CANARY}-label")).equals(CANARY));
+    assert_eq!(process.names(is_labelled, &version).await, all);
+    let is_noted = Query::new().filter(field("metadata.annotations.note").like("NOTE b"));
+    assert_eq!(process.names(is_noted, &version).await, all[1..]);
+    assert_eq!(
+        process.names(Query::new().search("note a"), &version).await,
+        all[..1]
+    );
+    assert!(!is_found(&folder.0), "while it is open, in the log too");
+    process.stop().await;
+    assert!(!is_found(&folder.0), "after it is closed");
+}
+
+#[tokio::test]
+async fn the_search_for_the_canary_finds_it_in_plain_text() {
+    let folder = Folder::new();
+    std::fs::write(folder.0.join("one"), format!("a{CANARY}b")).expect("written");
+    assert!(is_found(&folder.0));
+}
+
+#[tokio::test]
+async fn a_restart_needs_the_key_and_another_is_an_error_that_names_both() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    let process = open(&bench, &file, Some(key(1))).await.expect("opened");
+    let version = create(&bench, "a").await;
+    assert_eq!(process.names(Query::new(), &version).await.len(), 1);
+    process.stop().await;
+    let error = open(&bench, &file, Some(key(2)))
+        .await
+        .err()
+        .expect("another key");
+    assert!(error.to_string().contains("sealed with key"), "{error}");
+    let process = open(&bench, &file, Some(key(1))).await.expect("opened");
+    assert_eq!(process.names(Query::new(), &version).await.len(), 1);
+}
+
+#[tokio::test]
+async fn rows_of_before_a_rotation_of_either_key_are_read() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    let process = open(&bench, &file, Some(key(1))).await.expect("opened");
+    let version = create(&bench, "a").await;
+    assert_eq!(process.names(Query::new(), &version).await.len(), 1);
+    process.sql.rotate_data_key().await.expect("rotated");
+    let version = create(&bench, "b").await;
+    assert_eq!(process.names(Query::new(), &version).await.len(), 2);
+    process.stop().await;
+    let both = key(2).with_old(key(1));
+    let process = open(&bench, &file, Some(both)).await.expect("opened");
+    assert_eq!(process.names(Query::new(), &version).await.len(), 2);
+    process.stop().await;
+    // It is wrapped by the new key alone by now.
+    assert!(open(&bench, &file, Some(key(2))).await.is_ok());
+    assert!(!is_found(&folder.0));
+}
+
+#[tokio::test]
+async fn secrets_are_in_no_file_without_a_key() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let error = open(&bench, &folder.0.join("cache.db"), None).await.err();
+    assert!(matches!(error, Some(SqlError::NoKey { .. })));
+    assert!(
+        std::fs::read_dir(&folder.0)
+            .expect("a folder")
+            .next()
+            .is_none()
+    );
+}
