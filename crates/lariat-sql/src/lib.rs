@@ -2,6 +2,10 @@
 //!
 //! A kind of the cache is one more reader of its shared informer, so there is no second watch. What is indexed of its objects
 //! is written to SQLite behind the informer, and never holds it up.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `http` | `http::SqlService`, the cache over HTTP: a read-only API with authentication, server-sent events and a page to browse it |
 
 mod access;
 mod cache;
@@ -25,3 +29,6 @@ pub use revision::{Revision, RevisionError};
 pub use schema::{Schema, SchemaError};
 pub use sqlite::StorageError;
 pub use watch::{Watch, WatchError, WatchEvent, Watched};
+
+#[cfg(feature = "http")]
+pub mod http;

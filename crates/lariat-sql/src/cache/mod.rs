@@ -98,6 +98,11 @@ impl SqlCache {
         })
     }
 
+    /// Returns all kinds, in no order.
+    pub fn kinds(&self) -> impl Iterator<Item = &SqlKind> {
+        self.kinds.values()
+    }
+
     /// Returns the state of all kinds, in the order of their names.
     #[must_use]
     pub fn status(&self) -> Vec<SqlStatus> {

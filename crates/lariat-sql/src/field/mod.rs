@@ -133,6 +133,15 @@ impl Field {
         self.is_searchable
     }
 
+    /// Returns where it is in an object, unless it is computed.
+    #[cfg(feature = "http")]
+    pub(crate) fn source_path(&self) -> Option<&Path> {
+        match &self.source {
+            Source::Path(path) => Some(path),
+            Source::Computed(_) => None,
+        }
+    }
+
     /// Reads the values from an object.
     ///
     /// # Errors

@@ -33,6 +33,19 @@ impl Path {
         self.steps.contains(&Step::All)
     }
 
+    /// Returns its steps as JSON: a text for a member, a number for an element, `null` for all elements, and an object for the
+    /// first element whose member at a path is a text.
+    #[cfg(feature = "http")]
+    pub(crate) fn steps(&self) -> Json {
+        let steps = self.steps.iter().map(|step| match step {
+            Step::Member(name) => serde_json::json!(name),
+            Step::Element(index) => serde_json::json!(index),
+            Step::All => Json::Null,
+            Step::First(path, text) => serde_json::json!({"path": path, "is": text}),
+        });
+        steps.collect()
+    }
+
     /// Finds the values in an object, in their order, but `null`.
     ///
     /// # Errors

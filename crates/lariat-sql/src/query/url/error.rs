@@ -88,6 +88,19 @@ pub enum UrlError {
 }
 
 impl UrlError {
+    /// Returns the parameter it is about, if it is about one.
+    #[must_use]
+    pub fn parameter(&self) -> Option<&str> {
+        match self {
+            Self::Unknown { parameter } => Some(parameter),
+            Self::Repeated { parameter, .. }
+            | Self::Needs { parameter, .. }
+            | Self::Syntax { parameter, .. } => Some(parameter),
+            Self::Contradiction { one, .. } => Some(one),
+            Self::Encoding { .. } => None,
+        }
+    }
+
     /// Says what is wrong at a byte of a decoded value.
     pub(super) fn syntax(
         parameter: &'static str,

@@ -1,0 +1,117 @@
+//! The body of a list, written while it is sent.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use lariat_core::Gvk;
+use serde_json::json;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::cache::{Answer, Count, Found};
+use crate::query::{Query, Subject};
+
+/// How many bytes are written at a time, about.
+const CHUNK: usize = 64 * 1024;
+
+const END: &[u8] = b"]}\n";
+
+/// A list as JSON: the objects are taken from the answer as they are sent, so that there is no second copy of all.
+#[derive(Debug)]
+pub(super) struct ListBody {
+    /// What comes before the objects, until it is sent.
+    head: Vec<u8>,
+    objects: std::vec::IntoIter<Found>,
+    is_first: bool,
+    left: u64,
+    /// Room for the request, until all is sent.
+    _permit: OwnedSemaphorePermit,
+}
+
+impl ListBody {
+    pub(super) fn new(
+        kind: &Gvk,
+        query: &Query,
+        mut answer: Answer,
+        permit: OwnedSemaphorePermit,
+    ) -> Self {
+        let objects = std::mem::take(&mut answer.objects);
+        let head = head(kind, query, &answer);
+        let bytes: usize = objects.iter().map(|found| found.json.len()).sum();
+        let commas = objects.len().saturating_sub(1);
+        let left = head.len() + bytes + commas + END.len();
+        Self {
+            head,
+            objects: objects.into_iter(),
+            is_first: true,
+            left: u64::try_from(left).unwrap_or(u64::MAX),
+            _permit: permit,
+        }
+    }
+}
+
+/// Writes what comes before the objects.
+fn head(kind: &Gvk, query: &Query, answer: &Answer) -> Vec<u8> {
+    let by = query.summaries.iter().zip(&answer.summaries);
+    let summaries: Vec<_> = by.map(|(by, counts)| summary(by, counts)).collect();
+    let head = json!({
+        "kind": kind.kind(), "apiVersion": kind.api_version(), "revision": answer.revision.to_string(),
+        "total": answer.total, "continue": answer.next, "summaries": summaries,
+    });
+    let mut head = head.to_string().into_bytes();
+    // Its closing brace comes behind the objects.
+    head.pop();
+    head.extend_from_slice(b",\"objects\":[");
+    head
+}
+
+fn summary(by: &Subject, counts: &[Count]) -> serde_json::Value {
+    let counts: Vec<_> = counts
+        .iter()
+        .map(|count| match &count.namespace {
+            None => json!({"value": count.value, "objects": count.objects}),
+            Some(namespace) => {
+                json!({"value": count.value, "namespace": namespace, "objects": count.objects})
+            }
+        })
+        .collect();
+    json!({"by": by.to_string(), "counts": counts})
+}
+
+impl Body for ListBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        let mut chunk = std::mem::take(&mut self.head);
+        while chunk.len() < CHUNK {
+            let Some(found) = self.objects.next() else {
+                chunk.extend_from_slice(END);
+                break;
+            };
+            if !std::mem::take(&mut self.is_first) {
+                chunk.push(b',');
+            }
+            chunk.extend_from_slice(&found.json);
+        }
+        let sent = u64::try_from(chunk.len()).unwrap_or(u64::MAX);
+        self.left = self.left.saturating_sub(sent);
+        Poll::Ready(Some(Ok(Frame::data(chunk.into()))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left)
+    }
+}

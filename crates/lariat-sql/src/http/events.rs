@@ -1,0 +1,118 @@
+//! A watch as server-sent events.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::time::Duration;
+
+use axum::body::Body;
+use bytes::Bytes;
+use futures::stream;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{self, Interval, MissedTickBehavior, Sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::status::Refusal;
+use crate::watch::{Watch, WatchError, WatchEvent};
+
+/// After how many milliseconds a client comes again when a watch has ended.
+const RETRY: u32 = 1_000;
+
+/// What a watch needs beside its query.
+#[derive(Debug)]
+pub(super) struct Terms {
+    /// How often it says that it is alive.
+    pub(super) heartbeat: Duration,
+    /// After which time it ends, if it does.
+    pub(super) longest: Option<Duration>,
+    pub(super) stopping: CancellationToken,
+    /// Room for the watch, until it ends.
+    pub(super) permit: OwnedSemaphorePermit,
+}
+
+/// A watch that is sent. Nothing runs while its client does not read.
+struct Events {
+    watch: Watch,
+    beats: Interval,
+    end: Option<Pin<Box<Sleep>>>,
+    stopping: CancellationToken,
+    is_over: bool,
+    _permit: OwnedSemaphorePermit,
+}
+
+/// Returns the body that sends a watch.
+pub(super) fn body(watch: Watch, terms: Terms) -> Body {
+    // The first beat is at once: it says from where the client goes on, whatever comes.
+    let mut beats = time::interval(terms.heartbeat);
+    beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let events = Events {
+        watch,
+        beats,
+        end: terms.longest.map(|longest| Box::pin(time::sleep(longest))),
+        stopping: terms.stopping,
+        is_over: false,
+        _permit: terms.permit,
+    };
+    let events = stream::unfold(events, |mut events| async {
+        let sent = events.next().await?;
+        Some((Ok::<_, Infallible>(sent), events))
+    });
+    Body::from_stream(events)
+}
+
+impl Events {
+    /// Waits for what is sent next.
+    async fn next(&mut self) -> Option<Bytes> {
+        if self.is_over {
+            return None;
+        }
+        let ended = async {
+            match &mut self.end {
+                Some(end) => end.await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.stopping.cancelled() => None,
+            () = ended => None,
+            event = self.watch.next() => match event? {
+                Ok(event) => Some(written(&event)),
+                // The program ends.
+                Err(WatchError::Stopped { .. }) => None,
+                Err(error) => {
+                    self.is_over = true;
+                    let status = Refusal::from(error).status().to_string();
+                    Some(format!("data: {{\"type\":\"ERROR\",\"object\":{status}}}\n\n").into())
+                }
+            },
+            // An id without data moves the client on past changes that it does not see.
+            _ = self.beats.tick() => {
+                let revision = self.watch.revision();
+                Some(format!(": alive\nretry: {RETRY}\nid: {revision}\n\n").into())
+            }
+        }
+    }
+}
+
+fn written(event: &WatchEvent) -> Bytes {
+    let what = match event {
+        WatchEvent::Added(_) => "ADDED",
+        WatchEvent::Modified(_) => "MODIFIED",
+        WatchEvent::Deleted(_) => "DELETED",
+    };
+    let watched = event.watched();
+    let json = watched.object.json().unwrap_or_default();
+    let head = format!(
+        "id: {}\ndata: {{\"type\":\"{what}\",\"object\":",
+        watched.revision
+    );
+    let mut text = Vec::with_capacity(head.len() + json.len() + 3);
+    text.extend_from_slice(head.as_bytes());
+    // An end of line would end the data. In JSON it is never part of a text.
+    text.extend(json.iter().map(|byte| match byte {
+        b'\n' | b'\r' => b' ',
+        byte => *byte,
+    }));
+    text.extend_from_slice(b"}\n\n");
+    text.into()
+}

@@ -1,0 +1,44 @@
+//! The cache over HTTP: read-only, as a browsable API and a page.
+//!
+//! | route | answers |
+//! |---|---|
+//! | `GET /` | a page to browse the kinds |
+//! | `GET /v1/kinds` | the kinds, their fields and their state |
+//! | `GET /v1/{group}/{version}/{kind}` | objects by the [URL form](crate::Query::from_url) of a query; the core group is `core` |
+//! | `GET /v1/{group}/{version}/{kind}?watch=true` | their changes, as server-sent events |
+//! | `GET /v1/{group}/{version}/{kind}/{namespace}/{name}` | one object; without the namespace if its kind has none |
+//! | `GET /openapi.json` | a description of all this as OpenAPI 3.1 |
+//!
+//! All routes but the page need a user, unless the service is [open to everyone](SqlService::open_to_everyone). Errors are
+//! objects of the kind `Status`, as the API server returns them.
+//!
+//! **Lists** are JSON with `revision`, `total`, `continue`, `summaries` and `objects`. A query without `pagesize` and `limit` gets
+//! the first [1,000 objects](SqlService::default_page), and `continue` is where the next ones begin. `total` is null if there are
+//! more objects than that and the query has no `pagesize`. Answers have an `ETag`; a request with the same `If-None-Match` is
+//! answered 304 without a query, while the kind has not changed.
+//!
+//! **Watches** send `{"type": "ADDED", "object": …}` for each change, with `MODIFIED`, `DELETED` or `ERROR` as other types. Only the
+//! conditions of the query count, and `revision` says from where on. The id of an event is a revision; a client that sends it as
+//! `Last-Event-ID` goes on from there, and gets 410 if what has happened since is not kept any more: it lists again. So does one
+//! that gets an `ERROR`, whose object is a `Status`. A watch ends after [a minute](SqlService::longest_watch), unless the service is
+//! open to everyone, so that clients come again and are authenticated again.
+
+mod auth;
+mod body;
+mod etag;
+mod events;
+mod openapi;
+mod page;
+mod reviews;
+mod routes;
+mod serve;
+mod service;
+mod shared;
+mod status;
+mod target;
+mod visible;
+
+pub use auth::AuthError;
+pub use reviews::TokenReviews;
+pub use service::SqlService;
+pub use visible::VisibleError;

@@ -1,0 +1,86 @@
+//! The page to browse the kinds.
+
+use std::sync::OnceLock;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use http::HeaderValue;
+use sha2::{Digest, Sha256};
+
+/// The page: one file, whose style and script are in it.
+const HTML: &str = include_str!("page.html");
+
+/// The page, and what it may do.
+#[derive(Debug)]
+pub(super) struct Page {
+    pub(super) html: Bytes,
+    /// The `Content-Security-Policy`: its own style and script, and requests to this service.
+    pub(super) policy: HeaderValue,
+}
+
+/// Returns the page.
+pub(super) fn page() -> &'static Page {
+    static PAGE: OnceLock<Page> = OnceLock::new();
+    PAGE.get_or_init(|| {
+        let policy = format!(
+            "default-src 'none'; script-src {}; style-src {}; connect-src 'self'; img-src data:; base-uri 'none'; \
+             form-action 'none'; frame-ancestors 'none'",
+            source("script"),
+            source("style")
+        );
+        Page {
+            html: Bytes::from_static(HTML.as_bytes()),
+            policy: HeaderValue::try_from(policy).expect("the policy is ASCII"),
+        }
+    })
+}
+
+/// Returns the hash of the content of an element, as the policy names it.
+fn source(element: &str) -> String {
+    let content = content(element).unwrap_or_default();
+    format!("'sha256-{}'", STANDARD.encode(Sha256::digest(content)))
+}
+
+fn content(element: &str) -> Option<&'static str> {
+    let (_, rest) = HTML.split_once(&format!("<{element}>"))?;
+    let (content, _) = rest.split_once(&format!("</{element}>"))?;
+    Some(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_one_style_and_one_script_and_needs_nothing_else() {
+        for element in ["style", "script"] {
+            assert_eq!(HTML.matches(&format!("<{element}")).count(), 1, "{element}");
+            assert!(content(element).is_some_and(|content| content.len() > 100));
+        }
+        for outside in ["src=", "href=\"http", "url(", "@import", "//cdn"] {
+            assert!(!HTML.contains(outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn nothing_from_objects_becomes_markup_or_script() {
+        let script = content("script").unwrap();
+        for unsafe_ in [
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "Function(",
+            "createContextualFragment",
+            "DOMParser",
+            "srcdoc",
+            "localStorage",
+        ] {
+            assert!(!script.contains(unsafe_), "{unsafe_}");
+        }
+        // Handlers in markup would not run under the policy.
+        assert!(!HTML.contains(" onclick=") && !HTML.contains(" style="));
+    }
+}

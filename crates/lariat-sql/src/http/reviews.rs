@@ -1,0 +1,276 @@
+//! Tokens, as the API server judges them.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, UserInfo};
+use kube::Client;
+use kube::api::{Api, PostParams};
+use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
+use tokio::sync::Semaphore;
+use tokio::time::{self, Instant};
+
+use super::auth::AuthError;
+use crate::access::User;
+
+const TTL: Duration = Duration::from_secs(60);
+/// For how long a token that was refused is refused without a question, at most.
+const REFUSED_TTL: Duration = Duration::from_secs(10);
+const TOKENS: usize = 1_000;
+const CONCURRENCY: usize = 16;
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+const REFUSED: &str =
+    "the token is not good: it is unknown, expired or revoked, or for another audience";
+const UNKNOWN: &str = "whose the token is cannot be found out now: try again";
+
+/// Finds out from the API server whose bearer tokens are, with `TokenReview`s.
+///
+/// Its program needs the verb `create` for `tokenreviews.authentication.k8s.io`. An answer is used again for
+/// [some time](Self::with_ttl) (60 seconds unless set): this is how long a token that is revoked stays good. A token that was
+/// refused is refused for 10 seconds, or as long as that if it is shorter. A review that fails or takes more than 10 seconds
+/// lets nobody in: the request is answered 503, and nothing is remembered.
+///
+/// Tokens are remembered by a salted SHA-256, and are in no log and no error. Clones share what is remembered.
+#[derive(Clone)]
+pub struct TokenReviews {
+    reviews: Api<TokenReview>,
+    audiences: Vec<String>,
+    ttl: Duration,
+    salt: [u8; 16],
+    known: Arc<Mutex<HashMap<Hash, Known>>>,
+    permits: Arc<Semaphore>,
+}
+
+type Hash = [u8; 32];
+
+/// What is known of a token.
+#[derive(Clone)]
+struct Known {
+    /// None if the token is refused.
+    user: Option<User>,
+    until: Instant,
+}
+
+impl TokenReviews {
+    /// Asks with this client.
+    #[must_use]
+    pub fn new(client: Client) -> Self {
+        Self {
+            reviews: Api::all(client),
+            audiences: Vec::new(),
+            ttl: TTL,
+            salt: std::array::from_fn(|_| fastrand::u8(..)),
+            known: Arc::default(),
+            permits: Arc::new(Semaphore::new(CONCURRENCY)),
+        }
+    }
+
+    /// Sets how long an answer is used (default 60 seconds), from the moment its question is sent; zero asks each time.
+    #[must_use]
+    pub fn with_ttl(self, ttl: Duration) -> Self {
+        let known = Arc::default();
+        Self { ttl, known, ..self }
+    }
+
+    /// Takes only tokens for one of these audiences (default: for the API server).
+    #[must_use]
+    pub fn with_audiences(self, audiences: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        let audiences = audiences.into_iter().map(Into::into).collect();
+        let known = Arc::default();
+        Self {
+            audiences,
+            known,
+            ..self
+        }
+    }
+
+    /// Returns whose a token is.
+    pub(super) async fn user(&self, token: &str) -> Result<User, AuthError> {
+        let hash = self.hash(token);
+        if let Some(known) = self.known(&hash) {
+            return known;
+        }
+        let permit = self.permits.acquire().await;
+        let _permit = permit.expect("the semaphore is never closed");
+        // Another request may have asked meanwhile.
+        if let Some(known) = self.known(&hash) {
+            return known;
+        }
+        let asked = Instant::now();
+        let user = self.review(token).await?.map(User::from);
+        let ttl = match user {
+            Some(_) => self.ttl,
+            None => self.ttl.min(REFUSED_TTL),
+        };
+        let until = asked + ttl;
+        let known = Known { user, until };
+        let answer = known.answer();
+        self.remember(hash, known);
+        answer
+    }
+
+    fn hash(&self, token: &str) -> Hash {
+        let mut hasher = Sha256::new();
+        hasher.update(self.salt);
+        hasher.update(token.as_bytes());
+        hasher.finalize().into()
+    }
+
+    fn known(&self, hash: &Hash) -> Option<Result<User, AuthError>> {
+        let known = self.known.lock().get(hash).cloned()?;
+        (Instant::now() < known.until).then(|| known.answer())
+    }
+
+    fn remember(&self, hash: Hash, known: Known) {
+        let mut all = self.known.lock();
+        if all.len() >= TOKENS && !all.contains_key(&hash) {
+            let now = Instant::now();
+            all.retain(|_, known| now < known.until);
+        }
+        // Tokens that are refused make no room for themselves.
+        if all.len() >= TOKENS && known.user.is_some() {
+            let refused = all.iter().find(|(_, known)| known.user.is_none());
+            let oldest = || all.iter().min_by_key(|(_, known)| known.until);
+            if let Some(gone) = refused.or_else(oldest).map(|(hash, _)| *hash) {
+                all.remove(&gone);
+            }
+        }
+        if all.len() < TOKENS {
+            all.insert(hash, known);
+        }
+    }
+
+    /// Asks the API server; none if it refuses the token.
+    async fn review(&self, token: &str) -> Result<Option<UserInfo>, AuthError> {
+        let audiences = Some(self.audiences.clone()).filter(|audiences| !audiences.is_empty());
+        let review = TokenReview {
+            spec: TokenReviewSpec {
+                token: token.to_owned(),
+                audiences,
+            },
+            ..TokenReview::default()
+        };
+        let params = PostParams::default();
+        let asked = self.reviews.create(&params, &review);
+        let unavailable = || AuthError::Unavailable(UNKNOWN.to_owned());
+        let review = match time::timeout(TIMEOUT, asked).await {
+            Ok(Ok(review)) => review,
+            Ok(Err(error)) => {
+                let error = lariat_core::describe(&error);
+                // The API server is not expected to repeat a token, but a log is the wrong place to find out.
+                let error = error.replace(token, "…");
+                tracing::warn!(error, "a TokenReview failed; the request is not answered");
+                return Err(unavailable());
+            }
+            Err(_) => {
+                tracing::warn!(
+                    "a TokenReview was not answered in time; the request is not answered"
+                );
+                return Err(unavailable());
+            }
+        };
+        let status = review.status.unwrap_or_default();
+        // An API server that does not know audiences returns none: such a token may be for another program.
+        let is_for_us = self.audiences.is_empty()
+            || status
+                .audiences
+                .unwrap_or_default()
+                .iter()
+                .any(|audience| self.audiences.contains(audience));
+        let has_name = |user: &UserInfo| user.username.as_ref().is_some_and(|it| !it.is_empty());
+        let is_good = status.authenticated == Some(true) && is_for_us;
+        Ok(status.user.filter(has_name).filter(|_| is_good))
+    }
+}
+
+impl Known {
+    fn answer(&self) -> Result<User, AuthError> {
+        let user = self.user.clone();
+        user.ok_or_else(|| AuthError::unauthenticated(REFUSED))
+    }
+}
+
+impl fmt::Debug for TokenReviews {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenReviews")
+            .field("audiences", &self.audiences)
+            .field("ttl", &self.ttl)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lariat_cluster::Cluster;
+
+    use super::*;
+
+    async fn reviews() -> (TokenReviews, Cluster) {
+        let cluster = Cluster::builder().start().await.unwrap();
+        (TokenReviews::new(cluster.client()), cluster)
+    }
+
+    fn known(is_good: bool, seconds: u64) -> Known {
+        Known {
+            user: is_good.then(|| User::new("jane")),
+            until: Instant::now() + Duration::from_secs(seconds),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_known_is_bounded_and_refused_tokens_go_first() {
+        let (reviews, _cluster) = reviews().await;
+        let hash = |number: usize| reviews.hash(&number.to_string());
+        reviews.remember(hash(0), known(false, 30));
+        for number in 1..TOKENS {
+            reviews.remember(hash(number), known(true, 60));
+        }
+        // One more that is refused makes no room for itself, and one that is good does.
+        reviews.remember(hash(TOKENS), known(false, 60));
+        assert!(reviews.known(&hash(TOKENS)).is_none());
+        reviews.remember(hash(TOKENS), known(true, 60));
+        assert!(reviews.known(&hash(TOKENS)).is_some_and(|it| it.is_ok()));
+        assert!(reviews.known(&hash(0)).is_none());
+        assert_eq!(reviews.known.lock().len(), TOKENS);
+        // What is over makes room for all.
+        time::advance(Duration::from_secs(60)).await;
+        assert!(reviews.known(&hash(TOKENS)).is_none());
+        reviews.remember(hash(0), known(false, 10));
+        assert_eq!(reviews.known.lock().len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_counts_from_its_question_on_and_no_longer() {
+        let (reviews, cluster) = reviews().await;
+        let hash = reviews.hash("token");
+        assert!(reviews.user("token").await.is_err());
+        assert!(reviews.known(&hash).is_some_and(|it| it.is_err()));
+        time::advance(REFUSED_TTL).await;
+        assert!(reviews.known(&hash).is_none());
+        // What fails is no answer, and is not kept.
+        cluster.faults().partition("");
+        let error = reviews.user("token").await.unwrap_err();
+        assert!(matches!(error, AuthError::Unavailable(_)), "{error}");
+        assert!(reviews.known(&hash).is_none());
+    }
+
+    #[tokio::test]
+    async fn tokens_are_neither_kept_nor_shown() {
+        let (reviews, cluster) = reviews().await;
+        let refused = reviews.user("my-secret-token").await.unwrap_err();
+        reviews.known.lock().clear();
+        cluster.faults().partition("");
+        let failed = reviews.user("my-secret-token").await.unwrap_err();
+        let shown = format!("{reviews:?} {refused:?} {refused} {failed:?} {failed}");
+        assert!(!shown.contains("my-secret-token"), "{shown}");
+        let other = TokenReviews {
+            salt: [7; 16],
+            ..reviews.clone()
+        };
+        assert_ne!(other.hash("a"), reviews.hash("a"));
+    }
+}

@@ -1,0 +1,344 @@
+//! What each route answers.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::rejection::PathRejection;
+use axum::extract::{Path, Request, State};
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use lariat_core::ObjectKey;
+use serde_json::{Value as Json, json};
+
+use super::body::ListBody;
+use super::etag::{self, Question};
+use super::events::{self, Terms};
+use super::page;
+use super::shared::{Shared, path_of};
+use super::status::Refusal;
+use super::target::{self, Target};
+use crate::access::User;
+use crate::cache::SqlKind;
+use crate::field::{Field, Path as FieldPath};
+use crate::query::{Operator, Part, Query, field};
+use crate::revision::{Revision, RevisionError};
+use crate::schema::{NAME, NAMESPACE};
+
+type Answered = Result<Response, Refusal>;
+type Of<T> = Result<Path<T>, PathRejection>;
+
+const JSON: &str = "application/json";
+const EVENT_STREAM: &str = "text/event-stream";
+/// The names of the segments of a path, in their order.
+type Kind = (String, String, String);
+
+/// Returns the routes.
+pub(super) fn router(shared: Arc<Shared>) -> Router {
+    Router::new()
+        .route("/", get(show_page))
+        .route("/openapi.json", get(describe))
+        .route("/v1/kinds", get(kinds))
+        .route("/v1/{group}/{version}/{kind}", get(list))
+        .route("/v1/{group}/{version}/{kind}/{name}", get(cluster_object))
+        .route(
+            "/v1/{group}/{version}/{kind}/{namespace}/{name}",
+            get(namespaced_object),
+        )
+        .method_not_allowed_fallback(other_method)
+        .fallback(not_found)
+        .with_state(shared)
+}
+
+async fn show_page(State(shared): State<Arc<Shared>>, request: Request) -> Answered {
+    let (parts, _) = request.into_parts();
+    shared.check(&parts)?;
+    let page = page::page();
+    let mut response = fixed(&parts.headers, "text/html; charset=utf-8", &page.html);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_SECURITY_POLICY, page.policy.clone());
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("no-referrer"),
+    );
+    Ok(response)
+}
+
+async fn describe(State(shared): State<Arc<Shared>>, request: Request) -> Answered {
+    let (parts, _) = request.into_parts();
+    shared.enter(&parts).await?;
+    target::of_none(parts.uri.query().unwrap_or_default())?;
+    Ok(fixed(&parts.headers, JSON, &shared.openapi))
+}
+
+async fn kinds(State(shared): State<Arc<Shared>>, request: Request) -> Answered {
+    let (parts, _) = request.into_parts();
+    shared.enter(&parts).await?;
+    target::of_none(parts.uri.query().unwrap_or_default())?;
+    let kinds: Vec<Json> = shared.kinds.values().map(description).collect();
+    let kinds = json!({"kinds": kinds, "isOpen": shared.auth.is_open()});
+    Ok(json_response(Body::from(kinds.to_string())))
+}
+
+/// Describes a kind: its fields, and how far it is.
+fn description(kind: &SqlKind) -> Json {
+    let (status, gvk) = (kind.status(), kind.schema().gvk());
+    let state = match (&status.last_error, status.is_synced) {
+        // What goes wrong may name files: it is in the log.
+        (Some(_), _) => "failing",
+        (None, true) => "ready",
+        (None, false) => "filling",
+    };
+    let fields: Vec<Json> = kind.schema().fields().iter().map(field_of).collect();
+    json!({
+        "group": gvk.group(), "version": gvk.version(), "kind": gvk.kind(),
+        "path": format!("v1/{}", path_of(gvk)), "fields": fields, "state": state,
+        "revision": status.revision.to_string(), "unwritten": status.unwritten,
+        "lagMilliseconds": u64::try_from(status.lag.as_millis()).unwrap_or(u64::MAX),
+        "unindexable": status.unindexable,
+    })
+}
+
+fn field_of(field: &Field) -> Json {
+    let of = format!("{:?}", field.field_type()).to_lowercase();
+    json!({
+        "name": field.name(), "type": of, "isMany": field.is_many(), "isSearchable": field.is_searchable(),
+        "steps": field.source_path().map(FieldPath::steps),
+    })
+}
+
+async fn list(State(shared): State<Arc<Shared>>, path: Of<Kind>, request: Request) -> Answered {
+    let (parts, _) = request.into_parts();
+    let user = shared.enter(&parts).await?;
+    let Path((group, version, kind)) = path.map_err(|error| bad_path(&error))?;
+    let path = format!("{group}/{version}/{kind}");
+    let target = Target::read(parts.uri.query().unwrap_or_default(), shared.pages)?;
+    if target.is_watch {
+        return watch(&shared, &user, (&path, target.query), &parts).await;
+    }
+    let permit = shared.requests.take()?;
+    let view = shared.view(&user, &path).await?;
+    let question = Question::new(&target.query, view.access());
+    let tag_at = |revision| question.and_then(|question| question.tag(revision));
+    let now = view.revision();
+    let is_there = target.query.at_least.unwrap_or_default().version() <= now.version();
+    if let Some(tag) = tag_at(now).filter(|_| is_there)
+        && etag::is_known(&parts.headers, &tag)
+    {
+        return Ok(not_modified(tag));
+    }
+    let mut answer = view.query(&target.query).await?;
+    let is_first = matches!(target.query.part, Part::After { cursor: None, .. });
+    if is_first && answer.next.is_none() {
+        answer.total = u64::try_from(answer.objects.len()).ok();
+    }
+    let tag = tag_at(answer.revision);
+    let body = Body::new(ListBody::new(view.kind(), &target.query, answer, permit));
+    Ok(with_tag(json_response(body), tag))
+}
+
+async fn watch(
+    shared: &Arc<Shared>,
+    user: &User,
+    (path, query): (&str, Query),
+    parts: &Parts,
+) -> Answered {
+    if !accepts_events(&parts.headers) {
+        return Err(Refusal::not_acceptable(format!(
+            "a watch is sent as {EVENT_STREAM}: accept that, or leave the parameter watch out"
+        )));
+    }
+    let permit = shared.watches.take()?;
+    let view = shared.view(user, path).await?;
+    let since = match last_event_id(&parts.headers)? {
+        Some(revision) => revision,
+        None => match query.at_least {
+            Some(revision) => revision,
+            // What fills the kind at first is no change.
+            None => {
+                let synced = Query::new().limit(1);
+                view.query(&synced).await?.revision
+            }
+        },
+    };
+    let watch = view.watch(&query, since)?;
+    let terms = Terms {
+        heartbeat: shared.heartbeat,
+        longest: shared.longest_watch,
+        stopping: shared.stopping.clone(),
+        permit,
+    };
+    let mut response = Response::new(events::body(watch, terms));
+    let headers = response.headers_mut();
+    let fixed = HeaderValue::from_static;
+    headers.insert(header::CONTENT_TYPE, fixed(EVENT_STREAM));
+    headers.insert(header::CACHE_CONTROL, fixed("no-store"));
+    // Proxies that collect answers would hold events back.
+    headers.insert("x-accel-buffering", fixed("no"));
+    Ok(response)
+}
+
+/// Reads from where a client that was cut off goes on.
+fn last_event_id(headers: &HeaderMap) -> Result<Option<Revision>, Refusal> {
+    let Some(id) = headers.get("last-event-id").filter(|id| !id.is_empty()) else {
+        return Ok(None);
+    };
+    let id = id.to_str().unwrap_or_default();
+    let revision = id.parse().map_err(|error: RevisionError| {
+        Refusal::parameter(
+            "Last-Event-ID",
+            format!("the header Last-Event-ID: {error}"),
+        )
+    });
+    revision.map(Some)
+}
+
+fn accepts_events(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(header::ACCEPT).iter().peekable();
+    if values.peek().is_none() {
+        return true;
+    }
+    let values = values.filter_map(|value| value.to_str().ok());
+    let mut kinds = values.flat_map(|value| value.split(','));
+    kinds.any(|kind| {
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        ["*/*", "text/*", EVENT_STREAM].contains(&kind.to_ascii_lowercase().as_str())
+    })
+}
+
+async fn cluster_object(
+    State(shared): State<Arc<Shared>>,
+    path: Of<(String, String, String, String)>,
+    request: Request,
+) -> Answered {
+    let (parts, _) = request.into_parts();
+    let user = shared.enter(&parts).await?;
+    let Path((group, version, kind, name)) = path.map_err(|error| bad_path(&error))?;
+    let (path, key) = (
+        format!("{group}/{version}/{kind}"),
+        ObjectKey::cluster(&name),
+    );
+    object(&shared, &user, (&path, key), &parts).await
+}
+
+async fn namespaced_object(
+    State(shared): State<Arc<Shared>>,
+    path: Of<(String, String, String, String, String)>,
+    request: Request,
+) -> Answered {
+    let (parts, _) = request.into_parts();
+    let user = shared.enter(&parts).await?;
+    let Path((group, version, kind, namespace, name)) = path.map_err(|error| bad_path(&error))?;
+    let path = format!("{group}/{version}/{kind}");
+    let key = ObjectKey::namespaced(&namespace, &name);
+    object(&shared, &user, (&path, key), &parts).await
+}
+
+async fn object(
+    shared: &Arc<Shared>,
+    user: &User,
+    (path, key): (&str, ObjectKey),
+    parts: &Parts,
+) -> Answered {
+    let revision = target::of_object(parts.uri.query().unwrap_or_default())?;
+    let _permit = shared.requests.take()?;
+    let view = shared.view(user, path).await?;
+    let gvk = view.kind();
+    // Whether it exists is not said to those who may not see it.
+    if !view.access().allows(&key) {
+        let name = user.name();
+        return Err(Refusal::forbidden(format!(
+            "user {name:?} may not see {gvk} {key}"
+        )));
+    }
+    let of_namespace = match key.namespace() {
+        Some(namespace) => field(NAMESPACE).equals(namespace),
+        None => field(NAMESPACE).is(Operator::Missing, [""; 0]),
+    };
+    let query = Query::new()
+        .filter(field(NAME).equals(key.name()))
+        .filter(of_namespace);
+    let query = query.at_least(revision.unwrap_or_default());
+    let answer = view.query(&query).await?;
+    // Names that are equal in natural order may differ.
+    let mut found = answer.objects.into_iter();
+    let Some(found) = found.find(|found| found.key == key) else {
+        return Err(Refusal::not_found(format!("there is no {gvk} {key}")));
+    };
+    let tag = HeaderValue::try_from(format!("W/\"{}\"", found.version)).ok();
+    if let Some(tag) = tag
+        .as_ref()
+        .filter(|tag| etag::is_known(&parts.headers, tag))
+    {
+        return Ok(not_modified(tag.clone()));
+    }
+    Ok(with_tag(json_response(Body::from(found.json)), tag))
+}
+
+fn bad_path(error: &PathRejection) -> Refusal {
+    Refusal::bad_request(format!("the path cannot be read: {}", error.body_text()))
+}
+
+async fn other_method(request: Request) -> Answered {
+    if request.method() != Method::OPTIONS {
+        return Err(Refusal::method());
+    }
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    let allowed = HeaderValue::from_static("GET, HEAD, OPTIONS");
+    response.headers_mut().insert(header::ALLOW, allowed);
+    Ok(response)
+}
+
+async fn not_found() -> Refusal {
+    Refusal::not_found(
+        "nothing is served here; there are /, /openapi.json, /v1/kinds, /v1/{group}/{version}/{kind}, and below that \
+         /{namespace}/{name}, or /{name} without a namespace",
+    )
+}
+
+/// Returns an answer in JSON.
+///
+/// A client may keep it, and asks each time whether it is still good.
+fn json_response(body: Body) -> Response {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    let fixed = HeaderValue::from_static;
+    headers.insert(header::CONTENT_TYPE, fixed(JSON));
+    kept_by_client(headers);
+    response
+}
+
+fn kept_by_client(headers: &mut HeaderMap) {
+    let fixed = HeaderValue::from_static;
+    headers.insert(header::CACHE_CONTROL, fixed("private, no-cache"));
+    headers.insert(header::VARY, fixed("Authorization"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
+}
+
+fn with_tag(mut response: Response, tag: Option<HeaderValue>) -> Response {
+    if let Some(tag) = tag {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    response
+}
+
+fn not_modified(tag: HeaderValue) -> Response {
+    let mut response = StatusCode::NOT_MODIFIED.into_response();
+    kept_by_client(response.headers_mut());
+    with_tag(response, Some(tag))
+}
+
+/// Answers with what does not change while the service runs.
+fn fixed(headers: &HeaderMap, content_type: &'static str, content: &Bytes) -> Response {
+    let tag = etag::of_content(content);
+    if etag::is_known(headers, &tag) {
+        return not_modified(tag);
+    }
+    let mut response = json_response(Body::from(content.clone()));
+    let of = HeaderValue::from_static(content_type);
+    response.headers_mut().insert(header::CONTENT_TYPE, of);
+    with_tag(response, Some(tag))
+}

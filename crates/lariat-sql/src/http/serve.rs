@@ -1,0 +1,202 @@
+//! Serving connections.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{self, Instant, Sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::shared::LONGEST_URL;
+
+const CONNECTIONS: usize = 1_024;
+/// How long a client may take for the head of a request.
+const HEAD: Duration = Duration::from_secs(30);
+/// How long a client may read nothing of what it is sent.
+const STALLED: Duration = Duration::from_secs(30);
+/// How long requests that are under way have at the end.
+const GRACE: Duration = Duration::from_secs(10);
+/// How long it waits when a connection cannot be accepted, such as without file descriptors.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How many bytes of a connection are in memory: room for the longest URL and as much of headers, at least.
+const BUFFER: usize = 4 * LONGEST_URL;
+
+/// Serves connections until it is stopped.
+pub(super) async fn run(listener: TcpListener, router: Router, stopping: CancellationToken) {
+    let mut connections = JoinSet::new();
+    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let accepted = async {
+            let permit = Arc::clone(&room).acquire_owned().await;
+            (listener.accept().await, permit)
+        };
+        let (accepted, permit) = tokio::select! {
+            biased;
+            () = stopping.cancelled() => break,
+            Some(ended) = connections.join_next() => {
+                if let Err(error) = ended {
+                    tracing::error!(%error, "a connection of the SQL service has failed");
+                }
+                continue;
+            }
+            accepted = accepted => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let served = serve(stream, router.clone(), stopping.clone());
+                connections.spawn(async move {
+                    served.await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                tracing::debug!(%error, "a connection to the SQL service cannot be accepted");
+                time::sleep(PAUSE).await;
+            }
+        }
+    }
+    drop(listener);
+    let ended = async { while connections.join_next().await.is_some() {} };
+    if time::timeout(GRACE, ended).await.is_err() {
+        connections.shutdown().await;
+    }
+}
+
+/// Serves a connection until its client goes away.
+async fn serve(stream: TcpStream, router: Router, stopping: CancellationToken) {
+    // Events are small, and waited for.
+    let _ = stream.set_nodelay(true);
+    let io = TokioIo::new(Impatient::new(stream, STALLED));
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(BUFFER)
+        .serve_connection(io, TowerToHyperService::new(router));
+    let mut connection = std::pin::pin!(connection);
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = stopping.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection to the SQL service has ended");
+    }
+}
+
+/// A connection that fails if its other side does not read for some time.
+struct Impatient<S> {
+    stream: S,
+    limit: Duration,
+    /// When it fails; counts while `is_waiting`.
+    timer: Pin<Box<Sleep>>,
+    is_waiting: bool,
+}
+
+impl<S> Impatient<S> {
+    fn new(stream: S, limit: Duration) -> Self {
+        Self {
+            stream,
+            limit,
+            timer: Box::pin(time::sleep(limit)),
+            is_waiting: false,
+        }
+    }
+
+    fn watched<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.is_waiting = false;
+            return written;
+        }
+        if !self.is_waiting {
+            self.is_waiting = true;
+            self.timer.as_mut().reset(Instant::now() + self.limit);
+        }
+        ready!(self.timer.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Impatient<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.watched(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
+        self.watched(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_is_cut_off() {
+        let (ours, mut theirs) = tokio::io::duplex(8);
+        let mut stream = Impatient::new(ours, STALLED);
+        stream.write_all(b"12345678").await.unwrap();
+        // Whoever reads now and then stays.
+        for _ in 0..3 {
+            let more = async {
+                time::sleep(STALLED - Duration::from_secs(1)).await;
+                theirs.read_exact(&mut [0; 4]).await.unwrap();
+            };
+            let (written, ()) = tokio::join!(stream.write_all(b"1234"), more);
+            written.unwrap();
+        }
+        let started = Instant::now();
+        let error = stream.write_all(b"1234").await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(started.elapsed().as_secs(), STALLED.as_secs());
+    }
+}

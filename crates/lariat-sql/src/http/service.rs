@@ -1,0 +1,254 @@
+//! The service, as a program configures it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use http::HeaderMap;
+use lariat_core::Gvk;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::auth::{Auth, AuthError};
+use super::reviews::TokenReviews;
+use super::shared::{Room, Shared, path_of};
+use super::target::Pages;
+use super::visible::{Sight, VisibleError};
+use super::{openapi, routes, serve};
+use crate::access::{Access, User};
+use crate::cache::{SqlCache, SqlKind};
+
+const HEARTBEAT: Duration = Duration::from_secs(15);
+const LONGEST_WATCH: Duration = Duration::from_secs(60);
+const PAGES: Pages = Pages {
+    default: 1_000,
+    largest: 10_000,
+};
+const REQUESTS: usize = 64;
+const WATCHES: usize = 256;
+
+/// Serves the kinds of a [`SqlCache`] over HTTP; see the [module](super) for what it answers.
+///
+/// It lets nobody in until it has an [authentication](Self::authenticate) and knows [what users may see](Self::visible), or is
+/// [open to everyone](Self::open_to_everyone). There is no TLS: serve it on a loopback address, or behind a proxy.
+///
+/// ```no_run
+/// use lariat_core::{Gvk, ResourceKind, Scope};
+/// use lariat_sql::http::{SqlService, TokenReviews};
+/// use lariat_sql::{AccessReviews, SqlCache, Verb};
+///
+/// # async fn example(client: kube::Client, sql: SqlCache) -> std::io::Result<()> {
+/// let reviews = AccessReviews::new(client.clone());
+/// let pods = ResourceKind::new(Gvk::new("", "v1", "Pod"), "pods", Scope::Namespaced);
+/// let service = SqlService::new(&sql)
+///     .authenticate(TokenReviews::new(client))
+///     .visible(move |user, _kind| {
+///         let (reviews, pods) = (reviews.clone(), pods.clone());
+///         async move { Ok(reviews.of_user(&user, Verb::List, &pods, ["shop", "bank"]).await?) }
+///     });
+/// service.serve(([127, 0, 0, 1], 8080).into()).await
+/// # }
+/// ```
+#[derive(Clone)]
+#[must_use = "a service does nothing until it serves"]
+pub struct SqlService {
+    kinds: Vec<SqlKind>,
+    auth: Auth,
+    sight: Option<Sight>,
+    pages: Pages,
+    requests: usize,
+    watches: usize,
+    heartbeat: Duration,
+    longest_watch: Duration,
+    stopping: CancellationToken,
+}
+
+impl SqlService {
+    /// Begins to configure a service of all kinds of a cache.
+    ///
+    /// It does not keep the cache: when that is stopped or dropped, watches end.
+    pub fn new(sql: &SqlCache) -> Self {
+        Self {
+            kinds: sql.kinds().cloned().collect(),
+            auth: Auth::Unset,
+            sight: None,
+            pages: PAGES,
+            requests: REQUESTS,
+            watches: WATCHES,
+            heartbeat: HEARTBEAT,
+            longest_watch: LONGEST_WATCH,
+            stopping: CancellationToken::new(),
+        }
+    }
+
+    /// Lets in whoever shows a bearer token that the API server knows.
+    ///
+    /// What they see is up to [`visible`](Self::visible); without it that is nothing.
+    pub fn authenticate(self, reviews: TokenReviews) -> Self {
+        let auth = Auth::Reviews(Box::new(reviews));
+        Self { auth, ..self }
+    }
+
+    /// Lets in whom a function knows by the headers of a request.
+    ///
+    /// What they see is up to [`visible`](Self::visible); without it that is nothing. The reasons of errors are sent to clients.
+    pub fn authenticate_with<F, Fut>(self, check: F) -> Self
+    where
+        F: Fn(&HeaderMap) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<User, AuthError>> + Send + 'static,
+    {
+        let auth = Auth::function(check);
+        Self { auth, ..self }
+    }
+
+    /// Lets everyone in, as the user `system:anonymous`, and shows everything unless [`visible`](Self::visible) says otherwise.
+    ///
+    /// Whoever reaches the address reads what the program may read. [`serve`](Self::serve) on a loopback address refuses requests
+    /// whose `Host` is neither an IP address nor `localhost`, so that pages of other sites cannot ask in a browser.
+    pub fn open_to_everyone(self) -> Self {
+        let auth = Auth::open();
+        Self { auth, ..self }
+    }
+
+    /// Sets what a user may see of a kind.
+    ///
+    /// The function is called for each list and object, and at the start of each watch; it should remember what is expensive. An
+    /// error shows nothing and is answered 503.
+    pub fn visible<F, Fut>(self, look: F) -> Self
+    where
+        F: Fn(User, Gvk) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Access, VisibleError>> + Send + 'static,
+    {
+        let sight = Some(Sight::new(look));
+        Self { sight, ..self }
+    }
+
+    /// Sets how many objects a list has that does not say how many (default 1,000; zero counts as one).
+    pub fn default_page(mut self, objects: u64) -> Self {
+        self.pages.default = objects.max(1);
+        self.pages.largest = self.pages.largest.max(self.pages.default);
+        self
+    }
+
+    /// Sets how many objects a list has at most (default 10,000, at least the default page); one that asks for more is refused.
+    pub fn largest_page(mut self, objects: u64) -> Self {
+        self.pages.largest = objects.max(self.pages.default);
+        self
+    }
+
+    /// Sets how many lists and objects are answered at a time (default 64; zero counts as one); others are answered 429.
+    ///
+    /// A list counts until its client has read it: so many lists are in memory at most.
+    pub fn requests(self, requests: usize) -> Self {
+        Self { requests, ..self }
+    }
+
+    /// Sets how many watches there are at a time (default 256; zero counts as one); others are answered 429.
+    pub fn watches(self, watches: usize) -> Self {
+        Self { watches, ..self }
+    }
+
+    /// Sets how often a watch without changes sends something (default 15 seconds; zero counts as a millisecond).
+    pub fn heartbeat(self, heartbeat: Duration) -> Self {
+        let heartbeat = heartbeat.max(Duration::from_millis(1));
+        Self { heartbeat, ..self }
+    }
+
+    /// Sets after which time a watch ends (default 60 seconds; zero: never).
+    ///
+    /// Its client comes again and goes on where it was, unless its token was revoked or it may see nothing any more. What it may
+    /// see is found out only then: a shorter time reveals less, and costs more requests. Watches of a service that is
+    /// [open to everyone](Self::open_to_everyone) do not end, unless [`visible`](Self::visible) says what may be seen.
+    pub fn longest_watch(self, longest_watch: Duration) -> Self {
+        Self {
+            longest_watch,
+            ..self
+        }
+    }
+
+    /// Ends watches and [`serve`](Self::serve) when a token is cancelled.
+    pub fn stop_with(self, stopping: CancellationToken) -> Self {
+        Self { stopping, ..self }
+    }
+
+    /// Returns the routes, to be served by a program with others, or [nested](Router::nest) below a path.
+    ///
+    /// The program limits connections, the sizes of heads and how long a client may take to read.
+    pub fn into_router(self) -> Router {
+        self.router(false)
+    }
+
+    /// Serves HTTP/1.1 on an address until [`stop_with`](Self::stop_with) says otherwise.
+    ///
+    /// There are 1,024 connections at most; further ones wait. A client has 30 seconds to send a head and, if it does not read what it
+    /// is sent, 30 seconds until it is cut off. At the end watches are ended, and requests that are under way have 10 seconds.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be listened on.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future cuts off all connections.
+    pub async fn serve(self, address: SocketAddr) -> io::Result<()> {
+        let listener = TcpListener::bind(address).await?;
+        self.serve_on(listener).await
+    }
+
+    /// Serves on a listener; otherwise like [`serve`](Self::serve).
+    ///
+    /// # Errors
+    ///
+    /// The listener has no address.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future cuts off all connections.
+    pub async fn serve_on(self, listener: TcpListener) -> io::Result<()> {
+        let is_loopback = listener.local_addr()?.ip().is_loopback();
+        let stopping = self.stopping.clone();
+        let is_local = is_loopback && self.auth.is_open();
+        serve::run(listener, self.router(is_local), stopping).await;
+        Ok(())
+    }
+
+    fn router(self, is_local: bool) -> Router {
+        let kinds = self.kinds.into_iter();
+        let kinds: BTreeMap<String, SqlKind> = kinds
+            .map(|kind| (path_of(kind.schema().gvk()), kind))
+            .collect();
+        let openapi = openapi::document(&kinds, self.pages, self.auth.is_open());
+        let is_always_the_same = self.auth.is_open() && self.sight.is_none();
+        let is_endless = self.longest_watch.is_zero() || is_always_the_same;
+        routes::router(Arc::new(Shared {
+            kinds,
+            auth: self.auth,
+            sight: self.sight,
+            pages: self.pages,
+            requests: Room::new("requests", self.requests),
+            watches: Room::new("watches", self.watches),
+            heartbeat: self.heartbeat,
+            longest_watch: Some(self.longest_watch).filter(|_| !is_endless),
+            stopping: self.stopping,
+            is_local,
+            openapi,
+        }))
+    }
+}
+
+impl fmt::Debug for SqlService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds: Vec<String> = self
+            .kinds
+            .iter()
+            .map(|kind| path_of(kind.schema().gvk()))
+            .collect();
+        f.debug_struct("SqlService")
+            .field("kinds", &kinds)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,131 @@
+//! What all requests share: who gets in, and what there is.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::request::Parts;
+use bytes::Bytes;
+use http::{HeaderMap, header};
+use lariat_core::Gvk;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
+
+use super::auth::Auth;
+use super::status::Refusal;
+use super::target::{CORE, Pages};
+use super::visible::{Sight, View};
+use crate::access::{Access, User};
+use crate::cache::SqlKind;
+
+/// How long a URL may be, in bytes.
+pub(super) const LONGEST_URL: usize = 16 * 1024;
+
+/// What all requests share.
+pub(super) struct Shared {
+    /// By their paths below `/v1`.
+    pub(super) kinds: BTreeMap<String, SqlKind>,
+    pub(super) auth: Auth,
+    pub(super) sight: Option<Sight>,
+    pub(super) pages: Pages,
+    pub(super) requests: Room,
+    pub(super) watches: Room,
+    pub(super) heartbeat: Duration,
+    pub(super) longest_watch: Option<Duration>,
+    pub(super) stopping: CancellationToken,
+    /// Whether the `Host` of a request has to be this machine.
+    pub(super) is_local: bool,
+    pub(super) openapi: Bytes,
+}
+
+/// Room for so many at a time.
+#[derive(Debug)]
+pub(super) struct Room {
+    what: &'static str,
+    limit: usize,
+    permits: Arc<Semaphore>,
+}
+
+impl Room {
+    pub(super) fn new(what: &'static str, limit: usize) -> Self {
+        let limit = limit.clamp(1, Semaphore::MAX_PERMITS);
+        Self {
+            what,
+            limit,
+            permits: Arc::new(Semaphore::new(limit)),
+        }
+    }
+
+    /// Takes room for one; there may be none.
+    pub(super) fn take(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        let permit = Arc::clone(&self.permits).try_acquire_owned();
+        permit.map_err(|_| Refusal::busy(self.what, self.limit))
+    }
+}
+
+impl Shared {
+    /// Checks a request before anything is done for it, and returns who sends it.
+    pub(super) async fn enter(&self, request: &Parts) -> Result<User, Refusal> {
+        self.check(request)?;
+        Ok(self.auth.user(&request.headers).await?)
+    }
+
+    /// Checks what has nothing to do with users.
+    pub(super) fn check(&self, request: &Parts) -> Result<(), Refusal> {
+        let uri = &request.uri;
+        let length = uri.path().len() + uri.query().map_or(0, |query| 1 + query.len());
+        if length > LONGEST_URL {
+            return Err(Refusal::long_url(LONGEST_URL));
+        }
+        if self.is_local && !is_local(&request.headers) {
+            return Err(Refusal::host());
+        }
+        Ok(())
+    }
+
+    /// Returns a kind, by its path, as a user may see it; there is something to see.
+    pub(super) async fn view(&self, user: &User, path: &str) -> Result<View, Refusal> {
+        let kind = self.kinds.get(path).ok_or_else(|| {
+            let known: Vec<&str> = self.kinds.keys().map(String::as_str).collect();
+            Refusal::not_found(format!(
+                "the SQL cache has no {path}; it has {}",
+                known.join(", ")
+            ))
+        })?;
+        let gvk = kind.schema().gvk();
+        let access = match &self.sight {
+            Some(sight) => sight.look(user, gvk).await?,
+            None if self.auth.is_open() => Access::everything(),
+            None => Access::nothing(),
+        };
+        if access.is_nothing() {
+            let name = user.name();
+            return Err(Refusal::forbidden(format!(
+                "user {name:?} may not see any {gvk}"
+            )));
+        }
+        Ok(View::new(kind, access))
+    }
+}
+
+/// Returns the path of a kind.
+pub(super) fn path_of(kind: &Gvk) -> String {
+    let group = match kind.group() {
+        "" => CORE,
+        group => group,
+    };
+    format!("{group}/{}/{}", kind.version(), kind.kind())
+}
+
+/// Returns whether a request names this machine by an address or as `localhost`.
+///
+/// A page of another site that has its name lead here is kept out by it.
+fn is_local(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST).and_then(|it| it.to_str().ok());
+    let authority = host.and_then(|host| host.parse::<http::uri::Authority>().ok());
+    authority.is_some_and(|authority| {
+        let host = authority.host().trim_matches(['[', ']']);
+        host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok()
+    })
+}

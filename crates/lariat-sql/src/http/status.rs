@@ -1,0 +1,254 @@
+//! What is answered instead of what was asked for: a `Status`, as the API server has it.
+
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde_json::{Value as Json, json};
+
+use super::auth::AuthError;
+use super::visible::VisibleError;
+use crate::cache::SqlError;
+use crate::query::{QueryError, UrlError};
+use crate::watch::WatchError;
+
+/// How many seconds a client waits before it asks again what is not there yet.
+const RETRY_AFTER: u32 = 1;
+
+/// A request that is not answered as it wishes.
+#[derive(Debug)]
+pub(super) struct Refusal {
+    code: StatusCode,
+    reason: &'static str,
+    message: String,
+    /// The parameter that is wrong.
+    field: Option<String>,
+    retry_after: Option<u32>,
+}
+
+impl Refusal {
+    fn new(code: StatusCode, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            field: None,
+            retry_after: None,
+        }
+    }
+
+    fn later(self) -> Self {
+        self.after(RETRY_AFTER)
+    }
+
+    fn after(self, seconds: u32) -> Self {
+        Self {
+            retry_after: Some(seconds),
+            ..self
+        }
+    }
+
+    /// A parameter is wrong.
+    pub(super) fn parameter(name: &str, message: impl Into<String>) -> Self {
+        Self {
+            field: Some(name.to_owned()),
+            ..Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
+        }
+    }
+
+    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequest", message)
+    }
+
+    pub(super) fn unauthorized(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "Unauthorized", message)
+    }
+
+    pub(super) fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "Forbidden", message)
+    }
+
+    pub(super) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "NotFound", message)
+    }
+
+    pub(super) fn method() -> Self {
+        let message = "the service is read-only: send GET or HEAD";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "MethodNotAllowed", message)
+    }
+
+    pub(super) fn not_acceptable(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_ACCEPTABLE, "NotAcceptable", message)
+    }
+
+    pub(super) fn long_url(limit: usize) -> Self {
+        let message = format!("the URL is longer than {limit} bytes: ask for less at a time");
+        Self::new(StatusCode::URI_TOO_LONG, "RequestURITooLong", message)
+    }
+
+    pub(super) fn host() -> Self {
+        let message = "the Host header is neither an IP address nor localhost: a page of another site may be asking";
+        Self::forbidden(message)
+    }
+
+    /// As many requests or watches as there may be are under way.
+    pub(super) fn busy(what: &str, limit: usize) -> Self {
+        let message = format!("{limit} {what} are under way, which is the limit: try again");
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).later()
+    }
+
+    pub(super) fn expired(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::GONE, "Expired", message)
+    }
+
+    fn internal(error: &dyn std::error::Error) -> Self {
+        // It may name files.
+        let text = lariat_core::describe(error);
+        tracing::warn!(error = text, "the SQL cache cannot be read");
+        let message = "the cache cannot be read; the log of the program says why";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", message)
+    }
+
+    /// Returns the object.
+    pub(super) fn status(&self) -> Json {
+        let mut details = serde_json::Map::new();
+        if let Some(field) = &self.field {
+            let cause =
+                json!({"reason": "FieldValueInvalid", "field": field, "message": self.message});
+            details.insert("causes".into(), json!([cause]));
+        }
+        if let Some(seconds) = self.retry_after {
+            details.insert("retryAfterSeconds".into(), seconds.into());
+        }
+        let mut status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": self.message, "reason": self.reason, "code": self.code.as_u16(),
+        });
+        if !details.is_empty() {
+            status["details"] = details.into();
+        }
+        status
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(Body::from(self.status().to_string()));
+        *response.status_mut() = self.code;
+        let headers = response.headers_mut();
+        let fixed = HeaderValue::from_static;
+        headers.insert(header::CONTENT_TYPE, fixed("application/json"));
+        headers.insert(header::CACHE_CONTROL, fixed("no-store"));
+        headers.insert(header::X_CONTENT_TYPE_OPTIONS, fixed("nosniff"));
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, seconds.into());
+        }
+        match self.code {
+            StatusCode::UNAUTHORIZED => {
+                headers.insert(header::WWW_AUTHENTICATE, fixed("Bearer"));
+            }
+            StatusCode::METHOD_NOT_ALLOWED => {
+                headers.insert(header::ALLOW, fixed("GET, HEAD, OPTIONS"));
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+impl From<UrlError> for Refusal {
+    fn from(error: UrlError) -> Self {
+        // Whoever reads the parameters takes these away before.
+        let more = match &error {
+            UrlError::Unknown { .. } => ", watch",
+            _ => "",
+        };
+        let message = format!("{error}{more}");
+        match error.parameter() {
+            Some(parameter) => Self::parameter(parameter, message),
+            None => Self::bad_request(message),
+        }
+    }
+}
+
+impl From<QueryError> for Refusal {
+    fn from(error: QueryError) -> Self {
+        let message = error.to_string();
+        match error {
+            QueryError::Behind { .. } => {
+                Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", message).later()
+            }
+            QueryError::UnknownField { field, .. } | QueryError::Unsortable { field, .. } => {
+                Self::parameter(&field, message)
+            }
+            QueryError::Value { subject, .. } | QueryError::Operator { subject, .. } => {
+                Self::parameter(&subject, message)
+            }
+            QueryError::Cursor(_) => Self::parameter("continue", message),
+            QueryError::Search { .. } => Self::parameter("search", message),
+            _ => Self::bad_request(message),
+        }
+    }
+}
+
+impl From<SqlError> for Refusal {
+    fn from(error: SqlError) -> Self {
+        let unavailable = |message| {
+            Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "ServiceUnavailable",
+                message,
+            )
+        };
+        match error {
+            SqlError::Query(error) => error.into(),
+            SqlError::UnknownKind { .. } => Self::not_found(error.to_string()),
+            SqlError::NotSynced { .. } | SqlError::Stopped => {
+                unavailable(error.to_string()).later()
+            }
+            error => Self::internal(&error),
+        }
+    }
+}
+
+impl From<WatchError> for Refusal {
+    fn from(error: WatchError) -> Self {
+        let message = error.to_string();
+        match error {
+            WatchError::Query(error) => error.into(),
+            WatchError::TooOld { .. } | WatchError::TooSlow { .. } => Self::expired(message),
+            WatchError::Stopped { .. } => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "ServiceUnavailable",
+                message,
+            )
+            .later(),
+        }
+    }
+}
+
+impl From<AuthError> for Refusal {
+    fn from(error: AuthError) -> Self {
+        let message = error.to_string();
+        match error {
+            AuthError::Unauthenticated(_) => Self::unauthorized(message),
+            AuthError::Unavailable(_) => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "ServiceUnavailable",
+                message,
+            )
+            .later(),
+        }
+    }
+}
+
+impl From<VisibleError> for Refusal {
+    fn from(error: VisibleError) -> Self {
+        let message = error.to_string();
+        Self::new(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "ServiceUnavailable",
+            message,
+        )
+        .later()
+    }
+}

@@ -1,0 +1,96 @@
+//! What a user may see of a kind.
+//!
+//! This is the one place where users meet objects: routes have no kind to ask, only the [`View`] of it that a user has.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use lariat_core::Gvk;
+
+use crate::access::{Access, AccessError, User};
+use crate::cache::{Answer, SqlError, SqlKind};
+use crate::query::Query;
+use crate::revision::Revision;
+use crate::watch::{Watch, WatchError};
+
+/// A kind as a user may see it.
+#[derive(Debug)]
+pub(super) struct View {
+    /// It is restricted.
+    kind: SqlKind,
+    access: Access,
+}
+
+impl View {
+    pub(super) fn new(kind: &SqlKind, access: Access) -> Self {
+        let kind = kind.restricted(access.clone());
+        Self { kind, access }
+    }
+
+    pub(super) fn kind(&self) -> &Gvk {
+        self.kind.schema().gvk()
+    }
+
+    /// Returns up to where the kind is written.
+    pub(super) fn revision(&self) -> Revision {
+        self.kind.revision()
+    }
+
+    pub(super) fn access(&self) -> &Access {
+        &self.access
+    }
+
+    /// Answers a query about what may be seen.
+    pub(super) async fn query(&self, query: &Query) -> Result<Answer, SqlError> {
+        self.kind.query(query).await
+    }
+
+    /// Watches what may be seen.
+    pub(super) fn watch(&self, query: &Query, since: Revision) -> Result<Watch, WatchError> {
+        self.kind.watch(query, Some(since))
+    }
+}
+
+/// It is not known what a user may see; nothing is shown then.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("what the user may see is not known: {0}")]
+pub struct VisibleError(String);
+
+impl VisibleError {
+    /// Makes an error that a client reads: it answers 503 with this reason.
+    #[must_use]
+    pub fn new(why: impl Into<String>) -> Self {
+        Self(why.into())
+    }
+}
+
+/// A review failed. The reason is told without what the API server said.
+impl From<AccessError> for VisibleError {
+    fn from(error: AccessError) -> Self {
+        tracing::warn!(
+            error = lariat_core::describe(&error),
+            "what a user may see is not known"
+        );
+        Self::new("a review of access failed; the log of the program says why")
+    }
+}
+
+/// A function that finds out what a user may see of a kind.
+#[derive(Clone)]
+pub(super) struct Sight(Arc<Look>);
+
+type Look = dyn Fn(User, Gvk) -> BoxFuture<'static, Result<Access, VisibleError>> + Send + Sync;
+
+impl Sight {
+    pub(super) fn new<F, Fut>(look: F) -> Self
+    where
+        F: Fn(User, Gvk) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Access, VisibleError>> + Send + 'static,
+    {
+        Self(Arc::new(move |user, kind| Box::pin(look(user, kind))))
+    }
+
+    pub(super) async fn look(&self, user: &User, kind: &Gvk) -> Result<Access, VisibleError> {
+        (self.0)(user.clone(), kind.clone()).await
+    }
+}
