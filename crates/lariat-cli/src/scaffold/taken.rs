@@ -60,6 +60,8 @@ pub(super) const PACKAGES: &[&str] = &[
     "lariat-lease",
     "lariat-operator",
     "lariat-queue",
+    "lariat-seal",
+    "lariat-sql",
     "schemars",
     "serde",
     "serde-json",
