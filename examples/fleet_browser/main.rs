@@ -24,8 +24,8 @@ use tokio::time::Instant;
 const STORY: [&str; 5] = [
     "page=1&pagesize=5",
     "filter=metadata.name~api&filter=status.phase=Running&sort=status.podIP&page=1&pagesize=5",
-    "filter=spec.containers[*].image~postgres,metadata.labels[app]=cache&sort=-metadata.name&limit=5",
-    "search=nginx&limit=3",
+    "filter=spec.containers[*].image~-cache-,metadata.name~export&sort=-metadata.name&limit=5",
+    "search=envoy&limit=3",
     "summary=status.phase&summaryonly",
 ];
 

@@ -61,7 +61,7 @@ impl fmt::Display for Revision {
 /// A text that is no revision.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{0:?} is no revision: take a resource version, or what an answer returned, such as 81734.512"
+    "{0:?} is no revision: take a resource version, or what an answer returned, such as 81734-1f0a93c4-512"
 )]
 pub struct RevisionError(String);
 

@@ -1,5 +1,6 @@
 //! What is indexed of one object.
 
+use std::fmt;
 use std::sync::Arc;
 
 use lariat_cache::CachedObject;
@@ -10,7 +11,7 @@ use crate::field::Value;
 use crate::schema::Schema;
 
 /// What is indexed of one object: a cell for each field of the [`Schema`], labels and owners.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Row {
     pub(crate) key: ObjectKey,
     pub(crate) uid: Arc<str>,
@@ -35,6 +36,16 @@ pub(crate) struct Unindexable {
     /// The place of the field in the schema.
     pub(crate) place: usize,
     pub(crate) why: &'static str,
+}
+
+impl fmt::Debug for Row {
+    /// Shows no values, for they may be those of a Secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Row")
+            .field("key", &self.key)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Row {

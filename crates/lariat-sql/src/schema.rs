@@ -85,7 +85,8 @@ impl Schema {
         let fields = self.fields.iter().map(|field| {
             let (name, of) = (field.name(), field.field_type());
             let (many, searchable) = (field.is_many(), field.is_searchable());
-            format!("{name:?} {of:?} {many} {searchable}")
+            let path = field.source_path().map(ToString::to_string);
+            format!("{name:?} {of:?} {many} {searchable} {path:?}")
         });
         fields.collect::<Vec<_>>().join("; ")
     }

@@ -8,7 +8,7 @@ async fn pods_are_listed_sorted_found_and_counted() {
     assert_eq!(code, Some(0), "{stdout}{stderr}");
     for expected in [
         "pods are in SQLite after",
-        "? search=nginx",
+        "? search=envoy",
         "namespace",
         "value",
         "pods in ",

@@ -15,7 +15,7 @@ use super::unread::{Step, Unread};
 use crate::row::{Row, Unindexable};
 use crate::schema::Schema;
 use crate::sqlite::{Op, Reached, StorageError, Writer};
-use crate::watch::{Event, State};
+use crate::watch::{Event, History, State};
 
 /// How many changes are written at a time: a few milliseconds of work.
 const BATCH: usize = 500;
@@ -52,6 +52,15 @@ pub(super) struct Feed {
     reached: Reached,
 }
 
+/// Ends the watches of a kind when it is dropped.
+struct Ended(Arc<History>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
 /// Steps that are written together.
 struct Batch {
     steps: Vec<Step>,
@@ -76,6 +85,7 @@ impl Feed {
     pub(super) async fn run(mut self, stopping: CancellationToken) {
         // Fields are in the content of objects.
         self.informer.need::<serde_json::Value>();
+        let history = Arc::clone(&self.kind.history);
         let unread = Arc::clone(&self.unread) as Arc<dyn Subscriber>;
         let _subscription = self.informer.subscribe(unread);
         let written = async {
@@ -84,9 +94,10 @@ impl Feed {
                 self.turn().await;
             }
         };
+        // However it ends: by a stop, a drop or a panic.
+        let _ended = Ended(history);
         let ended = stopping.run_until_cancelled(written).await;
         debug_assert!(ended.is_none(), "only a stop ends it");
-        self.kind.history.end();
     }
 
     /// Writes what there is at first, and deletes what an earlier process has left that is gone.

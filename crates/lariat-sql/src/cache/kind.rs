@@ -72,8 +72,8 @@ pub struct Answer {
     pub summaries: Vec<Vec<Count>>,
 }
 
-/// An object that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// An object that was found. Its content is not shown in debug form.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Found {
     /// Its namespace and name.
@@ -82,6 +82,15 @@ pub struct Found {
     pub version: String,
     /// The object as JSON, as it is [cached](lariat_cache::CachedObject::json).
     pub json: Vec<u8>,
+}
+
+impl fmt::Debug for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Found")
+            .field("key", &self.key)
+            .field("version", &self.version)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Found {
@@ -216,11 +225,17 @@ impl SqlKind {
     pub async fn query(&self, query: &Query) -> Result<Answer, SqlError> {
         let plan = Plan::new(self.schema(), query, &self.accesses)?;
         let label = plan.namespaces.as_ref().and_then(|it| it.label.clone());
-        if let Some(label) = label
-            && self.inner.tables.namespaces.is_none()
-        {
-            let why = "add the kind v1 Namespace to the cache";
-            return Err(QueryError::NamespaceLabel { label, why }.into());
+        if let Some(label) = label {
+            let why = if self.inner.tables.sealed.is_some() {
+                "name the namespaces of an encrypted kind"
+            } else if self.inner.tables.namespaces.is_none() {
+                "add the kind v1 Namespace to the cache, and do not encrypt it"
+            } else {
+                ""
+            };
+            if !why.is_empty() {
+                return Err(QueryError::NamespaceLabel { label, why }.into());
+            }
         }
         let at_least = self.at_least(query, &plan)?;
         self.reach(at_least).await?;

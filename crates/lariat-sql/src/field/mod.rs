@@ -134,7 +134,6 @@ impl Field {
     }
 
     /// Returns where it is in an object, unless it is computed.
-    #[cfg(feature = "http")]
     pub(crate) fn source_path(&self) -> Option<&Path> {
         match &self.source {
             Source::Path(path) => Some(path),

@@ -55,7 +55,8 @@ fn write(param: &Param) -> Json {
         Param::Null => Json::Null,
         Param::Text(text) => json!(text),
         Param::Integer(number) => json!(number),
-        Param::Real(number) => json!([number]),
+        // By its bits: as a number it could come back as its neighbour.
+        Param::Real(number) => json!([number.to_bits()]),
         Param::Bytes(bytes) => json!({"b": URL_SAFE_NO_PAD.encode(bytes)}),
     }
 }
@@ -65,7 +66,7 @@ fn param(json: &Json) -> Option<Param> {
         Json::Null => Param::Null,
         Json::String(text) => Param::Text(text.clone()),
         Json::Number(number) => Param::Integer(number.as_i64()?),
-        Json::Array(number) => Param::Real(number.first()?.as_f64()?),
+        Json::Array(number) => Param::Real(f64::from_bits(number.first()?.as_u64()?)),
         Json::Object(bytes) => {
             Param::Bytes(URL_SAFE_NO_PAD.decode(bytes.get("b")?.as_str()?).ok()?)
         }
@@ -95,7 +96,7 @@ mod tests {
                 Param::Null,
                 Param::Text("a\"b".to_owned()),
                 Param::Integer(-1),
-                Param::Real(0.1),
+                Param::Real(0.952_566_401_990_008_5),
                 Param::Bytes(vec![0, 255]),
             ],
         };

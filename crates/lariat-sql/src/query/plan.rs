@@ -225,6 +225,7 @@ fn limit(query: &Query) -> Result<(), QueryError> {
             VALUES,
         ),
         ("orders", query.sort.len(), ORDERS),
+        ("summaries", query.summaries.len(), ORDERS),
     ];
     match counts.into_iter().find(|(_, found, most)| found > most) {
         Some((what, found, most)) => Err(QueryError::TooLarge { what, found, most }),

@@ -20,6 +20,12 @@ const KINDS: &str = "
         version INTEGER NOT NULL, change INTEGER NOT NULL);
     CREATE TABLE keyring (id INTEGER PRIMARY KEY CHECK (id = 1), stored BLOB NOT NULL);";
 
+/// What SQLite calls the program that owns a file: `lari`.
+const APPLICATION: i32 = 0x6c61_7269;
+
+/// How every database of SQLite begins.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
 /// How long a statement waits for another connection.
 const BUSY: Duration = Duration::from_secs(120);
 
@@ -59,21 +65,24 @@ impl Database {
 
     /// Opens it for writing.
     ///
-    /// The file is made readable for its owner alone. One that is damaged, or has another form, is deleted and made new:
-    /// all that is in it can be read from the API server again.
+    /// The file is made readable for its owner alone. A cache that is damaged, or of another form, is deleted and created
+    /// again, for the API server has all that is in it. Other files are left alone.
     pub(crate) fn open(&self) -> Result<Connection, StorageError> {
         let Place::File(path) = &self.place else {
             let connection = self.connect(OpenFlags::default())?;
             prepare(&connection)?;
             return Ok(connection);
         };
-        restrict(path)?;
+        let is_ours = is_ours(path)?;
+        if is_ours {
+            restrict(path)?;
+        }
         let opened = self.connect(OpenFlags::default()).and_then(|connection| {
             prepare(&connection)?;
             Ok(connection)
         });
         match opened {
-            Err(error) if is_damaged(&error) => {
+            Err(error) if is_ours && is_damaged(&error) => {
                 let path = path.display();
                 tracing::warn!(%path, %error, "the SQL cache cannot be read: it is deleted and filled again");
             }
@@ -148,6 +157,36 @@ fn restrict(path: &Path) -> Result<(), StorageError> {
     restricted.map_err(|error| file_error(path, "restricted to its owner", &error))
 }
 
+/// Returns whether a file is a cache, what is left of one, or not there yet.
+///
+/// Nothing else is changed or deleted, whoever names it by mistake.
+fn is_ours(path: &Path) -> Result<bool, StorageError> {
+    use std::io::Read as _;
+    let mut header = Vec::new();
+    match std::fs::File::open(path) {
+        Ok(file) => {
+            let read = file.take(72).read_to_end(&mut header);
+            read.map_err(|error| file_error(path, "read", &error))?;
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(file_error(path, "read", &error)),
+    }
+    let magic = header.len().min(MAGIC.len());
+    let is_sqlite = header[..magic] == MAGIC[..magic];
+    let id = header
+        .get(68..72)
+        .map(|id| <[u8; 4]>::try_from(id).unwrap_or_default());
+    let is_ours = is_sqlite && id.is_none_or(|id| i32::from_be_bytes(id) == APPLICATION);
+    if is_ours || is_sqlite {
+        return Ok(is_ours);
+    }
+    Err(file_error(
+        path,
+        "opened",
+        &"it is no database: give the path of a cache or of a new file",
+    ))
+}
+
 fn is_damaged(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
     matches!(
@@ -156,16 +195,35 @@ fn is_damaged(error: &rusqlite::Error) -> bool {
     )
 }
 
+/// Marks a new database as a cache, before anything is written to it; one of another program is an error.
+fn identify(connection: &Connection) -> rusqlite::Result<()> {
+    let id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let tables: i64 =
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    if id == APPLICATION {
+        return Ok(());
+    }
+    if id == 0 && tables == 0 {
+        return connection.pragma_update(None, "application_id", APPLICATION);
+    }
+    let other = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
+    let why = "it is a database of another program: give the path of a cache or of a new file";
+    Err(rusqlite::Error::SqliteFailure(other, Some(why.to_owned())))
+}
+
 /// Sets how it is written, and makes what is there before the first kind.
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    identify(connection)?;
     connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     // A crash of the machine may lose the last transactions, and the informer brings them again; it never damages the file.
     connection.execute_batch("PRAGMA synchronous = NORMAL;")?;
     connection.execute_batch(LOG)?;
     let form: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
     if form == 0 {
-        connection.execute_batch(KINDS)?;
-        connection.pragma_update(None, "user_version", FORM)?;
+        // All or nothing, whenever the process is killed.
+        connection.execute_batch(&format!(
+            "BEGIN; {KINDS} PRAGMA user_version = {FORM}; COMMIT;"
+        ))?;
     } else if form != FORM {
         let other = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_NOTADB);
         let why = format!("its tables have form {form}, and this version of Lariat has {FORM}");

@@ -23,7 +23,7 @@ pub(crate) struct Tables {
 }
 
 /// What a query finds, all of it at one revision.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Read {
     pub(crate) found: Vec<Found>,
     /// How many there are, with those on other pages; none if that was not asked for.
@@ -36,7 +36,6 @@ pub(crate) struct Read {
 }
 
 /// An object that was found.
-#[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) key: String,
     pub(crate) version: String,

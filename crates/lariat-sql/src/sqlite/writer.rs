@@ -14,7 +14,6 @@ use crate::sealed::{self, Keys, Sealed};
 use crate::sql::{Layout, Param, Statement};
 
 /// A change of one row.
-#[derive(Debug)]
 pub(crate) enum Op {
     Put {
         row: Row,

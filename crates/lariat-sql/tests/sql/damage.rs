@@ -3,7 +3,7 @@
 use lariat_sql::{Query, field};
 use serde_json::json;
 
-use crate::bench::{Bench, Folder, names};
+use crate::bench::{Bench, Folder};
 
 #[tokio::test]
 async fn a_file_that_was_cut_anywhere_is_filled_again() {
@@ -32,17 +32,35 @@ async fn a_file_that_was_cut_anywhere_is_filled_again() {
 }
 
 #[tokio::test]
-async fn a_file_of_something_else_is_replaced() {
+async fn a_file_of_something_else_is_refused_and_left_alone() {
     let (bench, folder) = (Bench::new().await, Folder::new());
-    let file = folder.0.join("cache.db");
-    std::fs::write(
-        &file,
-        "not a database, and longer than a header of one hundred bytes".repeat(10),
-    )
-    .expect("written");
-    let version = bench.create("one", json!({})).await;
-    let process = bench.start(Some(&file)).await;
-    assert_eq!(names(&process.at(Query::new(), &version).await), ["one"]);
+    let text = folder.0.join("notes.txt");
+    std::fs::write(&text, "not a database").expect("written");
+    let other = folder.0.join("other.db");
+    let database = rusqlite::Connection::open(&other).expect("opened");
+    database
+        .execute_batch("CREATE TABLE mine (a); INSERT INTO mine VALUES (1);")
+        .expect("created");
+    drop(database);
+    let factory = lariat_cache::SharedCacheFactory::new(bench.cluster.client());
+    for file in [text, other] {
+        let before = std::fs::read(&file).expect("readable");
+        let started = lariat_sql::SqlCache::builder(&factory)
+            .in_file(&file)
+            .start()
+            .await;
+        let error = started.expect_err("it is something else").to_string();
+        assert!(
+            error.contains("give the path of a cache or of a new file"),
+            "{error}"
+        );
+        assert_eq!(
+            std::fs::read(&file).expect("readable"),
+            before,
+            "{}",
+            file.display()
+        );
+    }
 }
 
 #[tokio::test]

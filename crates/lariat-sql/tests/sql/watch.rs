@@ -222,3 +222,15 @@ async fn a_list_and_what_a_watch_says_since_are_the_next_list_and_what_the_store
     assert_eq!(listed(&answer), known);
     assert_eq!(known, expected(&process));
 }
+
+#[tokio::test]
+async fn a_watch_ends_when_the_cache_is_dropped() {
+    let bench = Bench::new().await;
+    let process = bench.start(None).await;
+    let version = bench.create("one", json!({})).await;
+    process.at(Query::new(), &version).await;
+    let mut watch = process.maps.watch(&Query::new(), None).expect("it begins");
+    drop(process);
+    let error = watch.next().await.expect("an error").expect_err("stopped");
+    assert!(matches!(error, WatchError::Stopped { .. }), "{error}");
+}
