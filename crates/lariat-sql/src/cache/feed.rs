@@ -50,6 +50,8 @@ pub(super) struct Feed {
     writer: Arc<Mutex<Writer>>,
     unread: Arc<Unread>,
     reached: Reached,
+    /// What is being written when it is cancelled is written to its end.
+    stopping: CancellationToken,
 }
 
 /// Ends the watches of a kind when it is dropped.
@@ -71,38 +73,43 @@ struct Batch {
 }
 
 impl Feed {
-    pub(super) fn new(kind: &SqlKind, informer: Informer, writer: &Arc<Mutex<Writer>>) -> Self {
+    pub(super) fn new(
+        kind: &SqlKind,
+        informer: Informer,
+        writer: &Arc<Mutex<Writer>>,
+        stopping: &CancellationToken,
+    ) -> Self {
         Self {
             kind: Arc::clone(kind.inner()),
             informer,
             writer: Arc::clone(writer),
             unread: Arc::default(),
             reached: Reached::default(),
+            stopping: stopping.clone(),
         }
     }
 
     /// Writes until it is stopped.
-    pub(super) async fn run(mut self, stopping: CancellationToken) {
+    pub(super) async fn run(mut self) {
         // Fields are in the content of objects.
         self.informer.need::<serde_json::Value>();
         let history = Arc::clone(&self.kind.history);
         let unread = Arc::clone(&self.unread) as Arc<dyn Subscriber>;
         let _subscription = self.informer.subscribe(unread);
-        let written = async {
-            self.fill().await;
-            loop {
-                self.turn().await;
-            }
-        };
         // However it ends: by a stop, a drop or a panic.
         let _ended = Ended(history);
-        let ended = stopping.run_until_cancelled(written).await;
-        debug_assert!(ended.is_none(), "only a stop ends it");
+        self.fill().await;
+        while !self.stopping.is_cancelled() {
+            self.turn().await;
+        }
     }
 
     /// Writes what there is at first, and deletes what an earlier process has left that is gone.
     async fn fill(&mut self) {
         loop {
+            if self.stopping.is_cancelled() {
+                return;
+            }
             let phase = self.informer.status().phase.to_string();
             self.kind
                 .progress
@@ -112,25 +119,25 @@ impl Feed {
             match synced {
                 Ok(true) => break,
                 // The kind is not served; it may be later.
-                Ok(false) => time::sleep(PAUSES.0).await,
+                Ok(false) => self.pause(PAUSES.0).await,
                 Err(_) => {}
             }
         }
         let kind = Arc::clone(&self.kind);
         let writer = Arc::clone(&self.writer);
         let informer = self.informer.clone();
-        self.retry(move || {
+        let deleted = self.retry(move || {
             let keys = writer.lock().keys(&kind.tables)?;
             let keys = keys.iter().filter_map(|key| key.parse::<ObjectKey>().ok());
             let gone = keys.filter(|key| !informer.store().contains(key));
             let ops: Vec<Op> = gone.map(Op::Delete).collect();
             let reached = kind.progress.borrow().reached;
             writer.lock().apply(&kind.tables, &ops, reached)
-        })
-        .await;
+        });
+        let is_synced = deleted.await;
         self.kind
             .progress
-            .send_modify(|progress| progress.is_synced = true);
+            .send_modify(|progress| progress.is_synced = is_synced);
     }
 
     /// Waits for changes and writes them; or notes that there is none while the informer has gone on.
@@ -139,6 +146,7 @@ impl Feed {
         let is_waited_for = *waiting.borrow_and_update() > 0;
         tokio::select! {
             biased;
+            () = self.stopping.cancelled() => return,
             () = self.unread.filled() => {}
             () = time::sleep(LOOK), if is_waited_for => {}
             _ = waiting.changed() => {}
@@ -157,7 +165,7 @@ impl Feed {
         } else {
             self.write(batch).await;
         }
-        !is_empty
+        !is_empty && !self.stopping.is_cancelled()
     }
 
     /// Takes the changes that have come by now.
@@ -195,11 +203,13 @@ impl Feed {
         let steps = Arc::new(steps);
         let (kind, writer) = (Arc::clone(&self.kind), Arc::clone(&self.writer));
         let to_write = Arc::clone(&steps);
-        self.retry(move || {
+        let written = self.retry(move || {
             let ops: Vec<Op> = to_write.iter().map(|step| kind.op(step)).collect();
             writer.lock().apply(&kind.tables, &ops, reached)
-        })
-        .await;
+        });
+        if !written.await {
+            return;
+        }
         if is_synced {
             let states = steps.iter().flat_map(events);
             let events = states.zip(self.reached.change + 1..);
@@ -219,6 +229,12 @@ impl Feed {
         self.note(reached);
     }
 
+    /// Waits, but not beyond a stop.
+    async fn pause(&self, pause: Duration) {
+        let paused = time::sleep(pause);
+        self.stopping.run_until_cancelled(paused).await;
+    }
+
     fn note(&self, reached: Reached) {
         self.kind.progress.send_if_modified(|progress| {
             let is_news = progress.reached != reached;
@@ -227,8 +243,8 @@ impl Feed {
         });
     }
 
-    /// Does what writes until it succeeds; a full disk, say, is waited out.
-    async fn retry<F>(&self, write: F)
+    /// Does what writes until it succeeds; a full disk, say, is waited out. Returns whether it has, before a stop.
+    async fn retry<F>(&self, write: F) -> bool
     where
         F: Fn() -> Result<(), StorageError> + Clone + Send + 'static,
     {
@@ -246,7 +262,10 @@ impl Feed {
             self.kind
                 .progress
                 .send_modify(|progress| progress.last_error = Some(error));
-            time::sleep(pause).await;
+            self.pause(pause).await;
+            if self.stopping.is_cancelled() {
+                return false;
+            }
             pause = (2 * pause).min(longest);
         }
         let had_error = self
@@ -257,6 +276,7 @@ impl Feed {
             let kind = self.kind.tables.schema.gvk();
             tracing::info!(%kind, "the SQL cache is written again");
         }
+        true
     }
 }
 

@@ -297,8 +297,8 @@ impl SqlCacheBuilder {
         for tables in opened {
             let informer = self.factory.for_kind(tables.schema.gvk().clone());
             let kind = SqlKind::new(tables, self.history, &readers, self.patience);
-            let feed = feed::Feed::new(&kind, informer, &writer);
-            tasks.spawn(feed.run(stopping.clone()));
+            let feed = feed::Feed::new(&kind, informer, &writer, &stopping);
+            tasks.spawn(feed.run());
             kinds.insert(kind.schema().gvk().clone(), kind);
         }
         Ok(SqlCache {
