@@ -108,9 +108,10 @@ impl<W: Write> SealedWriter<W> {
     }
 
     fn check(&self) -> io::Result<()> {
-        match self.failed {
-            true => Err(io::Error::other("an earlier write to the stream failed")),
-            false => Ok(()),
+        if self.failed {
+            Err(io::Error::other("an earlier write to the stream failed"))
+        } else {
+            Ok(())
         }
     }
 

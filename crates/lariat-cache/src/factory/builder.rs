@@ -119,8 +119,9 @@ impl CacheFactoryBuilder {
     /// A kind whose file is of the same cluster and the same options is filled from it, and its watch goes
     /// on from the version of the file; where that has expired, the kind is listed. It counts as filled when
     /// the watch has told something, or nothing for a second. A file that is damaged, or of another cluster,
-    /// is not used: the kind is listed, and the log names the file and the reason. Kinds that are restricted to namespaces, changed by a function, or read with
-    /// content under a [`content_filter`](Self::content_filter), are always listed.
+    /// is not used: the kind is listed, and the log names the file and the reason. Kinds that are restricted to
+    /// namespaces, changed by a function, or read with content under a [`content_filter`](Self::content_filter), are always
+    /// listed.
     ///
     /// Files hold what the cache does, and only their owner can read them. Secrets are never in them as plain text: they
     /// are kept if [`seal_warm_files`](Self::seal_warm_files) gives a key, and listed at every start without one.

@@ -251,9 +251,10 @@ impl WarmStore {
 
     /// Returns where a kind is kept.
     pub(crate) fn file(&self, gvk: &Gvk) -> PathBuf {
-        match self.keys.as_ref().is_some_and(|keys| keys.seals(gvk)) {
-            true => self.sealed_file(gvk),
-            false => self.plain_file(gvk),
+        if self.keys.as_ref().is_some_and(|keys| keys.seals(gvk)) {
+            self.sealed_file(gvk)
+        } else {
+            self.plain_file(gvk)
         }
     }
 

@@ -80,9 +80,10 @@ impl KeyId {
     pub fn new(name: impl Into<Box<str>>) -> Result<Self, WrapError> {
         let name = name.into();
         let visible = name.bytes().all(|byte| byte.is_ascii_graphic());
-        match visible && (1..=255).contains(&name.len()) {
-            true => Ok(Self(name)),
-            false => Err(WrapError::InvalidKeyId),
+        if visible && (1..=255).contains(&name.len()) {
+            Ok(Self(name))
+        } else {
+            Err(WrapError::InvalidKeyId)
         }
     }
 

@@ -104,9 +104,10 @@ fn keys_of(
 
 fn raw(key: &[u8]) -> Result<Secret, &'static str> {
     // As 16 bytes in hexadecimal digits are, which is half a key.
-    match key.iter().all(|byte| (b' '..=b'~').contains(byte)) {
-        true => Err("32 characters of text are too few; give 64 hexadecimal digits or base64"),
-        false => checked(key),
+    if key.iter().all(|byte| (b' '..=b'~').contains(byte)) {
+        Err("32 characters of text are too few; give 64 hexadecimal digits or base64")
+    } else {
+        checked(key)
     }
 }
 
@@ -115,9 +116,10 @@ fn lines(text: &[u8]) -> Result<Vec<Secret>, &'static str> {
     let words = text.split(u8::is_ascii_whitespace);
     let keys = words.filter(|word| !word.is_empty()).map(word);
     let keys: Vec<Secret> = keys.collect::<Result<_, _>>()?;
-    match keys.is_empty() {
-        true => Err("it is empty"),
-        false => Ok(keys),
+    if keys.is_empty() {
+        Err("it is empty")
+    } else {
+        Ok(keys)
     }
 }
 
@@ -125,11 +127,12 @@ fn word(word: &[u8]) -> Result<Secret, &'static str> {
     const NEITHER: &str =
         "a key is 64 hexadecimal digits, the base64 of 32 bytes or, alone in a file, 32 bytes";
     let mut key = Zeroizing::new([0; KEY + 2]);
-    let length = match word.len() == 2 * KEY {
-        true => hexadecimal(word, &mut key[..KEY]).ok_or(NEITHER)?,
-        false => BASE64
+    let length = if word.len() == 2 * KEY {
+        hexadecimal(word, &mut key[..KEY]).ok_or(NEITHER)?
+    } else {
+        BASE64
             .decode_slice(word, key.as_mut())
-            .map_err(|_| NEITHER)?,
+            .map_err(|_| NEITHER)?
     };
     match length {
         KEY => checked(&key[..KEY]),
@@ -148,8 +151,9 @@ fn hexadecimal(digits: &[u8], bytes: &mut [u8]) -> Option<usize> {
 fn checked(key: &[u8]) -> Result<Secret, &'static str> {
     let secret = Secret::copied(key).ok_or("a key has 32 bytes")?;
     // What a template or an example has in the place of a key.
-    match key.iter().all(|byte| *byte == key[0]) {
-        true => Err("it is one byte repeated, where a key is random"),
-        false => Ok(secret),
+    if key.iter().all(|byte| *byte == key[0]) {
+        Err("it is one byte repeated, where a key is random")
+    } else {
+        Ok(secret)
     }
 }
