@@ -37,6 +37,24 @@ pub(crate) struct Column {
     pub(crate) shown: String,
 }
 
+impl Column {
+    /// Makes a column that is compared as it is shown.
+    pub(super) fn plain(name: &str) -> Self {
+        Self {
+            compared: name.to_owned(),
+            shown: name.to_owned(),
+        }
+    }
+
+    /// Names the table that has it.
+    pub(super) fn of(&self, table: &str) -> Self {
+        Self {
+            compared: format!("{table}.{}", self.compared),
+            shown: format!("{table}.{}", self.shown),
+        }
+    }
+}
+
 impl Layout {
     pub(crate) fn new(number: i64, schema: &Schema) -> Self {
         let fields = schema.fields().iter().map(|field| FieldLayout {

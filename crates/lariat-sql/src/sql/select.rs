@@ -1,5 +1,6 @@
 //! The statements of a query.
 
+use super::layout::Column;
 use super::{Layout, Param, Statement};
 use lariat_core::ObjectKey;
 use serde_json::Value as Json;
@@ -238,7 +239,7 @@ impl Select<'_> {
                 sql.push(&format!("r.id IN (SELECT id FROM {labels} WHERE label = "));
                 sql.bind(Param::Text(key.to_string()));
                 sql.push(" AND ");
-                check(&test.check, ("value", "value"), sql);
+                check(&test.check, &Column::plain("value"), sql);
                 sql.push(")");
             }
             Target::Field(place) if self.layout.is_many(*place) => {
@@ -247,16 +248,12 @@ impl Select<'_> {
                     "r.id IN (SELECT id FROM {} WHERE ",
                     self.layout.many(*place)
                 ));
-                check(&test.check, (&column.compared, &column.shown), sql);
+                check(&test.check, &column, sql);
                 sql.push(")");
             }
             Target::Field(place) => {
-                let column = self.layout.column(*place);
-                let (compared, shown) = (
-                    format!("r.{}", column.compared),
-                    format!("r.{}", column.shown),
-                );
-                check(&test.check, (&compared, &shown), sql);
+                let column = self.layout.column(*place).of("r");
+                check(&test.check, &column, sql);
             }
         }
         if test.is_negated {
@@ -308,7 +305,8 @@ enum Bound {
 }
 
 /// Adds a check of a column, which is compared in one form and shown in another.
-fn check(check: &Check, (compared, shown): (&str, &str), sql: &mut Statement) {
+fn check(check: &Check, column: &Column, sql: &mut Statement) {
+    let Column { compared, shown } = column;
     match check {
         Check::Exists => sql.push(&format!("{compared} IS NOT NULL")),
         Check::OneOf(values) => match values.as_slice() {

@@ -125,9 +125,10 @@ pub(super) fn document(kinds: &BTreeMap<String, SqlKind>, pages: Pages, is_open:
     for (path, kind) in kinds {
         of_kind(&mut paths, path, kind.schema());
     }
-    let security = match is_open {
-        true => json!([]),
-        false => json!([{"bearer": []}]),
+    let security = if is_open {
+        json!([])
+    } else {
+        json!([{"bearer": []}])
     };
     let document = json!({
         "openapi": "3.1.0",
@@ -223,10 +224,12 @@ fn operation(id: &str, summary: &str, answers: &[&str], parameters: &[&str]) -> 
 
 fn parameters() -> Json {
     let parameters = PARAMETERS.iter().map(|(name, of, is_many, meaning)| {
-        let schema = match is_many {
-            true => json!({"type": "array", "items": {"type": of}}),
-            false if *of == "integer" => json!({"type": of, "minimum": 1}),
-            false => json!({"type": of}),
+        let schema = if *is_many {
+            json!({"type": "array", "items": {"type": of}})
+        } else if *of == "integer" {
+            json!({"type": of, "minimum": 1})
+        } else {
+            json!({"type": of})
         };
         let parameter = json!({
             "name": name, "in": "query", "description": meaning, "schema": schema,
