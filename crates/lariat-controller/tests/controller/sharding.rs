@@ -25,6 +25,9 @@ use tower::ServiceExt;
 
 use crate::bench::{Bench, SECOND};
 
+/// As many as there are slow objects: which replica has which is random, and all thirty are with one once in 2³⁰ runs.
+const WORKERS: usize = 30;
+
 /// The calls of all replicas.
 #[derive(Clone, Default)]
 struct Ledger {
@@ -149,7 +152,7 @@ impl<'a> Program<'a> {
         let (running, stop) = (factory.clone(), CancellationToken::new());
         let stopped = stop.clone().cancelled_owned();
         let mut run = JoinSet::new();
-        run.spawn(async move { running.run(4, stopped).await });
+        run.spawn(async move { running.run(WORKERS, stopped).await });
         Replica {
             factory,
             config_maps,
@@ -210,7 +213,7 @@ async fn three_replicas_handle_each_object_once() {
     assert_eq!(holders.len(), 60, "each new object is handled");
     for name in ["one", "two", "three"] {
         let count = holders.values().filter(|by| **by == name).count();
-        assert!((8..36).contains(&count), "{name} handled {count} of 60");
+        assert!((3..46).contains(&count), "{name} handled {count} of 60");
     }
 }
 
@@ -231,7 +234,7 @@ async fn what_moves_to_a_new_replica_is_handled_there_and_nothing_else_is() {
     let holders = program.ledger.holders();
     assert!(holders.values().all(|by| *by == "three"), "{holders:?}");
     assert!(
-        (8..36).contains(&holders.len()),
+        (3..46).contains(&holders.len()),
         "{} keys moved",
         holders.len()
     );
@@ -278,15 +281,15 @@ async fn keys_of_a_replica_that_dies_are_handled_within_two_lease_durations() {
 #[tokio::test(start_paused = true)]
 async fn a_key_moves_when_the_call_for_it_has_ended() {
     let bench = Bench::new().await;
-    create_many(&bench, 8).await;
+    create_many(&bench, WORKERS).await;
     let program = Program {
         work: Work::Slow(12 * SECOND),
         ..Program::new(&bench.cluster)
     };
     let _one = program.start("one");
-    sleep(25 * SECOND).await;
-    assert_eq!(program.ledger.holders().len(), 8, "four at a time, twice");
-    for number in 0..4 {
+    sleep(15 * SECOND).await;
+    assert_eq!(program.ledger.holders().len(), WORKERS);
+    for number in 0..WORKERS {
         let labels = json!({"metadata": {"name": format!("order-{number}"), "labels": {"a": "b"}}});
         bench.apply(labels).await;
     }
@@ -306,7 +309,7 @@ async fn a_key_moves_when_the_call_for_it_has_ended() {
 #[tokio::test(start_paused = true)]
 async fn a_call_that_outlasts_the_drain_timeout_is_dropped_and_begins_again_elsewhere() {
     let bench = Bench::new().await;
-    create_many(&bench, 4).await;
+    create_many(&bench, WORKERS).await;
     let program = Program {
         work: Work::Slow(100 * SECOND),
         ..Program::new(&bench.cluster)
@@ -322,7 +325,7 @@ async fn a_call_that_outlasts_the_drain_timeout_is_dropped_and_begins_again_else
     assert!(!moved.is_empty() && moved.iter().all(|(_, by)| *by == "one"));
     let under_way = program.ledger.inner.lock().under_way.clone();
     let of_two = under_way.values().filter(|by| **by == "two").count();
-    assert_eq!((of_two, under_way.len()), (moved.len(), 4));
+    assert_eq!((of_two, under_way.len()), (moved.len(), WORKERS));
     drop((one, two));
 }
 
