@@ -33,6 +33,9 @@ pub enum SqlError {
         /// The kind.
         kind: Gvk,
     },
+    /// A data key is to be rotated, and the cache has none.
+    #[error("the SQL cache has no key to rotate: give one by SqlCacheBuilder::sealed")]
+    NotSealed,
     /// The query makes no sense.
     #[error(transparent)]
     Query(#[from] QueryError),

@@ -23,13 +23,17 @@ pub use kind::{Answer, Count, Found, SqlKind, SqlStatus};
 
 use crate::schema::Schema;
 use crate::sealed::Keys;
-use crate::sqlite::{Database, Readers, StorageError, Tables, Writer};
+use crate::sqlite::{Database, Lock, Readers, StorageError, Tables, Writer};
 
 /// How many changes of a kind are kept for watches, by default.
 const HISTORY: usize = 1000;
 
 /// How long a query waits for a revision, by default.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often the lock of a file is tried again, and how long after: 2 s in all.
+const LOCK_TRIES: u32 = 40;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// How many queries read at a time, by default.
 const READERS: usize = 4;
@@ -117,10 +121,14 @@ impl SqlCache {
     ///
     /// # Errors
     ///
-    /// The new key cannot be made or stored; the one before stays in use.
+    /// The cache has no key, or the new key cannot be made or stored; the one before stays in use.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the key is rotated or not.
     pub async fn rotate_data_key(&self) -> Result<(), SqlError> {
         let Some(keys) = self.keys.clone() else {
-            return Ok(());
+            return Err(SqlError::NotSealed);
         };
         let writer = Arc::clone(&self.writer);
         let rotated = feed::blocking(move || {
@@ -159,6 +167,21 @@ fn join_namespaces(opened: &mut [Tables]) {
     }
 }
 
+/// Takes the lock of a file; waits a moment for a cache that was dropped, and may finish a write.
+async fn lock(database: &Database) -> Result<Option<Lock>, SqlError> {
+    let mut tries = 0;
+    loop {
+        let to_lock = database.clone();
+        match feed::blocking(move || Ok(to_lock.lock()?)).await {
+            Err(SqlError::Storage(StorageError::InUse { .. })) if tries < LOCK_TRIES => {
+                tries += 1;
+                tokio::time::sleep(LOCK_PAUSE).await;
+            }
+            locked => return locked,
+        }
+    }
+}
+
 /// Reads the keys of encrypted kinds, or makes them; wraps them again where the key that wraps them has changed.
 async fn keyring(stored: Option<&[u8]>, wrapper: &dyn KeyWrapper) -> Result<Keyring, SqlError> {
     let keyring = match stored {
@@ -185,6 +208,13 @@ impl fmt::Debug for SqlCache {
     }
 }
 
+/// A database that is open, with the tables of each kind.
+struct Opened {
+    writer: Writer,
+    keys: Option<Keys>,
+    tables: Vec<Tables>,
+}
+
 /// Configures a [`SqlCache`].
 #[derive(Debug)]
 #[must_use = "a builder does nothing until it starts"]
@@ -207,7 +237,8 @@ impl SqlCacheBuilder {
 
     /// Keeps everything in this file, which only its owner can read.
     ///
-    /// The next process finds it there, and writes only what has changed meanwhile. Two processes cannot share a file.
+    /// The next process finds it there, and writes only what has changed meanwhile. Tables of kinds that the cache does not have
+    /// any more are dropped. A second cache cannot have the file: a lock on `<path>-lock` keeps it out.
     pub fn in_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.path = Some(path.into());
         self
@@ -235,7 +266,7 @@ impl SqlCacheBuilder {
         self
     }
 
-    /// Lets queries wait so long for the first sync and for [a revision](crate::Query::at_least) (default 10 s).
+    /// Lets queries wait so long for the first sync and for [a revision](crate::Query::at_least) (default 10 s; zero: they fail at once).
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
@@ -251,44 +282,23 @@ impl SqlCacheBuilder {
     ///
     /// # Errors
     ///
-    /// The file cannot be opened, a kind was added twice, or is to be encrypted and the key is missing or not the one that
+    /// The file cannot be opened, another cache uses it (after 2 s), a kind was added twice, or is to be encrypted and the key is missing or not the one that
     /// the file was encrypted with.
+    ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, nothing runs, and the file is left as after a kill.
     pub async fn start(self) -> Result<SqlCache, SqlError> {
         self.check()?;
-        let sealed: Vec<bool> = self
-            .schemas
-            .iter()
-            .map(|schema| self.seals(schema.gvk()))
-            .collect();
-        let path = self.path;
-        let database = path.map_or_else(Database::in_memory, Database::in_file);
-        let to_open = database.clone();
-        let mut writer = feed::blocking(move || Ok(Writer::open(&to_open)?)).await?;
-        let mut keys = None;
-        if let Some(sealing) = &self.sealing {
-            let stored = writer.keyring()?;
-            let keyring = keyring(stored.as_deref(), sealing.wrapper()).await?;
-            // Before anything is sealed with it.
-            writer.store_keyring(keyring.stored())?;
-            keys = Some(Keys::new(keyring));
-        }
-        let (schemas, of_sealed) = (self.schemas, keys.clone());
-        let opened = feed::blocking(move || {
-            let mut opened = Vec::with_capacity(schemas.len());
-            for (schema, is_sealed) in schemas.into_iter().zip(sealed) {
-                let keys = of_sealed.as_ref().filter(|_| is_sealed);
-                let (layout, sealed) = writer.open_kind(&schema, keys)?;
-                let tables = Tables {
-                    layout,
-                    schema,
-                    sealed,
-                    namespaces: None,
-                };
-                opened.push(tables);
-            }
-            Ok((writer, opened))
-        });
-        let (writer, mut opened) = opened.await?;
+        let database = match &self.path {
+            Some(path) => Database::in_file(path),
+            None => Database::in_memory(),
+        };
+        let Opened {
+            writer,
+            keys,
+            tables: mut opened,
+        } = self.open(&database).await?;
         join_namespaces(&mut opened);
         let readers = Arc::new(Readers::new(database, self.readers));
         let writer = Arc::new(Mutex::new(writer));
@@ -308,6 +318,55 @@ impl SqlCacheBuilder {
             tasks: Mutex::new(tasks),
             stopping,
         })
+    }
+
+    /// Opens the file, the keys of encrypted kinds, and the tables of all kinds.
+    async fn open(&self, database: &Database) -> Result<Opened, SqlError> {
+        let lock = lock(database).await?;
+        let to_open = database.clone();
+        let kinds = self.schemas.iter().map(|schema| schema.gvk().to_string());
+        let kinds: Vec<String> = kinds.collect();
+        let writer = feed::blocking(move || {
+            let mut writer = Writer::open(&to_open, lock)?;
+            writer.keep_only(&kinds)?;
+            let stored = writer.keyring()?;
+            Ok((writer, stored))
+        });
+        let (mut writer, stored) = writer.await?;
+        let keys = match &self.sealing {
+            None => None,
+            Some(sealing) => Some(Keys::new(
+                keyring(stored.as_deref(), sealing.wrapper()).await?,
+            )),
+        };
+        let schemas = self
+            .schemas
+            .iter()
+            .map(|schema| (schema.clone(), self.seals(schema.gvk())));
+        let schemas: Vec<(Schema, bool)> = schemas.collect();
+        let opened = feed::blocking(move || {
+            if let Some(keys) = &keys {
+                // Before anything is sealed with it.
+                writer.store_keyring(keys.current().stored())?;
+            }
+            let mut tables = Vec::with_capacity(schemas.len());
+            for (schema, is_sealed) in schemas {
+                let (layout, sealed) =
+                    writer.open_kind(&schema, keys.as_ref().filter(|_| is_sealed))?;
+                tables.push(Tables {
+                    layout,
+                    schema,
+                    sealed,
+                    namespaces: None,
+                });
+            }
+            Ok(Opened {
+                writer,
+                keys,
+                tables,
+            })
+        });
+        opened.await
     }
 
     /// Returns an error if the kinds cannot be kept so.

@@ -20,6 +20,17 @@ pub enum StorageError {
         /// What the operating system or SQLite says.
         why: String,
     },
+    /// Another cache uses the file.
+    #[error(
+        "the cache {} is in use{}: stop that cache first, or give this one a file of its own",
+        path.display(), of_process(*process)
+    )]
+    InUse {
+        /// The file.
+        path: PathBuf,
+        /// The process that uses it; none if it cannot be read.
+        process: Option<u32>,
+    },
     /// What is encrypted cannot be opened, or not be sealed.
     #[error("the encrypted part of the SQL cache: {0}")]
     Seal(Arc<SealError>),
@@ -32,6 +43,10 @@ pub enum StorageError {
     /// SQLite refuses a statement.
     #[error("SQLite: {0}")]
     Sqlite(String),
+}
+
+fn of_process(process: Option<u32>) -> String {
+    process.map_or_else(String::new, |process| format!(" by process {process}"))
 }
 
 impl From<SealError> for StorageError {

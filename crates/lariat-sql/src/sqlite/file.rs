@@ -7,6 +7,7 @@ use std::time::Duration;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::error::StorageError;
+use super::lock::Lock;
 use crate::schema::Schema;
 use crate::sealed::{Keys, Sealed};
 use crate::sql::Layout;
@@ -25,6 +26,9 @@ const APPLICATION: i32 = 0x6c61_7269;
 
 /// How every database of SQLite begins.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+
+/// Marks a sealed kind while plain text of before may be in free pages.
+const UNCLEAN: &str = "unclean";
 
 /// How long a statement waits for another connection.
 const BUSY: Duration = Duration::from_secs(120);
@@ -63,7 +67,15 @@ impl Database {
         }
     }
 
-    /// Opens it for writing.
+    /// Keeps other caches out of the file; a cache in memory has none.
+    pub(crate) fn lock(&self) -> Result<Option<Lock>, StorageError> {
+        match &self.place {
+            Place::File(path) => Lock::take(path).map(Some),
+            Place::Memory(_) => Ok(None),
+        }
+    }
+
+    /// Opens it for writing, while the caller has the [lock](Self::lock).
     ///
     /// The file is made readable for its owner alone. A cache that is damaged, or of another form, is deleted and created
     /// again, for the API server has all that is in it. Other files are left alone.
@@ -136,7 +148,11 @@ impl Database {
     }
 }
 
-fn file_error(path: &Path, what: &'static str, why: &dyn std::fmt::Display) -> StorageError {
+pub(super) fn file_error(
+    path: &Path,
+    what: &'static str,
+    why: &dyn std::fmt::Display,
+) -> StorageError {
     StorageError::File {
         path: path.to_owned(),
         what,
@@ -238,10 +254,10 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     Err(rusqlite::Error::SqliteFailure(corrupt, Some(sound)))
 }
 
-/// Finds the tables of a kind, or makes them.
+/// Finds the tables of a kind, or creates them.
 ///
-/// Changes are counted from zero again, for the history of those before is gone. Tables of other fields are made new, those of
-/// this kind only; with keys the kind is encrypted.
+/// Changes are counted from zero again, for the history of those before is gone. If the fields have changed, the tables of this
+/// kind are created again; with keys the kind is encrypted.
 pub(super) fn open_kind(
     connection: &mut Connection,
     schema: &Schema,
@@ -258,6 +274,7 @@ pub(super) fn open_kind(
         })
     };
     let transaction = connection.transaction()?;
+    let unclean = format!("{UNCLEAN} {signature}");
     let known: Option<(i64, String)> = transaction
         .query_row(
             "SELECT number, signature FROM kinds WHERE kind = ?1",
@@ -266,10 +283,13 @@ pub(super) fn open_kind(
         )
         .optional()?;
     if let Some((number, known)) = &known
-        && *known == signature
+        && (*known == signature || *known == unclean)
     {
         transaction.execute("UPDATE kinds SET change = 0 WHERE number = ?1", [number])?;
         transaction.commit()?;
+        if *known == unclean {
+            clean(connection, *number, &signature)?;
+        }
         return Ok((Layout::new(*number, schema), sealed(*number)));
     }
     if let Some((number, _)) = &known {
@@ -277,7 +297,7 @@ pub(super) fn open_kind(
     }
     transaction.execute(
         "INSERT INTO kinds (kind, signature, version, change) VALUES (?1, ?2, 0, 0)",
-        (&kind, &signature),
+        (&kind, if keys.is_some() { &unclean } else { &signature }),
     )?;
     let number = transaction.last_insert_rowid();
     let (layout, sealed) = (Layout::new(number, schema), sealed(number));
@@ -286,11 +306,33 @@ pub(super) fn open_kind(
         .map_or_else(|| layout.create(), Sealed::create);
     transaction.execute_batch(&tables)?;
     transaction.commit()?;
-    if sealed.is_some() && known.is_some_and(|(_, known)| known.starts_with("plain")) {
-        // What was there in plain text is in no free page and no log any more.
-        connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
+    if sealed.is_some() {
+        clean(connection, number, &signature)?;
     }
     Ok((layout, sealed))
+}
+
+/// Removes what was written in plain text before a kind was sealed from free pages and from the log.
+///
+/// Until then the kind is marked, so that the next process does it if this one is killed.
+fn clean(connection: &Connection, number: i64, signature: &str) -> rusqlite::Result<()> {
+    connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
+    let clean = "UPDATE kinds SET signature = ?2 WHERE number = ?1";
+    connection.execute(clean, (number, signature))?;
+    Ok(())
+}
+
+/// Drops the tables of all kinds but these.
+pub(super) fn keep_only(connection: &mut Connection, kinds: &[String]) -> Result<(), StorageError> {
+    let transaction = connection.transaction()?;
+    let mut statement = transaction.prepare("SELECT number, kind FROM kinds")?;
+    let all = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let all: Vec<(i64, String)> = all.collect::<rusqlite::Result<_>>()?;
+    drop(statement);
+    for (number, _) in all.iter().filter(|(_, kind)| !kinds.contains(kind)) {
+        drop_kind(&transaction, *number)?;
+    }
+    Ok(transaction.commit()?)
 }
 
 /// Drops the tables of a kind, whatever its fields were.

@@ -2,6 +2,7 @@
 
 mod error;
 mod file;
+mod lock;
 mod params;
 mod reader;
 mod readers;
@@ -9,6 +10,7 @@ mod writer;
 
 pub use error::StorageError;
 pub(crate) use file::Database;
+pub(crate) use lock::Lock;
 pub(crate) use reader::{Count, Found, Read, ReadError, Tables};
 pub(crate) use readers::Readers;
 pub(crate) use writer::{Op, Reached, Writer};

@@ -224,7 +224,7 @@ struct Stage {
 impl Stage {
     fn new(is_sealed: bool) -> Self {
         let (schema, database) = (schema(), Database::in_memory());
-        let mut writer = Writer::open(&database).unwrap();
+        let mut writer = Writer::open(&database, None).unwrap();
         let keys = is_sealed.then(new_keys);
         let (layout, sealed) = writer.open_kind(&schema, keys.as_ref()).unwrap();
         let tables = Tables {

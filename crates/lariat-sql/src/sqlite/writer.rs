@@ -4,7 +4,8 @@ use lariat_core::ObjectKey;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Transaction, params_from_iter};
 
 use super::error::StorageError;
-use super::file::{Database, keyring, open_kind, store_keyring};
+use super::file::{Database, keep_only, keyring, open_kind, store_keyring};
+use super::lock::Lock;
 use super::reader::Tables;
 use crate::field::Value;
 use crate::query::words_of;
@@ -37,13 +38,21 @@ pub(crate) struct Reached {
 #[derive(Debug)]
 pub(crate) struct Writer {
     connection: Connection,
+    /// Given up after the connection is closed: fields are dropped in their order.
+    _lock: Option<Lock>,
 }
 
 impl Writer {
-    pub(crate) fn open(database: &Database) -> Result<Self, StorageError> {
+    pub(crate) fn open(database: &Database, lock: Option<Lock>) -> Result<Self, StorageError> {
         Ok(Self {
             connection: database.open()?,
+            _lock: lock,
         })
+    }
+
+    /// Drops the tables of kinds that the cache does not have any more.
+    pub(crate) fn keep_only(&mut self, kinds: &[String]) -> Result<(), StorageError> {
+        keep_only(&mut self.connection, kinds)
     }
 
     /// Finds or makes the tables of a kind, which is encrypted if there are keys.
