@@ -17,6 +17,7 @@ mod schema;
 mod sealed;
 mod sql;
 mod sqlite;
+mod store;
 mod watch;
 
 pub use access::{Access, AccessError, AccessReviews, User, Verb};
@@ -27,7 +28,7 @@ pub use query::{
 };
 pub use revision::{Revision, RevisionError};
 pub use schema::{Schema, SchemaError};
-pub use sqlite::StorageError;
+pub use sql::StorageError;
 pub use watch::{Watch, WatchError, WatchEvent, Watched};
 
 #[cfg(feature = "http")]

@@ -5,7 +5,8 @@ use std::time::Duration;
 use lariat_core::Gvk;
 
 use crate::query::QueryError;
-use crate::sqlite::{ReadError, StorageError};
+use crate::sql::StorageError;
+use crate::store::ReadError;
 
 /// A cache that cannot be opened, or a query that cannot be answered.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -59,6 +60,7 @@ impl From<ReadError> for SqlError {
         match error {
             ReadError::Query(error) => Self::Query(error),
             ReadError::Storage(error) => Self::Storage(error),
+            ReadError::Unfilled => Self::Stopped,
         }
     }
 }

@@ -14,7 +14,8 @@ use super::kind::{Inner, SqlKind};
 use super::unread::{Step, Unread};
 use crate::row::{Row, Unindexable};
 use crate::schema::Schema;
-use crate::sqlite::{Op, Reached, StorageError, Writer};
+use crate::sql::StorageError;
+use crate::store::{Op, Reached, Writer};
 use crate::watch::{Event, History, State};
 
 /// How many changes are written at a time: a few milliseconds of work.
@@ -50,6 +51,8 @@ pub(super) struct Feed {
     writer: Arc<Mutex<Writer>>,
     unread: Arc<Unread>,
     reached: Reached,
+    /// Whether all that there was at first is written.
+    is_filled: bool,
     /// What is being written when it is cancelled is written to its end.
     stopping: CancellationToken,
 }
@@ -84,7 +87,11 @@ impl Feed {
             informer,
             writer: Arc::clone(writer),
             unread: Arc::default(),
-            reached: Reached::default(),
+            reached: Reached {
+                history: kind.inner().history.number(),
+                ..Reached::default()
+            },
+            is_filled: false,
             stopping: stopping.clone(),
         }
     }
@@ -126,15 +133,16 @@ impl Feed {
         let kind = Arc::clone(&self.kind);
         let writer = Arc::clone(&self.writer);
         let informer = self.informer.clone();
+        let reached = self.reached;
         let deleted = self.retry(move || {
             let keys = writer.lock().keys(&kind.tables)?;
             let keys = keys.iter().filter_map(|key| key.parse::<ObjectKey>().ok());
             let gone = keys.filter(|key| !informer.store().contains(key));
             let ops: Vec<Op> = gone.map(Op::Delete).collect();
-            let reached = kind.progress.borrow().reached;
-            writer.lock().apply(&kind.tables, &ops, reached)
+            writer.lock().apply(&kind.tables, &ops, Some(reached))
         });
-        let is_synced = deleted.await;
+        self.is_filled = deleted.await;
+        let is_synced = self.is_filled;
         self.kind
             .progress
             .send_modify(|progress| progress.is_synced = is_synced);
@@ -180,7 +188,7 @@ impl Feed {
         {
             reached.version = version;
         }
-        if self.kind.progress.borrow().is_synced {
+        if self.is_filled {
             reached.change += steps.iter().map(events_of).sum::<u64>();
         }
         Batch {
@@ -199,18 +207,18 @@ impl Feed {
         let unwritten = steps.len() + self.unread.len();
         let progress = &self.kind.progress;
         progress.send_modify(|progress| progress.unwritten = unwritten);
-        let is_synced = progress.borrow().is_synced;
         let steps = Arc::new(steps);
         let (kind, writer) = (Arc::clone(&self.kind), Arc::clone(&self.writer));
         let to_write = Arc::clone(&steps);
+        let written = self.is_filled.then_some(reached);
         let written = self.retry(move || {
             let ops: Vec<Op> = to_write.iter().map(|step| kind.op(step)).collect();
-            writer.lock().apply(&kind.tables, &ops, reached)
+            writer.lock().apply(&kind.tables, &ops, written)
         });
         if !written.await {
             return;
         }
-        if is_synced {
+        if self.is_filled {
             let states = steps.iter().flat_map(events);
             let events = states.zip(self.reached.change + 1..);
             let events = events.map(|((old, new), change)| Event {

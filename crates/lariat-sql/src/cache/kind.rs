@@ -17,7 +17,7 @@ use crate::access::Access;
 use crate::query::{Cursor, Part, Plan, Query, QueryError};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
-use crate::sqlite::{Reached, Read, Readers, Tables};
+use crate::store::{Reached, Read, Readers, Tables};
 use crate::watch::{History, Watch, WatchError};
 
 /// A kind of a [`SqlCache`](crate::SqlCache), which answers queries and can be watched. Clones are cheap.
@@ -31,8 +31,6 @@ pub struct SqlKind {
 pub(super) struct Inner {
     pub(super) tables: Tables,
     pub(super) history: Arc<History>,
-    /// Tells the history of this process from those of others.
-    number: u32,
     readers: Arc<Readers>,
     patience: Duration,
     pub(super) progress: watch::Sender<Progress>,
@@ -166,18 +164,24 @@ impl From<Read> for Answer {
 impl SqlKind {
     pub(super) fn new(
         tables: Tables,
-        history: usize,
+        history: Arc<History>,
         readers: &Arc<Readers>,
         patience: Duration,
     ) -> Self {
+        let progress = Progress {
+            reached: Reached {
+                history: history.number(),
+                ..Reached::default()
+            },
+            ..Progress::default()
+        };
         Self {
             inner: Arc::new(Inner {
                 tables,
-                history: Arc::new(History::new(history)),
-                number: fastrand::u32(..),
+                history,
                 readers: Arc::clone(readers),
                 patience,
-                progress: watch::Sender::default(),
+                progress: watch::Sender::new(progress),
                 waiting: watch::Sender::default(),
                 unindexable: Mutex::default(),
             }),
@@ -242,7 +246,7 @@ impl SqlKind {
         let reader = self.inner.readers.reader().await;
         let inner = Arc::clone(&self.inner);
         let read = blocking(move || {
-            let read = reader.read(&inner.tables, &plan, inner.number);
+            let read = reader.read(&inner.tables, &plan);
             read.map_err(SqlError::from)
         });
         Ok(read.await?.into())
@@ -264,14 +268,17 @@ impl SqlKind {
             return Err(QueryError::NamespaceLabel { label, why }.into());
         }
         let since = since.unwrap_or_else(|| self.revision());
-        Watch::new(schema, plan, history, self.inner.number, since)
+        Watch::new(schema, plan, history, since)
     }
 
     /// Returns up to where the kind is written.
     #[must_use]
     pub fn revision(&self) -> Revision {
-        let Reached { version, change } = self.inner.progress.borrow().reached;
-        let history = self.inner.number;
+        let Reached {
+            version,
+            history,
+            change,
+        } = self.inner.progress.borrow().reached;
         Revision::new(version, Some(Place { history, change }))
     }
 

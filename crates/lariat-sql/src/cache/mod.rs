@@ -23,7 +23,9 @@ pub use kind::{Answer, Count, Found, SqlKind, SqlStatus};
 
 use crate::schema::Schema;
 use crate::sealed::Keys;
-use crate::sqlite::{Database, Readers, StorageError, Tables, Writer};
+use crate::sql::StorageError;
+use crate::store::{Database, Readers, Tables, Writer};
+use crate::watch::History;
 
 /// How many changes of a kind are kept for watches, by default.
 const HISTORY: usize = 1000;
@@ -125,9 +127,10 @@ impl SqlCache {
         let writer = Arc::clone(&self.writer);
         let rotated = feed::blocking(move || {
             // One after the other: none may replace what another has stored.
-            let writer = writer.lock();
-            let keyring = keys.current().rotated().map_err(StorageError::from)?;
-            writer.store_keyring(keyring.stored())?;
+            let mut writer = writer.lock();
+            let current = keys.current();
+            let keyring = current.rotated().map_err(StorageError::from)?;
+            writer.replace_keyring(Some(current.stored()), keyring.stored())?;
             keys.replace(keyring);
             Ok(())
         });
@@ -149,12 +152,12 @@ impl SqlCache {
 }
 
 /// Lets all kinds find namespaces by their labels, if the cache has the kind `Namespace`.
-fn join_namespaces(opened: &mut [Tables]) {
+fn join_namespaces(opened: &mut [(Tables, Arc<History>)]) {
     let of_namespaces = Gvk::new("", "v1", "Namespace");
-    let mut plain = opened.iter().filter(|tables| tables.sealed.is_none());
-    let namespaces = plain.find(|tables| *tables.schema.gvk() == of_namespaces);
+    let mut tables = opened.iter().map(|(tables, _)| tables);
+    let namespaces = tables.find(|it| it.sealed.is_none() && *it.schema.gvk() == of_namespaces);
     let namespaces = namespaces.map(|tables| tables.layout.clone());
-    for tables in opened {
+    for (tables, _) in opened {
         tables.namespaces.clone_from(&namespaces);
     }
 }
@@ -269,22 +272,23 @@ impl SqlCacheBuilder {
             let stored = writer.keyring()?;
             let keyring = keyring(stored.as_deref(), sealing.wrapper()).await?;
             // Before anything is sealed with it.
-            writer.store_keyring(keyring.stored())?;
+            writer.replace_keyring(stored.as_deref(), keyring.stored())?;
             keys = Some(Keys::new(keyring));
         }
-        let (schemas, of_sealed) = (self.schemas, keys.clone());
+        let (schemas, of_sealed, limit) = (self.schemas, keys.clone(), self.history);
         let opened = feed::blocking(move || {
             let mut opened = Vec::with_capacity(schemas.len());
             for (schema, is_sealed) in schemas.into_iter().zip(sealed) {
                 let keys = of_sealed.as_ref().filter(|_| is_sealed);
-                let (layout, sealed) = writer.open_kind(&schema, keys)?;
+                let history = Arc::new(History::new(limit));
+                let (layout, sealed) = writer.open_kind(&schema, keys, history.number())?;
                 let tables = Tables {
                     layout,
                     schema,
                     sealed,
                     namespaces: None,
                 };
-                opened.push(tables);
+                opened.push((tables, history));
             }
             Ok((writer, opened))
         });
@@ -294,9 +298,9 @@ impl SqlCacheBuilder {
         let writer = Arc::new(Mutex::new(writer));
         let (mut kinds, mut tasks) = (HashMap::new(), JoinSet::new());
         let stopping = CancellationToken::new();
-        for tables in opened {
+        for (tables, history) in opened {
             let informer = self.factory.for_kind(tables.schema.gvk().clone());
-            let kind = SqlKind::new(tables, self.history, &readers, self.patience);
+            let kind = SqlKind::new(tables, history, &readers, self.patience);
             let feed = feed::Feed::new(&kind, informer, &writer, &stopping);
             tasks.spawn(feed.run());
             kinds.insert(kind.schema().gvk().clone(), kind);

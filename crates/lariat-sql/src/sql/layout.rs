@@ -1,7 +1,9 @@
 //! The tables of a kind.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use super::{Arg, Dialect};
 use crate::field::FieldType;
 use crate::schema::Schema;
 
@@ -17,6 +19,7 @@ use crate::schema::Schema;
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     number: i64,
+    dialect: Dialect,
     /// How each field is kept.
     fields: Vec<FieldLayout>,
 }
@@ -56,7 +59,7 @@ impl Column {
 }
 
 impl Layout {
-    pub(crate) fn new(number: i64, schema: &Schema) -> Self {
+    pub(crate) fn new(number: i64, schema: &Schema, dialect: Dialect) -> Self {
         let fields = schema.fields().iter().map(|field| FieldLayout {
             of: field.field_type(),
             is_many: field.is_many(),
@@ -64,12 +67,17 @@ impl Layout {
         });
         Self {
             number,
+            dialect,
             fields: fields.collect(),
         }
     }
 
     pub(crate) fn number(&self) -> i64 {
         self.number
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     pub(crate) fn rows(&self) -> String {
@@ -90,6 +98,36 @@ impl Layout {
 
     pub(crate) fn words(&self) -> String {
         format!("word{}", self.number)
+    }
+
+    /// Returns what the rows of words are written into.
+    pub(crate) fn words_into(&self) -> String {
+        match self.dialect {
+            Dialect::Sqlite => format!("{} (rowid, words)", self.words()),
+            Dialect::Postgres => self.words(),
+        }
+    }
+
+    /// Returns the rows for the words of an object.
+    pub(crate) fn word_rows(
+        &self,
+        id: i64,
+        words: impl Iterator<Item = String>,
+    ) -> Vec<Vec<Arg<'static>>> {
+        let row = |words: String| vec![Arg::Integer(id), Arg::Text(words.into())];
+        match self.dialect {
+            Dialect::Sqlite => vec![row(words.collect::<Vec<_>>().join(" "))],
+            Dialect::Postgres => {
+                let words: BTreeSet<String> = words.collect();
+                words.into_iter().map(row).collect()
+            }
+        }
+    }
+
+    /// Returns the column of a table that has the number of the row.
+    pub(crate) fn id_of(&self, table: &str) -> &'static str {
+        let is_index = self.dialect == Dialect::Sqlite && table == self.words();
+        if is_index { "rowid" } else { "id" }
     }
 
     /// Returns the table of a field that has many values.

@@ -1,9 +1,8 @@
 //! The statements of a query.
 
 use super::layout::Column;
-use super::{Layout, Param, Statement};
+use super::{Dialect, Layout, List, Param, Statement};
 use lariat_core::ObjectKey;
-use serde_json::Value as Json;
 
 use crate::access::Access;
 use crate::query::{Check, Comparison, Namespaces, Plan, Target, Test};
@@ -19,10 +18,14 @@ pub(crate) struct Select<'a> {
 }
 
 impl Select<'_> {
+    fn statement(&self, text: &str) -> Statement {
+        Statement::new(self.layout.dialect(), text)
+    }
+
     /// Counts the objects that meet the conditions.
     pub(crate) fn count(&self) -> Statement {
-        let mut sql = Statement::default();
-        sql.push(&format!("SELECT count(*) FROM {} AS r", self.layout.rows()));
+        let mut sql = self.statement("SELECT count(*)");
+        sql.push(&format!(" FROM {} AS r", self.layout.rows()));
         self.conditions(&mut sql);
         sql
     }
@@ -31,7 +34,7 @@ impl Select<'_> {
     ///
     /// Columns are the value as it is shown, its count, and the namespace.
     pub(crate) fn summary(&self, by: &Target) -> Statement {
-        let mut sql = Statement::default();
+        let mut sql = self.statement("SELECT ");
         let rows = self.layout.rows();
         let namespace = if self.plan.summarizes_namespaces {
             "r.f0"
@@ -45,9 +48,7 @@ impl Select<'_> {
             }
             Target::Field(place) => format!("r.{}", self.layout.column(*place).shown),
         };
-        sql.push(&format!(
-            "SELECT {value}, count(*), {namespace} FROM {rows} AS r"
-        ));
+        sql.push(&format!("{value}, count(*), {namespace} FROM {rows} AS r"));
         match by {
             Target::Label(key) => {
                 sql.push(&format!(
@@ -66,7 +67,7 @@ impl Select<'_> {
         }
         self.conditions(&mut sql);
         sql.push(&format!(
-            " AND {value} IS NOT NULL GROUP BY 1, 3 ORDER BY 2 DESC, 1, 3"
+            " AND {value} IS NOT NULL GROUP BY 1, 3 ORDER BY 2 DESC, 1, 3 NULLS FIRST"
         ));
         sql
     }
@@ -74,8 +75,7 @@ impl Select<'_> {
     /// Selects ids and the keys of the order, from an offset on or within a range.
     pub(crate) fn page(&self, limit: Option<u64>, from: &From) -> Statement {
         let keys = self.plan.targets(self.schema);
-        let mut sql = Statement::default();
-        sql.push("SELECT r.id");
+        let mut sql = self.statement("SELECT r.id");
         for (number, (target, _)) in keys.iter().enumerate() {
             sql.push(&format!(", {}", self.key(number, target)));
         }
@@ -194,39 +194,58 @@ impl Select<'_> {
             sql.push(")");
         }
         if let Some((last, others)) = self.plan.words.split_last() {
-            let words = self.layout.words();
-            sql.push(&format!(
-                " AND r.id IN (SELECT rowid FROM {words} WHERE {words} MATCH "
-            ));
-            // Words have letters and digits only, so none ends its quotes.
-            let others = others.iter().map(|word| format!("\"{word}\" "));
-            sql.bind(Param::Text(format!(
-                "{}\"{last}\"*",
-                others.collect::<String>()
-            )));
-            sql.push(")");
+            self.words(others, last, sql);
+        }
+    }
+
+    /// Adds that words are found, and one that begins with the last one.
+    fn words(&self, others: &[String], last: &str, sql: &mut Statement) {
+        let words = self.layout.words();
+        match self.layout.dialect() {
+            Dialect::Sqlite => {
+                sql.push(&format!(
+                    " AND r.id IN (SELECT rowid FROM {words} WHERE {words} MATCH "
+                ));
+                // Words have letters and digits only, so none ends its quotes.
+                let others = others.iter().map(|word| format!("\"{word}\" "));
+                let others = others.collect::<String>();
+                sql.bind(Param::Text(format!("{others}\"{last}\"*")));
+                sql.push(")");
+            }
+            Dialect::Postgres => {
+                let select = format!(" AND r.id IN (SELECT id FROM {words} WHERE word");
+                for word in others {
+                    sql.push(&format!("{select} = "));
+                    sql.bind(Param::Text(word.clone()));
+                    sql.push(")");
+                }
+                // From the word on, and up to all texts that begin with it: a range of the index.
+                sql.push(&format!("{select} >= "));
+                sql.bind(Param::Text(last.to_owned()));
+                sql.push(" AND starts_with(word, ");
+                sql.bind(Param::Text(last.to_owned()));
+                sql.push("))");
+            }
         }
     }
 
     /// Adds that a row is in the namespaces, or not.
     fn namespaces(&self, namespaces: &Namespaces, sql: &mut Statement) {
-        // Texts of any number go in one parameter.
-        let values = Param::Text(Json::from(namespaces.values.as_slice()).to_string());
-        sql.push(" AND (r.f0 IN (SELECT value FROM json_each(");
-        sql.bind(values.clone());
-        sql.push(")");
+        let values = || List::Texts(namespaces.values.clone());
+        sql.push(" AND (r.f0");
+        sql.among(values());
         if let (Some(label), Some(of)) = (&namespaces.label, self.namespaces) {
             let (rows, labels) = (of.rows(), of.labels());
             sql.push(&format!(
-                " UNION SELECT n.f1 FROM {rows} AS n JOIN {labels} AS l ON l.id = n.id WHERE l.label = "
+                " OR r.f0 IN (SELECT n.f1 FROM {rows} AS n JOIN {labels} AS l ON l.id = n.id WHERE l.label = "
             ));
             sql.bind(Param::Text(label.clone()));
-            sql.push(" AND l.value IN (SELECT value FROM json_each(");
-            sql.bind(values);
-            sql.push("))");
+            sql.push(" AND l.value");
+            sql.among(values());
+            sql.push(")");
         }
         let is = if namespaces.is_negated { "NOT " } else { "" };
-        sql.push(&format!(")) IS {is}TRUE"));
+        sql.push(&format!(") IS {is}TRUE"));
     }
 
     fn test(&self, test: &Test, sql: &mut Statement) {
@@ -265,7 +284,7 @@ impl Select<'_> {
 
 /// Adds that a user may see a row.
 fn allowed(access: &Access, sql: &mut Statement) {
-    let namespaces: Vec<&str> = access.namespaces().collect();
+    let namespaces = access.namespaces().map(str::to_owned);
     let names = access.names().flat_map(|(namespace, names)| {
         let key = move |name: &str| match namespace {
             Some(namespace) => ObjectKey::namespaced(namespace, name),
@@ -273,13 +292,11 @@ fn allowed(access: &Access, sql: &mut Statement) {
         };
         names.map(move |name| key(name).as_str().to_owned())
     });
-    let names: Vec<String> = names.collect();
-    // Texts of any number go in one parameter.
-    sql.push(" AND (r.f0 IN (SELECT value FROM json_each(");
-    sql.bind(Param::Text(Json::from(namespaces).to_string()));
-    sql.push(")) OR r.key IN (SELECT value FROM json_each(");
-    sql.bind(Param::Text(Json::from(names).to_string()));
-    sql.push(")))");
+    sql.push(" AND (r.f0");
+    sql.among(List::Texts(namespaces.collect()));
+    sql.push(" OR r.key");
+    sql.among(List::Texts(names.collect()));
+    sql.push(")");
 }
 
 /// Where a page begins.
@@ -323,7 +340,8 @@ fn check(check: &Check, column: &Column, sql: &mut Statement) {
         },
         Check::HasPart(part) => {
             // Not LIKE, in which some characters of the text would have a meaning.
-            sql.push(&format!("instr(lower({shown}), "));
+            let instr = sql.dialect().position();
+            sql.push(&format!("{instr}(lower({shown}), "));
             sql.bind(Param::Text(part.clone()));
             sql.push(") > 0");
         }

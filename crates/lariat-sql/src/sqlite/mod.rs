@@ -1,17 +1,6 @@
-//! The cache in SQLite: one file, one writer, and readers beside it.
+//! SQLite: one file or memory, and connections to it.
 
-mod error;
+mod connection;
 mod file;
-mod params;
-mod reader;
-mod readers;
-mod writer;
 
-pub use error::StorageError;
 pub(crate) use file::Database;
-pub(crate) use reader::{Count, Found, Read, ReadError, Tables};
-pub(crate) use readers::Readers;
-pub(crate) use writer::{Op, Reached, Writer};
-
-#[cfg(test)]
-mod tests;

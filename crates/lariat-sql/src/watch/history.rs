@@ -51,6 +51,8 @@ impl State {
 /// Whoever writes waits for none who reads: one that is too slow finds that what it has to read next is gone.
 #[derive(Debug)]
 pub(crate) struct History {
+    /// Tells it from others.
+    number: u32,
     events: Mutex<VecDeque<Arc<Event>>>,
     limit: usize,
     newest: watch::Sender<Newest>,
@@ -79,10 +81,15 @@ pub(crate) enum Next {
 impl History {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
+            number: fastrand::u32(..),
             events: Mutex::default(),
             limit,
             newest: watch::Sender::default(),
         }
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        self.number
     }
 
     /// Adds changes that are written, in the order of their numbers.

@@ -98,7 +98,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins behind a revision of this process.
+    /// Begins behind a revision of this history.
     ///
     /// # Errors
     ///
@@ -107,14 +107,15 @@ impl Watch {
         schema: &Schema,
         plan: Plan,
         history: &Arc<History>,
-        number: u32,
         since: Revision,
     ) -> Result<Self, WatchError> {
         let too_old = || WatchError::TooOld {
             kind: schema.gvk().clone(),
             since,
         };
-        let at = since.place().filter(|place| place.history == number);
+        let at = since
+            .place()
+            .filter(|place| place.history == history.number());
         let at = at.ok_or_else(too_old)?;
         if matches!(history.after(at.change), Next::Gone) {
             return Err(too_old());

@@ -29,6 +29,12 @@ pub enum StorageError {
         /// The kind.
         kind: Gvk,
     },
+    /// A column is not of its type: the tables were changed by another program.
+    #[error("a column of the SQL cache is not {expected}: another program has changed it")]
+    Column {
+        /// What it should be.
+        expected: &'static str,
+    },
     /// SQLite refuses a statement.
     #[error("SQLite: {0}")]
     Sqlite(String),

@@ -226,13 +226,16 @@ impl Stage {
         let (schema, database) = (schema(), Database::in_memory());
         let mut writer = Writer::open(&database).unwrap();
         let keys = is_sealed.then(new_keys);
-        let (layout, sealed) = writer.open_kind(&schema, keys.as_ref()).unwrap();
+        let (layout, sealed) = writer.open_kind(&schema, keys.as_ref(), 0).unwrap();
         let tables = Tables {
             layout,
             schema: schema.clone(),
             sealed,
             namespaces: None,
         };
+        writer
+            .apply(&tables, &[], Some(Reached::default()))
+            .unwrap();
         Self {
             schema,
             database,
@@ -275,15 +278,17 @@ impl Stage {
         let ops: Vec<Op> = changes.iter().map(|change| self.op(change)).collect();
         let reached = Reached {
             version: self.version,
-            change: 0,
+            ..Reached::default()
         };
-        self.writer.apply(&self.tables, &ops, reached).unwrap();
+        self.writer
+            .apply(&self.tables, &ops, Some(reached))
+            .unwrap();
     }
 
     fn answer(&self, query: &Query) -> Read {
         let plan = Plan::new(&self.schema, query, &self.accesses).unwrap();
         let mut connection = self.database.open_to_read().unwrap();
-        read(&mut connection, &self.tables, &plan, 0).unwrap()
+        read(&mut *connection, &self.tables, &plan).unwrap()
     }
 
     /// Returns the keys that the query should find, in their order.

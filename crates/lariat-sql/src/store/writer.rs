@@ -1,0 +1,148 @@
+//! The one connection that writes.
+
+use std::collections::HashSet;
+
+use lariat_core::ObjectKey;
+
+use super::database::Database;
+use super::reader::Tables;
+use super::{kinds, rows};
+use crate::row::Row;
+use crate::schema::Schema;
+use crate::sealed::{self, Keys, Sealed};
+use crate::sql::{Connection, Layout, Param, Statement, StorageError, Transaction};
+
+/// A change of one row.
+pub(crate) enum Op {
+    Put {
+        row: Row,
+        json: Vec<u8>,
+        /// Whether the row may be there in this state, from an earlier process.
+        is_initial: bool,
+    },
+    Delete(ObjectKey),
+}
+
+impl Op {
+    pub(crate) fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Put { row, .. } => &row.key,
+            Self::Delete(key) => key,
+        }
+    }
+}
+
+/// Up to where a kind is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// The resource version up to which nothing is missing.
+    pub(crate) version: u64,
+    /// Tells the changes that this writer counts from those of others.
+    pub(crate) history: u32,
+    /// The number of the last change.
+    pub(crate) change: u64,
+}
+
+/// Writes to a cache.
+pub(crate) struct Writer {
+    connection: Box<dyn Connection>,
+}
+
+impl Writer {
+    pub(crate) fn open(database: &Database) -> Result<Self, StorageError> {
+        let connection = database.open()?;
+        Ok(Self { connection })
+    }
+
+    /// Finds or makes the tables of a kind, which is encrypted if there are keys.
+    pub(crate) fn open_kind(
+        &mut self,
+        schema: &Schema,
+        keys: Option<&Keys>,
+        history: u32,
+    ) -> Result<(Layout, Option<Sealed>), StorageError> {
+        kinds::open(&mut *self.connection, schema, keys, history)
+    }
+
+    /// Returns the keys of encrypted kinds, as they are stored.
+    pub(crate) fn keyring(&mut self) -> Result<Option<Vec<u8>>, StorageError> {
+        kinds::keyring(&mut *self.connection)
+    }
+
+    /// Stores the keys of encrypted kinds, before anything is sealed with them; returns whether those were there that they
+    /// replace.
+    pub(crate) fn replace_keyring(
+        &mut self,
+        before: Option<&[u8]>,
+        stored: &[u8],
+    ) -> Result<bool, StorageError> {
+        kinds::replace_keyring(&mut *self.connection, before, stored)
+    }
+
+    /// Returns the keys of all rows of a kind.
+    pub(crate) fn keys(&mut self, tables: &Tables) -> Result<Vec<String>, StorageError> {
+        let connection = &mut *self.connection;
+        match &tables.sealed {
+            Some(sealed) => sealed::keys(connection, sealed, &tables.schema),
+            None => rows::keys(connection, &tables.layout),
+        }
+    }
+
+    /// Writes changes of a kind, all or none of them, and up to where it is then.
+    ///
+    /// Without the latter, the kind is not to be read until all that follow are written, unless nothing has changed.
+    pub(crate) fn apply(
+        &mut self,
+        tables: &Tables,
+        ops: &[Op],
+        reached: Option<Reached>,
+    ) -> Result<(), StorageError> {
+        let ops = last_of_each(ops);
+        self.connection.within(Transaction::Writes, |connection| {
+            let has_changed = match &tables.sealed {
+                Some(sealed) => sealed::write(connection, sealed, &ops)?,
+                None => rows::write(connection, &tables.layout, &ops)?,
+            };
+            note(connection, tables.layout.number(), has_changed, reached)
+        })
+    }
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").finish_non_exhaustive()
+    }
+}
+
+/// Leaves the last change of each row, in their order.
+fn last_of_each(ops: &[Op]) -> Vec<&Op> {
+    let mut seen = HashSet::with_capacity(ops.len());
+    let last = ops.iter().rev().filter(|op| seen.insert(op.key()));
+    let mut last: Vec<&Op> = last.collect();
+    last.reverse();
+    last
+}
+
+/// Notes up to where a kind is.
+fn note(
+    connection: &mut dyn Connection,
+    number: i64,
+    has_changed: bool,
+    reached: Option<Reached>,
+) -> Result<(), StorageError> {
+    let number = Param::Integer(number);
+    let sql = |text| Statement::new(connection.dialect(), text);
+    let sql = match reached {
+        Some(reached) => sql("UPDATE kinds SET synced = 1, version = ")
+            .with("", Param::Integer(reached.version.cast_signed()))
+            .with(", history = ", Param::Integer(reached.history.into()))
+            .with(", change = ", Param::Integer(reached.change.cast_signed()))
+            .with(" WHERE number = ", number),
+        None if has_changed => {
+            sql("UPDATE kinds SET synced = 0 WHERE synced <> 0 AND number = ").with("", number)
+        }
+        None => return Ok(()),
+    };
+    connection.execute(&sql)?;
+    Ok(())
+}
