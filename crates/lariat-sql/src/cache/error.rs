@@ -6,7 +6,6 @@ use lariat_core::Gvk;
 
 use crate::query::QueryError;
 use crate::sql::StorageError;
-use crate::store::ReadError;
 
 /// A cache that cannot be opened, or a query that cannot be answered.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -53,14 +52,4 @@ pub enum SqlError {
     /// The cache is stopped, or the runtime is shut down.
     #[error("the SQL cache has stopped")]
     Stopped,
-}
-
-impl From<ReadError> for SqlError {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::Query(error) => Self::Query(error),
-            ReadError::Storage(error) => Self::Storage(error),
-            ReadError::Unfilled => Self::Stopped,
-        }
-    }
 }

@@ -36,7 +36,10 @@ pub(crate) trait Connection: Send {
     /// Makes sure that what was deleted is in no file any more.
     fn scrub(&mut self) -> Result<(), StorageError>;
 
-    /// Returns whether the server has ended it.
+    /// Becomes the one connection that writes, unless another is; with force the server ends the other. Returns whether it is.
+    fn claim(&mut self, by_force: bool) -> Result<bool, StorageError>;
+
+    /// Returns whether the server has ended it, or another has begun to write in its place.
     fn is_lost(&self) -> bool;
 }
 

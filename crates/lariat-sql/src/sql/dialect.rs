@@ -6,10 +6,6 @@ use std::fmt::Write;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Sqlite,
-    #[cfg_attr(
-        not(feature = "postgres"),
-        expect(dead_code, reason = "the feature `postgres` has its connections")
-    )]
     Postgres,
 }
 

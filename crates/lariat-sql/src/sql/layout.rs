@@ -1,7 +1,6 @@
 //! The tables of a kind.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 
 use super::{Arg, Dialect};
 use crate::field::FieldType;
@@ -38,14 +37,17 @@ pub(crate) struct Column {
     pub(crate) compared: String,
     /// What is shown, and searched for parts.
     pub(crate) shown: String,
+    /// Whether values may be too long for an index, which has their beginnings then.
+    pub(crate) is_long: bool,
 }
 
 impl Column {
-    /// Makes a column that is compared as it is shown.
-    pub(super) fn plain(name: &str) -> Self {
+    /// Makes a column of texts that are compared as they are shown.
+    pub(super) fn of_texts(name: &str, dialect: Dialect) -> Self {
         Self {
             compared: name.to_owned(),
             shown: name.to_owned(),
+            is_long: dialect == Dialect::Postgres,
         }
     }
 
@@ -54,6 +56,7 @@ impl Column {
         Self {
             compared: format!("{table}.{}", self.compared),
             shown: format!("{table}.{}", self.shown),
+            is_long: self.is_long,
         }
     }
 }
@@ -168,12 +171,18 @@ impl Layout {
 
     /// Returns the column of a field that has one value.
     pub(crate) fn column(&self, place: usize) -> Column {
-        column(self.fields[place].of, &format!("f{place}"))
+        // Kubernetes limits the lengths of namespaces and names.
+        let is_long = place > 1 && self.is_long(place);
+        column(self.fields[place].of, &format!("f{place}"), is_long)
     }
 
     /// Returns the column of the table of a field that has many values.
     pub(crate) fn many_column(&self, place: usize) -> Column {
-        column(self.fields[place].of, "value")
+        column(self.fields[place].of, "value", self.is_long(place))
+    }
+
+    fn is_long(&self, place: usize) -> bool {
+        self.dialect == Dialect::Postgres && self.fields[place].of.is_text()
     }
 
     /// Returns the names of all tables.
@@ -185,84 +194,17 @@ impl Layout {
         }
         tables
     }
-
-    /// Returns the statements that make the tables in SQLite.
-    pub(crate) fn create(&self) -> String {
-        let mut sql = String::new();
-        let rows = self.rows();
-        let columns: Vec<String> = self
-            .places(false)
-            .flat_map(|place| self.columns(place))
-            .collect();
-        let columns = columns.join(", ");
-        let json = self.json();
-        let (labels, owners) = (self.labels(), self.owners());
-        // Writing to a string does not fail.
-        let _ = write!(
-            sql,
-            "CREATE TABLE {rows} (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, version TEXT NOT NULL, {columns});
-             CREATE TABLE {json} (id INTEGER PRIMARY KEY, json BLOB NOT NULL);
-             CREATE TABLE {labels} (id INTEGER NOT NULL, label TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (id, label)) WITHOUT ROWID;
-             CREATE INDEX {labels}_by ON {labels} (label, value, id);
-             CREATE TABLE {owners} (id INTEGER NOT NULL, uid TEXT NOT NULL, controls INTEGER NOT NULL, PRIMARY KEY (id, uid)) WITHOUT ROWID;
-             CREATE INDEX {owners}_by ON {owners} (uid, id);"
-        );
-        for place in self.places(false) {
-            let Column { compared, .. } = self.column(place);
-            // With what decides at last, so that a page is read from the index in its order.
-            let last = ["f0", "f1k"].into_iter().filter(|last| *last != compared);
-            let keys: Vec<&str> = std::iter::once(compared.as_str()).chain(last).collect();
-            let keys = keys.join(", ");
-            let _ = write!(sql, "CREATE INDEX {rows}_{place} ON {rows} ({keys});");
-        }
-        for place in self.places(true) {
-            let (many, columns) = (self.many(place), self.many_columns(place).join(", "));
-            let Column { compared, .. } = self.many_column(place);
-            let _ = write!(
-                sql,
-                "CREATE TABLE {many} (id INTEGER NOT NULL, {columns}, PRIMARY KEY (id, {compared})) WITHOUT ROWID;
-                 CREATE INDEX {many}_by ON {many} ({compared}, id);"
-            );
-        }
-        if self.is_searchable() {
-            let words = self.words();
-            // The words are taken from the fields here, so that all databases find the same.
-            let _ = write!(
-                sql,
-                "CREATE VIRTUAL TABLE {words} USING fts5(words, content='', contentless_delete=1, detail='none', tokenize='ascii');"
-            );
-        }
-        sql
-    }
-
-    fn columns(&self, place: usize) -> Vec<String> {
-        typed(self.fields[place].of, &self.column(place))
-    }
-
-    fn many_columns(&self, place: usize) -> Vec<String> {
-        typed(self.fields[place].of, &self.many_column(place))
-    }
 }
 
-fn column(of: FieldType, name: &str) -> Column {
+fn column(of: FieldType, name: &str, is_long: bool) -> Column {
     let shown = name.to_owned();
     let compared = match of {
         FieldType::Natural => format!("{name}k"),
         _ => shown.clone(),
     };
-    Column { compared, shown }
-}
-
-fn typed(of: FieldType, column: &Column) -> Vec<String> {
-    let sql_type = match of {
-        FieldType::Text | FieldType::Natural => "TEXT",
-        FieldType::Integer | FieldType::Boolean | FieldType::Time => "INTEGER",
-        FieldType::Real => "REAL",
-        FieldType::Quantity | FieldType::Ip => "BLOB",
-    };
-    let mut columns = vec![format!("{} {sql_type}", column.shown)];
-    if column.compared != column.shown {
-        columns.push(format!("{} BLOB", column.compared));
+    Column {
+        compared,
+        shown,
+        is_long,
     }
-    columns
 }

@@ -1,7 +1,7 @@
 //! The statements of a query.
 
 use super::layout::Column;
-use super::{Dialect, Layout, List, Param, Statement};
+use super::{BEGINNING, Dialect, Layout, List, Param, Statement};
 use lariat_core::ObjectKey;
 
 use crate::access::Access;
@@ -77,7 +77,7 @@ impl Select<'_> {
         let keys = self.plan.targets(self.schema);
         let mut sql = self.statement("SELECT r.id");
         for (number, (target, _)) in keys.iter().enumerate() {
-            sql.push(&format!(", {}", self.key(number, target)));
+            sql.push(&format!(", {}", self.key(number, target).compared));
         }
         sql.push(&format!(" FROM {} AS r", self.layout.rows()));
         for (number, (target, _)) in keys.iter().enumerate() {
@@ -104,7 +104,11 @@ impl Select<'_> {
                 } else {
                     "ASC NULLS LAST"
                 };
-                sql.push(&format!("{key} {order}"));
+                if key.is_long {
+                    // The index has them in this order, and only those with one beginning are sorted.
+                    sql.push(&format!("substr({}, {BEGINNING}) {order}, ", key.compared));
+                }
+                sql.push(&format!("{} {order}", key.compared));
             },
         );
         if let Some(limit) = limit {
@@ -119,11 +123,15 @@ impl Select<'_> {
     }
 
     /// Returns the column of a key.
-    fn key(&self, number: usize, target: &Target) -> String {
+    fn key(&self, number: usize, target: &Target) -> Column {
         match target {
-            Target::Label(_) => format!("k{number}.value"),
-            Target::Field(place) => format!("r.{}", self.layout.column(*place).compared),
+            Target::Label(_) => self.label_value().of(&format!("k{number}")),
+            Target::Field(place) => self.layout.column(*place).of("r"),
         }
+    }
+
+    fn label_value(&self) -> Column {
+        Column::of_texts("value", self.layout.dialect())
     }
 
     /// Returns the ranges of what comes behind the row with these keys, in their order.
@@ -160,23 +168,22 @@ impl Select<'_> {
         let keys = self.plan.targets(self.schema);
         for (number, value) in range.equal.iter().enumerate() {
             let key = self.key(number, &keys[number].0);
+            sql.push(" AND ");
             if *value == Param::Null {
-                sql.push(&format!(" AND {key} IS NULL"));
+                sql.push(&format!("{} IS NULL", key.compared));
             } else {
-                sql.push(&format!(" AND {key} = "));
-                sql.bind(value.clone());
+                compares(&key, "=", value.clone(), sql);
             }
         }
         let last = range.equal.len();
         let key = self.key(last, &keys[last].0);
-        let (operator, value) = match &range.bound {
-            Bound::Above(value) => (">", value),
-            Bound::Below(value) => ("<", value),
-            Bound::Null => return sql.push(&format!(" AND {key} IS NULL")),
-            Bound::NotNull => return sql.push(&format!(" AND {key} IS NOT NULL")),
-        };
-        sql.push(&format!(" AND {key} {operator} "));
-        sql.bind(value.clone());
+        sql.push(" AND ");
+        match &range.bound {
+            Bound::Above(value) => compares(&key, ">", value.clone(), sql),
+            Bound::Below(value) => compares(&key, "<", value.clone(), sql),
+            Bound::Null => sql.push(&format!("{} IS NULL", key.compared)),
+            Bound::NotNull => sql.push(&format!("{} IS NOT NULL", key.compared)),
+        }
     }
 
     /// Adds the conditions of the query.
@@ -213,17 +220,24 @@ impl Select<'_> {
                 sql.push(")");
             }
             Dialect::Postgres => {
-                let select = format!(" AND r.id IN (SELECT id FROM {words} WHERE word");
+                let column = Column::of_texts("word", Dialect::Postgres);
+                let select = format!(" AND r.id IN (SELECT id FROM {words} WHERE ");
                 for word in others {
-                    sql.push(&format!("{select} = "));
-                    sql.bind(Param::Text(word.clone()));
+                    sql.push(&select);
+                    compares(&column, "=", Param::Text(word.clone()), sql);
                     sql.push(")");
                 }
-                // From the word on, and up to all texts that begin with it: a range of the index.
-                sql.push(&format!("{select} >= "));
+                // A range of the index, for no letter or digit comes behind the last character.
+                sql.push(&format!("{select}substr(word, {BEGINNING}) >= substr("));
                 sql.bind(Param::Text(last.to_owned()));
-                sql.push(" AND starts_with(word, ");
-                sql.bind(Param::Text(last.to_owned()));
+                sql.push(&format!(
+                    "::text, {BEGINNING}) AND substr(word, {BEGINNING}) < substr("
+                ));
+                sql.bind_again();
+                sql.push(&format!(
+                    ", {BEGINNING}) || chr(1114111) AND starts_with(word, "
+                ));
+                sql.bind_again();
                 sql.push("))");
             }
         }
@@ -258,7 +272,7 @@ impl Select<'_> {
                 sql.push(&format!("r.id IN (SELECT id FROM {labels} WHERE label = "));
                 sql.bind(Param::Text(key.to_string()));
                 sql.push(" AND ");
-                check(&test.check, &Column::plain("value"), sql);
+                check(&test.check, &self.label_value(), sql);
                 sql.push(")");
             }
             Target::Field(place) if self.layout.is_many(*place) => {
@@ -323,21 +337,12 @@ enum Bound {
 
 /// Adds a check of a column, which is compared in one form and shown in another.
 fn check(check: &Check, column: &Column, sql: &mut Statement) {
-    let Column { compared, shown } = column;
+    let Column {
+        compared, shown, ..
+    } = column;
     match check {
         Check::Exists => sql.push(&format!("{compared} IS NOT NULL")),
-        Check::OneOf(values) => match values.as_slice() {
-            [] => sql.push("FALSE"),
-            [value] => {
-                sql.push(&format!("{compared} = "));
-                sql.bind(Param::of(value));
-            }
-            values => {
-                sql.push(&format!("{compared} IN ("));
-                sql.join(values, ", ", |sql, value| sql.bind(Param::of(value)));
-                sql.push(")");
-            }
-        },
+        Check::OneOf(values) => one_of(column, values.iter().map(Param::of).collect(), sql),
         Check::HasPart(part) => {
             // Not LIKE, in which some characters of the text would have a meaning.
             let instr = sql.dialect().position();
@@ -352,8 +357,70 @@ fn check(check: &Check, column: &Column, sql: &mut Statement) {
                 Comparison::Greater => ">",
                 Comparison::AtLeast => ">=",
             };
-            sql.push(&format!("{compared} {operator} "));
-            sql.bind(Param::of(value));
+            compares(column, operator, Param::of(value), sql);
         }
     }
+}
+
+/// Adds that a column has one of these values.
+fn one_of(column: &Column, values: Vec<Param>, sql: &mut Statement) {
+    let compared = &column.compared;
+    match values.len() {
+        0 => sql.push("FALSE"),
+        1 => sql.join(values, "", |sql, value| compares(column, "=", value, sql)),
+        2..=FEW if column.is_long => {
+            sql.push("(");
+            sql.join(values, " OR ", |sql, value| {
+                compares(column, "=", value, sql);
+            });
+            sql.push(")");
+        }
+        _ => {
+            sql.push(compared);
+            let values = match sql.dialect() {
+                Dialect::Sqlite => Err(values),
+                Dialect::Postgres => List::of(values),
+            };
+            match values {
+                Ok(values) => sql.among(values),
+                Err(values) => {
+                    sql.push(" IN (");
+                    sql.join(values, ", ", Statement::bind);
+                    sql.push(")");
+                }
+            }
+        }
+    }
+}
+
+/// How many long texts are looked up in an index; more are looked for in all rows.
+const FEW: usize = 16;
+
+/// Adds a comparison of a column with a value, and one of their beginnings if the index has no more of them.
+fn compares(column: &Column, operator: &str, value: Param, sql: &mut Statement) {
+    let Column {
+        compared, is_long, ..
+    } = column;
+    if !is_long {
+        sql.push(&format!("{compared} {operator} "));
+        return sql.bind(value);
+    }
+    let of = match value {
+        Param::Bytes(_) => "bytea",
+        _ => "text",
+    };
+    let or_equal = match operator {
+        "<" => "<=",
+        ">" => ">=",
+        operator => operator,
+    };
+    sql.push(&format!(
+        "(substr({compared}, {BEGINNING}) {or_equal} substr("
+    ));
+    sql.bind(value);
+    sql.push(&format!(
+        "::{of}, {BEGINNING}) AND {compared} {operator} "
+    ));
+    sql.bind_again();
+    sql.push(")");
 }

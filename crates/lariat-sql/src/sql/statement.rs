@@ -67,10 +67,21 @@ impl Statement {
         self.dialect.parameter(self.params.len(), &mut self.text);
     }
 
+    /// Adds the last parameter in another place, too.
+    pub(super) fn bind_again(&mut self) {
+        self.dialect.parameter(self.params.len(), &mut self.text);
+    }
+
     /// Adds text, and a parameter behind it.
     pub(crate) fn with(mut self, text: &str, param: Param) -> Self {
         self.push(text);
         self.bind(param);
+        self
+    }
+
+    /// Adds text at the end.
+    pub(crate) fn with_end(mut self, text: &str) -> Self {
+        self.push(text);
         self
     }
 
@@ -98,6 +109,36 @@ impl Statement {
                 self.push(separator);
             }
             add(self, part);
+        }
+    }
+}
+
+impl List {
+    /// Makes a list of parameters, or gives them back if they are not of one type that lists have.
+    pub(super) fn of(params: Vec<Param>) -> Result<Self, Vec<Param>> {
+        match params.first() {
+            Some(Param::Text(_)) => {
+                let texts = params.into_iter().filter_map(|param| match param {
+                    Param::Text(text) => Some(text),
+                    _ => None,
+                });
+                Ok(Self::Texts(texts.collect()))
+            }
+            Some(Param::Integer(_)) => {
+                let numbers = params.into_iter().filter_map(|param| match param {
+                    Param::Integer(number) => Some(number),
+                    _ => None,
+                });
+                Ok(Self::Integers(numbers.collect()))
+            }
+            Some(Param::Bytes(_)) => {
+                let all = params.into_iter().filter_map(|param| match param {
+                    Param::Bytes(bytes) => Some(bytes),
+                    _ => None,
+                });
+                Ok(Self::Bytes(all.collect()))
+            }
+            _ => Err(params),
         }
     }
 }

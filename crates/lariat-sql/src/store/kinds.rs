@@ -1,20 +1,21 @@
 //! Which kinds a database has.
 
+use super::reader::Tables;
+use super::writer::Reached;
 use crate::schema::Schema;
 use crate::sealed::{Keys, Sealed};
-use crate::sql::{Connection, Layout, Param, Statement, StorageError, Transaction};
+use crate::sql::{Connection, Dialect, Layout, Param, Statement, StorageError, Transaction, number_of};
 
 /// Returns the tables of a kind, which is encrypted if there are keys.
 ///
 /// Their number follows from the kind, its fields and whether it is encrypted: all who share a database name the same tables,
 /// or have none in common.
-pub(super) fn tables(
-    connection: &dyn Connection,
+pub(crate) fn tables(
+    dialect: Dialect,
     schema: &Schema,
     keys: Option<&Keys>,
 ) -> (Layout, Option<Sealed>) {
-    let number = number(schema.gvk().to_string(), &signature(schema, keys));
-    let dialect = connection.dialect();
+    let number = number_of(&format!("{}\n{}", schema.gvk(), signature(schema, keys.is_some())));
     let sealed = keys.map(|keys| Sealed {
         table: format!("sealed{number}"),
         kind: schema.gvk().clone(),
@@ -25,32 +26,26 @@ pub(super) fn tables(
 }
 
 /// Returns a text that differs between kinds whose tables do.
-fn signature(schema: &Schema, keys: Option<&Keys>) -> String {
-    let is_sealed = if keys.is_some() { "sealed" } else { "plain" };
+fn signature(schema: &Schema, is_sealed: bool) -> String {
+    let is_sealed = if is_sealed { "sealed" } else { "plain" };
     format!("{is_sealed} {}", schema.signature())
-}
-
-/// Returns a number that two kinds do not share but by a chance of one in 2⁶²; FNV-1a does not change between versions.
-fn number(kind: String, signature: &str) -> i64 {
-    let text = kind + "\n" + signature;
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    (hash >> 1).cast_signed()
 }
 
 /// Finds the tables of a kind, or makes them.
 ///
-/// Changes are counted from zero again, in a new history. Tables of other fields are made new, those of this kind only; with
-/// keys the kind is encrypted.
+/// Tables of other fields are made new, those of this kind only; with keys the kind is encrypted.
 pub(super) fn open(
     connection: &mut dyn Connection,
-    schema: &Schema,
-    keys: Option<&Keys>,
-    history: u32,
-) -> Result<(Layout, Option<Sealed>), StorageError> {
-    let (layout, sealed) = tables(connection, schema, keys);
-    let (kind, signature) = (schema.gvk().to_string(), signature(schema, keys));
+    tables: &Tables,
+) -> Result<(), StorageError> {
+    let Tables {
+        layout,
+        schema,
+        sealed,
+        ..
+    } = tables;
+    let kind = schema.gvk().to_string();
+    let signature = signature(schema, sealed.is_some());
     let dialect = connection.dialect();
     let select = "SELECT number, signature FROM kinds WHERE kind = ";
     let select = Statement::new(dialect, select).with("", Param::Text(kind.clone()));
@@ -60,10 +55,6 @@ pub(super) fn open(
             Some(mut known) => Some((known.integer()?, known.text()?)),
         };
         if known.as_ref() == Some(&(layout.number(), signature.clone())) {
-            let sql = Statement::new(dialect, "UPDATE kinds SET change = 0, ")
-                .with("history = ", Param::Integer(history.into()))
-                .with(" WHERE number = ", Param::Integer(layout.number()));
-            connection.execute(&sql)?;
             return Ok::<_, StorageError>(known);
         }
         if let Some((number, _)) = &known {
@@ -71,8 +62,8 @@ pub(super) fn open(
         }
         let into = "kinds (number, kind, signature, version, history, change, synced)";
         let mut sql = Statement::new(dialect, &format!("INSERT INTO {into} VALUES ("));
-        let (number, history) = (layout.number(), history.into());
-        let numbers = [0, history, 0, 0].map(Param::Integer);
+        let number = layout.number();
+        let numbers = [0; 4].map(Param::Integer);
         let texts = [Param::Text(kind), Param::Text(signature)];
         let values = [Param::Integer(number)]
             .into_iter()
@@ -91,7 +82,7 @@ pub(super) fn open(
     if sealed.is_some() && known.is_some_and(|(_, known)| known.starts_with("plain")) {
         connection.scrub()?;
     }
-    Ok((layout, sealed))
+    Ok(())
 }
 
 /// Drops the tables of a kind, whatever its fields were.
@@ -130,13 +121,43 @@ pub(super) fn replace_keyring(
     let sql = match before {
         None => {
             let sql = Statement::new(dialect, "INSERT INTO keyring VALUES (1, ");
-            let mut sql = sql.with("", bytes(stored));
-            sql.push(") ON CONFLICT DO NOTHING");
-            sql
+            let sql = sql.with("", bytes(stored));
+            sql.with_end(") ON CONFLICT DO NOTHING")
         }
         Some(before) => Statement::new(dialect, "UPDATE keyring SET stored = ")
             .with("", bytes(stored))
             .with(" WHERE stored = ", bytes(before)),
     };
     Ok(connection.execute(&sql)? == 1)
+}
+
+/// What a kind's tables have.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) number: i64,
+    pub(crate) kind: String,
+    pub(crate) reached: Reached,
+    /// Whether they have one state of the kind, and not a part of the next.
+    pub(crate) is_synced: bool,
+}
+
+/// Returns what all kinds have.
+pub(super) fn stored(connection: &mut dyn Connection) -> Result<Vec<Stored>, StorageError> {
+    let sql = "SELECT number, kind, version, history, change, synced FROM kinds";
+    let kinds = connection.rows(&Statement::new(connection.dialect(), sql))?;
+    let kinds = kinds.into_iter().map(|mut kind| {
+        let (number, name, version) = (kind.integer()?, kind.text()?, kind.integer()?);
+        let (history, change) = (kind.integer()?, kind.integer()?);
+        Ok(Stored {
+            number,
+            kind: name,
+            reached: Reached {
+                version: version.unsigned_abs(),
+                history: u32::try_from(history).unwrap_or_default(),
+                change: change.unsigned_abs(),
+            },
+            is_synced: kind.integer()? != 0,
+        })
+    });
+    kinds.collect()
 }

@@ -6,11 +6,11 @@ use lariat_core::ObjectKey;
 
 use super::database::Database;
 use super::reader::Tables;
-use super::{kinds, rows};
+use super::kinds::{self, Stored};
+use super::rows;
 use crate::row::Row;
-use crate::schema::Schema;
-use crate::sealed::{self, Keys, Sealed};
-use crate::sql::{Connection, Layout, Param, Statement, StorageError, Transaction};
+use crate::sealed;
+use crate::sql::{Connection, Dialect, Param, Statement, StorageError, Transaction};
 
 /// A change of one row.
 pub(crate) enum Op {
@@ -54,14 +54,47 @@ impl Writer {
         Ok(Self { connection })
     }
 
-    /// Finds or makes the tables of a kind, which is encrypted if there are keys.
-    pub(crate) fn open_kind(
-        &mut self,
-        schema: &Schema,
-        keys: Option<&Keys>,
-        history: u32,
-    ) -> Result<(Layout, Option<Sealed>), StorageError> {
-        kinds::open(&mut *self.connection, schema, keys, history)
+    /// Opens it to look at what is stored, and to write nothing.
+    pub(crate) fn open_to_read(database: &Database) -> Result<Self, StorageError> {
+        let connection = database.open_to_read()?;
+        Ok(Self { connection })
+    }
+
+    /// Finds or makes the tables of a kind.
+    pub(crate) fn open_kind(&mut self, tables: &Tables) -> Result<(), StorageError> {
+        kinds::open(&mut *self.connection, tables)
+    }
+
+    /// Returns what all kinds have.
+    pub(crate) fn stored(&mut self) -> Result<Vec<Stored>, StorageError> {
+        kinds::stored(&mut *self.connection)
+    }
+
+    /// Becomes the one who writes, unless another is; with force the other's connection ends. Returns whether it is.
+    pub(crate) fn claim(&mut self, by_force: bool) -> Result<bool, StorageError> {
+        self.connection.claim(by_force)
+    }
+
+    /// Looks whether it is still the one who writes.
+    pub(crate) fn beat(&mut self) -> Result<(), StorageError> {
+        self.connection.within(Transaction::Writes, |_| Ok(()))
+    }
+
+    /// Returns whether it cannot write any more, and another may.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.connection.is_lost()
+    }
+
+    /// Lets the database look at the tables of a kind, after they were filled.
+    pub(crate) fn settle(&mut self, tables: &Tables) -> Result<(), StorageError> {
+        let names = match &tables.sealed {
+            Some(sealed) => vec![sealed.table.clone()],
+            None => tables.layout.tables(),
+        };
+        match self.connection.dialect() {
+            Dialect::Sqlite => Ok(()),
+            Dialect::Postgres => self.connection.run(&format!("ANALYZE {}", names.join(", "))),
+        }
     }
 
     /// Returns the keys of encrypted kinds, as they are stored.

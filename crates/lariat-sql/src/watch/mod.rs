@@ -8,7 +8,7 @@ use lariat_cache::CachedObject;
 use lariat_core::Gvk;
 use tokio::sync::watch;
 
-pub(crate) use history::{Event, History, Newest, Next, State};
+pub(crate) use history::{Event, History, Newest, Next, Over, State};
 
 use crate::query::{Plan, QueryError};
 use crate::revision::{Place, Revision};
@@ -73,6 +73,14 @@ pub enum WatchError {
     /// The query makes no sense.
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// Another process writes the cache, and this one only reads it.
+    #[error(
+        "{kind} cannot be watched here, for another replica writes the SQL cache: watch it there, or list again from time to time"
+    )]
+    Elsewhere {
+        /// The kind.
+        kind: Gvk,
+    },
     /// The cache has stopped.
     #[error("the SQL cache of {kind} has stopped")]
     Stopped {
@@ -148,10 +156,13 @@ impl Watch {
                 }
                 // The history has the sender, so it does not fail.
                 Next::NotYet => drop(self.newest.changed().await),
-                Next::Over => {
+                Next::Over(over) => {
                     self.is_over = true;
                     let kind = self.schema.gvk().clone();
-                    return Some(Err(WatchError::Stopped { kind }));
+                    return Some(Err(match over {
+                        Over::Stopped => WatchError::Stopped { kind },
+                        Over::Elsewhere => WatchError::Elsewhere { kind },
+                    }));
                 }
                 Next::Gone => {
                     self.is_over = true;
