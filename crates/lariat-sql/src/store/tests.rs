@@ -1,5 +1,6 @@
 //! SQLite answers as the rows themselves do, after any changes and for any query.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::query::{Condition, Operator, Plan, Query, Subject, field, label};
 use crate::row::Row;
 use crate::schema::Schema;
 use crate::sealed::Keys;
+use crate::sql::Connection;
 
 /// Texts in which SQL, LIKE, words, numbers and case could mean something.
 const TEXTS: [&str; 18] = [
@@ -217,7 +219,7 @@ pub(super) fn new_keys() -> Keys {
 /// A cache and the rows that should be in it.
 pub(super) struct Stage {
     schema: Schema,
-    database: Database,
+    reader: RefCell<Box<dyn Connection>>,
     writer: Writer,
     pub(super) tables: Tables,
     rows: BTreeMap<ObjectKey, Row>,
@@ -246,7 +248,7 @@ impl Stage {
             .unwrap();
         Self {
             schema,
-            database,
+            reader: RefCell::new(database.open_to_read().unwrap()),
             writer,
             tables,
             rows: BTreeMap::new(),
@@ -295,8 +297,8 @@ impl Stage {
 
     pub(super) fn answer(&self, query: &Query) -> Read {
         let plan = Plan::new(&self.schema, query, &self.accesses).unwrap();
-        let mut connection = self.database.open_to_read().unwrap();
-        read(&mut *connection, &self.tables, &plan).unwrap()
+        let mut reader = self.reader.borrow_mut();
+        read(&mut **reader, &self.tables, &plan).unwrap()
     }
 
     /// Returns the keys that the query should find, in their order.

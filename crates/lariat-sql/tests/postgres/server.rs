@@ -56,6 +56,7 @@ impl Server {
         let settings = [
             "listen_addresses=",
             "fsync=off",
+            "full_page_writes=off",
             "shared_buffers=16MB",
             "autovacuum=off",
             "max_connections=60",
