@@ -6,18 +6,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 use serde::de::DeserializeOwned;
-use tokio::sync::watch;
-use tokio::time;
+use tokio::sync::{Notify, watch};
+use tokio::time::{self, Instant};
 
 use super::error::SqlError;
 use super::feed::blocking;
+use super::keys::SharedKeys;
 use crate::access::Access;
 use crate::query::{Cursor, Part, Plan, Query, QueryError};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
-use crate::sqlite::{Reached, Read, Readers, Tables};
+use crate::sql::StorageError;
+use crate::store::{Reached, Read, ReadError, Readers, Tables};
 use crate::watch::{History, Watch, WatchError};
 
 /// A kind of a [`SqlCache`](crate::SqlCache), which answers queries and can be watched. Clones are cheap.
@@ -28,13 +30,27 @@ pub struct SqlKind {
     accesses: Arc<[Access]>,
 }
 
+/// What all kinds of a cache have in common.
+pub(super) struct KindOptions {
+    pub(super) readers: Arc<Readers>,
+    pub(super) keys: Option<SharedKeys>,
+    pub(super) patience: Duration,
+    /// How many changes are kept for watches.
+    pub(super) history: usize,
+    /// Notified when a query begins to wait.
+    pub(super) wanted: Arc<Notify>,
+}
+
 pub(super) struct Inner {
     pub(super) tables: Tables,
-    pub(super) history: Arc<History>,
-    /// Tells the history of this process from those of others.
-    number: u32,
+    /// The changes since this process began to write; none while another does.
+    history: RwLock<Option<Arc<History>>>,
+    /// How many changes it keeps.
+    limit: usize,
     readers: Arc<Readers>,
+    keys: Option<SharedKeys>,
     patience: Duration,
+    wanted: Arc<Notify>,
     pub(super) progress: watch::Sender<Progress>,
     /// Queries that wait for a version.
     pub(super) waiting: watch::Sender<usize>,
@@ -164,19 +180,16 @@ impl From<Read> for Answer {
 }
 
 impl SqlKind {
-    pub(super) fn new(
-        tables: Tables,
-        history: usize,
-        readers: &Arc<Readers>,
-        patience: Duration,
-    ) -> Self {
+    pub(super) fn new(tables: Tables, options: &KindOptions) -> Self {
         Self {
             inner: Arc::new(Inner {
                 tables,
-                history: Arc::new(History::new(history)),
-                number: fastrand::u32(..),
-                readers: Arc::clone(readers),
-                patience,
+                history: RwLock::default(),
+                limit: options.history,
+                readers: Arc::clone(&options.readers),
+                keys: options.keys.clone(),
+                patience: options.patience,
+                wanted: Arc::clone(&options.wanted),
                 progress: watch::Sender::default(),
                 waiting: watch::Sender::default(),
                 unindexable: Mutex::default(),
@@ -238,14 +251,38 @@ impl SqlKind {
             }
         }
         let at_least = self.at_least(query, &plan)?;
-        self.reach(at_least).await?;
-        let reader = self.inner.readers.reader().await;
-        let inner = Arc::clone(&self.inner);
-        let read = blocking(move || {
-            let read = reader.read(&inner.tables, &plan, inner.number);
-            read.map_err(SqlError::from)
-        });
-        Ok(read.await?.into())
+        self.answer(Arc::new(plan), at_least).await
+    }
+
+    /// Answers a query, once there is one state of the kind that is new enough.
+    async fn answer(&self, plan: Arc<Plan>, at_least: u64) -> Result<Answer, SqlError> {
+        let deadline = Instant::now() + self.inner.patience;
+        loop {
+            self.reach(at_least, deadline).await?;
+            let reader = self.inner.readers.reader().await;
+            let (inner, plan) = (Arc::clone(&self.inner), Arc::clone(&plan));
+            match blocking(move || Ok(reader.read(&inner.tables, &plan))).await? {
+                Ok(read) => return Ok(read.into()),
+                // Another process has begun to write it.
+                Err(ReadError::Unfilled) => {
+                    let progress = &self.inner.progress;
+                    progress.send_modify(|progress| progress.is_synced = false);
+                }
+                Err(ReadError::Storage(error)) => {
+                    let is_sealed = matches!(error, StorageError::Seal(_));
+                    let keys = self.inner.keys.as_ref().filter(|_| is_sealed);
+                    // Another process may have made new ones.
+                    let are_new = match keys {
+                        Some(keys) => keys.refresh().await?,
+                        None => false,
+                    };
+                    if !are_new {
+                        return Err(error.into());
+                    }
+                }
+                Err(ReadError::Query(error)) => return Err(error.into()),
+            }
+        }
     }
 
     /// Watches what a query finds from a revision of an [`Answer`] or an event on.
@@ -255,23 +292,30 @@ impl SqlKind {
     /// # Errors
     ///
     /// The query names an unknown field or a value of another type, or what happened since the revision is not kept any
-    /// more: list again.
+    /// more: list again. Of replicas that share a cache only the one that writes it has watches.
     pub fn watch(&self, query: &Query, since: Option<Revision>) -> Result<Watch, WatchError> {
-        let (schema, history) = (self.schema(), &self.inner.history);
+        let schema = self.schema();
         let plan = Plan::new(schema, query, &self.accesses)?;
         if let Some(label) = plan.namespaces.as_ref().and_then(|it| it.label.clone()) {
             let why = "name the namespaces of a watch";
             return Err(QueryError::NamespaceLabel { label, why }.into());
         }
+        let Some(history) = self.inner.history() else {
+            let kind = schema.gvk().clone();
+            return Err(WatchError::Elsewhere { kind });
+        };
         let since = since.unwrap_or_else(|| self.revision());
-        Watch::new(schema, plan, history, self.inner.number, since)
+        Watch::new(schema, plan, &history, since)
     }
 
     /// Returns up to where the kind is written.
     #[must_use]
     pub fn revision(&self) -> Revision {
-        let Reached { version, change } = self.inner.progress.borrow().reached;
-        let history = self.inner.number;
+        let Reached {
+            version,
+            history,
+            change,
+        } = self.inner.progress.borrow().reached;
         Revision::new(version, Some(Place { history, change }))
     }
 
@@ -311,16 +355,17 @@ impl SqlKind {
     }
 
     /// Waits until the kind is synced and at a version.
-    async fn reach(&self, wanted: u64) -> Result<(), SqlError> {
+    async fn reach(&self, wanted: u64, deadline: Instant) -> Result<(), SqlError> {
         let is_there =
             |progress: &Progress| progress.is_synced && progress.reached.version >= wanted;
         if is_there(&self.inner.progress.borrow()) {
             return Ok(());
         }
         let _waits = Waits::new(&self.inner.waiting);
+        self.inner.wanted.notify_one();
         let mut progress = self.inner.progress.subscribe();
         let patience = self.inner.patience;
-        let reached = time::timeout(patience, progress.wait_for(is_there)).await;
+        let reached = time::timeout_at(deadline, progress.wait_for(is_there)).await;
         match reached {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(_)) => return Err(SqlError::Stopped),
@@ -340,6 +385,31 @@ impl SqlKind {
             at: self.revision(),
             wanted: Revision::new(wanted, None),
         }))
+    }
+}
+
+impl Inner {
+    fn history(&self) -> Option<Arc<History>> {
+        self.history.read().clone()
+    }
+
+    /// Begins a history, with which this process writes the kind.
+    pub(super) fn begin(&self) -> Arc<History> {
+        let history = Arc::new(History::new(self.limit));
+        *self.history.write() = Some(Arc::clone(&history));
+        history
+    }
+
+    /// Ends it; `is_elsewhere` if another process writes the kind from now on.
+    pub(super) fn end(&self, is_elsewhere: bool) {
+        let history = if is_elsewhere {
+            self.history.write().take()
+        } else {
+            self.history()
+        };
+        if let Some(history) = history {
+            history.end(is_elsewhere);
+        }
     }
 }
 

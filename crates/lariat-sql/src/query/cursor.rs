@@ -52,7 +52,8 @@ fn shape(plan: &Plan) -> String {
 
 fn write(param: &Param) -> Json {
     match param {
-        Param::Null => Json::Null,
+        // No row has a list.
+        Param::Null | Param::List(_) => Json::Null,
         Param::Text(text) => json!(text),
         Param::Integer(number) => json!(number),
         // By its bits: as a number it could come back as its neighbour.

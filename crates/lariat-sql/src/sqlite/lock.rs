@@ -5,15 +5,15 @@ use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
-use super::error::StorageError;
 use super::file::file_error;
+use crate::sql::StorageError;
 
 /// The lock on the file of a cache, given up when it is dropped or the process ends.
 ///
 /// It is taken on a file of its own, `<path>-lock`, which has the process id for the error of the next cache. The database
 /// itself is not opened for it: closing any handle of a file ends all of SQLite's own locks on that file.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(super) struct Lock {
     _file: File,
 }
 

@@ -40,6 +40,31 @@ pub enum StorageError {
         /// The kind.
         kind: Gvk,
     },
+    /// A column is not of its type: the tables were changed by another program.
+    #[error("a column of the SQL cache is not {expected}: another program has changed it")]
+    Column {
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// The server of the database cannot be reached, or does not let the cache in.
+    #[error("the PostgreSQL server {server} cannot be used: {why}")]
+    Server {
+        /// Its hosts and the database, without user and password.
+        server: String,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+    /// PostgreSQL refuses a statement, or the connection is lost.
+    #[error("PostgreSQL at {server}: {why}")]
+    Postgres {
+        /// Its hosts and the database, without user and password.
+        server: String,
+        /// What it says.
+        why: String,
+    },
+    /// Another process writes the cache now.
+    #[error("another process has begun to write the SQL cache: this one only reads it from now on")]
+    Superseded,
     /// SQLite refuses a statement.
     #[error("SQLite: {0}")]
     Sqlite(String),
