@@ -228,7 +228,9 @@ impl SqlCacheBuilder {
             writer: Some(writer),
             keys,
             writes: watch::Sender::new(true).subscribe(),
-            kinds: kinds.map(|kind| (kind.schema().gvk().clone(), kind)).collect(),
+            kinds: kinds
+                .map(|kind| (kind.schema().gvk().clone(), kind))
+                .collect(),
             tasks: Mutex::new(tasks),
             stopping,
         })
@@ -242,7 +244,8 @@ impl SqlCacheBuilder {
             if !seen.insert(kind.clone()) {
                 return Err(SqlError::KindTwice { kind });
             }
-            if !matches!(self.place, Place::Memory) && is_always_sealed(&kind) && !self.seals(&kind) {
+            if !matches!(self.place, Place::Memory) && is_always_sealed(&kind) && !self.seals(&kind)
+            {
                 return Err(SqlError::NoKey { kind });
             }
         }

@@ -162,20 +162,21 @@ impl Replica {
             let writer = Arc::clone(writer);
             let beat = blocking(move || {
                 let mut writer = writer.lock();
-                let beat = writer.beat().and_then(|()| writer.keyring());
-                Ok((beat, writer.is_lost()))
+                writer.beat()?;
+                Ok(writer.keyring()?)
             });
-            match (beat.await, &self.keys) {
-                (Ok((Ok(stored), _)), Some(keys)) => {
-                    if let Err(error) = keys.replace(stored).await {
-                        tracing::warn!(%error, "the keys of the SQL cache cannot be read again");
-                    }
-                }
-                (Ok((Err(error), true)), _) => {
+            let stored = match beat.await {
+                Ok(stored) => stored,
+                Err(error) => {
+                    // Whatever it is, a new session finds out who writes, and makes tables that were dropped.
                     tracing::warn!(%error, "this process writes the SQL cache no more");
                     return;
                 }
-                _ => {}
+            };
+            if let Some(keys) = &self.keys
+                && let Err(error) = keys.replace(stored).await
+            {
+                tracing::warn!(%error, "the keys of the SQL cache cannot be read again");
             }
         }
     }
@@ -267,7 +268,10 @@ impl Running {
     fn failed(&mut self, error: &SqlError) {
         let error = error.to_string();
         if !std::mem::replace(&mut self.has_failed, true) {
-            tracing::warn!(error, "the SQL cache cannot be read or written; it is tried again");
+            tracing::warn!(
+                error,
+                "the SQL cache cannot be read or written; it is tried again"
+            );
         }
         for kind in &self.replica.kinds {
             kind.inner().progress.send_modify(|progress| {

@@ -10,12 +10,10 @@ use tokio::task::JoinSet;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, SimpleQueryMessage};
 
+use super::copy;
 use super::error::describe;
 use super::values::Bound;
-use super::copy;
-use crate::sql::{
-    Arg, Columns, Connection, Dialect, Param, Statement, StorageError, Transaction,
-};
+use crate::sql::{Arg, Columns, Connection, Dialect, Param, Statement, StorageError, Transaction};
 
 /// How many statements a session keeps prepared; the kinds of queries are few.
 const PREPARED: usize = 256;
@@ -38,7 +36,12 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(client: Client, driver: JoinSet<()>, runtime: Handle, server: String) -> Self {
+    pub(super) fn new(
+        client: Client,
+        driver: JoinSet<()>,
+        runtime: Handle,
+        server: String,
+    ) -> Self {
         Self {
             client,
             runtime,
@@ -117,9 +120,7 @@ impl Session {
 impl Connection for Session {
     fn begin(&mut self, transaction: Transaction) -> Result<(), StorageError> {
         match (transaction, self.epoch) {
-            (Transaction::Reads, _) => {
-                self.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            }
+            (Transaction::Reads, _) => self.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
             (Transaction::Writes, Some(epoch)) => self.begin_to_write(epoch),
             (Transaction::Writes, None) => self.run("BEGIN"),
         }

@@ -418,9 +418,7 @@ fn compares(column: &Column, operator: &str, value: Param, sql: &mut Statement) 
         "(substr({compared}, {BEGINNING}) {or_equal} substr("
     ));
     sql.bind(value);
-    sql.push(&format!(
-        "::{of}, {BEGINNING}) AND {compared} {operator} "
-    ));
+    sql.push(&format!("::{of}, {BEGINNING}) AND {compared} {operator} "));
     sql.bind_again();
     sql.push(")");
 }

@@ -87,8 +87,10 @@ impl Layout {
         let (rows, json) = (self.rows(), self.json());
         let (labels, owners) = (self.labels(), self.owners());
         let columns = self.places(false);
-        let columns = columns
-            .flat_map(|place| self.types().columns(self.type_of(place), &self.column(place)));
+        let columns = columns.flat_map(|place| {
+            self.types()
+                .columns(self.type_of(place), &self.column(place))
+        });
         let columns = columns.collect::<Vec<_>>().join(", ");
         let value = indexed(&Column::of_texts("value", self.dialect()));
         write!(

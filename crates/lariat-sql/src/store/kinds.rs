@@ -4,7 +4,9 @@ use super::reader::Tables;
 use super::writer::Reached;
 use crate::schema::Schema;
 use crate::sealed::{Keys, Sealed};
-use crate::sql::{Connection, Dialect, Layout, Param, Statement, StorageError, Transaction, number_of};
+use crate::sql::{
+    Connection, Dialect, Layout, Param, Statement, StorageError, Transaction, number_of,
+};
 
 /// Returns the tables of a kind, which is encrypted if there are keys.
 ///
@@ -15,7 +17,11 @@ pub(crate) fn tables(
     schema: &Schema,
     keys: Option<&Keys>,
 ) -> (Layout, Option<Sealed>) {
-    let number = number_of(&format!("{}\n{}", schema.gvk(), signature(schema, keys.is_some())));
+    let number = number_of(&format!(
+        "{}\n{}",
+        schema.gvk(),
+        signature(schema, keys.is_some())
+    ));
     let sealed = keys.map(|keys| Sealed {
         table: format!("sealed{number}"),
         kind: schema.gvk().clone(),
@@ -34,10 +40,7 @@ fn signature(schema: &Schema, is_sealed: bool) -> String {
 /// Finds the tables of a kind, or makes them.
 ///
 /// Tables of other fields are made new, those of this kind only; with keys the kind is encrypted.
-pub(super) fn open(
-    connection: &mut dyn Connection,
-    tables: &Tables,
-) -> Result<(), StorageError> {
+pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(), StorageError> {
     let Tables {
         layout,
         schema,

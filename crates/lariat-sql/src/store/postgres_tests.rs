@@ -92,7 +92,11 @@ fn answers_are_those_of_sqlite() {
         }
         let all = SUMMARIES.into_iter();
         let query = all.fold(query, |query, name| query.summarize(field(name)));
-        for query in [query.clone().limit(2), query.clone().page(1, 3), query.summarize_by_namespace()] {
+        for query in [
+            query.clone().limit(2),
+            query.clone().page(1, 3),
+            query.summarize_by_namespace(),
+        ] {
             prop_assert_eq!(shown(&here.answer(&query)), shown(&there.answer(&query)));
         }
         Ok(())
@@ -101,8 +105,15 @@ fn answers_are_those_of_sqlite() {
 }
 
 const SUMMARIES: [&str; 9] = [
-    "spec.text", "spec.natural", "spec.integer", "spec.real", "spec.quantity", "spec.time", "spec.many[*]",
-    "spec.numbers[*]", "metadata.labels[l0]",
+    "spec.text",
+    "spec.natural",
+    "spec.integer",
+    "spec.real",
+    "spec.quantity",
+    "spec.time",
+    "spec.many[*]",
+    "spec.numbers[*]",
+    "metadata.labels[l0]",
 ];
 
 /// Writes a row that is no kind.
@@ -170,7 +181,9 @@ fn who_only_reads_cannot_write() {
 fn a_schema_of_something_else_or_of_another_form_is_refused() {
     let place = Place::new();
     let _runtime = place.runtime.enter();
-    place.server.sql("CREATE SCHEMA t0; CREATE TABLE t0.mine (a int)");
+    place
+        .server
+        .sql("CREATE SCHEMA t0; CREATE TABLE t0.mine (a int)");
     let error = place.schema().open().err().unwrap().to_string();
     assert!(error.contains("give the cache one of its own"), "{error}");
     let database = place.schema();
@@ -182,7 +195,10 @@ fn a_schema_of_something_else_or_of_another_form_is_refused() {
     let url = place.server.url().replace("/postgres?", "/latin?");
     let latin = Database::on_server(Postgres::new(&url).unwrap());
     let error = latin.open().err().unwrap().to_string();
-    assert!(error.contains("encoding LATIN1: create one with UTF8"), "{error}");
+    assert!(
+        error.contains("encoding LATIN1: create one with UTF8"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -191,7 +207,12 @@ fn a_parameter_of_another_type_is_an_error() {
     let _runtime = place.runtime.enter();
     let mut connection = place.schema().open().unwrap();
     let sql = Statement::new(Dialect::Postgres, "SELECT kind FROM kinds WHERE kind = ");
-    let error = connection.rows(&sql.with("", Param::Integer(1))).unwrap_err();
-    assert!(error.to_string().contains("of another type than text"), "{error}");
+    let error = connection
+        .rows(&sql.with("", Param::Integer(1)))
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("of another type than text"),
+        "{error}"
+    );
     assert!(!connection.is_lost());
 }

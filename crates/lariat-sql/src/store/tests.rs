@@ -22,8 +22,24 @@ use crate::sql::Connection;
 
 /// Texts in which SQL, LIKE, words, numbers and case could mean something.
 const TEXTS: [&str; 18] = [
-    "", "a", "A", "a_b", "a%b", "axb", "10", "9", "a10", "a9", "it's", "\"q\"", "é web", "web-Api", "É", "\0a",
-    "\u{1}", "a\u{1}\u{2}b",
+    "",
+    "a",
+    "A",
+    "a_b",
+    "a%b",
+    "axb",
+    "10",
+    "9",
+    "a10",
+    "a9",
+    "it's",
+    "\"q\"",
+    "é web",
+    "web-Api",
+    "É",
+    "\0a",
+    "\u{1}",
+    "a\u{1}\u{2}b",
 ];
 
 fn schema() -> Schema {
@@ -45,7 +61,8 @@ fn schema() -> Schema {
 
 pub(super) fn text() -> impl Strategy<Value = String> {
     // Long ones differ behind what an index has of them.
-    let long = prop::sample::select(["a", "b", ""].as_slice()).prop_map(|end| "Web ".repeat(900) + end);
+    let long =
+        prop::sample::select(["a", "b", ""].as_slice()).prop_map(|end| "Web ".repeat(900) + end);
     let text = prop::sample::select(TEXTS.as_slice()).prop_map(str::to_owned);
     prop_oneof![20 => text, 1 => long]
 }

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use lariat_core::ObjectKey;
 
 use super::database::Database;
-use super::reader::Tables;
 use super::kinds::{self, Stored};
+use super::reader::Tables;
 use super::rows;
 use crate::row::Row;
 use crate::sealed;
@@ -93,7 +93,9 @@ impl Writer {
         };
         match self.connection.dialect() {
             Dialect::Sqlite => Ok(()),
-            Dialect::Postgres => self.connection.run(&format!("ANALYZE {}", names.join(", "))),
+            Dialect::Postgres => self
+                .connection
+                .run(&format!("ANALYZE {}", names.join(", "))),
         }
     }
 

@@ -21,7 +21,10 @@ impl Server {
             running: None,
         };
         let (from, to) = (template(), server.folder.join("data"));
-        run(Command::new("cp").args(["-a", "--reflink=auto"]).arg(from).arg(&to));
+        run(Command::new("cp")
+            .args(["-a", "--reflink=auto"])
+            .arg(from)
+            .arg(&to));
         give_away(&server.folder);
         server.resume();
         server
@@ -29,7 +32,10 @@ impl Server {
 
     /// Returns how to connect to it.
     pub(crate) fn url(&self) -> String {
-        format!("postgresql:///postgres?user=lariat&host={}", self.folder.display())
+        format!(
+            "postgresql:///postgres?user=lariat&host={}",
+            self.folder.display()
+        )
     }
 
     /// Runs statements as the owner of everything; returns what they print.
@@ -38,6 +44,19 @@ impl Server {
         psql.args(["-qAtX", "-U", "lariat", "-d", "postgres", "-c", sql, "-h"]);
         let said = run(psql.arg(&self.folder)).stdout;
         String::from_utf8(said).expect("UTF-8").trim().to_owned()
+    }
+
+    /// Returns whether a text is in any of its files, the log included.
+    pub(crate) fn has_in_any_file(&self, text: &str) -> bool {
+        if self.running.is_some() {
+            self.sql("CHECKPOINT");
+        }
+        let mut grep = Command::new("grep");
+        grep.args(["-rqF", "--binary-files=text", "--", text]);
+        grep.arg(self.folder.join("data"))
+            .status()
+            .expect("grep runs")
+            .success()
     }
 
     /// Ends it and all connections, as a crash does.
@@ -102,12 +121,15 @@ fn is_ready(log: &mut impl BufRead) -> bool {
 
 /// Returns the folder of the newest server's programs.
 fn bin() -> PathBuf {
-    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
+    let versions = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten();
     let mut bins: Vec<PathBuf> = versions.flatten().map(|it| it.path().join("bin")).collect();
     bins.retain(|bin| bin.join("initdb").exists());
     bins.sort();
     let newest = bins.pop();
-    newest.expect("PostgreSQL is installed (Debian: apt install postgresql); scripts/test.sh does it")
+    newest
+        .expect("PostgreSQL is installed (Debian: apt install postgresql); scripts/test.sh does it")
 }
 
 /// Returns a cluster that is copied, which takes a tenth of the time of making one. It is made once for all tests.
@@ -123,11 +145,25 @@ fn template() -> PathBuf {
         std::fs::create_dir(&made).expect("a folder is made");
         give_away(&made);
         let mut initdb = as_owner(&[], "initdb");
-        let options = ["--no-sync", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en-US", "-U", "lariat"];
+        let options = [
+            "--no-sync",
+            "-A",
+            "trust",
+            "-E",
+            "UTF8",
+            "--locale=C.UTF-8",
+            "--locale-provider=icu",
+            "--icu-locale=en-US",
+            "-U",
+            "lariat",
+        ];
         run(initdb.args(options).arg("-D").arg(made.join("data")));
         let part = folder.join("lariat-postgres.part");
         let _ = std::fs::remove_dir_all(&part);
-        run(Command::new("cp").arg("-a").arg(made.join("data")).arg(&part));
+        run(Command::new("cp")
+            .arg("-a")
+            .arg(made.join("data"))
+            .arg(&part));
         std::fs::rename(&part, &template).expect("renamed");
         let _ = std::fs::remove_dir_all(&made);
     }
@@ -138,7 +174,13 @@ fn template() -> PathBuf {
 fn as_owner(options: &[&str], program: &str) -> Command {
     let mut command = Command::new("setpriv");
     if is_root() {
-        command.args(["--reuid", "postgres", "--regid", "postgres", "--clear-groups"]);
+        command.args([
+            "--reuid",
+            "postgres",
+            "--regid",
+            "postgres",
+            "--clear-groups",
+        ]);
     }
     command.args(options).arg(bin().join(program));
     command.current_dir("/");
@@ -147,7 +189,9 @@ fn as_owner(options: &[&str], program: &str) -> Command {
 
 fn give_away(folder: &Path) {
     if is_root() {
-        run(Command::new("chown").args(["-R", "postgres:postgres"]).arg(folder));
+        run(Command::new("chown")
+            .args(["-R", "postgres:postgres"])
+            .arg(folder));
     }
 }
 
