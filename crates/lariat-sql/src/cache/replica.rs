@@ -213,17 +213,15 @@ impl Running {
                 None => Writer::open(&database)?,
             };
             let stored = writer.stored()?;
-            let is_claimed = match by_force {
-                Some(by_force) => writer.claim(by_force)?,
-                None => false,
-            };
-            Ok((writer, stored, is_claimed))
+            let claimed = by_force.map_or(Ok(false), |by_force| writer.claim(by_force));
+            Ok((writer, stored, claimed))
         });
         if is_due {
             self.next_try = Instant::now() + IDLE;
         }
-        let (writer, stored, is_claimed) = looked.await?;
+        let (writer, stored, claimed) = looked.await?;
         self.replica.follow(&stored);
+        let is_claimed = claimed?;
         if std::mem::take(&mut self.has_failed) {
             tracing::info!("the SQL cache can be read again");
         }

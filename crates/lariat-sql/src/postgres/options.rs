@@ -42,7 +42,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 #[must_use = "options do nothing until a cache is kept there"]
 pub struct Postgres {
-    pub(super) config: Config,
+    pub(super) config: Box<Config>,
     pub(super) schema: String,
     pub(super) statement: Duration,
     leadership: Option<Leadership>,
@@ -77,7 +77,7 @@ impl Postgres {
             config.keepalives_retries(3);
         }
         Ok(Self {
-            config,
+            config: Box::new(config),
             schema: SCHEMA.to_owned(),
             statement: STATEMENT,
             leadership: None,

@@ -7,7 +7,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 /// A server that listens on a socket in a folder of its own.
 pub(crate) struct Server {
-    folder: PathBuf,
+    /// Where its files are.
+    pub(crate) folder: PathBuf,
     running: Option<Child>,
 }
 
@@ -44,19 +45,6 @@ impl Server {
         psql.args(["-qAtX", "-U", "lariat", "-d", "postgres", "-c", sql, "-h"]);
         let said = run(psql.arg(&self.folder)).stdout;
         String::from_utf8(said).expect("UTF-8").trim().to_owned()
-    }
-
-    /// Returns whether a text is in any of its files, the log included.
-    pub(crate) fn has_in_any_file(&self, text: &str) -> bool {
-        if self.running.is_some() {
-            self.sql("CHECKPOINT");
-        }
-        let mut grep = Command::new("grep");
-        grep.args(["-rqF", "--binary-files=text", "--", text]);
-        grep.arg(self.folder.join("data"))
-            .status()
-            .expect("grep runs")
-            .success()
     }
 
     /// Ends it and all connections, as a crash does.
