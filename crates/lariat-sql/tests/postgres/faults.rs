@@ -6,6 +6,7 @@ use std::time::Duration;
 use lariat_sql::{Postgres, Query};
 use tokio::time;
 
+use crate::server::Server;
 use crate::stage::{Stage, red};
 
 #[tokio::test]
@@ -107,4 +108,80 @@ async fn tables_that_were_dropped_are_made_and_filled_again() {
         time::sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(process.names(&version).await, ["one", "two"]);
+}
+
+/// Makes the certificate of an authority, and one that it has signed for this machine, with its key.
+fn certificates() -> (String, String, String) {
+    let (ours, theirs) = (rcgen::KeyPair::generate(), rcgen::KeyPair::generate());
+    let (ours, theirs) = (ours.expect("a key"), theirs.expect("a key"));
+    let mut authority = rcgen::CertificateParams::default();
+    authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let signed = authority.self_signed(&ours).expect("signed");
+    let issuer = rcgen::Issuer::new(authority, &ours);
+    let server = rcgen::CertificateParams::new(["localhost".to_owned()]).expect("a name");
+    let server = server.signed_by(&theirs, &issuer).expect("signed");
+    (signed.pem(), server.pem(), theirs.serialize_pem())
+}
+
+#[tokio::test]
+async fn connections_are_encrypted_to_servers_whose_certificates_are_trusted() {
+    let (authority, certificate, key) = certificates();
+    let files = [
+        ("server.crt", certificate.as_str()),
+        ("server.key", key.as_str()),
+    ];
+    let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = free.local_addr().expect("an address").port();
+    drop(free);
+    let settings = [
+        "ssl=on",
+        "listen_addresses=127.0.0.1",
+        &format!("port={port}"),
+    ];
+    let _server = Server::start_with(&settings, &files);
+    let start = |host: &str, mode: &str, roots: Option<String>| {
+        let url = format!("postgresql://lariat@{host}:{port}/postgres?sslmode={mode}");
+        let options = Postgres::new(&url).expect("options");
+        let options = match roots {
+            Some(roots) => options.root_certificates(roots).expect("readable"),
+            None => options,
+        };
+        let client = kube::Client::new(tower::service_fn(nobody), "default");
+        let factory = lariat_cache::SharedCacheFactory::new(client);
+        lariat_sql::SqlCache::builder(&factory)
+            .in_postgres(options)
+            .start()
+    };
+    start("localhost", "require", Some(authority.clone()))
+        .await
+        .expect("trusted");
+    let (other, ..) = certificates();
+    for (host, mode, roots, why) in [
+        (
+            "localhost",
+            "require",
+            None,
+            "give them by Postgres::root_certificates",
+        ),
+        ("localhost", "disable", Some(other), "invalid peer certificate"),
+        (
+            "127.0.0.1",
+            "prefer",
+            Some(authority),
+            "certificate not valid for name",
+        ),
+    ] {
+        let error = start(host, mode, roots)
+            .await
+            .expect_err("not trusted")
+            .to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+/// A Kubernetes API server that is never asked.
+async fn nobody(
+    _: http::Request<kube::client::Body>,
+) -> Result<http::Response<kube::client::Body>, std::io::Error> {
+    Err(std::io::Error::other("nobody is asked"))
 }
