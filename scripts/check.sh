@@ -15,7 +15,7 @@ cargo clippy --workspace --all-targets --all-features -- --deny warnings
 # may use what tokio has with `--cfg tokio_unstable` alone.
 step features
 export RUSTFLAGS=
-for features in "" rustls-tls cluster metrics sim sql sql-http; do
+for features in "" rustls-tls cluster metrics sim sql sql-http sql-postgres; do
     cargo check --quiet --package lariat --no-default-features --features "$features"
 done
 for features in "" rustls-tls kube-runtime; do
@@ -27,7 +27,7 @@ done
 for features in "" metrics; do
     cargo check --quiet --package lariat-controller --no-default-features --features "$features"
 done
-for features in "" http; do
+for features in "" http postgres; do
     cargo check --quiet --package lariat-sql --no-default-features --features "$features"
 done
 cargo check --quiet --package lariat-core --no-default-features

@@ -29,6 +29,7 @@
 //! | `sim` | `lariat::sim`, which runs whole programs against that server in virtual time, from one seed |
 //! | `sql` | `lariat::sql`, the state of chosen kinds in SQLite, for queries and pages |
 //! | `sql-http` | `lariat::sql::http`, which serves it over HTTP |
+//! | `sql-postgres` | `lariat::sql::Postgres`, a database in which replicas share it |
 //! | `metrics` | `lariat::metrics`, what is counted, in a registry of `prometheus-client` |
 
 mod signal;

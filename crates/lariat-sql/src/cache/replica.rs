@@ -162,20 +162,21 @@ impl Replica {
             let writer = Arc::clone(writer);
             let beat = blocking(move || {
                 let mut writer = writer.lock();
-                let beat = writer.beat().and_then(|()| writer.keyring());
-                Ok((beat, writer.is_lost()))
+                writer.beat()?;
+                Ok(writer.keyring()?)
             });
-            match (beat.await, &self.keys) {
-                (Ok((Ok(stored), _)), Some(keys)) => {
-                    if let Err(error) = keys.replace(stored).await {
-                        tracing::warn!(%error, "the keys of the SQL cache cannot be read again");
-                    }
-                }
-                (Ok((Err(error), true)), _) => {
+            let stored = match beat.await {
+                Ok(stored) => stored,
+                Err(error) => {
+                    // Whatever it is, a new session finds out who writes, and makes tables that were dropped.
                     tracing::warn!(%error, "this process writes the SQL cache no more");
                     return;
                 }
-                _ => {}
+            };
+            if let Some(keys) = &self.keys
+                && let Err(error) = keys.replace(stored).await
+            {
+                tracing::warn!(%error, "the keys of the SQL cache cannot be read again");
             }
         }
     }
@@ -212,17 +213,15 @@ impl Running {
                 None => Writer::open(&database)?,
             };
             let stored = writer.stored()?;
-            let is_claimed = match by_force {
-                Some(by_force) => writer.claim(by_force)?,
-                None => false,
-            };
-            Ok((writer, stored, is_claimed))
+            let claimed = by_force.map_or(Ok(false), |by_force| writer.claim(by_force));
+            Ok((writer, stored, claimed))
         });
         if is_due {
             self.next_try = Instant::now() + IDLE;
         }
-        let (writer, stored, is_claimed) = looked.await?;
+        let (writer, stored, claimed) = looked.await?;
         self.replica.follow(&stored);
+        let is_claimed = claimed?;
         if std::mem::take(&mut self.has_failed) {
             tracing::info!("the SQL cache can be read again");
         }

@@ -11,6 +11,7 @@ mod schema;
 mod server;
 mod session;
 mod text;
+mod tls;
 mod values;
 
 pub use options::{Postgres, PostgresError};

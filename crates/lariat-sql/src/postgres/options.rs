@@ -8,6 +8,8 @@ use lariat_lease::Leadership;
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 
+use super::tls::Tls;
+
 /// The schema that tables are in, by default.
 const SCHEMA: &str = "lariat";
 
@@ -29,7 +31,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// It works with PostgreSQL 13 and later, and encoding `UTF8`. Between it and the server may be a pool of connections only if
 /// it gives each connection one session. The program's user needs the right to create the schema, or to create tables in it.
 ///
-/// The connection is not encrypted: use a server on this machine, a network that is, or a tunnel.
+/// Connections are encrypted only with [certificates](Self::root_certificates) to trust.
 ///
 /// ```
 /// use lariat_sql::Postgres;
@@ -42,9 +44,10 @@ const SILENCE: Duration = Duration::from_secs(30);
 #[derive(Clone)]
 #[must_use = "options do nothing until a cache is kept there"]
 pub struct Postgres {
-    pub(super) config: Config,
+    pub(super) config: Box<Config>,
     pub(super) schema: String,
     pub(super) statement: Duration,
+    pub(super) tls: Option<Tls>,
     leadership: Option<Leadership>,
 }
 
@@ -55,15 +58,12 @@ impl Postgres {
     ///
     /// # Errors
     ///
-    /// The string cannot be read, names no host, or asks for TLS.
+    /// The string cannot be read, or names no host.
     pub fn new(connection: &str) -> Result<Self, PostgresError> {
         // The library's error may have a part of a password that is not escaped.
         let mut config = Config::from_str(connection).map_err(|_| PostgresError::Connection)?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(PostgresError::Host);
-        }
-        if !matches!(config.get_ssl_mode(), SslMode::Disable | SslMode::Prefer) {
-            return Err(PostgresError::Tls);
         }
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);
@@ -77,11 +77,26 @@ impl Postgres {
             config.keepalives_retries(3);
         }
         Ok(Self {
-            config,
+            config: Box::new(config),
             schema: SCHEMA.to_owned(),
             statement: STATEMENT,
+            tls: None,
             leadership: None,
         })
+    }
+
+    /// Encrypts all connections, and trusts a server that has a certificate of one of these authorities for its host's name.
+    ///
+    /// They are in the form PEM; those of a Debian system are in `/etc/ssl/certs/ca-certificates.crt`. `sslmode` does not count
+    /// then. It speaks TLS 1.3, and shows no certificate of its own.
+    ///
+    /// # Errors
+    ///
+    /// There is no certificate, or one that cannot be read.
+    pub fn root_certificates(mut self, pem: impl AsRef<[u8]>) -> Result<Self, PostgresError> {
+        self.tls = Some(Tls::new(pem.as_ref()).ok_or(PostgresError::Certificates)?);
+        self.config.ssl_mode(SslMode::Require);
+        Ok(self)
     }
 
     /// Keeps the tables in this schema (default `lariat`), which nothing else may use. It is made if it is not there.
@@ -162,7 +177,7 @@ impl fmt::Debug for Postgres {
 pub enum PostgresError {
     /// The connection string cannot be read.
     #[error(
-        "the connection string of PostgreSQL cannot be read: write it as postgresql://user:password@host:5432/database, with %40 for an @ in the password and so on; sslmode is disable or prefer"
+        "the connection string of PostgreSQL cannot be read: write it as postgresql://user:password@host:5432/database, with %40 for an @ in the password and so on; sslmode is disable, prefer or require"
     )]
     Connection,
     /// The connection string names no host.
@@ -170,11 +185,11 @@ pub enum PostgresError {
         "the connection string of PostgreSQL names no host: add one, or the folder of its socket as ?host=/run/postgresql"
     )]
     Host,
-    /// The connection string asks for TLS.
+    /// The certificates to trust cannot be read.
     #[error(
-        "sslmode=require asks for TLS, which connections to PostgreSQL do not have here: connect to a server on this machine or by a tunnel, with sslmode=disable"
+        "the root certificates for PostgreSQL cannot be read: give one or more in the form PEM, as -----BEGIN CERTIFICATE-----"
     )]
-    Tls,
+    Certificates,
     /// The name of the schema is not one that is taken.
     #[error(
         "{name:?} is no name for the schema of a cache: take lower case letters, digits and _, 63 at most, no digit first, and not pg_"
@@ -203,13 +218,26 @@ mod tests {
         let refused = [
             format!("postgresql://me:{password}@{password}@db/fleet?x"),
             format!("password={password} {password}"),
-            format!("postgresql://me:{password}@db/fleet?sslmode=require"),
+            format!("postgresql://me:{password}@db/fleet?sslmode=verify-full"),
             format!("postgresql://me:{password}@/fleet?{password}=1"),
             format!("password={password}"),
         ];
         for text in refused {
             let error = Postgres::new(&text).unwrap_err();
             assert!(!format!("{error} {error:?}").contains(password), "{error}");
+        }
+    }
+
+    #[test]
+    fn certificates_have_to_be_readable() {
+        for pem in [
+            "",
+            "no",
+            "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----",
+        ] {
+            let postgres = Postgres::new("host=db").unwrap();
+            let refused = postgres.root_certificates(pem).map(drop).unwrap_err();
+            assert_eq!(refused, PostgresError::Certificates);
         }
     }
 

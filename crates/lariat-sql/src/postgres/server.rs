@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
-use tokio_postgres::NoTls;
+use tokio_postgres::config::SslMode;
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Config, Error, NoTls, Socket};
 
 use super::error::describe;
 use super::options::Postgres;
@@ -61,18 +63,19 @@ impl Server {
         let runtime = Handle::current();
         let mut config = self.options.config.clone();
         config.application_name(name);
-        let connected = runtime.block_on(config.connect(NoTls));
-        let (client, connection) = connected.map_err(|error| {
+        let connected = match &self.options.tls {
+            Some(tls) => runtime.block_on(connect(&config, tls.clone())),
+            None if config.get_ssl_mode() == SslMode::Require => {
+                let why = "sslmode=require needs certificates to trust: give them by Postgres::root_certificates";
+                return Err(self.refused(Refused::No(why.to_owned())));
+            }
+            None => runtime.block_on(connect(&config, NoTls)),
+        };
+        let (client, driver) = connected.map_err(|error| {
             let why = describe(&error);
             let what = "check that it runs, and the host, the user, the password and the database of the connection string";
             self.refused(Refused::No(format!("{why}: {what}")))
         })?;
-        let mut driver = JoinSet::new();
-        let driven = async move {
-            // Whoever uses it gets the error.
-            let _ = connection.await;
-        };
-        driver.spawn_on(driven, &runtime);
         let mut session = Session::new(client, driver, runtime, self.name.clone());
         // Plans of large statements are not worth the time to compile them.
         session.run(&format!(
@@ -96,4 +99,18 @@ impl Server {
             },
         }
     }
+}
+
+/// Connects, and lets a task read and write the socket.
+async fn connect<T>(config: &Config, tls: T) -> Result<(Client, JoinSet<()>), Error>
+where
+    T: MakeTlsConnect<Socket, Stream: Send + 'static>,
+{
+    let (client, connection) = config.connect(tls).await?;
+    let mut driver = JoinSet::new();
+    driver.spawn(async move {
+        // Whoever uses it gets the error.
+        let _ = connection.await;
+    });
+    Ok((client, driver))
 }

@@ -37,6 +37,7 @@ pub(crate) trait Connection: Send {
     fn scrub(&mut self) -> Result<(), StorageError>;
 
     /// Becomes the one connection that writes, unless another is; with force the server ends the other. Returns whether it is.
+    #[cfg(feature = "postgres")]
     fn claim(&mut self, by_force: bool) -> Result<bool, StorageError>;
 
     /// Returns whether the server has ended it, or another has begun to write in its place.

@@ -96,6 +96,7 @@ impl Connection for Sqlite {
         self.run("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")
     }
 
+    #[cfg(feature = "postgres")]
     fn claim(&mut self, _: bool) -> Result<bool, StorageError> {
         // One process has the file.
         Ok(true)

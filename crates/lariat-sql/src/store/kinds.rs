@@ -1,7 +1,6 @@
 //! Which kinds a database has.
 
 use super::reader::Tables;
-use super::writer::Reached;
 use crate::schema::Schema;
 use crate::sealed::{Keys, Sealed};
 use crate::sql::{
@@ -110,9 +109,11 @@ pub(super) fn keep_only(
     kinds: &[String],
 ) -> Result<(), StorageError> {
     connection.within(Transaction::Writes, |connection| {
-        for stored in stored(connection)? {
-            if !kinds.contains(&stored.kind) {
-                drop_tables(connection, stored.number)?;
+        let all = Statement::new(connection.dialect(), "SELECT number, kind FROM kinds");
+        for mut known in connection.rows(&all)? {
+            let (number, kind) = (known.integer()?, known.text()?);
+            if !kinds.contains(&kind) {
+                drop_tables(connection, number)?;
             }
         }
         Ok(())
@@ -163,35 +164,4 @@ pub(super) fn replace_keyring(
             .with(" WHERE stored = ", bytes(before)),
     };
     Ok(connection.execute(&sql)? == 1)
-}
-
-/// What a kind's tables have.
-#[derive(Debug)]
-pub(crate) struct Stored {
-    pub(crate) number: i64,
-    pub(crate) kind: String,
-    pub(crate) reached: Reached,
-    /// Whether they have one state of the kind, and not a part of the next.
-    pub(crate) is_synced: bool,
-}
-
-/// Returns what all kinds have.
-pub(super) fn stored(connection: &mut dyn Connection) -> Result<Vec<Stored>, StorageError> {
-    let sql = "SELECT number, kind, version, history, change, synced FROM kinds";
-    let kinds = connection.rows(&Statement::new(connection.dialect(), sql))?;
-    let kinds = kinds.into_iter().map(|mut kind| {
-        let (number, name, version) = (kind.integer()?, kind.text()?, kind.integer()?);
-        let (history, change) = (kind.integer()?, kind.integer()?);
-        Ok(Stored {
-            number,
-            kind: name,
-            reached: Reached {
-                version: version.unsigned_abs(),
-                history: u32::try_from(history).unwrap_or_default(),
-                change: change.unsigned_abs(),
-            },
-            is_synced: kind.integer()? != 0,
-        })
-    });
-    kinds.collect()
 }

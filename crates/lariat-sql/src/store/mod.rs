@@ -5,12 +5,16 @@ mod kinds;
 mod reader;
 mod readers;
 mod rows;
+#[cfg(feature = "postgres")]
+mod turns;
 mod writer;
 
 pub(crate) use database::Database;
-pub(crate) use kinds::{Stored, tables};
+pub(crate) use kinds::tables;
 pub(crate) use reader::{Count, Found, Read, ReadError, Tables};
 pub(crate) use readers::Readers;
+#[cfg(feature = "postgres")]
+pub(crate) use turns::Stored;
 pub(crate) use writer::{Op, Reached, Writer};
 
 #[cfg(all(test, feature = "postgres"))]

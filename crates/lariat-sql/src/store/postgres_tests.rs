@@ -61,7 +61,7 @@ fn any_query_finds_what_the_rows_say_in_their_order() {
     let cases = (changes, queries, accesses, any::<bool>());
     let tried = Place::runner(40).run(&cases, |(changes, queries, accesses, is_sealed)| {
         let keys = is_sealed.then(new_keys);
-        let mut stage = Stage::on(place.schema(), keys.as_ref());
+        let mut stage = Stage::on(&place.schema(), keys.as_ref());
         stage.accesses = accesses.into();
         agree(&mut stage, &changes, &queries)
     });
@@ -84,8 +84,8 @@ fn answers_are_those_of_sqlite() {
     let cases = (changes, query(), any::<bool>());
     let tried = Place::runner(30).run(&cases, |(changes, query, is_sealed)| {
         let keys = is_sealed.then(new_keys);
-        let mut here = Stage::on(Database::in_memory(), keys.as_ref());
-        let mut there = Stage::on(place.schema(), keys.as_ref());
+        let mut here = Stage::on(&Database::in_memory(), keys.as_ref());
+        let mut there = Stage::on(&place.schema(), keys.as_ref());
         for changes in changes.chunks(5) {
             here.apply(changes);
             there.apply(changes);

@@ -73,8 +73,14 @@ fn value(of: &str) -> BoxedStrategy<String> {
         prop::sample::select(texts).prop_map(str::to_owned).boxed()
     };
     match of {
-        "integer" => (-3..12_i64).prop_map(|number| number.to_string()).boxed(),
-        "real" => one_of(&["-1.5", "0", "0.1", "2", "10", "1e300"]),
+        "integer" => {
+            let ends = prop::sample::select([i64::MIN, i64::MAX].as_slice());
+            let number = prop_oneof![9 => -3..12_i64, 1 => ends];
+            number.prop_map(|number| number.to_string()).boxed()
+        }
+        "real" => one_of(&[
+            "-1.5", "0", "-0.0", "0.1", "2", "10", "1e300", "5e-324", "-1e300",
+        ]),
         "boolean" => one_of(&["true", "false"]),
         "quantity" => one_of(&["100m", "0.1", "1", "1Gi", "1024Mi", "-1", "1e3"]),
         "time" => one_of(&[
@@ -246,12 +252,12 @@ pub(super) struct Stage {
 
 impl Stage {
     pub(super) fn new(is_sealed: bool) -> Self {
-        Self::on(Database::in_memory(), is_sealed.then(new_keys).as_ref())
+        Self::on(&Database::in_memory(), is_sealed.then(new_keys).as_ref())
     }
 
-    pub(super) fn on(database: Database, keys: Option<&Keys>) -> Self {
+    pub(super) fn on(database: &Database, keys: Option<&Keys>) -> Self {
         let schema = schema();
-        let mut writer = Writer::open(&database).unwrap();
+        let mut writer = Writer::open(database).unwrap();
         let (layout, sealed) = tables(database.dialect(), &schema, keys);
         let tables = Tables {
             layout,

@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use lariat_core::ObjectKey;
 
 use super::database::Database;
-use super::kinds::{self, Stored};
 use super::reader::Tables;
-use super::rows;
+use super::{kinds, rows};
 use crate::row::Row;
 use crate::sealed;
 use crate::sql::{Connection, Dialect, Param, Statement, StorageError, Transaction};
@@ -45,7 +44,7 @@ pub(crate) struct Reached {
 
 /// Writes to a cache.
 pub(crate) struct Writer {
-    connection: Box<dyn Connection>,
+    pub(super) connection: Box<dyn Connection>,
 }
 
 impl Writer {
@@ -68,21 +67,6 @@ impl Writer {
     /// Drops the tables of all kinds but these, in a database that no other cache shares.
     pub(crate) fn keep_only(&mut self, kinds: &[String]) -> Result<(), StorageError> {
         kinds::keep_only(&mut *self.connection, kinds)
-    }
-
-    /// Returns what all kinds have.
-    pub(crate) fn stored(&mut self) -> Result<Vec<Stored>, StorageError> {
-        kinds::stored(&mut *self.connection)
-    }
-
-    /// Becomes the one who writes, unless another is; with force the other's connection ends. Returns whether it is.
-    pub(crate) fn claim(&mut self, by_force: bool) -> Result<bool, StorageError> {
-        self.connection.claim(by_force)
-    }
-
-    /// Looks whether it is still the one who writes.
-    pub(crate) fn beat(&mut self) -> Result<(), StorageError> {
-        self.connection.within(Transaction::Writes, |_| Ok(()))
     }
 
     /// Returns whether it cannot write any more, and another may.

@@ -7,17 +7,26 @@ use std::process::{Child, Command, Output, Stdio};
 
 /// A server that listens on a socket in a folder of its own.
 pub(crate) struct Server {
-    folder: PathBuf,
+    /// Where its files are.
+    pub(crate) folder: PathBuf,
+    /// What it is started with beside the usual.
+    settings: Vec<String>,
     running: Option<Child>,
 }
 
 impl Server {
     /// Starts one; it has the database `postgres` and the user `lariat`, who needs no password.
     pub(crate) fn start() -> Self {
+        Self::start_with(&[], &[])
+    }
+
+    /// Starts one with further settings and files.
+    pub(crate) fn start_with(settings: &[&str], files: &[(&str, &str)]) -> Self {
         let folder = std::env::temp_dir().join(format!("lariat-pg-{:016x}", fastrand::u64(..)));
         std::fs::create_dir(&folder).expect("a folder is made");
         let mut server = Self {
             folder,
+            settings: settings.iter().map(ToString::to_string).collect(),
             running: None,
         };
         let (from, to) = (template(), server.folder.join("data"));
@@ -25,6 +34,11 @@ impl Server {
             .args(["-a", "--reflink=auto"])
             .arg(from)
             .arg(&to));
+        for (name, content) in files {
+            let file = server.folder.join("data").join(name);
+            std::fs::write(&file, content).expect("written");
+            run(Command::new("chmod").arg("600").arg(&file));
+        }
         give_away(&server.folder);
         server.resume();
         server
@@ -72,6 +86,8 @@ impl Server {
             let mut command = as_owner(&["--pdeathsig", "KILL"], "postgres");
             command.arg("-D").arg(&data);
             command.args(settings.iter().flat_map(|setting| ["-c", setting]));
+            let further = self.settings.iter();
+            command.args(further.flat_map(|setting| ["-c", setting]));
             command.stderr(Stdio::piped()).stdout(Stdio::null());
             let mut running = command.spawn().expect("it starts");
             let mut log = BufReader::new(running.stderr.take().expect("its log"));

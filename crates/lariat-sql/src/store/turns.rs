@@ -1,0 +1,52 @@
+//! How replicas take turns to write.
+
+use super::writer::{Reached, Writer};
+use crate::sql::{Connection, Statement, StorageError, Transaction};
+
+impl Writer {
+    /// Returns what all kinds have.
+    pub(crate) fn stored(&mut self) -> Result<Vec<Stored>, StorageError> {
+        stored(&mut *self.connection)
+    }
+
+    /// Becomes the one who writes, unless another is; with force the other's connection ends. Returns whether it is.
+    pub(crate) fn claim(&mut self, by_force: bool) -> Result<bool, StorageError> {
+        self.connection.claim(by_force)
+    }
+
+    /// Looks whether it is still the one who writes.
+    pub(crate) fn beat(&mut self) -> Result<(), StorageError> {
+        self.connection.within(Transaction::Writes, |_| Ok(()))
+    }
+}
+
+/// What a kind's tables have.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) number: i64,
+    pub(crate) kind: String,
+    pub(crate) reached: Reached,
+    /// Whether they have one state of the kind, and not a part of the next.
+    pub(crate) is_synced: bool,
+}
+
+/// Returns what all kinds have.
+fn stored(connection: &mut dyn Connection) -> Result<Vec<Stored>, StorageError> {
+    let sql = "SELECT number, kind, version, history, change, synced FROM kinds";
+    let kinds = connection.rows(&Statement::new(connection.dialect(), sql))?;
+    let kinds = kinds.into_iter().map(|mut kind| {
+        let (number, name, version) = (kind.integer()?, kind.text()?, kind.integer()?);
+        let (history, change) = (kind.integer()?, kind.integer()?);
+        Ok(Stored {
+            number,
+            kind: name,
+            reached: Reached {
+                version: version.unsigned_abs(),
+                history: u32::try_from(history).unwrap_or_default(),
+                change: change.unsigned_abs(),
+            },
+            is_synced: kind.integer()? != 0,
+        })
+    });
+    kinds.collect()
+}

@@ -1,0 +1,186 @@
+//! Replicas that share one cache.
+
+use std::time::Duration;
+
+use lariat_lease::{Elector, Lease};
+use lariat_sql::{Query, WatchError, field};
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::stage::{Stage, red};
+
+#[tokio::test]
+async fn one_writes_and_all_answer_the_same() {
+    let stage = Stage::new().await;
+    stage.create("one", red()).await;
+    let writer = stage.start().await;
+    writer.becomes(true).await;
+    let reader = stage.start().await;
+    for number in 0..30 {
+        let color = if number % 3 == 0 { "red" } else { "blue" };
+        stage
+            .create(
+                &format!("n{number}"),
+                json!({"color": color, "size": "x".repeat(number)}),
+            )
+            .await;
+    }
+    stage.delete("n3").await;
+    let version = stage.create("last", red()).await;
+    let by_name = || {
+        Query::new()
+            .sort_descending(field("metadata.name"))
+            .summarize(field("data.color"))
+    };
+    for query in [by_name(), by_name().page(2, 7), by_name().limit(5)] {
+        let here = writer.at(query.clone(), &version).await;
+        let there = reader.at(query, &version).await;
+        assert_eq!(here.objects, there.objects);
+        assert_eq!((here.total, here.revision), (there.total, there.revision));
+        assert_eq!((here.summaries, here.next), (there.summaries, there.next));
+    }
+    assert!(!reader.sql.is_writing());
+    assert_eq!(
+        stage.cluster.journal().count("watch", "configmaps"),
+        1,
+        "one watch for both"
+    );
+}
+
+#[tokio::test]
+async fn a_watch_begins_where_the_cache_is_written_from_any_answer() {
+    let stage = Stage::new().await;
+    let version = stage.create("one", red()).await;
+    let writer = stage.start().await;
+    writer.becomes(true).await;
+    let reader = stage.start().await;
+    let answer = reader.at(Query::new(), &version).await;
+    let refused = reader
+        .maps
+        .watch(&Query::new(), Some(answer.revision))
+        .expect_err("it only reads");
+    assert!(matches!(refused, WatchError::Elsewhere { .. }), "{refused}");
+    let watch = writer.maps.watch(&Query::new(), Some(answer.revision));
+    let mut watch = watch.expect("it knows the revision");
+    stage.create("two", red()).await;
+    let event = watch.next().await.expect("it goes on").expect("an event");
+    assert_eq!(event.watched().object.key().name(), "two");
+    // What the next one has written is of another history.
+    writer.stop().await;
+    let ended = watch.next().await.expect("an error").expect_err("stopped");
+    assert!(matches!(ended, WatchError::Stopped { .. }), "{ended}");
+    reader.becomes(true).await;
+    let version = stage.create("three", red()).await;
+    reader.at(Query::new(), &version).await;
+    let old = reader
+        .maps
+        .watch(&Query::new(), Some(answer.revision))
+        .expect_err("of another history");
+    assert!(matches!(old, WatchError::TooOld { .. }), "{old}");
+    reader
+        .maps
+        .watch(&Query::new(), None)
+        .expect("it begins now");
+}
+
+#[tokio::test]
+async fn another_takes_over_from_one_that_stops() {
+    let stage = Stage::new().await;
+    stage.create("stays", red()).await;
+    let version = stage.create("goes", red()).await;
+    let first = stage.start().await;
+    first.becomes(true).await;
+    let second = stage.start().await;
+    assert_eq!(second.names(&version).await, ["goes", "stays"]);
+    first.stop().await;
+    stage.delete("goes").await;
+    let version = stage.create("comes", red()).await;
+    assert_eq!(second.names(&version).await, ["comes", "stays"]);
+    assert!(second.sql.is_writing());
+    // A third finds what they have left, and waits for its turn.
+    let third = stage.start().await;
+    assert_eq!(third.names(&version).await, ["comes", "stays"]);
+    assert!(!third.sql.is_writing());
+}
+
+#[tokio::test]
+async fn one_whose_connection_ends_writes_no_more_until_it_is_its_turn() {
+    let stage = Stage::new().await;
+    let version = stage.create("one", red()).await;
+    let (one, other) = (stage.start().await, stage.start().await);
+    assert_eq!(one.names(&version).await, ["one"]);
+    let mut expected = vec!["one".to_owned()];
+    for round in 0..3 {
+        // That of whoever writes, and of whoever waits.
+        assert!(stage.terminate("lariat-sql") > 0);
+        let name = format!("round-{round}");
+        let version = stage.create(&name, red()).await;
+        expected.push(name);
+        assert_eq!(one.names(&version).await, expected);
+        assert_eq!(other.names(&version).await, expected);
+        assert_ne!(one.sql.is_writing(), other.sql.is_writing());
+    }
+}
+
+#[tokio::test]
+async fn the_leader_writes_and_takes_over_by_force() {
+    let stage = Stage::new().await;
+    let version = stage.create("one", red()).await;
+    let holder = stage.start().await;
+    assert_eq!(holder.names(&version).await, ["one"]);
+    let lease = Lease::new("fleet").identity("leader");
+    let elector = Elector::new(stage.cluster.client(), lease).expect("it is valid");
+    let options = stage.options().written_by_leader(elector.leadership());
+    let leader = stage
+        .start_with(options, |builder| builder)
+        .await
+        .expect("started");
+    assert_eq!(leader.names(&version).await, ["one"]);
+    assert!(!leader.sql.is_writing(), "it does not lead yet");
+    let (stop, mut run) = (CancellationToken::new(), JoinSet::new());
+    let stopped = stop.clone().cancelled_owned();
+    run.spawn(async move { elector.run(stopped).await });
+    leader.becomes(true).await;
+    holder.becomes(false).await;
+    let version = stage.create("two", red()).await;
+    assert_eq!(holder.names(&version).await, ["one", "two"]);
+    stop.cancel();
+    run.join_next()
+        .await
+        .expect("it ran")
+        .expect("no panic")
+        .expect("it ended");
+    // Who leads no more gives it back.
+    holder.becomes(true).await;
+    leader.becomes(false).await;
+    let version = stage.create("three", red()).await;
+    assert_eq!(leader.names(&version).await, ["one", "three", "two"]);
+}
+
+#[tokio::test]
+async fn a_replica_with_other_fields_says_so_until_it_writes() {
+    let stage = Stage::new().await;
+    let version = stage.create("one", red()).await;
+    let old = stage.start().await;
+    assert_eq!(old.names(&version).await, ["one"]);
+    let factory = lariat_cache::SharedCacheFactory::new(stage.cluster.client());
+    let builder = lariat_sql::SqlCache::builder(&factory).kind(crate::stage::schema("data.size"));
+    let builder = builder
+        .in_postgres(stage.options())
+        .patience(Duration::from_millis(300));
+    let new = builder.start().await.expect("started");
+    factory.start();
+    let maps = new.kind(&crate::stage::kind()).expect("it has the kind");
+    let error = maps
+        .query(&Query::new())
+        .await
+        .expect_err("of other fields")
+        .to_string();
+    assert!(error.contains("keeps other fields of it"), "{error}");
+    old.stop().await;
+    while maps.query(&Query::new()).await.is_err() {}
+    let sized = Query::new().filter(field("data.size").exists());
+    assert_eq!(maps.query(&sized).await.expect("answered").objects.len(), 0);
+    new.stop().await;
+}

@@ -1,0 +1,104 @@
+//! Encrypted kinds, whose keys all replicas have.
+
+use std::process::Command;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Api, PostParams};
+use lariat_cache::SharedCacheFactory;
+use lariat_core::Gvk;
+use lariat_seal::{LocalKeys, Sealing};
+use lariat_sql::{Query, Schema, SqlCache, SqlError, label};
+use serde_json::json;
+
+use crate::stage::Stage;
+
+/// Found nowhere else.
+const CANARY: &str = "canary-77ab03";
+
+fn secrets() -> Gvk {
+    Gvk::new("", "v1", "Secret")
+}
+
+async fn start(stage: &Stage, seed: u8) -> Result<(SharedCacheFactory, SqlCache), SqlError> {
+    let key = LocalKeys::from_bytes(&std::array::from_fn::<u8, 32, _>(|place| {
+        seed.wrapping_mul(31).wrapping_add(place as u8)
+    }));
+    let key = key.expect("a key");
+    let factory = SharedCacheFactory::new(stage.cluster.client());
+    let schema = Schema::new(secrets(), []).expect("a schema");
+    let builder = SqlCache::builder(&factory)
+        .kind(schema)
+        .in_postgres(stage.options());
+    let sql = builder.sealed(Sealing::of_kinds([], key)).start().await?;
+    factory.start();
+    Ok((factory, sql))
+}
+
+async fn create(stage: &Stage, name: &str) -> String {
+    let secret = json!({
+        "metadata": {"name": format!("{CANARY}-{name}"), "labels": {"note": CANARY}},
+        "stringData": {CANARY: CANARY},
+    });
+    let secret: Secret = serde_json::from_value(secret).expect("a Secret");
+    let api: Api<Secret> = Api::namespaced(stage.cluster.client(), "default");
+    let created = api
+        .create(&PostParams::default(), &secret)
+        .await
+        .expect("created");
+    created.metadata.resource_version.expect("a version")
+}
+
+async fn count(sql: &SqlCache, version: &str) -> usize {
+    let query = Query::new().filter(label("note").equals(CANARY));
+    let query = query.at_least(version.parse().expect("a version"));
+    let answer = sql.kind(&secrets()).expect("the kind").query(&query).await;
+    answer.expect("answered").objects.len()
+}
+
+/// Returns whether a text is in any file of the server, its log included.
+fn is_in_any_file(stage: &Stage, text: &str) -> bool {
+    let mut grep = Command::new("grep");
+    grep.args(["-rqF", "--binary-files=text", "--", text]);
+    let found = grep.arg(&stage.server.folder).status();
+    found.expect("grep runs").success()
+}
+
+#[tokio::test]
+async fn replicas_share_the_keys_and_nothing_of_a_secret_is_in_any_file() {
+    let mut stage = Stage::new().await;
+    let version = create(&stage, "a").await;
+    let (one, other) = tokio::join!(start(&stage, 1), start(&stage, 1));
+    let (one, other) = (one.expect("started"), other.expect("started"));
+    assert_eq!(count(&one.1, &version).await, 1);
+    assert_eq!(count(&other.1, &version).await, 1);
+    // Whoever makes a new key, the other finds it.
+    for (round, maker) in [&one.1, &other.1].into_iter().enumerate() {
+        maker.rotate_data_key().await.expect("rotated");
+        let version = create(&stage, &format!("b{round}")).await;
+        assert_eq!(count(&one.1, &version).await, 2 + round);
+        assert_eq!(count(&other.1, &version).await, 2 + round);
+    }
+    let refused = start(&stage, 2).await.map(drop).expect_err("another key");
+    assert!(refused.to_string().contains("sealed with key"), "{refused}");
+    stage.server.sql("CHECKPOINT");
+    let is_found = |text: &str| is_in_any_file(&stage, text);
+    assert!(is_found("sealed "), "the signatures of the kinds");
+    assert!(!is_found(CANARY), "in plain text");
+    assert!(!is_found("Y2FuYXJ5LTc3YWIwM"), "in base64");
+    one.1.stop().await;
+    other.1.stop().await;
+    stage.server.kill();
+    assert!(!is_in_any_file(&stage, CANARY));
+}
+
+#[tokio::test]
+async fn secrets_are_on_no_server_without_a_key() {
+    let stage = Stage::new().await;
+    let factory = SharedCacheFactory::new(stage.cluster.client());
+    let schema = Schema::new(secrets(), []).expect("a schema");
+    let builder = SqlCache::builder(&factory)
+        .kind(schema)
+        .in_postgres(stage.options());
+    let error = builder.start().await.err();
+    assert!(matches!(error, Some(SqlError::NoKey { .. })));
+}
