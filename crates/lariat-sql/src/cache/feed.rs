@@ -6,12 +6,14 @@ use std::time::Duration;
 use lariat_cache::{Informer, Subscriber};
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;
-use tokio::time::{self, Instant};
+use tokio::time;
 use tokio_util::sync::CancellationToken;
 
+use super::bare::Bare;
+use super::covered::Covered;
 use super::error::SqlError;
 use super::kind::{Inner, SqlKind};
-use super::unread::{Step, Unread};
+use super::unread::Step;
 use crate::row::{Row, Unindexable};
 use crate::schema::Schema;
 use crate::sqlite::{Op, Reached, StorageError, Writer};
@@ -43,13 +45,17 @@ where
     }
 }
 
+/// How often it looks whether the content has come of objects that were written without it.
+const CONTENT_LOOK: Duration = Duration::from_secs(1);
+
 /// Writes what an informer says, change by change.
 pub(super) struct Feed {
     kind: Arc<Inner>,
     informer: Informer,
     writer: Arc<Mutex<Writer>>,
-    unread: Arc<Unread>,
     reached: Reached,
+    covered: Covered,
+    bare: Bare,
     /// What is being written when it is cancelled is written to its end.
     stopping: CancellationToken,
 }
@@ -63,15 +69,6 @@ impl Drop for Ended {
     }
 }
 
-/// Steps that are written together.
-struct Batch {
-    steps: Vec<Step>,
-    /// Up to where the kind is with them.
-    reached: Reached,
-    /// Since when the first of them waits, or earlier.
-    since: Instant,
-}
-
 impl Feed {
     pub(super) fn new(
         kind: &SqlKind,
@@ -83,8 +80,9 @@ impl Feed {
             kind: Arc::clone(kind.inner()),
             informer,
             writer: Arc::clone(writer),
-            unread: Arc::default(),
             reached: Reached::default(),
+            covered: Covered::default(),
+            bare: Bare::default(),
             stopping: stopping.clone(),
         }
     }
@@ -94,7 +92,7 @@ impl Feed {
         // Fields are in the content of objects.
         self.informer.need::<serde_json::Value>();
         let history = Arc::clone(&self.kind.history);
-        let unread = Arc::clone(&self.unread) as Arc<dyn Subscriber>;
+        let unread = Arc::clone(&self.kind.unread) as Arc<dyn Subscriber>;
         let _subscription = self.informer.subscribe(unread);
         // However it ends: by a stop, a drop or a panic.
         let _ended = Ended(history);
@@ -126,91 +124,81 @@ impl Feed {
         let kind = Arc::clone(&self.kind);
         let writer = Arc::clone(&self.writer);
         let informer = self.informer.clone();
+        let reached = self.reached;
         let deleted = self.retry(move || {
             let keys = writer.lock().keys(&kind.tables)?;
             let keys = keys.iter().filter_map(|key| key.parse::<ObjectKey>().ok());
             let gone = keys.filter(|key| !informer.store().contains(key));
             let ops: Vec<Op> = gone.map(Op::Delete).collect();
-            let reached = kind.progress.borrow().reached;
             writer.lock().apply(&kind.tables, &ops, reached)
         });
         let is_synced = deleted.await;
+        self.bare.report(&self.informer);
         self.kind
             .progress
             .send_modify(|progress| progress.is_synced = is_synced);
     }
 
-    /// Waits for changes and writes them; or notes that there is none while the informer has gone on.
+    /// Waits for changes and writes them; or writes how far the informer has gone on without one.
     async fn turn(&mut self) {
         let mut waiting = self.kind.waiting.subscribe();
         let is_waited_for = *waiting.borrow_and_update() > 0;
+        let has_bare = self.bare.len() > 0;
         tokio::select! {
             biased;
             () = self.stopping.cancelled() => return,
-            () = self.unread.filled() => {}
+            () = self.kind.unread.filled() => {}
             () = time::sleep(LOOK), if is_waited_for => {}
+            () = time::sleep(CONTENT_LOOK), if has_bare => {}
             _ = waiting.changed() => {}
         }
         self.write_next().await;
+        self.bare.report(&self.informer);
     }
 
-    /// Writes what has come by now; returns whether there was anything.
+    /// Writes what has come by now; returns whether there was a change.
     async fn write_next(&mut self) -> bool {
-        let batch = self.batch();
-        let is_empty = batch.steps.is_empty();
-        if is_empty {
-            // Nothing is missing up to there.
-            self.reached = batch.reached;
-            self.note(batch.reached);
-        } else {
-            self.write(batch).await;
+        let (steps, reached) = self.batch();
+        let is_empty = steps.is_empty();
+        // A version alone is written, too: an answer of that version says so then, from whatever process it comes.
+        if !is_empty || reached != self.reached {
+            self.write(steps.into(), reached).await;
         }
         !is_empty && !self.stopping.is_cancelled()
     }
 
-    /// Takes the changes that have come by now.
-    fn batch(&self) -> Batch {
-        let since = Instant::now();
-        // Before steps are taken: all up to this version have come by now.
-        let version = self.informer.status().version;
-        let steps = self.unread.take(BATCH);
+    /// Takes changes that have come by now; returns them, and up to where the kind is with them.
+    fn batch(&mut self) -> (Vec<Step>, Reached) {
+        let status = self.informer.status();
+        let unread = &self.kind.unread;
+        // After the version: all up to it have begun.
+        if let Some(version) = status.version.and_then(|version| version.number().ok()) {
+            self.covered.mark(unread.begun(), version);
+        }
+        self.bare.look(status.loads, &self.informer, unread);
+        let steps = unread.take(BATCH);
         let mut reached = self.reached;
-        if self.unread.len() == 0
-            && let Some(version) = version.and_then(|version| version.number().ok())
-        {
+        if let Some(version) = self.covered.up_to(unread.first()) {
             reached.version = version;
         }
         if self.kind.progress.borrow().is_synced {
             reached.change += steps.iter().map(events_of).sum::<u64>();
         }
-        Batch {
-            steps,
-            reached,
-            since,
-        }
+        (steps, reached)
     }
 
-    async fn write(&mut self, batch: Batch) {
-        let Batch {
-            steps,
-            reached,
-            since,
-        } = batch;
-        let unwritten = steps.len() + self.unread.len();
-        let progress = &self.kind.progress;
-        progress.send_modify(|progress| progress.unwritten = unwritten);
-        let is_synced = progress.borrow().is_synced;
-        let steps = Arc::new(steps);
+    async fn write(&mut self, steps: Arc<[Step]>, reached: Reached) {
+        let (kind, to_read) = (Arc::clone(&self.kind), Arc::clone(&steps));
+        // Once, however often they are written: what cannot be indexed is counted.
+        let ops = blocking(move || Ok(to_read.iter().map(|step| kind.op(step)).collect()));
+        let Ok(ops) = ops.await else { return };
+        let ops: Arc<Vec<Op>> = Arc::new(ops);
         let (kind, writer) = (Arc::clone(&self.kind), Arc::clone(&self.writer));
-        let to_write = Arc::clone(&steps);
-        let written = self.retry(move || {
-            let ops: Vec<Op> = to_write.iter().map(|step| kind.op(step)).collect();
-            writer.lock().apply(&kind.tables, &ops, reached)
-        });
+        let written = self.retry(move || writer.lock().apply(&kind.tables, &ops, reached));
         if !written.await {
             return;
         }
-        if is_synced {
+        if self.kind.progress.borrow().is_synced {
             let states = steps.iter().flat_map(events);
             let events = states.zip(self.reached.change + 1..);
             let events = events.map(|((old, new), change)| Event {
@@ -221,26 +209,19 @@ impl Feed {
             });
             self.kind.history.push(events);
         }
+        self.bare.wrote(&steps, &self.informer, &self.kind.unread);
         self.reached = reached;
+        self.kind.unread.written();
         self.kind.progress.send_modify(|progress| {
-            progress.lag = since.elapsed();
-            progress.unwritten = self.unread.len();
+            progress.reached = reached;
+            progress.without_content = self.bare.len();
         });
-        self.note(reached);
     }
 
     /// Waits, but not beyond a stop.
     async fn pause(&self, pause: Duration) {
         let paused = time::sleep(pause);
         self.stopping.run_until_cancelled(paused).await;
-    }
-
-    fn note(&self, reached: Reached) {
-        self.kind.progress.send_if_modified(|progress| {
-            let is_news = progress.reached != reached;
-            progress.reached = reached;
-            is_news
-        });
     }
 
     /// Does what writes until it succeeds; a full disk, say, is waited out. Returns whether it has, before a stop.

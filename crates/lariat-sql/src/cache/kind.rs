@@ -1,6 +1,6 @@
 //! One kind of the cache, as those who ask it see it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,10 +9,11 @@ use lariat_core::{Gvk, ObjectKey};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use super::error::SqlError;
 use super::feed::blocking;
+use super::unread::Unread;
 use crate::access::Access;
 use crate::query::{Cursor, Part, Plan, Query, QueryError};
 use crate::revision::{Place, Revision};
@@ -31,10 +32,11 @@ pub struct SqlKind {
 pub(super) struct Inner {
     pub(super) tables: Tables,
     pub(super) history: Arc<History>,
+    /// What the informer has published and is not written yet.
+    pub(super) unread: Arc<Unread>,
     /// Tells the history of this process from those of others.
     number: u32,
-    readers: Arc<Readers>,
-    patience: Duration,
+    common: Common,
     pub(super) progress: watch::Sender<Progress>,
     /// Queries that wait for a version.
     pub(super) waiting: watch::Sender<usize>,
@@ -42,15 +44,22 @@ pub(super) struct Inner {
     pub(super) unindexable: Mutex<BTreeMap<usize, u64>>,
 }
 
+/// What the kinds of a cache have in common.
+#[derive(Clone)]
+pub(super) struct Common {
+    pub(super) readers: Arc<Readers>,
+    pub(super) patience: Duration,
+    /// How far each kind is.
+    pub(super) kinds: Arc<HashMap<Gvk, watch::Receiver<Progress>>>,
+}
+
 /// How far a kind is.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Progress {
     pub(super) is_synced: bool,
     pub(super) reached: Reached,
-    /// How long the last change took from its informer to its transaction, at most.
-    pub(super) lag: Duration,
-    /// Changes that wait to be written.
-    pub(super) unwritten: usize,
+    /// How many objects were written without their content.
+    pub(super) without_content: usize,
     /// What its informer is at.
     pub(super) phase: String,
     pub(super) last_error: Option<String>,
@@ -126,10 +135,18 @@ pub struct SqlStatus {
     pub is_synced: bool,
     /// Up to where it is written.
     pub revision: Revision,
-    /// How many changes wait to be written.
+    /// How many objects have changes that are not committed yet.
     pub unwritten: usize,
-    /// How long the last changes took from the informer to the end of their transaction, at most.
+    /// The age of the oldest change that the informer has published and that is not committed; zero if there is none.
+    ///
+    /// An answer may lack what happened in that time. What the API server has not sent yet is not part of it: see
+    /// [`KindStatus::last_heard`](lariat_cache::KindStatus::last_heard). It is measured by a clock that is never set.
     pub lag: Duration,
+    /// How many objects are cached without their content, so that fields outside their metadata have no value.
+    ///
+    /// Their kind is kept [on demand](lariat_cache::Storage::OnDemand), or a [`ContentFilter`](lariat_cache::ContentFilter) leaves
+    /// them out. When their content comes, they are written again.
+    pub without_content: usize,
     /// How often the value of a field could not be indexed, by the field's name; those objects have no value there.
     pub unindexable: BTreeMap<String, u64>,
     /// What goes wrong with writing, if anything does.
@@ -164,20 +181,21 @@ impl From<Read> for Answer {
 }
 
 impl SqlKind {
+    /// Makes a kind that keeps so many changes.
     pub(super) fn new(
         tables: Tables,
+        progress: watch::Sender<Progress>,
         history: usize,
-        readers: &Arc<Readers>,
-        patience: Duration,
+        common: &Common,
     ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 tables,
                 history: Arc::new(History::new(history)),
+                unread: Arc::default(),
                 number: fastrand::u32(..),
-                readers: Arc::clone(readers),
-                patience,
-                progress: watch::Sender::default(),
+                common: common.clone(),
+                progress,
                 waiting: watch::Sender::default(),
                 unindexable: Mutex::default(),
             }),
@@ -211,8 +229,9 @@ impl SqlKind {
 
     /// Answers a query from one state of the cache.
     ///
-    /// It waits for the first sync of the kind, and for the revision that the query asks for, as long as the
-    /// [patience](crate::SqlCacheBuilder::patience) of the cache lasts.
+    /// It waits for the first sync of the kind and of those which the query asks about beside it, and for the revision that it
+    /// asks for, as long as the [patience](crate::SqlCacheBuilder::patience) of the cache lasts. The revision of the answer is at
+    /// least that one; it is about this kind only.
     ///
     /// # Errors
     ///
@@ -223,7 +242,7 @@ impl SqlKind {
     ///
     /// Dropping the future loses nothing.
     pub async fn query(&self, query: &Query) -> Result<Answer, SqlError> {
-        let plan = Plan::new(self.schema(), query, &self.accesses)?;
+        let plan = Arc::new(Plan::new(self.schema(), query, &self.accesses)?);
         let label = plan.namespaces.as_ref().and_then(|it| it.label.clone());
         if let Some(label) = label {
             let why = if self.inner.tables.sealed.is_some() {
@@ -238,14 +257,32 @@ impl SqlKind {
             }
         }
         let at_least = self.at_least(query, &plan)?;
-        self.reach(at_least).await?;
-        let reader = self.inner.readers.reader().await;
-        let inner = Arc::clone(&self.inner);
-        let read = blocking(move || {
-            let read = reader.read(&inner.tables, &plan, inner.number);
-            read.map_err(SqlError::from)
-        });
-        Ok(read.await?.into())
+        let deadline = deadline(self.inner.common.patience);
+        if plan
+            .namespaces
+            .as_ref()
+            .is_some_and(|it| it.label.is_some())
+        {
+            self.synced(&Gvk::new("", "v1", "Namespace"), deadline)
+                .await?;
+        }
+        loop {
+            self.reach(at_least, deadline).await?;
+            let reader = self.inner.common.readers.reader().await;
+            let (inner, plan) = (Arc::clone(&self.inner), Arc::clone(&plan));
+            let read = blocking(move || {
+                let read = reader.read(&inner.tables, &plan, inner.number);
+                read.map_err(SqlError::from)
+            });
+            let read = read.await?;
+            // It may be at an earlier version again, where the API server was restored or namespaces are read one by one.
+            if read.revision.version() >= at_least {
+                return Ok(read.into());
+            }
+            if Instant::now() >= deadline {
+                return Err(self.behind(read.revision, at_least));
+            }
+        }
     }
 
     /// Watches what a query finds from a revision of an [`Answer`] or an event on.
@@ -281,12 +318,14 @@ impl SqlKind {
         let progress = self.inner.progress.borrow().clone();
         let unindexable = self.inner.unindexable.lock();
         let fields = self.schema().fields();
+        let (unwritten, lag) = self.inner.unread.unwritten();
         SqlStatus {
             kind: self.schema().gvk().clone(),
             is_synced: progress.is_synced,
             revision: self.revision(),
-            unwritten: progress.unwritten,
-            lag: progress.lag,
+            unwritten,
+            lag,
+            without_content: progress.without_content,
             unindexable: unindexable
                 .iter()
                 .map(|(place, count)| (fields[*place].name().to_owned(), *count))
@@ -311,35 +350,49 @@ impl SqlKind {
     }
 
     /// Waits until the kind is synced and at a version.
-    async fn reach(&self, wanted: u64) -> Result<(), SqlError> {
+    async fn reach(&self, wanted: u64, deadline: Instant) -> Result<(), SqlError> {
         let is_there =
             |progress: &Progress| progress.is_synced && progress.reached.version >= wanted;
         if is_there(&self.inner.progress.borrow()) {
             return Ok(());
         }
         let _waits = Waits::new(&self.inner.waiting);
+        self.synced(self.schema().gvk(), deadline).await?;
         let mut progress = self.inner.progress.subscribe();
-        let patience = self.inner.patience;
-        let reached = time::timeout(patience, progress.wait_for(is_there)).await;
+        let reached = time::timeout_at(deadline, progress.wait_for(is_there)).await;
         match reached {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) => Err(SqlError::Stopped),
+            Err(_) => Err(self.behind(self.revision(), wanted)),
+        }
+    }
+
+    /// Waits until a kind of the cache is synced.
+    async fn synced(&self, kind: &Gvk, deadline: Instant) -> Result<(), SqlError> {
+        let common = &self.inner.common;
+        let Some(mut progress) = common.kinds.get(kind).cloned() else {
+            return Ok(());
+        };
+        let synced = progress.wait_for(|progress| progress.is_synced);
+        match time::timeout_at(deadline, synced).await {
             Ok(Ok(_)) => return Ok(()),
             Ok(Err(_)) => return Err(SqlError::Stopped),
             Err(_) => {}
         }
-        let kind = self.schema().gvk().clone();
-        let progress = self.inner.progress.borrow().clone();
-        if !progress.is_synced {
-            return Err(SqlError::NotSynced {
-                kind,
-                waited: patience,
-                phase: progress.phase,
-            });
-        }
-        Err(SqlError::Query(QueryError::Behind {
-            kind,
-            at: self.revision(),
+        let phase = progress.borrow().phase.clone();
+        Err(SqlError::NotSynced {
+            kind: kind.clone(),
+            waited: common.patience,
+            phase,
+        })
+    }
+
+    fn behind(&self, at: Revision, wanted: u64) -> SqlError {
+        SqlError::Query(QueryError::Behind {
+            kind: self.schema().gvk().clone(),
+            at,
             wanted: Revision::new(wanted, None),
-        }))
+        })
     }
 }
 
@@ -349,6 +402,13 @@ impl fmt::Debug for SqlKind {
             .field("schema", self.schema())
             .finish_non_exhaustive()
     }
+}
+
+/// Returns when a patience is over; in thirty years if it has no end.
+fn deadline(patience: Duration) -> Instant {
+    let now = Instant::now();
+    let far = Duration::from_secs(30 * 365 * 86_400);
+    now.checked_add(patience).unwrap_or_else(|| now + far)
 }
 
 /// Counts a query that waits.

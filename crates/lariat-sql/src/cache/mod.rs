@@ -1,5 +1,7 @@
 //! The cache: its kinds, and the tasks that fill them.
 
+mod bare;
+mod covered;
 mod error;
 mod feed;
 mod kind;
@@ -15,11 +17,13 @@ use lariat_cache::SharedCacheFactory;
 use lariat_core::Gvk;
 use lariat_seal::{KeyWrapper, Keyring, Sealing, is_always_sealed};
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 pub use error::SqlError;
 pub use kind::{Answer, Count, Found, SqlKind, SqlStatus};
+use kind::{Common, Progress};
 
 use crate::schema::Schema;
 use crate::sealed::Keys;
@@ -290,13 +294,22 @@ impl SqlCacheBuilder {
         });
         let (writer, mut opened) = opened.await?;
         join_namespaces(&mut opened);
-        let readers = Arc::new(Readers::new(database, self.readers));
         let writer = Arc::new(Mutex::new(writer));
         let (mut kinds, mut tasks) = (HashMap::new(), JoinSet::new());
         let stopping = CancellationToken::new();
-        for tables in opened {
+        let progress: Vec<watch::Sender<Progress>> =
+            opened.iter().map(|_| watch::Sender::default()).collect();
+        let of_kinds = opened.iter().zip(&progress);
+        let of_kinds =
+            of_kinds.map(|(tables, progress)| (tables.schema.gvk().clone(), progress.subscribe()));
+        let common = Common {
+            readers: Arc::new(Readers::new(database, self.readers)),
+            patience: self.patience,
+            kinds: Arc::new(of_kinds.collect()),
+        };
+        for (tables, progress) in opened.into_iter().zip(progress) {
             let informer = self.factory.for_kind(tables.schema.gvk().clone());
-            let kind = SqlKind::new(tables, self.history, &readers, self.patience);
+            let kind = SqlKind::new(tables, progress, self.history, &common);
             let feed = feed::Feed::new(&kind, informer, &writer, &stopping);
             tasks.spawn(feed.run());
             kinds.insert(kind.schema().gvk().clone(), kind);

@@ -96,7 +96,7 @@ pub(crate) fn maps_kind() -> Gvk {
     Gvk::new("", "v1", "ConfigMap")
 }
 
-fn schema() -> Schema {
+pub(crate) fn schema() -> Schema {
     let size = Field::path("data.size", FieldType::Integer).expect("a path");
     let color = Field::path("data.color", FieldType::Text).expect("a path");
     Schema::new(maps_kind(), [size, color]).expect("a schema")

@@ -4,5 +4,6 @@ mod bench;
 mod crash;
 mod damage;
 mod feed;
+mod progress;
 mod sealed;
 mod watch;
