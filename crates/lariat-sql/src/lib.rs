@@ -8,6 +8,7 @@
 //! | `http` | `http::SqlService`, the cache over HTTP: a read-only API with authentication, server-sent events and a page to browse it |
 
 mod access;
+mod association;
 mod cache;
 mod field;
 mod query;
@@ -20,10 +21,12 @@ mod sqlite;
 mod watch;
 
 pub use access::{Access, AccessError, AccessReviews, User, Verb};
+pub use association::Association;
 pub use cache::{Answer, Count, Found, SqlCache, SqlCacheBuilder, SqlError, SqlKind, SqlStatus};
 pub use field::{Field, FieldType, Path, PathError, Quantity, Value, ValueError};
 pub use query::{
-    AnyOf, Condition, Operator, PROJECT_LABEL, Query, QueryError, Subject, UrlError, field, label,
+    AnyOf, Condition, Operator, PROJECT_LABEL, Query, QueryError, Subject, UrlError, associated,
+    field, label,
 };
 pub use revision::{Revision, RevisionError};
 pub use schema::{Schema, SchemaError};

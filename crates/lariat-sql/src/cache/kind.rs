@@ -15,7 +15,7 @@ use super::error::SqlError;
 use super::feed::blocking;
 use super::unread::Unread;
 use crate::access::Access;
-use crate::query::{Cursor, Part, Plan, Query, QueryError};
+use crate::query::{Cursor, Part, Plan, Query, QueryError, Scope, View};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
 use crate::sqlite::{Reached, Read, Readers, Tables};
@@ -25,8 +25,8 @@ use crate::watch::{History, Watch, WatchError};
 #[derive(Clone)]
 pub struct SqlKind {
     inner: Arc<Inner>,
-    /// What may be seen: an object that all of them allow.
-    accesses: Arc<[Access]>,
+    /// What may be seen.
+    view: View,
 }
 
 pub(super) struct Inner {
@@ -199,7 +199,7 @@ impl SqlKind {
                 waiting: watch::Sender::default(),
                 unindexable: Mutex::default(),
             }),
-            accesses: Arc::default(),
+            view: View::default(),
         }
     }
 
@@ -210,11 +210,24 @@ impl SqlKind {
     /// end watches when it changes.
     #[must_use]
     pub fn restricted(&self, access: Access) -> Self {
-        let accesses = self.accesses.iter().cloned().chain([access]);
-        Self {
-            inner: Arc::clone(&self.inner),
-            accesses: accesses.collect(),
-        }
+        let accesses = self.view.accesses.iter().cloned().chain([access]);
+        let mut kind = self.clone();
+        kind.view.accesses = accesses.collect();
+        kind
+    }
+
+    /// Lets a kind that is [restricted](Self::restricted) be asked by [associated](crate::Association) objects of another kind,
+    /// of which the user may see no more than this.
+    ///
+    /// Without it such queries are errors. Objects that are not allowed count as missing, in conditions, orders and summaries.
+    /// Accesses that are given twice allow what both do.
+    #[must_use]
+    pub fn restricted_associated(&self, other: &Gvk, access: Access) -> Self {
+        let others = self.view.others.iter().cloned();
+        let others = others.chain([(other.clone(), access)]);
+        let mut kind = self.clone();
+        kind.view.others = others.collect();
+        kind
     }
 
     pub(super) fn inner(&self) -> &Arc<Inner> {
@@ -242,7 +255,7 @@ impl SqlKind {
     ///
     /// Dropping the future loses nothing.
     pub async fn query(&self, query: &Query) -> Result<Answer, SqlError> {
-        let plan = Arc::new(Plan::new(self.schema(), query, &self.accesses)?);
+        let plan = Arc::new(self.plan(query)?);
         let label = plan.namespaces.as_ref().and_then(|it| it.label.clone());
         if let Some(label) = label {
             let why = if self.inner.tables.sealed.is_some() {
@@ -258,13 +271,8 @@ impl SqlKind {
         }
         let at_least = self.at_least(query, &plan)?;
         let deadline = deadline(self.inner.common.patience);
-        if plan
-            .namespaces
-            .as_ref()
-            .is_some_and(|it| it.label.is_some())
-        {
-            self.synced(&Gvk::new("", "v1", "Namespace"), deadline)
-                .await?;
+        for other in &plan.others {
+            self.synced(other, deadline).await?;
         }
         loop {
             self.reach(at_least, deadline).await?;
@@ -295,7 +303,12 @@ impl SqlKind {
     /// more: list again.
     pub fn watch(&self, query: &Query, since: Option<Revision>) -> Result<Watch, WatchError> {
         let (schema, history) = (self.schema(), &self.inner.history);
-        let plan = Plan::new(schema, query, &self.accesses)?;
+        let plan = self.plan(query)?;
+        if let Some(association) = plan.conditional(schema) {
+            let why = "a watch does not follow the other kind: watch without this condition, or watch that kind and list again";
+            let why = why.to_owned();
+            return Err(QueryError::Association { association, why }.into());
+        }
         if let Some(label) = plan.namespaces.as_ref().and_then(|it| it.label.clone()) {
             let why = "name the namespaces of a watch";
             return Err(QueryError::NamespaceLabel { label, why }.into());
@@ -334,6 +347,17 @@ impl SqlKind {
         }
     }
 
+    /// Checks a query.
+    fn plan(&self, query: &Query) -> Result<Plan, QueryError> {
+        let tables = &self.inner.tables;
+        let scope = Scope {
+            schema: &tables.schema,
+            others: &tables.associated,
+            view: &self.view,
+        };
+        Plan::new(&scope, query)
+    }
+
     /// Returns which version the query has to be answered at.
     fn at_least(&self, query: &Query, plan: &Plan) -> Result<u64, QueryError> {
         let asked = query.at_least.map_or(0, Revision::version);
@@ -345,7 +369,9 @@ impl SqlKind {
             return Ok(asked);
         };
         // Another replica may have made it, which was ahead of this one.
-        let cursor = Cursor::read(cursor, plan, plan.keys())?;
+        let sealed = self.inner.tables.sealed.as_ref();
+        let keys = sealed.map(|sealed| sealed.keys.current());
+        let cursor = Cursor::read(cursor, plan, keys.as_deref())?;
         Ok(asked.max(cursor.revision.version()))
     }
 

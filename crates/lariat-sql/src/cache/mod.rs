@@ -25,6 +25,7 @@ pub use error::SqlError;
 pub use kind::{Answer, Count, Found, SqlKind, SqlStatus};
 use kind::{Common, Progress};
 
+use crate::association::Associated;
 use crate::schema::Schema;
 use crate::sealed::Keys;
 use crate::sqlite::{Database, Readers, StorageError, Tables, Writer};
@@ -152,14 +153,21 @@ impl SqlCache {
     }
 }
 
-/// Lets all kinds find namespaces by their labels, if the cache has the kind `Namespace`.
-fn join_namespaces(opened: &mut [Tables]) {
+/// Lets all kinds find the tables of those associated with them, and namespaces by their labels if the cache has the kind
+/// `Namespace`.
+fn join(opened: &mut [Tables]) {
+    let layouts = opened.iter();
+    let layouts = layouts.map(|tables| (tables.schema.gvk().clone(), tables.layout.clone()));
+    let layouts: HashMap<_, _> = layouts.collect();
     let of_namespaces = Gvk::new("", "v1", "Namespace");
     let mut plain = opened.iter().filter(|tables| tables.sealed.is_none());
     let namespaces = plain.find(|tables| *tables.schema.gvk() == of_namespaces);
     let namespaces = namespaces.map(|tables| tables.layout.clone());
     for tables in opened {
         tables.namespaces.clone_from(&namespaces);
+        let others = tables.associated.iter();
+        let joined = others.filter_map(|other| layouts.get(other.schema.gvk()).cloned());
+        tables.joined = joined.collect();
     }
 }
 
@@ -259,6 +267,10 @@ impl SqlCacheBuilder {
     /// the file was encrypted with.
     pub async fn start(self) -> Result<SqlCache, SqlError> {
         self.check()?;
+        let mut associated = Vec::with_capacity(self.schemas.len());
+        for schema in &self.schemas {
+            associated.push(self.associated(schema)?);
+        }
         let sealed: Vec<bool> = self
             .schemas
             .iter()
@@ -279,7 +291,8 @@ impl SqlCacheBuilder {
         let (schemas, of_sealed) = (self.schemas, keys.clone());
         let opened = feed::blocking(move || {
             let mut opened = Vec::with_capacity(schemas.len());
-            for (schema, is_sealed) in schemas.into_iter().zip(sealed) {
+            for ((schema, is_sealed), associated) in schemas.into_iter().zip(sealed).zip(associated)
+            {
                 let keys = of_sealed.as_ref().filter(|_| is_sealed);
                 let (layout, sealed) = writer.open_kind(&schema, keys)?;
                 let tables = Tables {
@@ -287,40 +300,23 @@ impl SqlCacheBuilder {
                     schema,
                     sealed,
                     namespaces: None,
+                    associated,
+                    joined: Vec::new(),
                 };
                 opened.push(tables);
             }
             Ok((writer, opened))
         });
         let (writer, mut opened) = opened.await?;
-        join_namespaces(&mut opened);
-        let writer = Arc::new(Mutex::new(writer));
-        let (mut kinds, mut tasks) = (HashMap::new(), JoinSet::new());
-        let stopping = CancellationToken::new();
-        let progress: Vec<watch::Sender<Progress>> =
-            opened.iter().map(|_| watch::Sender::default()).collect();
-        let of_kinds = opened.iter().zip(&progress);
-        let of_kinds =
-            of_kinds.map(|(tables, progress)| (tables.schema.gvk().clone(), progress.subscribe()));
-        let common = Common {
+        join(&mut opened);
+        let parts = Parts {
+            factory: self.factory,
+            writer: Arc::new(Mutex::new(writer)),
             readers: Arc::new(Readers::new(database, self.readers)),
+            history: self.history,
             patience: self.patience,
-            kinds: Arc::new(of_kinds.collect()),
         };
-        for (tables, progress) in opened.into_iter().zip(progress) {
-            let informer = self.factory.for_kind(tables.schema.gvk().clone());
-            let kind = SqlKind::new(tables, progress, self.history, &common);
-            let feed = feed::Feed::new(&kind, informer, &writer, &stopping);
-            tasks.spawn(feed.run());
-            kinds.insert(kind.schema().gvk().clone(), kind);
-        }
-        Ok(SqlCache {
-            writer,
-            keys,
-            kinds,
-            tasks: Mutex::new(tasks),
-            stopping,
-        })
+        Ok(parts.run(opened, keys))
     }
 
     /// Returns an error if the kinds cannot be kept so.
@@ -338,8 +334,75 @@ impl SqlCacheBuilder {
         Ok(())
     }
 
+    /// Finds the other kinds of a schema's associations.
+    fn associated(&self, schema: &Schema) -> Result<Vec<Associated>, SqlError> {
+        let associations = schema.associations().iter();
+        let found = associations.map(|association| {
+            let other = association.kind();
+            let known = self.schemas.iter().find(|known| known.gvk() == other);
+            let failed = |why| SqlError::Association {
+                kind: schema.gvk().clone(),
+                association: association.name().to_owned(),
+                why,
+            };
+            let Some(known) = known else {
+                let why = format!("{other} is not in the cache: add a schema of it");
+                return Err(failed(why));
+            };
+            if let Some(sealed) = [schema.gvk(), other].into_iter().find(|it| self.seals(it)) {
+                let why = format!(
+                    "{sealed} is encrypted, so nothing can be joined: do not encrypt it, or leave the association out"
+                );
+                return Err(failed(why));
+            }
+            association.resolve(schema, known).map_err(failed)
+        });
+        found.collect()
+    }
+
     fn seals(&self, kind: &Gvk) -> bool {
         let sealing = self.sealing.as_ref();
         sealing.is_some_and(|sealing| sealing.seals(kind))
+    }
+}
+
+/// What a cache runs with.
+struct Parts {
+    factory: SharedCacheFactory,
+    writer: Arc<Mutex<Writer>>,
+    readers: Arc<Readers>,
+    history: usize,
+    patience: Duration,
+}
+
+impl Parts {
+    /// Begins to fill kinds, as soon as the factory starts its informers.
+    fn run(self, opened: Vec<Tables>, keys: Option<Keys>) -> SqlCache {
+        let (mut kinds, mut tasks) = (HashMap::new(), JoinSet::new());
+        let stopping = CancellationToken::new();
+        let progress: Vec<watch::Sender<Progress>> =
+            opened.iter().map(|_| watch::Sender::default()).collect();
+        let of_kinds = opened.iter().zip(&progress);
+        let of_kinds =
+            of_kinds.map(|(tables, progress)| (tables.schema.gvk().clone(), progress.subscribe()));
+        let common = Common {
+            readers: self.readers,
+            patience: self.patience,
+            kinds: Arc::new(of_kinds.collect()),
+        };
+        for (tables, progress) in opened.into_iter().zip(progress) {
+            let informer = self.factory.for_kind(tables.schema.gvk().clone());
+            let kind = SqlKind::new(tables, progress, self.history, &common);
+            let feed = feed::Feed::new(&kind, informer, &self.writer, &stopping);
+            tasks.spawn(feed.run());
+            kinds.insert(kind.schema().gvk().clone(), kind);
+        }
+        SqlCache {
+            writer: self.writer,
+            keys,
+            kinds,
+            tasks: Mutex::new(tasks),
+            stopping,
+        }
     }
 }

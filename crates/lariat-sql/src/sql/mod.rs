@@ -2,6 +2,7 @@
 //!
 //! Names come from numbers alone, and values are always parameters: no text of a user or an object becomes part of a statement.
 
+mod joins;
 mod layout;
 mod select;
 
@@ -69,7 +70,7 @@ impl Param {
             (Self::Null, Self::Null) => Ordering::Equal,
             (Self::Null, _) => Ordering::Greater,
             (_, Self::Null) => Ordering::Less,
-            // A cursor of another type of column; it orders nothing.
+            // Not of one column.
             _ => Ordering::Equal,
         }
     }

@@ -6,6 +6,7 @@ use lariat_core::ObjectKey;
 use serde_json::Value as Json;
 
 use crate::access::Access;
+use crate::association::Associated;
 use crate::query::{Check, Comparison, Namespaces, Plan, Target, Test};
 use crate::schema::Schema;
 
@@ -16,6 +17,10 @@ pub(crate) struct Select<'a> {
     pub(crate) plan: &'a Plan,
     /// The tables of the kind `Namespace`, if the cache has it.
     pub(crate) namespaces: Option<&'a Layout>,
+    /// The kinds of the schema's associations, in their order.
+    pub(crate) associated: &'a [Associated],
+    /// The tables of these.
+    pub(crate) joined: &'a [Layout],
 }
 
 impl Select<'_> {
@@ -44,6 +49,7 @@ impl Select<'_> {
                 format!("v.{}", self.layout.many_column(*place).shown)
             }
             Target::Field(place) => format!("r.{}", self.layout.column(*place).shown),
+            Target::Associated(..) => "v.value".to_owned(),
         };
         sql.push(&format!(
             "SELECT {value}, count(*), {namespace} FROM {rows} AS r"
@@ -63,11 +69,18 @@ impl Select<'_> {
                 ));
             }
             Target::Field(_) => {}
+            Target::Associated(place, of) => {
+                let shown = self.paired(*place, of).shown;
+                // Each object once for a value, however many of its associated objects have it.
+                sql.push(&format!(
+                    " JOIN (SELECT DISTINCT t.id AS id, {shown} AS value"
+                ));
+                self.pairs(*place, of, &mut sql);
+                sql.push(") AS v ON v.id = r.id");
+            }
         }
         self.conditions(&mut sql);
-        sql.push(&format!(
-            " AND {value} IS NOT NULL GROUP BY 1, 3 ORDER BY 2 DESC, 1, 3"
-        ));
+        sql.push(&format!(" AND {value} IS NOT NULL GROUP BY 1, 3"));
         sql
     }
 
@@ -77,7 +90,8 @@ impl Select<'_> {
         let mut sql = Statement::default();
         sql.push("SELECT r.id");
         for (number, (target, _)) in keys.iter().enumerate() {
-            sql.push(&format!(", {}", self.key(number, target)));
+            sql.push(", ");
+            self.key(number, target, &mut sql);
         }
         sql.push(&format!(" FROM {} AS r", self.layout.rows()));
         for (number, (target, _)) in keys.iter().enumerate() {
@@ -98,13 +112,16 @@ impl Select<'_> {
             keys.iter().enumerate(),
             ", ",
             |sql, (number, (target, is_descending))| {
-                let key = self.key(number, target);
-                let order = if *is_descending {
-                    "DESC NULLS FIRST"
+                match target {
+                    // By its place among the columns: it is not computed again.
+                    Target::Associated(..) => sql.push(&(number + 2).to_string()),
+                    target => self.key(number, target, sql),
+                }
+                sql.push(if *is_descending {
+                    " DESC NULLS FIRST"
                 } else {
-                    "ASC NULLS LAST"
-                };
-                sql.push(&format!("{key} {order}"));
+                    " ASC NULLS LAST"
+                });
             },
         );
         if let Some(limit) = limit {
@@ -118,11 +135,20 @@ impl Select<'_> {
         sql
     }
 
-    /// Returns the column of a key.
-    fn key(&self, number: usize, target: &Target) -> String {
+    /// Adds a key of the order.
+    fn key(&self, number: usize, target: &Target, sql: &mut Statement) {
         match target {
-            Target::Label(_) => format!("k{number}.value"),
-            Target::Field(place) => format!("r.{}", self.layout.column(*place).compared),
+            Target::Label(_) => sql.push(&format!("k{number}.value")),
+            Target::Field(place) => {
+                let column = self.layout.column(*place).of("r");
+                sql.push(&column.compared);
+            }
+            Target::Associated(place, of) => {
+                // One at most: a join could repeat the row.
+                sql.push(&format!("(SELECT {}", self.paired(*place, of).compared));
+                self.pairs(*place, of, sql);
+                sql.push(" AND t.id = r.id ORDER BY 1 ASC NULLS LAST LIMIT 1)");
+            }
         }
     }
 
@@ -159,23 +185,25 @@ impl Select<'_> {
     fn range(&self, range: &Range, sql: &mut Statement) {
         let keys = self.plan.targets(self.schema);
         for (number, value) in range.equal.iter().enumerate() {
-            let key = self.key(number, &keys[number].0);
+            sql.push(" AND ");
+            self.key(number, &keys[number].0, sql);
             if *value == Param::Null {
-                sql.push(&format!(" AND {key} IS NULL"));
+                sql.push(" IS NULL");
             } else {
-                sql.push(&format!(" AND {key} = "));
+                sql.push(" = ");
                 sql.bind(value.clone());
             }
         }
         let last = range.equal.len();
-        let key = self.key(last, &keys[last].0);
+        sql.push(" AND ");
+        self.key(last, &keys[last].0, sql);
         let (operator, value) = match &range.bound {
-            Bound::Above(value) => (">", value),
-            Bound::Below(value) => ("<", value),
-            Bound::Null => return sql.push(&format!(" AND {key} IS NULL")),
-            Bound::NotNull => return sql.push(&format!(" AND {key} IS NOT NULL")),
+            Bound::Above(value) => (" > ", value),
+            Bound::Below(value) => (" < ", value),
+            Bound::Null => return sql.push(" IS NULL"),
+            Bound::NotNull => return sql.push(" IS NOT NULL"),
         };
-        sql.push(&format!(" AND {key} {operator} "));
+        sql.push(operator);
         sql.bind(value.clone());
     }
 
@@ -183,7 +211,7 @@ impl Select<'_> {
     fn conditions(&self, sql: &mut Statement) {
         sql.push(" WHERE TRUE");
         for access in self.plan.accesses.iter().filter(|it| !it.is_everything()) {
-            allowed(access, sql);
+            allowed(access, "r", sql);
         }
         if let Some(namespaces) = &self.plan.namespaces {
             self.namespaces(namespaces, sql);
@@ -255,6 +283,13 @@ impl Select<'_> {
                 let column = self.layout.column(*place).of("r");
                 check(&test.check, &column, sql);
             }
+            Target::Associated(place, of) => {
+                sql.push("r.id IN (SELECT t.id");
+                self.pairs(*place, of, sql);
+                sql.push(" AND ");
+                check(&test.check, &self.paired(*place, of), sql);
+                sql.push(")");
+            }
         }
         if test.is_negated {
             // A comparison with a value that is missing is neither true nor false.
@@ -263,8 +298,8 @@ impl Select<'_> {
     }
 }
 
-/// Adds that a user may see a row.
-fn allowed(access: &Access, sql: &mut Statement) {
+/// Adds that a user may see a row, by whatever name it is known.
+pub(super) fn allowed(access: &Access, row: &str, sql: &mut Statement) {
     let namespaces: Vec<&str> = access.namespaces().collect();
     let names = access.names().flat_map(|(namespace, names)| {
         let key = move |name: &str| match namespace {
@@ -275,9 +310,9 @@ fn allowed(access: &Access, sql: &mut Statement) {
     });
     let names: Vec<String> = names.collect();
     // Texts of any number go in one parameter.
-    sql.push(" AND (r.f0 IN (SELECT value FROM json_each(");
+    sql.push(&format!(" AND ({row}.f0 IN (SELECT value FROM json_each("));
     sql.bind(Param::Text(Json::from(namespaces).to_string()));
-    sql.push(")) OR r.key IN (SELECT value FROM json_each(");
+    sql.push(&format!(")) OR {row}.key IN (SELECT value FROM json_each("));
     sql.bind(Param::Text(Json::from(names).to_string()));
     sql.push(")))");
 }

@@ -14,4 +14,6 @@ pub(crate) use readers::Readers;
 pub(crate) use writer::{Op, Reached, Writer};
 
 #[cfg(test)]
+mod associated_tests;
+#[cfg(test)]
 mod tests;

@@ -1,11 +1,14 @@
 //! Answering queries, each from one state of the cache.
 
+use std::cmp::Reverse;
+
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
 use super::error::StorageError;
 use super::params;
-use crate::field::Value;
-use crate::query::{Cursor, Part, Plan, QueryError, Target};
+use crate::association::Associated;
+use crate::field::{Value, natural_key};
+use crate::query::{Cursor, Part, Plan, QueryError, Summary};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
 use crate::sealed::{self, Sealed};
@@ -20,6 +23,10 @@ pub(crate) struct Tables {
     pub(crate) sealed: Option<Sealed>,
     /// Those of the kind `Namespace`, if the cache has it.
     pub(crate) namespaces: Option<Layout>,
+    /// The kinds of the schema's associations, in their order.
+    pub(crate) associated: Vec<Associated>,
+    /// The tables of these.
+    pub(crate) joined: Vec<Layout>,
 }
 
 /// What a query finds, all of it at one revision.
@@ -77,6 +84,8 @@ pub(crate) fn read(
         schema,
         namespaces,
         sealed,
+        associated,
+        joined,
     } = of;
     // One transaction, so that objects, counts and the revision are of one state.
     let transaction = connection.transaction()?;
@@ -85,6 +94,8 @@ pub(crate) fn read(
         schema,
         plan,
         namespaces: namespaces.as_ref(),
+        associated,
+        joined,
     };
     let (version, change): (i64, i64) = transaction
         .prepare_cached("SELECT version, change FROM kinds WHERE number = ?1")?
@@ -150,7 +161,7 @@ fn part(
             match cursor {
                 None => found = page(Some(more(limit, 0)), &From::Offset(0))?,
                 Some(text) => {
-                    let keys = Cursor::read(text, plan, plan.keys())?.keys;
+                    let keys = Cursor::read(text, plan, None)?.keys;
                     for range in select.behind(&keys) {
                         let left = more(limit, found.len());
                         if left == 0 {
@@ -164,7 +175,8 @@ fn part(
                 found.truncate(limit);
                 let keys = found.last().map(|(_, keys)| keys.clone());
                 let revision = answer.revision;
-                answer.next = keys.map(|keys| Cursor { revision, keys }.write(plan));
+                let next = keys.map(|keys| Cursor { revision, keys }.write(plan, None));
+                answer.next = next.transpose().map_err(StorageError::from)?;
             }
             Ok(found)
         }
@@ -199,26 +211,39 @@ fn count(connection: &Connection, sql: &Statement) -> rusqlite::Result<u64> {
 fn summary(
     connection: &Connection,
     select: &Select<'_>,
-    by: &Target,
+    by: &Summary,
 ) -> rusqlite::Result<Vec<Count>> {
-    let sql = select.summary(by);
+    let sql = select.summary(&by.target);
     let mut statement = connection.prepare_cached(&sql.text)?;
     let counts = statement.query_map(params_from_iter(&sql.params), |row| {
-        let shown = params::read(row.get_ref(0)?)?;
-        let objects: i64 = row.get(1)?;
-        let value = match (by, shown) {
-            (Target::Field(place), shown) => {
-                let value = params::value(select.layout.type_of(*place), &shown);
-                value.as_ref().map(Value::to_string).unwrap_or_default()
-            }
-            (Target::Label(_), Param::Text(text)) => text,
-            _ => String::new(),
-        };
-        Ok(Count {
-            value,
-            namespace: row.get(2)?,
-            objects: objects.unsigned_abs(),
-        })
+        let value = params::value(by.of, &params::read(row.get_ref(0)?)?);
+        let (objects, namespace): (i64, Option<String>) = (row.get(1)?, row.get(2)?);
+        Ok(value.map(|value| (value, namespace, objects.unsigned_abs())))
     })?;
-    counts.collect()
+    let counts: Vec<_> = counts.collect::<rusqlite::Result<_>>()?;
+    Ok(Count::sorted(counts.into_iter().flatten()))
+}
+
+impl Count {
+    /// Makes counts in their order: most objects first, then by value and namespace, whatever database has counted.
+    pub(crate) fn sorted(
+        counts: impl IntoIterator<Item = (Value, Option<String>, u64)>,
+    ) -> Vec<Self> {
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by_cached_key(|(value, namespace, objects)| {
+            // The key of a natural text is made once.
+            let (natural, other) = match value {
+                Value::Natural(text) => (Some(natural_key(text)), None),
+                value => (None, Some(value.clone())),
+            };
+            (Reverse(*objects), natural, other, namespace.clone())
+        });
+        let counts = counts.into_iter();
+        let counts = counts.map(|(value, namespace, objects)| Self {
+            value: value.to_string(),
+            namespace,
+            objects,
+        });
+        counts.collect()
+    }
 }

@@ -1,5 +1,6 @@
 //! The cache on a cluster in memory.
 
+mod associated;
 mod bench;
 mod crash;
 mod damage;
