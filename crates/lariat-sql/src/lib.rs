@@ -10,6 +10,7 @@
 mod access;
 mod association;
 mod cache;
+mod columns;
 mod field;
 mod query;
 mod revision;

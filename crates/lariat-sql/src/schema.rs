@@ -4,9 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use lariat_core::Gvk;
 
 use crate::association::Association;
+use crate::columns::Columns;
 use crate::field::{Field, FieldType};
 
 /// The name of the field with an object's namespace.
@@ -33,6 +35,8 @@ pub struct Schema {
     fields: Arc<[Field]>,
     places: Arc<HashMap<Arc<str>, usize>>,
     associations: Vec<Association>,
+    /// How many printer columns could not be fields.
+    skipped: usize,
 }
 
 impl Schema {
@@ -50,7 +54,11 @@ impl Schema {
             let field = Field::path(path, *of);
             field.unwrap_or_else(|_| Field::computed(path, *of, |_| None))
         });
-        let fields: Vec<Field> = base.chain(fields).collect();
+        Self::of(gvk, base.chain(fields).collect())
+    }
+
+    /// Makes a schema of fields with different names.
+    fn of(gvk: Gvk, fields: Vec<Field>) -> Result<Self, SchemaError> {
         let mut places = HashMap::with_capacity(fields.len());
         for (place, field) in fields.iter().enumerate() {
             let name: Arc<str> = field.name().into();
@@ -64,7 +72,54 @@ impl Schema {
             fields: fields.into(),
             places: Arc::new(places),
             associations: Vec::new(),
+            skipped: 0,
         })
+    }
+
+    /// Adds the printer columns that a CustomResourceDefinition has for the version of the kind.
+    ///
+    /// A column is named by its `jsonPath` without the leading dot, as other fields are: `.spec.replicas` is `spec.replicas`.
+    /// Columns of the types `integer`, `number`, `string`, `boolean` and `date` are [`Integer`](FieldType::Integer),
+    /// [`Real`](FieldType::Real), [`Text`](FieldType::Text), [`Boolean`](FieldType::Boolean) and [`Time`](FieldType::Time). Fields
+    /// that the schema has by that name stay as they are, and labels need none. A column whose `jsonPath` is none that a
+    /// [`Path`](crate::Path) can follow is left out with a warning, and counted in
+    /// [`SqlStatus`](crate::SqlStatus::skipped_columns).
+    ///
+    /// # Errors
+    ///
+    /// The definition is of another kind, or does not have the version.
+    pub fn with_columns(self, definition: &CustomResourceDefinition) -> Result<Self, SchemaError> {
+        let spec = &definition.spec;
+        let is_same = spec.group == self.gvk.group() && spec.names.kind == self.gvk.kind();
+        let columns = Columns::of(definition, self.gvk.version()).filter(|_| is_same);
+        let Some(columns) = columns else {
+            let versions = spec.versions.iter().map(|version| version.name.as_str());
+            let versions: Vec<&str> = versions.collect();
+            let (kind, group, versions) = (&spec.names.kind, &spec.group, versions.join(", "));
+            let fault = Fault::Definition(format!("{kind} of {group} in {versions}").into());
+            let gvk = self.gvk;
+            return Err(SchemaError { gvk, fault });
+        };
+        for (column, why) in &columns.skipped {
+            let kind = &self.gvk;
+            tracing::warn!(%kind, column, why, "a printer column is left out: give the schema a field for it");
+        }
+        let mut fields = self.fields.to_vec();
+        for field in columns.fields {
+            if fields.iter().all(|known| known.name() != field.name()) {
+                fields.push(field);
+            }
+        }
+        Ok(Self {
+            associations: self.associations,
+            skipped: self.skipped + columns.skipped.len(),
+            ..Self::of(self.gvk, fields)?
+        })
+    }
+
+    /// Returns how many printer columns could not be fields.
+    pub(crate) fn skipped_columns(&self) -> usize {
+        self.skipped
     }
 
     /// Lets queries ask by the fields of objects of another kind, under the name of the association.
@@ -159,7 +214,7 @@ pub(crate) struct UnknownField {
     pub(crate) known: Vec<String>,
 }
 
-/// A schema with a name that is empty, used twice or unknown.
+/// A schema with a name that is empty, used twice or unknown, or columns of another kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the schema of {gvk}: {fault}")]
 pub struct SchemaError {
@@ -175,6 +230,8 @@ enum Fault {
         "the association {0:?} has the name of another, or none that a query can write: take a letter, then letters, digits, _ or -"
     )]
     Association(Arc<str>),
+    #[error("the CustomResourceDefinition is that of {0}: take that of the kind, in its version")]
+    Definition(Box<str>),
     #[error("an association needs a field of it: {0}")]
     Unknown(Box<str>),
 }

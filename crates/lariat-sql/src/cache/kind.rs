@@ -149,6 +149,8 @@ pub struct SqlStatus {
     pub without_content: usize,
     /// How often the value of a field could not be indexed, by the field's name; those objects have no value there.
     pub unindexable: BTreeMap<String, u64>,
+    /// How many printer columns of the kind are no fields, for their `jsonPath` is not supported.
+    pub skipped_columns: usize,
     /// What goes wrong with writing, if anything does.
     pub last_error: Option<String>,
 }
@@ -343,6 +345,7 @@ impl SqlKind {
                 .iter()
                 .map(|(place, count)| (fields[*place].name().to_owned(), *count))
                 .collect(),
+            skipped_columns: self.schema().skipped_columns(),
             last_error: progress.last_error,
         }
     }

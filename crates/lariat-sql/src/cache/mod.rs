@@ -1,6 +1,7 @@
 //! The cache: its kinds, and the tasks that fill them.
 
 mod bare;
+mod columns;
 mod covered;
 mod error;
 mod feed;
@@ -81,6 +82,7 @@ impl SqlCache {
         SqlCacheBuilder {
             factory: factory.clone(),
             schemas: Vec::new(),
+            with_columns: Vec::new(),
             path: None,
             history: HISTORY,
             patience: PATIENCE,
@@ -203,6 +205,8 @@ impl fmt::Debug for SqlCache {
 pub struct SqlCacheBuilder {
     factory: SharedCacheFactory,
     schemas: Vec<Schema>,
+    /// Kinds whose printer columns are added to their schemas.
+    with_columns: Vec<Gvk>,
     path: Option<PathBuf>,
     history: usize,
     patience: Duration,
@@ -215,6 +219,14 @@ impl SqlCacheBuilder {
     pub fn kind(mut self, schema: Schema) -> Self {
         self.schemas.push(schema);
         self
+    }
+
+    /// Adds a kind, and its printer columns as fields if a CustomResourceDefinition defines it.
+    ///
+    /// The definition is read once, when the cache starts; see [`Schema::with_columns`]. Built-in kinds have no such columns.
+    pub fn kind_with_columns(mut self, schema: Schema) -> Self {
+        self.with_columns.push(schema.gvk().clone());
+        self.kind(schema)
     }
 
     /// Keeps everything in this file, which only its owner can read.
@@ -263,10 +275,17 @@ impl SqlCacheBuilder {
     ///
     /// # Errors
     ///
-    /// The file cannot be opened, a kind was added twice, or is to be encrypted and the key is missing or not the one that
-    /// the file was encrypted with.
-    pub async fn start(self) -> Result<SqlCache, SqlError> {
+    /// The file cannot be opened; a kind was added twice, or is to be encrypted and the key is missing or not the one that
+    /// the file was encrypted with; the other kind of an association is not in the cache, does not have the field or is
+    /// encrypted; or printer columns cannot be read.
+    pub async fn start(mut self) -> Result<SqlCache, SqlError> {
         self.check()?;
+        for schema in &mut self.schemas {
+            if self.with_columns.contains(schema.gvk()) {
+                let (clients, patience) = (self.factory.clients(), self.patience);
+                *schema = columns::add(schema.clone(), clients, patience).await?;
+            }
+        }
         let mut associated = Vec::with_capacity(self.schemas.len());
         for schema in &self.schemas {
             associated.push(self.associated(schema)?);

@@ -2,6 +2,7 @@
 
 mod associated;
 mod bench;
+mod columns;
 mod crash;
 mod damage;
 mod feed;
