@@ -58,8 +58,23 @@ impl Bench {
         file: Option<&Path>,
         configure: impl FnOnce(SqlCacheBuilder) -> SqlCacheBuilder,
     ) -> Process {
+        let configure = |builder: SqlCacheBuilder| configure(builder.kind(schema()));
+        self.start_as(file, configure).await
+    }
+
+    /// Starts a cache of kinds, ConfigMaps among them.
+    pub(crate) async fn start_kinds(&self, file: Option<&Path>, schemas: Vec<Schema>) -> Process {
+        let configure = |builder| schemas.into_iter().fold(builder, SqlCacheBuilder::kind);
+        self.start_as(file, configure).await
+    }
+
+    async fn start_as(
+        &self,
+        file: Option<&Path>,
+        configure: impl FnOnce(SqlCacheBuilder) -> SqlCacheBuilder,
+    ) -> Process {
         let factory = SharedCacheFactory::new(self.cluster.client());
-        let builder = SqlCache::builder(&factory).kind(schema());
+        let builder = SqlCache::builder(&factory);
         let builder = match file {
             Some(file) => builder.in_file(file),
             None => builder.in_memory(),

@@ -5,6 +5,7 @@ mod bench;
 mod columns;
 mod crash;
 mod damage;
+mod defects;
 mod feed;
 mod progress;
 mod sealed;

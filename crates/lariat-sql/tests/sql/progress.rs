@@ -1,13 +1,15 @@
 //! How far a kind is: revisions, lag, what waits for other kinds, and objects without content.
 
-use std::time::Duration;
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::{Duration, SystemTime};
 
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{Api, PostParams};
 use lariat_cache::{CacheFactoryBuilder, ContentFilter, KindOptions, SharedCacheFactory, Storage};
 use lariat_cluster::Cluster;
 use lariat_cluster::faults::{Action, Refusal, Rule, StatusCode};
-use lariat_core::Gvk;
+use lariat_core::{Gvk, clock};
 use lariat_sql::{Query, Revision, Schema, SqlCache, SqlError, field};
 use serde_json::json;
 use tokio::sync::watch;
@@ -176,4 +178,41 @@ async fn an_object_is_indexed_and_watched_when_a_filter_keeps_its_content() {
     assert_eq!(event.watched().object.key().name(), "one");
     assert_eq!(names(&process.at(reds(), &version).await), ["one"]);
     assert_eq!(process.maps.status().without_content, 0);
+}
+
+// A wall clock that is set back confuses ages and orders. All times are taken from tokio's clock, which only goes forward; what
+// is new is known by resource versions, and no wall clock is read.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_is_set_back_changes_nothing() {
+    let now = Rc::new(Cell::new(
+        SystemTime::UNIX_EPOCH + Duration::from_secs(2_000_000_000),
+    ));
+    let shown = Rc::clone(&now);
+    let _simulated = clock::simulate(move || shown.get());
+    let bench = Bench::new().await;
+    let process = bench.start(None).await;
+    let version = bench.create("one", json!({"color": "red"})).await;
+    let answer = process.at(reds(), &version).await;
+    let mut watch = process
+        .maps
+        .watch(&reds(), Some(answer.revision))
+        .expect("it begins");
+    for round in 0..5_u64 {
+        now.set(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000 / (round + 1)));
+        let name = format!("n{round}");
+        let version = bench.create(&name, json!({"color": "red"})).await;
+        let event = watch.next().await.expect("it goes on").expect("an event");
+        assert_eq!(event.watched().object.key().name(), name);
+        let found = process.at(reds(), &version).await;
+        assert_eq!(names(&found).len() as u64, round + 2);
+        let status = process.maps.status();
+        assert_eq!((status.unwritten, status.lag), (0, Duration::ZERO));
+    }
+    let later = Query::new().at_least("999999".parse().expect("a version"));
+    let asked = time::Instant::now();
+    assert!(process.maps.query(&later).await.is_err());
+    assert!(
+        asked.elapsed() >= Duration::from_secs(10),
+        "the patience is as long as ever"
+    );
 }

@@ -114,19 +114,6 @@ async fn a_reader_that_is_too_slow_is_cut_off_and_an_old_revision_is_refused() {
     assert!(matches!(error, WatchError::TooOld { .. }), "{error}");
 }
 
-#[tokio::test]
-async fn a_watch_ends_when_the_cache_stops() {
-    let bench = Bench::new().await;
-    let process = bench.start(None).await;
-    let version = bench.create("one", json!({})).await;
-    process.at(Query::new(), &version).await;
-    let mut watch = process.maps.watch(&Query::new(), None).expect("it begins");
-    process.sql.stop().await;
-    let error = watch.next().await.expect("an error").expect_err("stopped");
-    assert!(matches!(error, WatchError::Stopped { .. }), "{error}");
-    assert!(watch.next().await.is_none());
-}
-
 /// The naive evaluation of what the query below asks for, over the informer's store.
 fn expected(process: &Process) -> BTreeMap<String, String> {
     let informer = process.factory.for_kind(maps_kind());
