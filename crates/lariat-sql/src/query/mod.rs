@@ -193,15 +193,22 @@ impl Query {
     /// Returns whether the answer depends on objects of other kinds.
     #[cfg(feature = "http")]
     pub(crate) fn asks_other_kinds(&self) -> bool {
-        let by_label = self
-            .namespaces
-            .as_ref()
-            .is_some_and(|it| it.label.is_some());
+        let namespaces = self.namespaces.as_ref();
+        let by_label = namespaces.is_some_and(|namespaces| namespaces.label.is_some());
+        by_label || self.associations().next().is_some()
+    }
+
+    /// Returns the names of the associations that it asks by.
+    #[cfg(feature = "http")]
+    pub(crate) fn associations(&self) -> impl Iterator<Item = &str> {
         let conditions = self.filters.iter().flat_map(|any| &any.0);
         let subjects = conditions.map(|condition| &condition.subject);
         let subjects = subjects.chain(self.sort.iter().map(|(by, _)| by));
-        let mut subjects = subjects.chain(&self.summaries);
-        by_label || subjects.any(|subject| matches!(subject, Subject::Associated { .. }))
+        let subjects = subjects.chain(&self.summaries);
+        subjects.filter_map(|subject| match subject {
+            Subject::Associated { association, .. } => Some(association.as_str()),
+            _ => None,
+        })
     }
 
     /// Waits until the cache is at least at a revision.
