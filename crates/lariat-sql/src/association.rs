@@ -10,7 +10,7 @@ use crate::schema::{NAME, Schema, UID};
 ///
 /// Objects belong together by a field of both, by a label, or by an owner reference, and only within a namespace: an object with
 /// a namespace belongs to objects of the same one, and to those of cluster-scoped kinds. Both kinds have to be in the cache,
-/// and neither can be encrypted.
+/// and neither can be encrypted. Watches cannot have conditions on associated objects, for they follow one kind.
 ///
 /// ```
 /// use lariat_core::Gvk;

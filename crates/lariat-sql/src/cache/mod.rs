@@ -1,5 +1,6 @@
 //! The cache: its kinds, and the tasks that fill them.
 
+mod answer;
 mod bare;
 mod columns;
 mod covered;
@@ -22,8 +23,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub use answer::{Answer, Count, Found, SqlStatus};
 pub use error::SqlError;
-pub use kind::{Answer, Count, Found, SqlKind, SqlStatus};
+pub use kind::SqlKind;
 use kind::{Common, Progress};
 
 use crate::association::Associated;
