@@ -63,6 +63,30 @@ impl Select<'_> {
         }
     }
 
+    /// Adds the rows, as `r`, with a column for each key of the order that is of associated objects: `r.s3` is the fourth key.
+    pub(super) fn rows_to_sort(&self, keys: &[(Target, bool)], sql: &mut Statement) {
+        let keys = keys.iter().enumerate();
+        let mut keys = keys.filter_map(|(number, (target, _))| match target {
+            Target::Associated(association, of) => Some((number, *association, of)),
+            _ => None,
+        });
+        let rows = self.layout.rows();
+        let Some(first) = keys.next() else {
+            return sql.push(&format!(" FROM {rows} AS r"));
+        };
+        sql.push(" FROM (SELECT q.*");
+        for (number, association, of) in std::iter::once(first).chain(keys) {
+            // One at most: a join could repeat the row.
+            let column = self.paired(association, of).compared;
+            sql.push(&format!(", (SELECT {column}"));
+            self.pairs(association, of, sql);
+            sql.push(&format!(
+                " AND t.id = q.id ORDER BY 1 ASC NULLS LAST LIMIT 1) AS s{number}"
+            ));
+        }
+        sql.push(&format!(" FROM {rows} AS q) AS r"));
+    }
+
     /// Adds the table of this kind that has what it is associated by, unless that is the row.
     fn own_end(&self, link: &Link, sql: &mut Statement) {
         let own = self.layout;

@@ -90,10 +90,9 @@ impl Select<'_> {
         let mut sql = Statement::default();
         sql.push("SELECT r.id");
         for (number, (target, _)) in keys.iter().enumerate() {
-            sql.push(", ");
-            self.key(number, target, &mut sql);
+            sql.push(&format!(", {}", self.key(number, target)));
         }
-        sql.push(&format!(" FROM {} AS r", self.layout.rows()));
+        self.rows_to_sort(&keys, &mut sql);
         for (number, (target, _)) in keys.iter().enumerate() {
             if let Target::Label(key) = target {
                 let labels = self.layout.labels();
@@ -112,16 +111,13 @@ impl Select<'_> {
             keys.iter().enumerate(),
             ", ",
             |sql, (number, (target, is_descending))| {
-                match target {
-                    // By its place among the columns: it is not computed again.
-                    Target::Associated(..) => sql.push(&(number + 2).to_string()),
-                    target => self.key(number, target, sql),
-                }
-                sql.push(if *is_descending {
-                    " DESC NULLS FIRST"
+                let key = self.key(number, target);
+                let order = if *is_descending {
+                    "DESC NULLS FIRST"
                 } else {
-                    " ASC NULLS LAST"
-                });
+                    "ASC NULLS LAST"
+                };
+                sql.push(&format!("{key} {order}"));
             },
         );
         if let Some(limit) = limit {
@@ -135,20 +131,12 @@ impl Select<'_> {
         sql
     }
 
-    /// Adds a key of the order.
-    fn key(&self, number: usize, target: &Target, sql: &mut Statement) {
+    /// Returns the column of a key.
+    fn key(&self, number: usize, target: &Target) -> String {
         match target {
-            Target::Label(_) => sql.push(&format!("k{number}.value")),
-            Target::Field(place) => {
-                let column = self.layout.column(*place).of("r");
-                sql.push(&column.compared);
-            }
-            Target::Associated(place, of) => {
-                // One at most: a join could repeat the row.
-                sql.push(&format!("(SELECT {}", self.paired(*place, of).compared));
-                self.pairs(*place, of, sql);
-                sql.push(" AND t.id = r.id ORDER BY 1 ASC NULLS LAST LIMIT 1)");
-            }
+            Target::Label(_) => format!("k{number}.value"),
+            Target::Field(place) => format!("r.{}", self.layout.column(*place).compared),
+            Target::Associated(..) => format!("r.s{number}"),
         }
     }
 
@@ -185,25 +173,23 @@ impl Select<'_> {
     fn range(&self, range: &Range, sql: &mut Statement) {
         let keys = self.plan.targets(self.schema);
         for (number, value) in range.equal.iter().enumerate() {
-            sql.push(" AND ");
-            self.key(number, &keys[number].0, sql);
+            let key = self.key(number, &keys[number].0);
             if *value == Param::Null {
-                sql.push(" IS NULL");
+                sql.push(&format!(" AND {key} IS NULL"));
             } else {
-                sql.push(" = ");
+                sql.push(&format!(" AND {key} = "));
                 sql.bind(value.clone());
             }
         }
         let last = range.equal.len();
-        sql.push(" AND ");
-        self.key(last, &keys[last].0, sql);
+        let key = self.key(last, &keys[last].0);
         let (operator, value) = match &range.bound {
-            Bound::Above(value) => (" > ", value),
-            Bound::Below(value) => (" < ", value),
-            Bound::Null => return sql.push(" IS NULL"),
-            Bound::NotNull => return sql.push(" IS NOT NULL"),
+            Bound::Above(value) => (">", value),
+            Bound::Below(value) => ("<", value),
+            Bound::Null => return sql.push(&format!(" AND {key} IS NULL")),
+            Bound::NotNull => return sql.push(&format!(" AND {key} IS NOT NULL")),
         };
-        sql.push(operator);
+        sql.push(&format!(" AND {key} {operator} "));
         sql.bind(value.clone());
     }
 
