@@ -1,7 +1,7 @@
 //! A work queue in which a key stands at most once, with everything that is due for it.
 //!
-//! Many producers [`add`](WorkQueue::add) keys, many workers [`take`](WorkQueue::take) them. The
-//! rules are those of client-go's work queue: a key that is added twice before it is taken is handed
+//! Many producers [`add`](WorkQueue::add) keys, many workers [`get`](WorkQueue::get) them. The
+//! rules are those of client-go's work queue: a key that is added twice before a worker gets it is handed
 //! out once; a key that is with a worker is never handed to another, and if it is added meanwhile it
 //! comes again afterwards; keys of one priority leave in the order in which they came.
 //!
@@ -20,39 +20,35 @@
 //! queue.add("pod-a", Add::now());
 //! queue.add("pod-a", Add::now());
 //!
-//! let work = queue.take().await.expect("the queue is open");
+//! let work = queue.get().await.expect("the queue is open");
 //! assert_eq!(*work.key(), "pod-a");
 //! work.done();
 //!
 //! queue.shut_down();
-//! assert!(queue.take().await.is_none());
+//! assert!(queue.get().await.is_none());
 //! # }
 //! ```
 
 mod add;
-mod lane;
 mod limiter;
 
 mod builder;
 mod core;
-mod memory;
 mod queue;
 mod shared;
-mod sleepers;
 mod stats;
 mod tap;
+mod waiters;
 mod work;
 
-pub use add::{Add, Payload, Priority};
+pub use add::{Add, LaneId, Lanes, Payload, Priority};
 pub use builder::{QueueBuilder, group};
-pub use core::{Ageing, QueueCore, Taken, Verdict};
-pub use lane::{LaneId, Lanes};
+pub use core::{Ageing, Item, QueueCore, Verdict};
 pub use limiter::{
     AtMost, Exponential, FastSlow, Jittered, MaxOf, RateLimiter, TokenBucket, client_go_default,
     controller_runtime_default, lasso_default,
 };
-pub use memory::QueueMemory;
 pub use queue::WorkQueue;
-pub use stats::{Histogram, QueueStats};
+pub use stats::{Histogram, QueueMemory, QueueStats};
 pub use tap::{Request, Step, Tap};
 pub use work::Work;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::task;
 
 use crate::core::QueueCore;
-use crate::shared::{Ending, Shared, call, now};
+use crate::shared::{Ending, Shared, now, wake_one};
 use crate::stats::QueueStats;
 use crate::{Add, LaneId, Payload, QueueBuilder, QueueMemory, RateLimiter, Step, Tap, Work};
 
@@ -39,14 +39,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     /// Adds a key; a queue that is shutting down ignores it.
     pub fn add(&self, key: K, add: Add<P>) {
         let hash = self.shared.hasher.hash(&key);
-        let mut state = self.shared.state.lock();
+        let mut state = self.shared.lock_as_producer();
         let at = state.tap.is_some().then(now);
         if let Some(at) = at {
             state.show_add(at, &key, &add, None);
         }
         let now = || at.unwrap_or_else(now);
         if let Some(now) = state.core.add_lazily((key, hash), add, now) {
-            call(state, now);
+            wake_one(state, now);
         }
     }
 
@@ -98,24 +98,23 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> WorkQueue<K, P> {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing: a key is taken and returned in the same step.
-    pub async fn take(&self) -> Option<Work<K, P>> {
+    /// Dropping the future loses nothing: a key is handed out and returned in the same step.
+    pub async fn get(&self) -> Option<Work<K, P>> {
         // Workers that never wait would otherwise keep the thread from all other tasks.
         task::consume_budget().await;
-        let taken = self.shared.take().await?;
-        Some(Work::new(Arc::clone(&self.shared), taken))
+        let item = self.shared.get().await?;
+        Some(Work::new(Arc::clone(&self.shared), item))
     }
 
-    /// Takes the next key if there is one now.
+    /// Gets the next key if there is one now.
     #[must_use]
-    pub fn try_take(&self) -> Option<Work<K, P>> {
-        let now = now();
-        let taken = self.shared.state.lock().take(now)?;
-        Some(Work::new(Arc::clone(&self.shared), taken))
+    pub fn try_get(&self) -> Option<Work<K, P>> {
+        let item = self.shared.try_get()?;
+        Some(Work::new(Arc::clone(&self.shared), item))
     }
 
     /// Keeps what comes due from now on for later: until [`resume`](Self::resume), only what is due at
-    /// this moment is handed out, and [`take`](Self::take) returns `None` once that is done.
+    /// this moment is handed out, and [`get`](Self::get) returns `None` once that is done.
     pub fn drain(&self) {
         self.shared.change(|state, now| {
             state.core.drain(now);

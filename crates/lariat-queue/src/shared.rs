@@ -4,6 +4,8 @@
 
 use std::future::poll_fn;
 use std::hash::Hash;
+use std::hint;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
@@ -12,15 +14,23 @@ use smallvec::SmallVec;
 use tokio::sync::Notify;
 use tokio::time;
 
-use crate::core::{Hasher, QueueCore, Taken, Verdict};
-use crate::sleepers::Sleepers;
+use crate::core::{Hasher, Item, QueueCore, Verdict};
+use crate::waiters::Waiters;
 use crate::{Add, LaneId, Payload, Priority, RateLimiter, Step, Tap};
+
+/// How often a worker tries the lock before it parks: some microseconds.
+const WORKER_SPINS: u32 = 256;
+
+/// How often a producer looks whether workers still want the lock: at most a microsecond or two.
+const PRODUCER_SPINS: u32 = 32;
 
 /// A queue as its handles and the work in progress share it.
 pub(crate) struct Shared<K, P> {
     /// The core's own, to hash outside its lock.
     pub(crate) hasher: Hasher,
     pub(crate) state: Mutex<State<K, P>>,
+    /// How many workers want the lock, and did not get it at once.
+    starved: AtomicUsize,
     /// Wakes those who wait for the end of a shutdown.
     ended: Notify,
 }
@@ -29,8 +39,8 @@ pub(crate) struct Shared<K, P> {
 pub(crate) struct State<K, P> {
     pub(crate) core: QueueCore<K, P>,
     pub(crate) limiter: Box<dyn RateLimiter>,
-    sleepers: Sleepers,
-    /// The deadline that one waiting worker sleeps until, and its seat.
+    waiters: Waiters,
+    /// The deadline that one waiter sleeps until, and its number.
     ///
     /// The others sleep without a timer.
     timer: Option<(Instant, u32)>,
@@ -58,11 +68,11 @@ impl Ending {
 }
 
 enum Attempt<K, P> {
-    Taken(Taken<K, P>),
+    Got(Item<K, P>),
     Finished,
-    /// The caller has a seat, and holds the timer if it is given a deadline.
+    /// The caller is a waiter, and has the timer if it is given a deadline.
     Wait {
-        seat: u32,
+        number: u32,
         deadline: Option<Instant>,
     },
 }
@@ -77,7 +87,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
         let state = State {
             core,
             limiter,
-            sleepers: Sleepers::default(),
+            waiters: Waiters::default(),
             timer: None,
             shutdowns: 0,
             tap,
@@ -85,81 +95,126 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
         Self {
             hasher,
             state: Mutex::new(state),
+            starved: AtomicUsize::new(0),
             ended: Notify::new(),
         }
     }
 
     /// Waits for the next key; none once there is nothing left to wait for.
-    pub(crate) async fn take(&self) -> Option<Taken<K, P>> {
-        let mut seat = None;
+    pub(crate) async fn get(&self) -> Option<Item<K, P>> {
+        let mut waiting = None;
         loop {
-            let (number, deadline) = match self.try_take(seat.take()) {
-                Attempt::Taken(taken) => return Some(taken),
+            let (number, deadline) = match self.get_or_join(waiting.take()) {
+                Attempt::Got(item) => return Some(item),
                 Attempt::Finished => return None,
-                Attempt::Wait { seat, deadline } => (seat, deadline),
+                Attempt::Wait { number, deadline } => (number, deadline),
             };
-            let waiting = seat.insert(Seat::new(self, number));
+            let waiting = waiting.insert(Waiting::new(self, number));
             match deadline {
-                None => waiting.called().await,
+                None => waiting.woken().await,
                 Some(at) => tokio::select! {
                     biased;
-                    () = waiting.called() => {}
+                    () = waiting.woken() => {}
                     () = time::sleep_until(at.into()) => {}
                 },
             }
         }
     }
 
-    /// Takes a key, or a seat to wait for one.
+    /// Gets a key, or becomes a waiter for one.
     ///
-    /// A worker that comes back from its seat gives it up in the same step.
-    fn try_take(&self, rising: Option<Seat<'_, K, P>>) -> Attempt<K, P> {
+    /// A waiter that was woken leaves in the same step.
+    fn get_or_join(&self, woken: Option<Waiting<'_, K, P>>) -> Attempt<K, P> {
         let now = now();
-        let mut state = self.state.lock();
-        if let Some(seat) = rising {
-            seat.give_up(&mut state);
+        let mut state = self.lock_as_worker();
+        if let Some(waiting) = woken {
+            waiting.leave(&mut state);
         }
-        if let Some(taken) = state.take(now) {
-            // Calls merge, so a worker that takes one key wakes the next, if there are more keys or no worker
-            // holds the timer.
-            call(state, now);
-            return Attempt::Taken(taken);
+        if let Some(item) = state.get(now) {
+            // Wake-ups merge, so a worker that gets one key wakes the next, if there are more keys or no worker has
+            // the timer.
+            wake_one(state, now);
+            return Attempt::Got(item);
         }
         if state.core.is_finished() {
             return Attempt::Finished;
         }
-        let seat = state.sleepers.sit();
+        let number = state.waiters.join();
         let deadline = state.unwatched_deadline();
         if let Some(at) = deadline {
-            state.timer = Some((at, seat));
+            state.timer = Some((at, number));
         }
-        Attempt::Wait { seat, deadline }
+        Attempt::Wait { number, deadline }
     }
 
-    pub(crate) fn finish(
+    /// Gets a key if there is one now.
+    pub(crate) fn try_get(&self) -> Option<Item<K, P>> {
+        let now = now();
+        self.lock_as_worker().get(now)
+    }
+
+    /// Takes the lock ahead of producers, which give way for a moment.
+    ///
+    /// A producer that releases the lock and takes it again at once gets it nearly always: a parked thread needs many times as
+    /// long to wake up as an add takes. So workers spin, and producers look at `starved` first.
+    fn lock_as_worker(&self) -> MutexGuard<'_, State<K, P>> {
+        if let Some(state) = self.state.try_lock() {
+            return state;
+        }
+        self.starved.fetch_add(1, Ordering::Relaxed);
+        let spun = (0..WORKER_SPINS).find_map(|_| {
+            hint::spin_loop();
+            self.state.try_lock()
+        });
+        let state = spun.unwrap_or_else(|| self.state.lock());
+        self.starved.fetch_sub(1, Ordering::Relaxed);
+        state
+    }
+
+    /// Takes the lock to add keys; gives way to workers that want it.
+    pub(crate) fn lock_as_producer(&self) -> MutexGuard<'_, State<K, P>> {
+        for _ in 0..PRODUCER_SPINS {
+            if self.starved.load(Ordering::Relaxed) == 0 {
+                break;
+            }
+            hint::spin_loop();
+        }
+        self.state.lock()
+    }
+
+    pub(crate) fn done(
         &self,
         slot: u32,
         priority: Priority,
         verdicts: impl IntoIterator<Item = (LaneId, Verdict<P>)>,
     ) {
         // Collected before, because what makes them may panic or use the queue.
-        let verdicts: SmallVec<[_; 2]> = verdicts.into_iter().collect();
-        self.change(|state, now| {
-            let key = || state.core.key_at(slot);
-            let finish = || Step::Finish {
-                key: key(),
-                verdicts: &verdicts,
-            };
-            state.show(|| now, finish);
-            state.core.finish(slot, priority, verdicts, now);
-            state.show_empty(now);
-        });
+        let verdicts: Verdicts<P> = verdicts.into_iter().collect();
+        let now = now();
+        let mut state = self.lock_as_worker();
+        state.done(slot, priority, verdicts, now);
+        self.wake(state, now);
     }
 
-    pub(crate) fn give_back(&self, taken: Taken<K, P>) {
+    pub(crate) fn done_and_try_get(
+        &self,
+        slot: u32,
+        priority: Priority,
+        verdicts: impl IntoIterator<Item = (LaneId, Verdict<P>)>,
+    ) -> Option<Item<K, P>> {
+        let verdicts: Verdicts<P> = verdicts.into_iter().collect();
+        let now = now();
+        let mut state = self.lock_as_worker();
+        state.done(slot, priority, verdicts, now);
+        let item = state.get(now);
+        self.wake(state, now);
+        item
+    }
+
+    pub(crate) fn give_back(&self, item: Item<K, P>) {
         self.change(|state, now| {
-            state.show(|| now, || Step::GiveBack { key: &taken.key });
-            state.core.give_back(taken, now);
+            state.show(|| now, || Step::GiveBack { key: &item.key });
+            state.core.give_back(item, now);
             state.show_empty(now);
         });
     }
@@ -205,21 +260,51 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> Shared<K, P> {
     /// Changes the state, and wakes the workers that it concerns.
     pub(crate) fn change<T>(&self, change: impl FnOnce(&mut State<K, P>, Instant) -> T) -> T {
         let now = now();
-        let mut state = self.state.lock();
+        let mut state = self.lock_as_producer();
         let result = change(&mut state, now);
+        self.wake(state, now);
+        result
+    }
+
+    /// Releases the lock, and wakes the workers that a change concerns.
+    fn wake(&self, mut state: MutexGuard<'_, State<K, P>>, now: Instant) {
         if state.core.is_finished() {
-            let wakers = state.sleepers.call_all();
+            let wakers = state.waiters.wake_all();
             drop(state);
             wakers.into_iter().for_each(Waker::wake);
             self.ended.notify_waiters();
         } else {
-            call(state, now);
+            wake_one(state, now);
         }
-        result
     }
 }
 
+/// The verdicts on the lanes of a key, which are one or two as a rule.
+type Verdicts<P> = SmallVec<[(LaneId, Verdict<P>); 2]>;
+
 impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
+    /// Gets a key, and shows it; also where there is none delays may end.
+    fn get(&mut self, now: Instant) -> Option<Item<K, P>> {
+        let before = self.core.released();
+        let item = self.core.get(now);
+        match &item {
+            Some(item) => self.show(|| now, || Step::Get(item)),
+            None => self.show_release(before, now),
+        }
+        item
+    }
+
+    fn done(&mut self, slot: u32, priority: Priority, verdicts: Verdicts<P>, now: Instant) {
+        let key = || self.core.key_at(slot);
+        let done = || Step::Done {
+            key: key(),
+            verdicts: &verdicts,
+        };
+        self.show(|| now, done);
+        self.core.done(slot, priority, verdicts, now);
+        self.show_empty(now);
+    }
+
     /// Shows a step to the tap, if there is one.
     pub(crate) fn show<'a>(
         &self,
@@ -246,17 +331,6 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
         );
     }
 
-    /// Takes a key out, and shows it; also where none is handed out delays may end.
-    pub(crate) fn take(&mut self, now: Instant) -> Option<Taken<K, P>> {
-        let before = self.core.released();
-        let taken = self.core.take(now);
-        match &taken {
-            Some(taken) => self.show(|| now, || Step::Take(taken)),
-            None => self.show_release(before, now),
-        }
-        taken
-    }
-
     /// Shows that delays have ended, if that has changed anything.
     pub(crate) fn show_release(&self, before: u64, at: Instant) {
         if self.core.released() != before {
@@ -270,14 +344,14 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
         }
     }
 
-    /// Gives up a seat and its timer; returns whether it was called or had the timer.
-    fn rise(&mut self, seat: u32) -> bool {
-        let was_called = self.sleepers.rise(seat);
-        let had_timer = self.timer.is_some_and(|(_, watcher)| watcher == seat);
+    /// Removes a waiter and its timer; returns whether it was woken or had the timer.
+    fn leave(&mut self, waiter: u32) -> bool {
+        let was_woken = self.waiters.leave(waiter);
+        let had_timer = self.timer.is_some_and(|(_, watcher)| watcher == waiter);
         if had_timer {
             self.timer = None;
         }
-        was_called || had_timer
+        was_woken || had_timer
     }
 
     /// Returns the next deadline if no worker would wake up for it.
@@ -289,22 +363,22 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> State<K, P> {
 }
 
 /// Releases the lock, and wakes a worker if a key or a deadline waits for one.
-pub(crate) fn call<K: Eq + Hash + Clone, P: Payload + Clone>(
+pub(crate) fn wake_one<K: Eq + Hash + Clone, P: Payload + Clone>(
     mut state: MutexGuard<'_, State<K, P>>,
     now: Instant,
 ) {
-    let watcher = state.timer.map(|(_, seat)| seat);
+    let watcher = state.timer.map(|(_, waiter)| waiter);
     let released = state.core.released();
     let has_ready = state.core.has_ready(now);
     state.show_release(released, now);
     let waker = if has_ready {
         let keys = state.core.len();
-        state.sleepers.call(keys, watcher)
+        state.waiters.wake_for(keys, watcher)
     } else if state.unwatched_deadline().is_some() {
         match watcher {
-            // Whoever sleeps until a later time sits down again until this one.
-            Some(watcher) => state.sleepers.call_seat(watcher),
-            None => state.sleepers.call(1, None),
+            // The one that sleeps until a later time joins again until this one.
+            Some(watcher) => state.waiters.wake(watcher),
+            None => state.waiters.wake_for(1, None),
         }
     } else {
         None
@@ -315,27 +389,26 @@ pub(crate) fn call<K: Eq + Hash + Clone, P: Payload + Clone>(
     }
 }
 
-/// The seat of a waiting worker, which is given up however the wait ends.
-struct Seat<'a, K: Eq + Hash + Clone, P: Payload + Clone> {
+/// A worker that waits, until it leaves or is dropped.
+struct Waiting<'a, K: Eq + Hash + Clone, P: Payload + Clone> {
     shared: &'a Shared<K, P>,
     number: u32,
-    given_up: bool,
+    has_left: bool,
 }
 
-impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Seat<'a, K, P> {
+impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Waiting<'a, K, P> {
     fn new(shared: &'a Shared<K, P>, number: u32) -> Self {
         Self {
             shared,
             number,
-            given_up: false,
+            has_left: false,
         }
     }
 
-    /// Waits until the seat is called.
-    async fn called(&self) {
+    async fn woken(&self) {
         poll_fn(|cx| {
-            let mut state = self.shared.state.lock();
-            if state.sleepers.poll(self.number, cx.waker()) {
+            let mut state = self.shared.lock_as_worker();
+            if state.waiters.poll(self.number, cx.waker()) {
                 Poll::Ready(())
             } else {
                 Poll::Pending
@@ -344,22 +417,22 @@ impl<'a, K: Eq + Hash + Clone, P: Payload + Clone> Seat<'a, K, P> {
         .await;
     }
 
-    /// Leaves the seat in order to look at the queue.
-    fn give_up(mut self, state: &mut State<K, P>) {
-        self.given_up = true;
-        state.rise(self.number);
+    /// Leaves in order to look at the queue.
+    fn leave(mut self, state: &mut State<K, P>) {
+        self.has_left = true;
+        state.leave(self.number);
     }
 }
 
-impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Seat<'_, K, P> {
-    /// A worker that was cancelled: another has to do what this one was called for.
+impl<K: Eq + Hash + Clone, P: Payload + Clone> Drop for Waiting<'_, K, P> {
+    /// A worker that was cancelled: another has to do what this one was woken for.
     fn drop(&mut self) {
-        if self.given_up {
+        if self.has_left {
             return;
         }
-        let mut state = self.shared.state.lock();
-        if state.rise(self.number) {
-            call(state, now());
+        let mut state = self.shared.lock_as_worker();
+        if state.leave(self.number) {
+            wake_one(state, now());
         }
     }
 }

@@ -10,8 +10,8 @@ pub(crate) struct Counters {
     pub(crate) adds: u64,
     pub(crate) retries: u64,
     pub(crate) requeues: u64,
-    /// Held keys of which something is due again; not a total.
-    pub(crate) due_again: usize,
+    /// Processing keys of which something is due again; not a total.
+    pub(crate) dirty: usize,
     handed_out: u64,
     waits: Histogram,
     works: Histogram,
@@ -35,8 +35,8 @@ impl Counters {
             requeues: self.requeues,
             handed_out: self.handed_out,
             delayed: 0,
-            held: 0,
-            due_again: self.due_again,
+            processing: 0,
+            dirty: self.dirty,
             unfinished: Duration::ZERO,
             longest: Duration::ZERO,
             waits: self.waits.clone(),
@@ -62,10 +62,10 @@ pub struct QueueStats {
     pub handed_out: u64,
     /// Keys that wait for a delay to end, or for the end of a drain.
     pub delayed: usize,
-    /// Keys with a worker.
-    pub held: usize,
-    /// Of these, keys that will be in line again when they come back.
-    pub due_again: usize,
+    /// Keys with a worker: in processing.
+    pub processing: usize,
+    /// Of these, keys that are ready again as soon as they come back.
+    pub dirty: usize,
     /// How long the present holders have had their keys, all together (`unfinished_work_seconds`).
     pub unfinished: Duration,
     /// How long the slowest of them has (`longest_running_processor_seconds`).
@@ -78,8 +78,8 @@ pub struct QueueStats {
 }
 
 impl QueueStats {
-    /// Returns how many keys have something due that no worker has: those in line, and held ones that
-    /// are due again (`depth`).
+    /// Returns how many keys have something due that no worker has: those that are ready, and those in processing that
+    /// are dirty (`depth`).
     #[must_use]
     pub fn depth(&self) -> usize {
         self.depths.iter().sum()
@@ -89,6 +89,38 @@ impl QueueStats {
     #[must_use]
     pub fn depth_of(&self, priority: Priority) -> usize {
         self.depths[priority.level()]
+    }
+}
+
+/// The size of one of the structures in which a queue remembers keys.
+///
+/// | `what` | keyed by | bound |
+/// |---|---|---|
+/// | `queue keys` | key | keys that are ready, delayed, kept for after a drain, or with a worker |
+/// | `queue tickets` | place in line | twice the keys in line, and 64 for each priority |
+/// | `queue deadlines` | delayed lane of a key | twice those that count, at least 1,024 more |
+/// | `queue hand-outs` | key with a worker | twice the keys with workers, and 64 |
+///
+/// A key leaves with its last lane: when a worker gives it back, nothing is due and nothing is delayed. The failures of
+/// its lanes leave with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct QueueMemory {
+    /// What is remembered.
+    pub what: &'static str,
+    /// How many entries there are.
+    pub entries: usize,
+    /// How many there are at most, by the keys in the queue at this moment.
+    pub bound: usize,
+}
+
+impl QueueMemory {
+    pub(crate) fn new(what: &'static str, entries: usize, bound: usize) -> Self {
+        Self {
+            what,
+            entries,
+            bound,
+        }
     }
 }
 

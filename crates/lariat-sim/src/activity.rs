@@ -103,8 +103,8 @@ impl Sample {
         Self {
             kind: status.cache.gvk.clone(),
             workers: status.workers,
-            ready: queue.depth().saturating_sub(queue.due_again),
-            held: queue.held,
+            ready: queue.depth().saturating_sub(queue.dirty),
+            held: queue.processing,
             handed_out: queue.handed_out,
             waiting: handlers
                 .map(|each| (Arc::clone(&each.name), each.waiting))

@@ -5,6 +5,7 @@
 //!
 //! | feature | adds |
 //! |---|---|
+//! | `postgres` | `Postgres`, a database in which replicas share one cache, and `SqlCacheBuilder::in_postgres` |
 //! | `http` | `http::SqlService`, the cache over HTTP: a read-only API with authentication, server-sent events and a page to browse it |
 
 mod access;
@@ -12,6 +13,8 @@ mod association;
 mod cache;
 mod columns;
 mod field;
+#[cfg(feature = "postgres")]
+mod postgres;
 mod query;
 mod revision;
 mod row;
@@ -19,19 +22,22 @@ mod schema;
 mod sealed;
 mod sql;
 mod sqlite;
+mod store;
 mod watch;
 
 pub use access::{Access, AccessError, AccessReviews, User, Verb};
 pub use association::Association;
 pub use cache::{Answer, Count, Found, SqlCache, SqlCacheBuilder, SqlError, SqlKind, SqlStatus};
 pub use field::{Field, FieldType, Path, PathError, Quantity, Value, ValueError};
+#[cfg(feature = "postgres")]
+pub use postgres::{Postgres, PostgresError};
 pub use query::{
     AnyOf, Condition, Operator, PROJECT_LABEL, Query, QueryError, Subject, UrlError, associated,
     field, label,
 };
 pub use revision::{Revision, RevisionError};
 pub use schema::{Schema, SchemaError};
-pub use sqlite::StorageError;
+pub use sql::StorageError;
 pub use watch::{Watch, WatchError, WatchEvent, Watched};
 
 #[cfg(feature = "http")]

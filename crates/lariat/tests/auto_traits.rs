@@ -55,7 +55,7 @@ const _: fn(&SharedControllerFactory, &WorkQueue<String>, Registration) =
         sent(factory.stop());
         sent(factory.run(1, lariat::termination()));
         sent(factory.for_resource("", "v1", "pods"));
-        sent(queue.take());
+        sent(queue.get());
         sent(registration.deregister());
         sent(lariat::connect());
     };

@@ -3,10 +3,25 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lariat_queue::{Add, Payload, WorkQueue};
+use lariat_queue::{Add, LaneId, Payload, Verdict, Work, WorkQueue};
 use tokio::task::JoinSet;
 
 use super::{Delayed, Key, TASKS, one_thread as one_thread_runtime, share, two_threads};
+
+/// Gives a key back and gets the next, as a controller's worker does.
+async fn next<P: Payload + Clone>(
+    queue: &WorkQueue<Key, P>,
+    work: Option<Work<Key, P>>,
+) -> Option<Work<Key, P>> {
+    let done = [(LaneId::WHOLE, Verdict::Done)];
+    match work.and_then(|work| work.done_and_try_get(done)) {
+        Some(next) => {
+            tokio::task::consume_budget().await;
+            Some(next)
+        }
+        None => queue.get().await,
+    }
+}
 
 /// Adds all keys, then takes and finishes them.
 pub(super) fn one_thread<P: Payload + Clone>(keys: Vec<Key>) -> impl FnOnce() {
@@ -17,8 +32,10 @@ pub(super) fn one_thread<P: Payload + Clone>(keys: Vec<Key>) -> impl FnOnce() {
             for key in &keys {
                 queue.add(Key::clone(key), Add::now());
             }
+            let mut work = None;
             for _ in &keys {
-                queue.take().await.expect("there are more").done();
+                work = next(&queue, work).await;
+                assert!(work.is_some(), "there are more");
             }
         });
     }
@@ -36,9 +53,10 @@ pub(super) fn many(keys: Vec<Key>, n: usize) -> impl FnOnce() {
             for _ in 0..TASKS {
                 let (queue, taken) = (queue.clone(), Arc::clone(&taken));
                 workers.spawn(async move {
-                    while let Some(work) = queue.take().await {
+                    let mut work = next(&queue, None).await;
+                    while work.is_some() {
                         taken.fetch_add(1, Ordering::Relaxed);
-                        work.done();
+                        work = next(&queue, work).await;
                     }
                 });
             }
@@ -71,10 +89,10 @@ pub(super) fn delayed(delayed: &Arc<Delayed>) {
         let mut worker = JoinSet::new();
         let (taken, noted) = (queue.clone(), Arc::clone(delayed));
         worker.spawn(async move {
+            let mut work = None;
             for _ in &noted.adds {
-                let work = taken.take().await.expect("it is open");
-                noted.came(work.key());
-                work.done();
+                work = next(&taken, work).await;
+                noted.came(work.as_ref().expect("it is open").key());
             }
         });
         for (key, delay) in delayed.adds() {

@@ -319,7 +319,7 @@ impl ControllerCore {
     /// Returns whether there is no object, and nothing to do.
     pub(crate) fn is_idle(&self) -> bool {
         let queue = self.queue.stats();
-        let to_do = queue.depth() + queue.delayed + queue.held + self.waiting();
+        let to_do = queue.depth() + queue.delayed + queue.processing + self.waiting();
         self.informer.store().is_empty() && to_do == 0
     }
 

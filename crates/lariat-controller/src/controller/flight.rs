@@ -116,13 +116,13 @@ impl Tap<ObjectKey, Payload> for ControllerFlight {
                     limited,
                     group,
                 } => added(key, request, (*limited, *group)),
-                Step::Take(taken) => Queued::HandedOut {
+                Step::Get(taken) => Queued::HandedOut {
                     key: taken.key.as_str(),
                     lanes: lanes(&taken.lanes),
                     priority: urgency(taken.priority),
                     waited: taken.waited,
                 },
-                Step::Finish { key, verdicts } => {
+                Step::Done { key, verdicts } => {
                     let verdicts = verdicts.iter();
                     Queued::Finished {
                         key: key.as_str(),
@@ -214,7 +214,7 @@ fn verdict_of(lane: LaneId, verdict: &Verdict<Payload>) -> LaneVerdict {
         Verdict::Failed {
             after, priority, ..
         } => (VerdictType::Failed, *after, *priority),
-        Verdict::Held {
+        Verdict::Postponed {
             after, priority, ..
         } => (VerdictType::Held, *after, *priority),
     };

@@ -29,21 +29,26 @@ const BROKEN_LIMITER: Duration = Duration::from_secs(30);
 
 pub(super) type Taken = Work<lariat_core::ObjectKey, Payload>;
 
-/// Calls the handlers that are due and gives the key back with what became of them.
+/// A key that is to be given back, with what became of the handlers that were due.
+pub(super) type Done = (Taken, Vec<(LaneId, Verdict<Payload>)>);
+
+/// Calls the handlers that are due; returns none where the key has gone back into the queue undone.
 pub(super) async fn run(
     core: &Arc<ControllerCore>,
     work: Taken,
     stopping: &Arc<CancellationToken>,
     worker: &WorkerActivity<'_>,
-) {
+) -> Option<Done> {
     let lanes = core.lanes().list();
     if lanes.is_over() {
         // The last handler was deregistered just now; the key is kept for the next.
-        return drop(work);
+        return None;
     }
     let judgement = core.watchman().judge(work.key(), work.payload());
     if let Some(pause) = judgement.wait {
-        return put_off(core, &lanes, work, pause);
+        put_off(core, &lanes, &work, pause);
+        // Without verdicts, so that failures stay as they are.
+        return Some((work, Vec::new()));
     }
     warn_of_lost_deletions(core, &work);
     // A change is usually for all lanes, a retry for one.
@@ -78,7 +83,7 @@ pub(super) async fn run(
         let _admitted = Admitted::new(lane, core);
         if !core.may_call() {
             // The whole key goes back into the queue.
-            return;
+            return None;
         }
         // A handler that is being deregistered is not called any more.
         if let Some(_inside) = lane.enter()
@@ -87,7 +92,7 @@ pub(super) async fn run(
             verdicts.push((lane.id(), verdict));
         }
     }
-    runner.end(verdicts);
+    Some((runner.end(), verdicts))
 }
 
 fn warn_of_lost_deletions(core: &ControllerCore, work: &Taken) {
@@ -99,7 +104,7 @@ fn warn_of_lost_deletions(core: &ControllerCore, work: &Taken) {
 }
 
 /// Lets a key that goes round in circles wait.
-fn put_off(core: &Arc<ControllerCore>, lanes: &LaneList, work: Taken, pause: Duration) {
+fn put_off(core: &Arc<ControllerCore>, lanes: &LaneList, work: &Taken, pause: Duration) {
     for lane in lanes.iter() {
         lane.pass(work.key(), core);
     }
@@ -108,8 +113,6 @@ fn put_off(core: &Arc<ControllerCore>, lanes: &LaneList, work: Taken, pause: Dur
         .priority(work.priority())
         .payload(work.payload().clone());
     core.queue().add(work.key().clone(), add);
-    // Without verdicts, so that failures stay as they are.
-    work.finish([]);
 }
 
 /// The newest state that is known of an object.
@@ -382,7 +385,7 @@ impl Runner<'_> {
         let payload = self.work.payload();
         let payload = payload.for_retry(lane.id(), cause, (self.chain, self.step.clone()));
         match is_held {
-            true => Verdict::Held {
+            true => Verdict::Postponed {
                 after,
                 payload,
                 priority,
@@ -443,8 +446,8 @@ impl Runner<'_> {
         error
     }
 
-    /// Gives the key back, and writes down what happened.
-    fn end(self, verdicts: Vec<(LaneId, Verdict<Payload>)>) {
+    /// Writes down what happened, and returns the key.
+    fn end(self) -> Taken {
         if self.core.history().is_kept() && !self.calls.is_empty() {
             self.core.history().push(RunRecord {
                 run: self.number,
@@ -456,7 +459,7 @@ impl Runner<'_> {
                 calls: self.calls,
             });
         }
-        self.work.finish(verdicts);
+        self.work
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::{OptionFuture, select_all};
 use lariat_lease::{Permit, Shards, Share};
 use tokio::sync::watch;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{self, JoinError, JoinSet};
 use tokio::time;
 use tokio_util::sync::CancellationToken;
 
@@ -200,16 +200,27 @@ impl Running {
 async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
     let draining = Arc::new(stopping.drain.clone());
     let worker = core.activity().add_worker();
+    let mut next = None;
     loop {
-        let work = tokio::select! {
-            biased;
-            () = stopping.abort.cancelled() => return,
-            () = core.ended().cancelled() => return,
-            work = next(&core, &stopping) => work,
+        let work = match next.take() {
+            Some(work) => {
+                // A worker that never waits would keep its thread from all other tasks.
+                task::consume_budget().await;
+                work
+            }
+            None => tokio::select! {
+                biased;
+                () = stopping.abort.cancelled() => return,
+                () = core.ended().cancelled() => return,
+                work = get(&core, &stopping) => match work {
+                    Some(work) => work,
+                    None => return,
+                },
+            },
         };
-        let Some(work) = work else {
+        if stopping.abort.is_cancelled() || core.ended().is_cancelled() {
             return;
-        };
+        }
         if !core.may_call() {
             // The key stays in line. What ends the workers is about to come, or the answer to a renewal that was under way.
             drop(work);
@@ -229,15 +240,18 @@ async fn work(core: Arc<ControllerCore>, stopping: Stopping) {
         };
         worker.begin(work.key());
         let run = run(&core, work, &draining, &worker);
-        tokio::select! {
+        // The run comes first: one that is done at once waits for nothing, and its worker looks at `abort` above. The others are
+        // polled while a handler waits; all workers of all kinds share what they wait for.
+        let done = tokio::select! {
             biased;
+            done = run => done,
             // The activity shows what was dropped.
             () = stopping.abort.cancelled() => return,
-            // What is dropped goes back into the queue, and is passed on when it is taken again.
-            () = revoked(permit.as_ref()) => {}
-            () = run => {}
-        }
+            // What is dropped goes back into the queue, and is passed on when it is handed out again.
+            () = revoked(permit.as_ref()) => None,
+        };
         worker.end();
+        next = done.and_then(|(work, verdicts)| work.done_and_try_get(verdicts));
     }
 }
 
@@ -246,7 +260,7 @@ fn pass_on(core: &ControllerCore, work: Taken) {
     for lane in core.lanes().list().iter() {
         lane.pass(work.key(), core);
     }
-    work.finish([]);
+    work.done_with([]);
 }
 
 async fn revoked(permit: Option<&Permit>) {
@@ -289,11 +303,11 @@ impl Gains {
 }
 
 /// Waits for the next key. While there is no handler keys stay in the queue, for one that may be registered.
-async fn next(core: &ControllerCore, stopping: &Stopping) -> Option<Taken> {
+async fn get(core: &ControllerCore, stopping: &Stopping) -> Option<Taken> {
     tokio::select! {
         biased;
         () = core.lanes().any() => {}
         () = stopping.drain.cancelled() => return None,
     }
-    core.queue().take().await
+    core.queue().get().await
 }

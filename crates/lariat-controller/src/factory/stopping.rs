@@ -124,5 +124,5 @@ impl<'a> StopLog<'a> {
 
 fn left(running: &Running) -> usize {
     let stats = running.left().map(|(core, _)| core.queue().stats());
-    stats.map(|stats| stats.depth() + stats.held).sum()
+    stats.map(|stats| stats.depth() + stats.processing).sum()
 }

@@ -46,7 +46,7 @@ pub(super) fn write(kinds: &[Kind], out: &mut Output<'_>) -> fmt::Result {
     out.gauges(
         "controller_runtime_active_workers",
         "Workers that have a key.",
-        each(kinds, |kind| kind.status.queue.held),
+        each(kinds, |kind| kind.status.queue.processing),
     )
 }
 

@@ -175,7 +175,7 @@ async fn a_handler_that_hangs_delays_only_its_key_and_its_worker() {
     settle().await;
     assert_eq!(others.names(), ["a", "b", "c"]);
     assert_eq!(seen.load(Ordering::Relaxed), 1);
-    assert_eq!(bench.status().queue.held, 1);
+    assert_eq!(bench.status().queue.processing, 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -70,7 +70,7 @@ async fn ten_hours_lose_nothing_and_leave_nothing_behind() {
     crew.compare_with(&world);
     for status in factory.status() {
         let (kind, queue) = (&status.cache.gvk, &status.queue);
-        assert_eq!((queue.depth(), queue.held), (0, 0), "{kind}");
+        assert_eq!((queue.depth(), queue.processing), (0, 0), "{kind}");
         assert!(status.circles.is_empty(), "{kind}: {:?}", status.circles);
     }
     crew.leave().await;

@@ -1,10 +1,14 @@
-//! What the queue knows of one key.
+//! What the queue knows of one key: its phase, its lanes, and the times of both.
+
+use std::collections::VecDeque;
+use std::hash::Hash;
+use std::time::{Duration, Instant};
 
 use smallvec::SmallVec;
 
-use super::clock::Stamp;
+use super::delays::Deadline;
+use super::index::Index;
 use super::ready::Ticket;
-use super::waiting::Deadline;
 use crate::{Add, LaneId, Lanes, Payload, Priority};
 
 /// Where an entry is.
@@ -17,21 +21,21 @@ pub(super) enum Phase {
     /// In line, under this ticket.
     Ready(Ticket),
     /// With a worker, since then.
-    Held(Stamp),
+    Processing(Stamp),
 }
 
 #[derive(Debug)]
 pub(super) struct Entry<P> {
     pub(super) phase: Phase,
-    /// Lanes due and not handed out; not empty exactly in `Ready` and `Aside`, possibly not in `Held`.
-    pub(super) due: Lanes,
+    /// Lanes due and not handed out; not empty exactly in `Ready` and `Aside`, possibly not in `Processing`.
+    pub(super) dirty: Lanes,
     /// What travels with `due`.
     pub(super) payload: P,
     /// The highest priority asked for `due`.
     pub(super) priority: Priority,
     /// Since when something is due.
     pub(super) since: Stamp,
-    /// What is due of a held entry became so before the drain, and belongs to it.
+    /// What is due of an entry in `Processing` became so before the drain, and belongs to it.
     pub(super) promised: bool,
     /// What most entries lack.
     extra: Option<Box<Extra<P>>>,
@@ -60,7 +64,7 @@ impl<P: Payload> Default for Entry<P> {
     fn default() -> Self {
         Self {
             phase: Phase::Parked,
-            due: Lanes::none(),
+            dirty: Lanes::none(),
             payload: P::default(),
             priority: Priority::Low,
             since: Stamp::default(),
@@ -76,9 +80,9 @@ impl<P: Payload> Entry<P> {
         // Something due of a parked entry is what a panic in a user's code has left; it gets in line.
         self.phase != Phase::Parked
             && !self.has_delays()
-            && !self.due.is_empty()
+            && !self.dirty.is_empty()
             && self.priority >= add.priority
-            && self.due.includes(&add.lanes)
+            && self.dirty.includes(&add.lanes)
     }
 
     fn has_delays(&self) -> bool {
@@ -88,10 +92,10 @@ impl<P: Payload> Entry<P> {
 
     /// Makes lanes due now; delayed lanes among them come early, unless their delay is kept. Returns
     /// how many did.
-    pub(super) fn make_due(&mut self, lanes: &Lanes, priority: Priority, payload: P) -> usize {
+    pub(super) fn mark_dirty(&mut self, lanes: &Lanes, priority: Priority, payload: P) -> usize {
         let early = self.absorb(|delayed| !delayed.kept && lanes.contains(delayed.lane));
         self.priority = self.urgency().max(priority);
-        self.due.merge(lanes);
+        self.dirty.merge(lanes);
         self.payload.merge(payload);
         early
     }
@@ -103,7 +107,7 @@ impl<P: Payload> Entry<P> {
         if !self.has_delays() {
             return expired;
         }
-        let due = self.due.clone();
+        let due = self.dirty.clone();
         expired + self.absorb(|delayed| !delayed.kept && due.contains(delayed.lane))
     }
 
@@ -117,7 +121,7 @@ impl<P: Payload> Entry<P> {
         loop {
             count += 1;
             self.priority = self.urgency().max(next.priority);
-            self.due.insert(next.lane);
+            self.dirty.insert(next.lane);
             self.payload.merge(next.payload);
             match self.extract_earliest(&chosen) {
                 Some(another) => next = another,
@@ -138,7 +142,7 @@ impl<P: Payload> Entry<P> {
 
     /// Returns the priority of what is due, the lowest if nothing is.
     pub(super) fn urgency(&self) -> Priority {
-        if self.due.is_empty() {
+        if self.dirty.is_empty() {
             Priority::Low
         } else {
             self.priority
@@ -238,4 +242,135 @@ impl<P: Payload> Entry<P> {
             })
         })
     }
+}
+
+/// Counts and times of keys that are processed, at constant cost per hand-out.
+#[derive(Debug, Default)]
+pub(super) struct Processing {
+    /// Slots with the time of their hand-out; stale ones are skipped.
+    line: VecDeque<(u32, Stamp)>,
+    count: usize,
+    /// The sum of the times of hand-out of all of them, in nanoseconds.
+    since: u128,
+}
+
+impl Processing {
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    pub(super) fn begin(&mut self, slot: u32, now: Stamp) {
+        self.line.push_back((slot, now));
+        self.count += 1;
+        self.since += u128::from(now.nanos());
+    }
+
+    /// Notes that a key that was handed out at `since` is back.
+    pub(super) fn end<K: Eq + Hash, P>(&mut self, since: Stamp, entries: &Index<K, Entry<P>>) {
+        self.count -= 1;
+        self.since -= u128::from(since.nanos());
+        while self
+            .line
+            .front()
+            .is_some_and(|first| !is_processing(*first, entries))
+        {
+            self.line.pop_front();
+        }
+        // One that is processed for long must not keep those behind it.
+        if self.line.len() > self.most_places() {
+            self.line.retain(|each| is_processing(*each, entries));
+        }
+    }
+
+    /// Returns how many places there are, stale ones included.
+    pub(super) fn places(&self) -> usize {
+        self.line.len()
+    }
+
+    /// Returns how many places there are at most with the keys that are processed now.
+    pub(super) fn most_places(&self) -> usize {
+        2 * self.count + 64
+    }
+
+    /// Returns the slots that are processed, each once.
+    pub(super) fn slots<K: Eq + Hash, P>(&self, entries: &Index<K, Entry<P>>) -> Vec<u32> {
+        let slots = self
+            .line
+            .iter()
+            .filter(|each| is_processing(**each, entries));
+        let mut slots: Vec<u32> = slots.map(|(slot, _)| *slot).collect();
+        // One that came back and was handed out again at the same moment is in the line twice.
+        slots.sort_unstable();
+        slots.dedup();
+        slots
+    }
+
+    /// Returns how long the present holders have had their keys, all together.
+    pub(super) fn unfinished(&self, now: Stamp) -> Duration {
+        let nanos = (u128::from(now.nanos()) * self.count as u128).saturating_sub(self.since);
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+
+    /// Returns how long the present holder with the oldest hand-out has had its key.
+    pub(super) fn longest(&self, now: Stamp) -> Duration {
+        let oldest = self.line.front();
+        oldest.map_or(Duration::ZERO, |(_, since)| now.since(*since))
+    }
+}
+
+fn is_processing<K: Eq + Hash, P>(
+    (slot, since): (u32, Stamp),
+    entries: &Index<K, Entry<P>>,
+) -> bool {
+    let entry = entries.get(slot);
+    entry.is_some_and(|slotted| slotted.value.phase == Phase::Processing(since))
+}
+
+/// Nanoseconds since the first moment the queue was told of; enough for five centuries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Stamp(u64);
+
+impl Stamp {
+    /// Returns the time from `earlier` on, zero if that is later.
+    pub(super) fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    pub(super) fn of_nanos(nanos: u64) -> Self {
+        Self(nanos)
+    }
+
+    /// Returns the nanoseconds, for sums.
+    pub(super) fn nanos(self) -> u64 {
+        self.0
+    }
+}
+
+/// Translates between instants and stamps.
+#[derive(Debug, Default)]
+pub(super) struct Clock {
+    origin: Option<Instant>,
+}
+
+/// Thirty years: as good as never, and no clock overflows by it.
+const FAR: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+impl Clock {
+    pub(super) fn stamp(&mut self, now: Instant) -> Stamp {
+        let origin = *self.origin.get_or_insert(now);
+        Stamp(nanos(now.saturating_duration_since(origin)))
+    }
+
+    /// Returns the stamp of a time to come; what is too far for any clock is thirty years away.
+    pub(super) fn later(now: Stamp, after: Duration) -> Stamp {
+        Stamp(now.0.saturating_add(nanos(after.min(FAR))))
+    }
+
+    pub(super) fn instant(&self, stamp: Stamp) -> Option<Instant> {
+        Some(self.origin? + Duration::from_nanos(stamp.0))
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

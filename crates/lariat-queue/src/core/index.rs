@@ -1,11 +1,9 @@
-//! Keys to slots: each key is stored once and named by a number.
+//! Keys to slots: each key is stored once and named by the number of its slot.
 
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Index as Indexing, IndexMut};
 
 use hashbrown::{DefaultHashBuilder, HashTable};
-
-use super::slab::Slab;
 
 /// A map whose entries keep their slot number until they are removed.
 ///
@@ -156,5 +154,246 @@ impl<K: Eq + Hash, V> Indexing<u32> for Index<K, V> {
 impl<K: Eq + Hash, V> IndexMut<u32> for Index<K, V> {
     fn index_mut(&mut self, slot: u32) -> &mut Slotted<K, V> {
         self.get_mut(slot).expect("the slot is in use")
+    }
+}
+
+/// How many places a chunk has.
+const CHUNK: usize = 256;
+
+/// Values under numbers that stay the same until the value is taken out, and are used again.
+#[derive(Debug)]
+pub(super) struct Slab<T> {
+    /// By number of the chunk; `None` for one that was freed.
+    chunks: Vec<Option<Chunk<T>>>,
+    /// Chunks that may have room, the freed ones included, each once; the last one is filled first.
+    open: Vec<u32>,
+    /// How many chunks are empty and kept.
+    empty: usize,
+}
+
+#[derive(Debug)]
+struct Chunk<T> {
+    places: Vec<Cell<T>>,
+    /// The first place of those that were given up; `END` if there is none.
+    vacant: u16,
+    used: u16,
+    /// Whether the chunk is in `open`.
+    is_open: bool,
+}
+
+#[derive(Debug)]
+enum Cell<T> {
+    Used(T),
+    /// The next vacant place.
+    Vacant(u16),
+}
+
+/// How many empty chunks are kept, so that values that come and go cost no allocation.
+const SPARES: usize = 16;
+
+const END: u16 = u16::MAX;
+
+impl<T> Slab<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            chunks: Vec::new(),
+            open: Vec::new(),
+            empty: 0,
+        }
+    }
+
+    pub(super) fn insert(&mut self, value: T) -> u32 {
+        let number = self.chunk_with_room();
+        let chunk = self.chunks[number as usize]
+            .as_mut()
+            .expect("a chunk with room exists");
+        self.empty -= usize::from(chunk.used == 0);
+        let at = chunk.put(value);
+        number * CHUNK as u32 + u32::from(at)
+    }
+
+    /// Returns a chunk that has room, and is the last of the open ones.
+    fn chunk_with_room(&mut self) -> u32 {
+        while let Some(&number) = self.open.last() {
+            match &mut self.chunks[number as usize] {
+                Some(chunk) if chunk.has_room() => return number,
+                Some(full) => {
+                    full.is_open = false;
+                    self.open.pop();
+                }
+                freed => {
+                    *freed = Some(Chunk::new());
+                    self.empty += 1;
+                    return number;
+                }
+            }
+        }
+        let number = u32::try_from(self.chunks.len()).expect("memory ends before the numbers do");
+        self.chunks.push(Some(Chunk::new()));
+        self.empty += 1;
+        self.open.push(number);
+        number
+    }
+
+    pub(super) fn remove(&mut self, at: u32) -> Option<T> {
+        let (number, place) = split(at);
+        let chunk = self.chunks.get_mut(number as usize)?.as_mut()?;
+        let value = chunk.take(place)?;
+        if !chunk.is_open {
+            chunk.is_open = true;
+            self.open.push(number);
+        }
+        if chunk.used == 0 {
+            self.empty += 1;
+        }
+        if chunk.used == 0 && self.empty > SPARES {
+            // It stays among the open ones, to be made again.
+            self.chunks[number as usize] = None;
+            self.empty -= 1;
+        }
+        Some(value)
+    }
+
+    /// Returns the numbers of all values, in ascending order.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
+        let chunks = (0..).step_by(CHUNK).zip(&self.chunks);
+        let chunks = chunks.filter_map(|(first, chunk)| Some((first, chunk.as_ref()?)));
+        chunks.flat_map(|(first, chunk): (u32, &Chunk<T>)| {
+            let places = (first..).zip(&chunk.places);
+            let used = places.filter(|(_, place)| matches!(place, Cell::Used(_)));
+            used.map(|(number, _)| number)
+        })
+    }
+
+    pub(super) fn get(&self, at: u32) -> Option<&T> {
+        let (number, place) = split(at);
+        match self
+            .chunks
+            .get(number as usize)?
+            .as_ref()?
+            .places
+            .get(place)?
+        {
+            Cell::Used(value) => Some(value),
+            Cell::Vacant(_) => None,
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, at: u32) -> Option<&mut T> {
+        let (number, place) = split(at);
+        let chunk = self.chunks.get_mut(number as usize)?.as_mut()?;
+        match chunk.places.get_mut(place)? {
+            Cell::Used(value) => Some(value),
+            Cell::Vacant(_) => None,
+        }
+    }
+}
+
+fn split(at: u32) -> (u32, usize) {
+    (at / CHUNK as u32, at as usize % CHUNK)
+}
+
+impl<T> Chunk<T> {
+    /// Makes a chunk that is among the open ones.
+    fn new() -> Self {
+        Self {
+            places: Vec::new(),
+            vacant: END,
+            used: 0,
+            is_open: true,
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        usize::from(self.used) < CHUNK
+    }
+
+    fn put(&mut self, value: T) -> u16 {
+        self.used += 1;
+        if self.vacant == END {
+            self.places.push(Cell::Used(value));
+            return self.places.len() as u16 - 1;
+        }
+        let at = self.vacant;
+        let place = &mut self.places[usize::from(at)];
+        if let Cell::Vacant(next) = *place {
+            self.vacant = next;
+        }
+        *place = Cell::Used(value);
+        at
+    }
+
+    fn take(&mut self, at: usize) -> Option<T> {
+        let place = self.places.get_mut(at)?;
+        if matches!(place, Cell::Vacant(_)) {
+            return None;
+        }
+        let taken = std::mem::replace(place, Cell::Vacant(self.vacant));
+        self.vacant = at as u16;
+        self.used -= 1;
+        match taken {
+            Cell::Used(value) => Some(value),
+            Cell::Vacant(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+impl<T> Slab<T> {
+    fn allocated(&self) -> usize {
+        self.chunks.iter().flatten().count()
+    }
+
+    /// Returns how many places there are, used or not.
+    pub(super) fn room(&self) -> usize {
+        self.allocated() * CHUNK
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn chunks_without_values_are_freed_but_a_few() {
+        let mut slab = Slab::new();
+        let places: Vec<u32> = (0..100 * CHUNK).map(|value| slab.insert(value)).collect();
+        assert_eq!(slab.allocated(), 100);
+        for at in &places[1..] {
+            slab.remove(*at);
+        }
+        assert_eq!(slab.allocated(), 1 + SPARES);
+        assert_eq!(slab.get(places[0]), Some(&0));
+        for value in 0..50 * CHUNK {
+            slab.insert(value);
+        }
+        assert!(slab.allocated() <= 51 + SPARES, "{}", slab.allocated());
+        assert!(slab.chunks.len() <= 100 && slab.open.len() <= 100);
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_a_map_from_numbers(steps in prop::collection::vec((any::<bool>(), 0_usize..2000), 0..3000)) {
+            let (mut slab, mut model, mut next) = (Slab::new(), BTreeMap::new(), 0);
+            for (inserts, which) in steps {
+                if inserts || model.is_empty() {
+                    next += 1;
+                    prop_assert_eq!(model.insert(slab.insert(next), next), None);
+                } else {
+                    let at = *model.keys().nth(which % model.len()).unwrap();
+                    prop_assert_eq!(slab.get(at).copied(), model.get(&at).copied());
+                    prop_assert_eq!(slab.remove(at), model.remove(&at));
+                    prop_assert_eq!(slab.remove(at), None);
+                }
+            }
+            prop_assert!(slab.numbers().eq(model.keys().copied()));
+            for (at, value) in &model {
+                prop_assert_eq!(slab.get_mut(*at), Some(&mut value.clone()));
+            }
+        }
     }
 }

@@ -24,7 +24,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let slots: Vec<u32> = self.entries.slots().collect();
         for slot in slots {
             let entry = &mut self.entries[slot].value;
-            entry.promised = !entry.due.is_empty();
+            entry.promised = !entry.dirty.is_empty();
         }
     }
 
@@ -47,9 +47,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// controller-runtime's `ShutDown`.
     pub fn shut_down_now(&mut self) {
         self.dropping = true;
-        self.shut_down_and_drop(|phase| !matches!(phase, Phase::Held(_)));
+        self.shut_down_and_drop(|phase| !matches!(phase, Phase::Processing(_)));
         self.ready.clear();
-        self.counters.due_again = 0;
+        self.counters.dirty = 0;
     }
 
     fn shut_down_and_drop(&mut self, drops: impl Fn(Phase) -> bool) {
@@ -62,7 +62,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             let entry = &mut self.entries[slot].value;
             entry.drop_delayed();
             if self.dropping {
-                (entry.due, entry.payload) = (Lanes::none(), P::default());
+                (entry.dirty, entry.payload) = (Lanes::none(), P::default());
             }
             if drops(entry.phase) {
                 self.entries.remove(slot);
@@ -79,6 +79,8 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Returns whether the queue drains or shuts down, nothing is ready and no key is with a worker.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        (self.draining || self.shutting_down) && self.ready.is_empty() && self.held.count() == 0
+        (self.draining || self.shutting_down)
+            && self.ready.is_empty()
+            && self.processing.count() == 0
     }
 }

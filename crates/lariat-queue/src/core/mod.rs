@@ -1,40 +1,33 @@
 //! The queue without clock and tasks: a state machine in which time is a parameter.
 
-mod clock;
+mod delays;
 mod entry;
-mod hand_out;
-mod held;
 mod index;
 mod lifecycle;
-mod memory;
 mod moves;
+mod numbers;
 mod ready;
-mod slab;
 #[cfg(test)]
 mod tests;
-mod waiting;
 
 use std::fmt;
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-use crate::stats::{Counters, QueueStats};
+use crate::stats::Counters;
 use crate::{Add, LaneId, Lanes, Payload, Priority};
-use clock::Clock;
-use entry::{Delayed, Entry, Phase};
-use held::Held;
+use delays::Waiting;
+use entry::{Clock, Delayed, Entry, Phase, Processing};
 use index::Index;
 pub(crate) use index::{Hashed, Hasher};
 use ready::Ready;
-use waiting::Waiting;
 
-pub use hand_out::{Taken, Verdict};
 pub use ready::Ageing;
 
 /// The state machine of a work queue.
 ///
 /// Each key has at most one entry, which is in one of four phases: *ready* (in line to be handed
-/// out), *held* (with a worker), *parked* (only delayed lanes), or, during a drain, *aside* (due, but
+/// out), *processing* (with a worker), *parked* (only delayed lanes), or, during a drain, *aside* (due, but
 /// for after the drain). Every call takes the present time, which must not run backwards, and costs
 /// amortised constant time, or logarithmic time for a delay.
 ///
@@ -47,10 +40,10 @@ pub use ready::Ageing;
 /// let start = Instant::now();
 /// let mut queue: QueueCore<&str, ()> = QueueCore::new(Ageing::default());
 /// queue.add("a", Add::after(Duration::from_secs(5)), start);
-/// assert!(queue.take(start).is_none());
+/// assert!(queue.get(start).is_none());
 /// let later = queue.next_deadline().unwrap();
 /// assert_eq!(later, start + Duration::from_secs(5));
-/// assert_eq!(queue.take(later).unwrap().key, "a");
+/// assert_eq!(queue.get(later).unwrap().key, "a");
 /// ```
 pub struct QueueCore<K, P> {
     clock: Clock,
@@ -59,8 +52,8 @@ pub struct QueueCore<K, P> {
     ready: Ready,
     /// Deadlines of every delayed lane, and stale ones.
     waiting: Waiting,
-    /// The entries in phase `Held`.
-    held: Held,
+    /// The entries in phase `Processing`.
+    processing: Processing,
     /// The entries in phase `Aside`, in the order in which they became due.
     aside: Vec<u32>,
     /// Which group a key belongs to; without it, all belong to one.
@@ -86,7 +79,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             entries: Index::new(),
             ready: Ready::new(ageing, false),
             waiting: Waiting::new(),
-            held: Held::default(),
+            processing: Processing::default(),
             aside: Vec::new(),
             group: None,
             draining: false,
@@ -155,9 +148,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             lanes.for_each(|lane| entry.count_at_least(lane, add.failures));
         }
         if add.after.is_zero() {
-            self.note_due(slot, now);
+            self.note_dirty(slot, now);
             let entry = &mut self.entries[slot].value;
-            let early = entry.make_due(&add.lanes, add.priority, add.payload);
+            let early = entry.mark_dirty(&add.lanes, add.priority, add.payload);
             self.note_early(early);
             return self.line_up(slot);
         }
@@ -219,21 +212,21 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     }
 
     /// Hands out the next key whose time has come; during a drain, the next that was due before it.
-    pub fn take(&mut self, now: Instant) -> Option<Taken<K, P>> {
+    pub fn get(&mut self, now: Instant) -> Option<Item<K, P>> {
         let now = self.clock.stamp(now);
         self.release_expired(now);
         let slot = self.ready.pop(&self.entries, now)?;
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
-        entry.phase = Phase::Held(now);
+        entry.phase = Phase::Processing(now);
         entry.promised = false;
-        self.held.begin(slot, now);
+        self.processing.begin(slot, now);
         let waited = now.since(entry.since);
         self.counters.handed_out(waited);
-        Some(Taken {
+        Some(Item {
             slot,
             key: slotted.key.clone(),
-            lanes: std::mem::replace(&mut entry.due, Lanes::none()),
+            lanes: std::mem::replace(&mut entry.dirty, Lanes::none()),
             payload: std::mem::take(&mut entry.payload),
             priority: entry.priority,
             waited,
@@ -250,7 +243,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// # Panics
     ///
     /// If `slot` is not with a worker.
-    pub fn finish(
+    pub fn done(
         &mut self,
         slot: u32,
         priority: Priority,
@@ -263,7 +256,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let (mut judged, mut failed) = (false, false);
         for (lane, verdict) in verdicts {
             judged = true;
-            failed |= matches!(verdict, Verdict::Failed { .. } | Verdict::Held { .. });
+            failed |= matches!(verdict, Verdict::Failed { .. } | Verdict::Postponed { .. });
             self.judge(slot, lane, verdict, (priority, now));
         }
         if judged && !failed {
@@ -279,23 +272,23 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// # Panics
     ///
     /// If the slot is not with a worker.
-    pub fn give_back(&mut self, taken: Taken<K, P>, now: Instant) {
+    pub fn give_back(&mut self, taken: Item<K, P>, now: Instant) {
         let (slot, now) = (taken.slot, self.clock.stamp(now));
         self.release(slot, now);
         if self.dropping {
             return self.settle(slot);
         }
-        self.note_due(slot, now);
+        self.note_dirty(slot, now);
         let entry = &mut self.entries[slot].value;
         let meanwhile = std::mem::replace(&mut entry.payload, taken.payload);
         entry.payload.merge(meanwhile);
         entry.priority = entry.urgency().max(taken.priority);
-        entry.due.merge(&taken.lanes);
+        entry.dirty.merge(&taken.lanes);
         entry.promised = true;
         self.settle(slot);
     }
 
-    /// Returns a time at which [`take`](Self::take) is worth calling again: when the next delayed lane
+    /// Returns a time at which [`get`](Self::get) is worth calling again: when the next delayed lane
     /// comes due, or earlier where that lane has run meanwhile. There is none during a drain.
     #[must_use]
     pub fn next_deadline(&self) -> Option<Instant> {
@@ -303,7 +296,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         self.clock.instant(next)
     }
 
-    /// Returns whether [`take`](Self::take) would hand out a key now.
+    /// Returns whether [`get`](Self::get) would hand out a key now.
     pub fn has_ready(&mut self, now: Instant) -> bool {
         if self.ready.is_empty() {
             let now = self.clock.stamp(now);
@@ -354,42 +347,66 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let ready = slotted.filter(|slotted| matches!(slotted.value.phase, Phase::Ready(_)));
         ready.map(|slotted| slotted.key.clone()).collect()
     }
+}
 
-    /// Returns the figures of this moment, at the cost of copying them.
-    #[must_use]
-    pub fn stats(&mut self, now: Instant) -> QueueStats {
-        let now = self.clock.stamp(now);
-        self.release_expired(now);
-        let held = self.held.count();
-        QueueStats {
-            delayed: self.entries.len() - self.ready.len() - held,
-            held,
-            unfinished: self.held.unfinished(now),
-            longest: self.held.longest(now),
-            depths: self.depths(),
-            ..self.counters.snapshot()
-        }
-    }
+/// A key on its way to a worker.
+#[derive(Debug)]
+pub struct Item<K, P> {
+    /// Names the hand-out to [`QueueCore::done`](crate::QueueCore::done).
+    pub slot: u32,
+    /// The key.
+    pub key: K,
+    /// The lanes that are due.
+    pub lanes: Lanes,
+    /// The merged payloads.
+    pub payload: P,
+    /// The highest priority asked for.
+    pub priority: Priority,
+    /// How long the key was ready before it was handed out.
+    pub waited: Duration,
+    /// Failures in a row of the lanes that have any.
+    pub failures: Box<[(LaneId, u32)]>,
+}
 
-    /// Returns how many keys have something due that no worker has, by level.
-    fn depths(&self) -> [usize; Priority::LEVELS] {
-        let mut depths = self.ready.depths();
-        if self.counters.due_again > 0 {
-            let held = self.held.slots(&self.entries);
-            let entries = held.iter().map(|slot| &self.entries[*slot].value);
-            for entry in entries.filter(|entry| !entry.due.is_empty()) {
-                depths[entry.priority.level()] += 1;
-            }
-        }
-        depths
-    }
+/// What became of one lane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict<P> {
+    /// Nothing is left to do; failures are forgotten.
+    Done,
+    /// The lane asked to come again; failures are forgotten.
+    Again {
+        /// When; zero means at once, behind what is queued.
+        after: Duration,
+        /// What travels with it.
+        payload: P,
+        /// How urgent it is then; none for as urgent as the key was when it was handed out.
+        priority: Option<Priority>,
+    },
+    /// The lane failed and is tried again; its failures count up.
+    Failed {
+        /// When.
+        after: Duration,
+        /// What travels with it.
+        payload: P,
+        /// How urgent it is then; none for as urgent as the key was when it was handed out.
+        priority: Option<Priority>,
+    },
+    /// The lane is tried again, and its failures stay as they are.
+    Postponed {
+        /// When.
+        after: Duration,
+        /// What travels with it.
+        payload: P,
+        /// How urgent it is then; none for as urgent as the key was when it was handed out.
+        priority: Option<Priority>,
+    },
 }
 
 impl<K, P> fmt::Debug for QueueCore<K, P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("QueueCore")
             .field("ready", &self.ready.len())
-            .field("held", &self.held.count())
+            .field("processing", &self.processing.count())
             .field("draining", &self.draining)
             .field("shutting_down", &self.shutting_down)
             .finish_non_exhaustive()

@@ -3,21 +3,19 @@
 use std::hash::Hash;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::clock::{Clock, Stamp};
-use super::entry::{Delayed, Phase};
-use super::hand_out::Verdict;
-use super::{Group, QueueCore};
+use super::entry::{Clock, Delayed, Phase, Stamp};
+use super::{Group, QueueCore, Verdict};
 use crate::{LaneId, Payload, Priority};
 
 impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Notes that something of an entry becomes due, if nothing was.
-    pub(super) fn note_due(&mut self, slot: u32, at: Stamp) {
+    pub(super) fn note_dirty(&mut self, slot: u32, at: Stamp) {
         let entry = &mut self.entries[slot].value;
-        if entry.due.is_empty() {
+        if entry.dirty.is_empty() {
             entry.since = at;
             self.counters.adds += 1;
-            if matches!(entry.phase, Phase::Held(_)) {
-                self.counters.due_again += 1;
+            if matches!(entry.phase, Phase::Processing(_)) {
+                self.counters.dirty += 1;
             }
         }
     }
@@ -27,7 +25,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let slotted = &mut self.entries[slot];
         let entry = &mut slotted.value;
         let old = match entry.phase {
-            Phase::Held(_) | Phase::Aside => return,
+            Phase::Processing(_) | Phase::Aside => return,
             Phase::Parked if self.draining && !entry.promised => {
                 entry.phase = Phase::Aside;
                 self.aside.push(slot);
@@ -62,7 +60,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Delays one lane, unless it is due already and the delay is not to be kept.
     pub(super) fn park(&mut self, slot: u32, delayed: Delayed<P>) {
         let entry = &mut self.entries[slot].value;
-        if !delayed.kept && entry.due.contains(delayed.lane) {
+        if !delayed.kept && entry.dirty.contains(delayed.lane) {
             entry.priority = entry.priority.max(delayed.priority);
             entry.payload.merge(delayed.payload);
             return self.line_up(slot);
@@ -86,7 +84,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
             let slotted = self.entries.get(slot);
             if slotted.is_some_and(|slotted| slotted.value.has_delay(deadline)) {
                 self.released += 1;
-                self.note_due(slot, deadline.at);
+                self.note_dirty(slot, deadline.at);
                 // One of them was taken out; those of the others stay, and are stale.
                 let expired = self.entries[slot].value.expire(now);
                 self.waiting.note_stale(expired.saturating_sub(1));
@@ -103,13 +101,13 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
     /// Takes an entry from its worker.
     pub(super) fn release(&mut self, slot: u32, now: Stamp) {
         let entry = &mut self.entries[slot].value;
-        let Phase::Held(since) = entry.phase else {
+        let Phase::Processing(since) = entry.phase else {
             panic!("slot {slot} is not with a worker");
         };
         entry.phase = Phase::Parked;
-        self.counters.due_again -= usize::from(!entry.due.is_empty());
+        self.counters.dirty -= usize::from(!entry.dirty.is_empty());
         self.counters.worked(now.since(since));
-        self.held.end(since, &self.entries);
+        self.processing.end(since, &self.entries);
     }
 
     /// Carries out the verdict on one lane of a returned entry.
@@ -139,7 +137,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
                 entry.count_failure(lane);
                 (after, payload, priority, &mut self.counters.retries)
             }
-            Verdict::Held {
+            Verdict::Postponed {
                 after,
                 payload,
                 priority,
@@ -151,9 +149,9 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         }
         *counter += 1;
         if after.is_zero() {
-            self.note_due(slot, now);
+            self.note_dirty(slot, now);
             let entry = &mut self.entries[slot].value;
-            let early = entry.make_due(&lane.into(), priority, payload);
+            let early = entry.mark_dirty(&lane.into(), priority, payload);
             self.note_early(early);
         } else {
             let delayed = Delayed {
@@ -172,7 +170,7 @@ impl<K: Eq + Hash + Clone, P: Payload + Clone> QueueCore<K, P> {
         let entry = &self.entries[slot].value;
         if self.dropping {
             self.entries.remove(slot);
-        } else if !entry.due.is_empty() {
+        } else if !entry.dirty.is_empty() {
             self.line_up(slot);
         } else if entry.is_idle() {
             self.entries.remove(slot);

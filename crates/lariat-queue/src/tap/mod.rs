@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::{Add, LaneId, Lanes, Priority, Taken, Verdict};
+use crate::{Add, Item, LaneId, Lanes, Priority, Verdict};
 
 /// Sees every step of a queue, for a recording of it.
 ///
@@ -20,8 +20,8 @@ use crate::{Add, LaneId, Lanes, Priority, Taken, Verdict};
 ///
 /// impl Tap<&'static str, ()> for Handed {
 ///     fn step(&self, _at: Instant, step: &Step<'_, &'static str, ()>) {
-///         if let Step::Take(taken) = step {
-///             self.0.lock().push(taken.key);
+///         if let Step::Get(item) = step {
+///             self.0.lock().push(item.key);
 ///         }
 ///     }
 /// }
@@ -29,13 +29,13 @@ use crate::{Add, LaneId, Lanes, Priority, Taken, Verdict};
 /// let handed = Handed::default();
 /// let queue = WorkQueue::<&str>::builder().build_tapped(handed.clone());
 /// queue.add("pod-a", Add::now());
-/// queue.try_take().expect("a key is due").done();
+/// queue.try_get().expect("a key is due").done();
 /// assert_eq!(*handed.0.lock(), ["pod-a"]);
 /// ```
 pub trait Tap<K, P>: Send + Sync {
     /// Receives a step, and the time at which it happens for the queue.
     ///
-    /// The time is taken before the lock, so that of a step may be earlier than that of the one before, by as long as
+    /// The time is item before the lock, so that of a step may be earlier than that of the one before, by as long as
     /// its thread waited.
     fn step(&self, at: Instant, step: &Step<'_, K, P>);
 }
@@ -58,9 +58,9 @@ pub enum Step<'a, K, P> {
     /// Delays were found to have ended, by someone who did not take a key.
     Release,
     /// A key was handed out.
-    Take(&'a Taken<K, P>),
+    Get(&'a Item<K, P>),
     /// A key comes back.
-    Finish {
+    Done {
         /// The key.
         key: &'a K,
         /// What became of its lanes.

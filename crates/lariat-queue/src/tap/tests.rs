@@ -11,7 +11,7 @@ use crate::{Ageing, QueueBuilder, QueueCore, WorkQueue};
 
 type Key = u8;
 
-/// A step that was seen, to be taken again.
+/// A step that was seen, to be item again.
 #[derive(Debug, Clone)]
 enum Seen {
     Add(Key, Add, Option<Duration>),
@@ -51,10 +51,8 @@ impl Tap<Key, ()> for Seer {
                 Seen::Add(**key, add, *limited)
             }
             Step::Release => Seen::Release,
-            Step::Take(taken) => {
-                Seen::Take(taken.key, taken.lanes.clone(), taken.priority, taken.waited)
-            }
-            Step::Finish { key, verdicts } => Seen::Finish(**key, verdicts.to_vec()),
+            Step::Get(item) => Seen::Take(item.key, item.lanes.clone(), item.priority, item.waited),
+            Step::Done { key, verdicts } => Seen::Finish(**key, verdicts.to_vec()),
             Step::Emptied => Seen::Emptied,
             Step::GiveBack { key } => Seen::GiveBack(**key),
             Step::Drain => Seen::Drain,
@@ -132,7 +130,7 @@ fn verdict() -> impl Strategy<Value = Verdict<()>> {
                 payload,
                 priority,
             },
-            _ => Verdict::Held {
+            _ => Verdict::Postponed {
                 after,
                 payload,
                 priority,
@@ -173,18 +171,18 @@ async fn seen(fair: bool, actions: Vec<Action>) -> Vec<(Instant, Seen)> {
         builder
     };
     let queue: WorkQueue<Key> = builder.build_tapped(seer.clone());
-    let mut held = Vec::new();
+    let mut items = Vec::new();
     for action in actions {
         match action {
             Action::Add(key, add) => queue.add(key, add),
             Action::AddAll(adds) => queue.add_all(adds),
             Action::AddLimited(key, add) => queue.add_rate_limited(key, add),
-            Action::Take => held.extend(queue.try_take()),
-            Action::Finish(at, verdicts) if !held.is_empty() => {
-                held.swap_remove(at.index(held.len())).finish(verdicts);
+            Action::Take => items.extend(queue.try_get()),
+            Action::Finish(at, verdicts) if !items.is_empty() => {
+                items.swap_remove(at.index(items.len())).done_with(verdicts);
             }
-            Action::GiveBack(at) if !held.is_empty() => {
-                drop(held.swap_remove(at.index(held.len())));
+            Action::GiveBack(at) if !items.is_empty() => {
+                drop(items.swap_remove(at.index(items.len())));
             }
             Action::Finish(..) | Action::GiveBack(_) => {}
             Action::Stats => drop(queue.stats()),
@@ -198,7 +196,7 @@ async fn seen(fair: bool, actions: Vec<Action>) -> Vec<(Instant, Seen)> {
         }
     }
     let seen = seer.0.lock().clone();
-    drop(held);
+    drop(items);
     seen
 }
 
@@ -213,23 +211,23 @@ fn check(fair: bool, seen: Vec<(Instant, Seen)>, renews: bool) {
         }
     };
     let mut core = make();
-    let mut held = std::collections::HashMap::new();
+    let mut items = std::collections::HashMap::new();
     for (at, step) in seen {
         match step {
             Seen::Add(key, add, None) => core.add(key, add, at),
             Seen::Add(key, add, Some(limited)) => core.add_failed(key, add, |_| limited, at),
             Seen::Release => drop(core.stats(at)),
             Seen::Take(key, lanes, priority, waited) => {
-                let taken = core.take(at).expect("the queue handed a key out");
-                let now = (taken.key, &taken.lanes, taken.priority, taken.waited);
+                let item = core.get(at).expect("the queue handed a key out");
+                let now = (item.key, &item.lanes, item.priority, item.waited);
                 assert_eq!(now, (key, &lanes, priority, waited));
-                held.insert(key, taken);
+                items.insert(key, item);
             }
             Seen::Finish(key, verdicts) => {
-                let taken = held.remove(&key).expect("it was handed out");
-                core.finish(taken.slot, taken.priority, verdicts, at);
+                let item = items.remove(&key).expect("it was handed out");
+                core.done(item.slot, item.priority, verdicts, at);
             }
-            Seen::GiveBack(key) => core.give_back(held.remove(&key).expect("as above"), at),
+            Seen::GiveBack(key) => core.give_back(items.remove(&key).expect("as above"), at),
             Seen::Emptied if renews => core = make(),
             Seen::Emptied => assert!(core.is_like_new()),
             Seen::Drain => core.drain(at),
@@ -263,7 +261,7 @@ async fn hand_outs_to_workers_that_waited_are_seen() {
     let seer = Seer::default();
     let queue: WorkQueue<Key> = QueueBuilder::new().build_tapped(seer.clone());
     queue.add(1, Add::after(Duration::from_secs(5)));
-    queue.take().await.expect("the queue is open").done();
+    queue.get().await.expect("the queue is open").done();
     let seen = seer.0.lock().clone();
     assert!(
         matches!(

@@ -6,18 +6,18 @@ use lariat_queue::{Add, Exponential, LaneId, WorkQueue};
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
-use crate::{Queue, SECOND, take_and_finish};
+use crate::{Queue, SECOND, get_and_done};
 
 #[tokio::test(start_paused = true)]
 async fn a_second_worker_waits_until_a_held_key_is_back() {
     let queue = Queue::default();
     queue.add(1, Add::now());
-    let held = queue.take().await.unwrap();
+    let held = queue.get().await.unwrap();
     queue.add(1, Add::now());
     queue.add(1, Add::now());
     let mut second = JoinSet::new();
-    let taken = queue.clone();
-    second.spawn(async move { take_and_finish(&taken).await });
+    let item = queue.clone();
+    second.spawn(async move { get_and_done(&item).await });
     time::sleep(SECOND).await;
     assert!(second.try_join_next().is_none());
     held.done();
@@ -29,7 +29,7 @@ async fn a_second_worker_waits_until_a_held_key_is_back() {
 async fn a_drain_on_shutdown_waits_for_keys_with_workers_and_for_what_they_were_added_again() {
     let queue = Queue::default();
     queue.add(1, Add::now());
-    let held = queue.take().await.unwrap();
+    let held = queue.get().await.unwrap();
     queue.add(1, Add::now());
     let mut drain = JoinSet::new();
     let draining = queue.clone();
@@ -39,16 +39,16 @@ async fn a_drain_on_shutdown_waits_for_keys_with_workers_and_for_what_they_were_
     held.done();
     time::sleep(SECOND).await;
     assert!(drain.try_join_next().is_none(), "it came again");
-    assert_eq!(take_and_finish(&queue).await, 1);
+    assert_eq!(get_and_done(&queue).await, 1);
     drain.join_all().await;
-    assert!(queue.take().await.is_none());
+    assert!(queue.get().await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_plain_shutdown_waits_for_nobody_and_ends_the_wait_of_a_drain() {
     let queue = Queue::default();
     queue.add(1, Add::now());
-    let held = queue.take().await.unwrap();
+    let held = queue.get().await.unwrap();
     let mut drain = JoinSet::new();
     let draining = queue.clone();
     drain.spawn(async move { draining.shut_down_with_drain().await });
@@ -63,10 +63,10 @@ async fn a_plain_shutdown_waits_for_nobody_and_ends_the_wait_of_a_drain() {
 async fn a_shutdown_without_drain_ends_workers_although_keys_are_ready() {
     let queue = Queue::default();
     queue.add_all((0..10).map(|key| (key, Add::now())));
-    let held = queue.take().await.unwrap();
+    let held = queue.get().await.unwrap();
     queue.shut_down_now();
     held.done();
-    assert!(queue.take().await.is_none());
+    assert!(queue.get().await.is_none());
     assert_eq!(queue.stats().handed_out, 1);
 }
 
@@ -77,23 +77,23 @@ async fn a_rate_limited_add_comes_after_the_delay_of_its_key() {
     for expected in [1, 2, 4, 8, 16] {
         let start = Instant::now();
         queue.add_rate_limited(1, Add::now());
-        let work = queue.take().await.unwrap();
+        let work = queue.get().await.unwrap();
         assert_eq!(start.elapsed().as_millis(), expected);
         // Something else of it waits, so that it is not forgotten.
         queue.add(1, Add::after(3600 * SECOND).kept());
-        work.finish([]);
+        work.done_with([]);
     }
     assert_eq!(queue.failures(&1, LaneId::WHOLE), 5);
 
     // Another key has failures of its own, and forgetting begins anew.
     let start = Instant::now();
     queue.add_rate_limited(2, Add::now());
-    assert_eq!(take_and_finish(&queue).await, 2);
+    assert_eq!(get_and_done(&queue).await, 2);
     assert_eq!(start.elapsed().as_millis(), 1);
     queue.forget(&1, LaneId::WHOLE);
     let start = Instant::now();
     queue.add_rate_limited(1, Add::now());
-    assert_eq!(take_and_finish(&queue).await, 1);
+    assert_eq!(get_and_done(&queue).await, 1);
     assert_eq!(start.elapsed().as_millis(), 1);
 }
 
@@ -101,7 +101,7 @@ async fn a_rate_limited_add_comes_after_the_delay_of_its_key() {
 async fn reopening_ends_the_wait_of_a_drain() {
     let queue = Queue::default();
     queue.add(1, Add::now());
-    let held = queue.take().await.unwrap();
+    let held = queue.get().await.unwrap();
     let mut drain = JoinSet::new();
     let draining = queue.clone();
     drain.spawn(async move { draining.shut_down_with_drain().await });
@@ -110,14 +110,14 @@ async fn reopening_ends_the_wait_of_a_drain() {
     queue.reopen();
     drain.join_all().await;
     queue.add(2, Add::now());
-    assert_eq!(take_and_finish(&queue).await, 2);
+    assert_eq!(get_and_done(&queue).await, 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn work_may_be_dropped_and_the_queue_be_asked_while_keys_are_collected() {
     let queue = Queue::default();
     queue.add_all((0..3).map(|key| (key, Add::now())));
-    let works = [queue.try_take(), queue.try_take()];
+    let works = [queue.try_get(), queue.try_get()];
     queue.add_all(works.into_iter().flatten().map(|work| {
         assert!(queue.len() <= 3);
         (work.key() + 10, Add::now())

@@ -36,7 +36,7 @@ async fn fifty_producers_and_ten_workers_handle_every_key() {
         let (queue, held) = (queue.clone(), Arc::clone(&held));
         workers.spawn(async move {
             let mut seen = HashSet::new();
-            while let Some(work) = queue.take().await {
+            while let Some(work) = queue.get().await {
                 seen.insert(*work.key());
                 assert!(held.lock().insert(*work.key()), "one holder per key");
                 tokio::task::yield_now().await;
@@ -47,7 +47,7 @@ async fn fifty_producers_and_ten_workers_handle_every_key() {
         });
     }
     producers.join_all().await;
-    while queue.stats().delayed + queue.stats().depth() + queue.stats().held > 0 {
+    while queue.stats().delayed + queue.stats().depth() + queue.stats().processing > 0 {
         tokio::task::yield_now().await;
     }
     queue.shut_down();
@@ -55,7 +55,7 @@ async fn fifty_producers_and_ten_workers_handle_every_key() {
     assert_eq!(seen.len() as u32, 10 * KEYS);
     queue.add(0, Add::now());
     assert!(
-        queue.take().await.is_none(),
+        queue.get().await.is_none(),
         "nothing comes after a shutdown"
     );
 }
@@ -68,7 +68,7 @@ async fn keys_added_while_they_are_processed_come_again() {
     for _ in 0..10 {
         let (queue, counts) = (queue.clone(), Arc::clone(&counts));
         workers.spawn(async move {
-            while let Some(work) = queue.take().await {
+            while let Some(work) = queue.get().await {
                 // Each key is added again by its worker until it has come three times.
                 if counts[*work.key() as usize].fetch_add(1, Ordering::Relaxed) < 2 {
                     queue.add(*work.key(), Add::now());
@@ -99,7 +99,7 @@ async fn a_hundred_workers_get_what_twenty_producers_add_at_all_priorities() {
         let queue = queue.clone();
         workers.spawn(async move {
             let mut keys = HashSet::new();
-            while let Some(work) = queue.take().await {
+            while let Some(work) = queue.get().await {
                 keys.insert(*work.key());
                 work.done();
             }
@@ -122,7 +122,7 @@ async fn a_hundred_workers_get_what_twenty_producers_add_at_all_priorities() {
     let keys: HashSet<u32> = workers.join_all().await.into_iter().flatten().collect();
     assert_eq!(keys.len(), 20_000);
     let stats = queue.stats();
-    assert_eq!((stats.depth(), stats.held, stats.delayed), (0, 0, 0));
+    assert_eq!((stats.depth(), stats.processing, stats.delayed), (0, 0, 0));
 }
 
 /// A key whose hash is made by code that may fail.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use lariat_queue::{Add, Verdict, Work, WorkQueue};
 
+mod busy;
 mod client_go;
 mod crowds;
 mod waiting;
@@ -13,8 +14,8 @@ const SECOND: Duration = Duration::from_secs(1);
 
 type Queue = WorkQueue<u32>;
 
-async fn take_and_finish(queue: &Queue) -> u32 {
-    let work = queue.take().await.expect("the queue is open");
+async fn get_and_done(queue: &Queue) -> u32 {
+    let work = queue.get().await.expect("the queue is open");
     let key = *work.key();
     work.done();
     key

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 
-use crate::{Queue, SECOND, take_and_finish};
+use crate::{Queue, SECOND, get_and_done};
 
 /// Polls a future once with a waker that does nothing.
 fn poll_once<F: Future>(future: std::pin::Pin<&mut F>) -> Poll<F::Output> {
@@ -24,7 +24,7 @@ async fn a_waiting_worker_gets_a_delayed_key_at_its_time() {
     let queue = Queue::default();
     let start = Instant::now();
     queue.add(1, Add::after(30 * SECOND));
-    let work = queue.take().await.unwrap();
+    let work = queue.get().await.unwrap();
     assert_eq!((*work.key(), start.elapsed()), (1, 30 * SECOND));
     work.done();
 }
@@ -37,7 +37,7 @@ async fn an_earlier_deadline_wakes_a_worker_that_sleeps_until_a_later_one() {
     let mut workers = JoinSet::new();
     for _ in 0..2 {
         let queue = queue.clone();
-        workers.spawn(async move { take_and_finish(&queue).await });
+        workers.spawn(async move { get_and_done(&queue).await });
     }
     time::sleep(SECOND).await;
     queue.add(2, Add::after(5 * SECOND));
@@ -51,18 +51,18 @@ async fn an_earlier_deadline_wakes_a_worker_that_sleeps_until_a_later_one() {
 async fn when_the_worker_that_holds_the_timer_is_cancelled_another_takes_it_over() {
     let queue = Queue::default();
     queue.add(1, Add::after(30 * SECOND));
-    let mut holder = Box::pin(queue.take());
+    let mut holder = Box::pin(queue.get());
     assert!(poll_once(holder.as_mut()).is_pending());
-    let mut other = Box::pin(queue.take());
+    let mut other = Box::pin(queue.get());
     assert!(poll_once(other.as_mut()).is_pending());
     drop(holder);
     assert_eq!(*other.await.unwrap().key(), 1);
 }
 
 /// Takes keys as they come and holds each for an hour.
-async fn hold_each(queue: Queue, taken: Arc<Mutex<Vec<(u32, Duration)>>>, start: Instant) {
-    while let Some(work) = queue.take().await {
-        taken.lock().push((*work.key(), start.elapsed()));
+async fn hold_each(queue: Queue, item: Arc<Mutex<Vec<(u32, Duration)>>>, start: Instant) {
+    while let Some(work) = queue.get().await {
+        item.lock().push((*work.key(), start.elapsed()));
         time::sleep(3600 * SECOND).await;
         work.done();
     }
@@ -70,36 +70,36 @@ async fn hold_each(queue: Queue, taken: Arc<Mutex<Vec<(u32, Duration)>>>, start:
 
 #[tokio::test(start_paused = true)]
 async fn keys_added_together_reach_every_waiting_worker() {
-    let (queue, taken, start) = (Queue::default(), Arc::default(), Instant::now());
+    let (queue, item, start) = (Queue::default(), Arc::default(), Instant::now());
     let mut workers = JoinSet::new();
     for _ in 0..3 {
-        workers.spawn(hold_each(queue.clone(), Arc::clone(&taken), start));
+        workers.spawn(hold_each(queue.clone(), Arc::clone(&item), start));
     }
     time::sleep(SECOND).await;
     queue.add_all((0..3).map(|key| (key, Add::now())));
     time::sleep(SECOND).await;
-    assert_eq!(*taken.lock(), [0, 1, 2].map(|key| (key, SECOND)));
+    assert_eq!(*item.lock(), [0, 1, 2].map(|key| (key, SECOND)));
 }
 
 #[tokio::test(start_paused = true)]
 async fn when_the_worker_that_holds_the_timer_gets_a_key_another_takes_the_timer_over() {
-    let (queue, taken, start) = (Queue::default(), Arc::default(), Instant::now());
+    let (queue, item, start) = (Queue::default(), Arc::default(), Instant::now());
     queue.add(1, Add::after(30 * SECOND));
     let mut workers = JoinSet::new();
     for _ in 0..2 {
-        workers.spawn(hold_each(queue.clone(), Arc::clone(&taken), start));
+        workers.spawn(hold_each(queue.clone(), Arc::clone(&item), start));
         time::sleep(SECOND).await;
     }
     queue.add(2, Add::now());
     time::sleep(60 * SECOND).await;
-    assert_eq!(*taken.lock(), [(2, 2 * SECOND), (1, 30 * SECOND)]);
+    assert_eq!(*item.lock(), [(2, 2 * SECOND), (1, 30 * SECOND)]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn cancelling_a_woken_take_loses_nothing() {
     let queue = Queue::default();
-    let mut first = Box::pin(queue.take());
-    let mut second = Box::pin(queue.take());
+    let mut first = Box::pin(queue.get());
+    let mut second = Box::pin(queue.get());
     assert!(poll_once(first.as_mut()).is_pending());
     assert!(poll_once(second.as_mut()).is_pending());
     queue.add(1, Add::now());
@@ -116,11 +116,11 @@ async fn cancelling_a_woken_take_loses_nothing() {
 async fn shutdown_ends_every_waiting_worker_once_held_keys_are_back() {
     let queue = Queue::default();
     queue.add(1, Add::now());
-    let held = queue.take().await.unwrap();
+    let held = queue.get().await.unwrap();
     let mut workers = JoinSet::new();
     for _ in 0..4 {
         let queue = queue.clone();
-        workers.spawn(async move { queue.take().await.is_none() });
+        workers.spawn(async move { queue.get().await.is_none() });
     }
     time::sleep(SECOND).await;
     queue.shut_down();
@@ -132,22 +132,22 @@ async fn shutdown_ends_every_waiting_worker_once_held_keys_are_back() {
     held.done();
     assert_eq!(workers.join_all().await, [true; 4]);
     queue.add(2, Add::now());
-    assert!(queue.take().await.is_none());
+    assert!(queue.get().await.is_none());
 }
 
 #[tokio::test(start_paused = true)]
 async fn work_that_is_dropped_comes_back() {
     let queue = Queue::default();
     queue.add(1, Add::now());
-    drop(queue.take().await.unwrap());
+    drop(queue.get().await.unwrap());
     let panicking = queue.clone();
     let mut worker = JoinSet::new();
     worker.spawn(async move {
-        let _work = panicking.take().await.unwrap();
+        let _work = panicking.get().await.unwrap();
         panic!("a worker that panics");
     });
     assert!(worker.join_next().await.unwrap().unwrap_err().is_panic());
-    assert_eq!(*queue.take().await.unwrap().key(), 1);
+    assert_eq!(*queue.get().await.unwrap().key(), 1);
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,18 +155,18 @@ async fn a_retry_backs_off_and_success_forgets() {
     let queue = Queue::default();
     queue.add(1, Add::now());
     for expected in [5, 10, 20] {
-        let work = queue.take().await.unwrap();
+        let work = queue.get().await.unwrap();
         let start = Instant::now();
         work.retry();
-        let work = queue.take().await.unwrap();
+        let work = queue.get().await.unwrap();
         assert_eq!(start.elapsed(), Duration::from_millis(expected));
         drop(work);
     }
-    let work = queue.take().await.unwrap();
+    let work = queue.get().await.unwrap();
     assert_eq!(work.failures(LaneId::WHOLE), 3);
     work.done();
     queue.add(1, Add::now());
-    assert_eq!(queue.take().await.unwrap().failures(LaneId::WHOLE), 0);
+    assert_eq!(queue.get().await.unwrap().failures(LaneId::WHOLE), 0);
 }
 
 /// Counts how often it is woken.
@@ -187,7 +187,7 @@ async fn a_worker_with_nothing_to_do_is_not_woken() {
     }
     let wakes = Arc::new(Wakes::default());
     let waker = Waker::from(Arc::clone(&wakes));
-    let mut take = pin!(queue.take());
+    let mut take = pin!(queue.get());
     let poll = take.as_mut().poll(&mut Context::from_waker(&waker));
     assert!(poll.is_pending());
     let before = wakes.0.load(Ordering::Relaxed);
@@ -199,7 +199,7 @@ async fn a_worker_with_nothing_to_do_is_not_woken() {
 async fn each_key_wakes_one_worker() {
     let queue = Queue::default();
     let wakes: Vec<Arc<Wakes>> = (0..5).map(|_| Arc::default()).collect();
-    let mut takes: Vec<_> = wakes.iter().map(|_| Box::pin(queue.take())).collect();
+    let mut takes: Vec<_> = wakes.iter().map(|_| Box::pin(queue.get())).collect();
     for (take, wakes) in takes.iter_mut().zip(&wakes) {
         let waker = Waker::from(Arc::clone(wakes));
         assert!(
@@ -229,24 +229,24 @@ async fn workers_end_with_a_drain_and_take_again_after_it() {
     let mut workers = JoinSet::new();
     for _ in 0..2 {
         let queue = queue.clone();
-        workers.spawn(async move { queue.take().await.is_none() });
+        workers.spawn(async move { queue.get().await.is_none() });
     }
     time::sleep(SECOND).await;
     queue.drain();
     assert_eq!(workers.join_all().await, [true; 2]);
     queue.add(1, Add::now());
     queue.add(2, Add::after(SECOND));
-    assert!(queue.take().await.is_none());
+    assert!(queue.get().await.is_none());
     time::sleep(10 * SECOND).await;
 
     let start = Instant::now();
     queue.add(3, Add::after(5 * SECOND));
     queue.resume();
-    let mut keys = vec![take_and_finish(&queue).await, take_and_finish(&queue).await];
+    let mut keys = vec![get_and_done(&queue).await, get_and_done(&queue).await];
     keys.sort_unstable();
     assert_eq!((keys, start.elapsed()), (vec![1, 2], Duration::ZERO));
     assert_eq!(
-        (take_and_finish(&queue).await, start.elapsed()),
+        (get_and_done(&queue).await, start.elapsed()),
         (3, 5 * SECOND)
     );
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use lariat_queue::{Add, Work};
+use lariat_queue::{Add, LaneId, Verdict, Work};
 use proptest::prelude::*;
 use tokio::time;
 
@@ -24,7 +24,8 @@ enum Step {
     /// Polls a waiting worker, woken or not.
     Poll(usize),
     Cancel(usize),
-    Finish(usize),
+    Done(usize),
+    DoneAndTryGet(usize),
     GiveBack(usize),
     Advance(u64),
     Drain,
@@ -69,7 +70,7 @@ impl Crowd<'_> {
             Step::Wait => {
                 let queue = self.queue;
                 self.waiting.push(Waiting {
-                    take: Box::pin(queue.take()),
+                    take: Box::pin(queue.get()),
                     woken: Arc::default(),
                 });
                 self.poll(self.waiting.len() - 1);
@@ -78,8 +79,13 @@ impl Crowd<'_> {
             Step::Cancel(which) if !self.waiting.is_empty() => {
                 drop(self.waiting.swap_remove(which % self.waiting.len()));
             }
-            Step::Finish(which) if !self.holding.is_empty() => {
+            Step::Done(which) if !self.holding.is_empty() => {
                 self.holding.swap_remove(which % self.holding.len()).done();
+            }
+            Step::DoneAndTryGet(which) if !self.holding.is_empty() => {
+                let work = self.holding.swap_remove(which % self.holding.len());
+                let done = [(LaneId::WHOLE, Verdict::Done)];
+                self.holding.extend(work.done_and_try_get(done));
             }
             Step::GiveBack(which) if !self.holding.is_empty() => {
                 drop(self.holding.swap_remove(which % self.holding.len()));
@@ -94,15 +100,15 @@ impl Crowd<'_> {
     }
 
     fn poll(&mut self, which: usize) {
-        if let Poll::Ready(taken) = self.waiting[which].poll() {
+        if let Poll::Ready(item) = self.waiting[which].poll() {
             drop(self.waiting.swap_remove(which));
-            self.holding.extend(taken);
+            self.holding.extend(item);
         }
     }
 
     fn check(&self) {
         let stats = self.queue.stats();
-        let in_line = stats.depth() - stats.due_again;
+        let in_line = stats.depth() - stats.dirty;
         let woken = |waiting: &Waiting<'_>| waiting.woken.0.load(Ordering::Relaxed);
         if in_line > 0 && !self.waiting.is_empty() {
             assert!(
@@ -131,7 +137,7 @@ impl Crowd<'_> {
         }
         self.holding.drain(..).for_each(Work::done);
         let stats = self.queue.stats();
-        assert_eq!((stats.depth(), stats.held, stats.delayed), (0, 0, 0));
+        assert_eq!((stats.depth(), stats.processing, stats.delayed), (0, 0, 0));
     }
 }
 
@@ -141,7 +147,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => Just(Step::Wait),
         4 => any::<usize>().prop_map(Step::Poll),
         3 => any::<usize>().prop_map(Step::Cancel),
-        3 => any::<usize>().prop_map(Step::Finish),
+        3 => any::<usize>().prop_map(Step::Done),
+        3 => any::<usize>().prop_map(Step::DoneAndTryGet),
         1 => any::<usize>().prop_map(Step::GiveBack),
         3 => (1_u64..4).prop_map(Step::Advance),
         1 => Just(Step::Drain),

@@ -90,7 +90,7 @@ impl States {
         );
         for controller in controllers {
             let is_filled = controller.cache.loads > 0 && controller.workers.is_some();
-            self.set(State::Calling, controller.queue.held > 0);
+            self.set(State::Calling, controller.queue.processing > 0);
             for handler in &controller.handlers {
                 self.set(State::AtLimit, handler.waiting > 0);
                 self.set(State::LateHandler, is_filled && handler.runs == 0);

@@ -8,7 +8,7 @@ use lariat_core::{Gvk, ObjectKey};
 use serde::de::DeserializeOwned;
 
 use crate::revision::Revision;
-use crate::sqlite::Read;
+use crate::store::Read;
 
 /// What a query finds: objects, counts and the revision, all of one state of the cache.
 #[derive(Debug, Clone, Default)]

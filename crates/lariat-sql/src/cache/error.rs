@@ -5,7 +5,7 @@ use std::time::Duration;
 use lariat_core::Gvk;
 
 use crate::query::QueryError;
-use crate::sqlite::{ReadError, StorageError};
+use crate::sql::StorageError;
 
 /// A cache that cannot be opened, or a query that cannot be answered.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -53,6 +53,9 @@ pub enum SqlError {
         /// The kind.
         kind: Gvk,
     },
+    /// A data key is to be rotated, and the cache has none.
+    #[error("the SQL cache has no key to rotate: give one by SqlCacheBuilder::sealed")]
+    NotSealed,
     /// The query makes no sense.
     #[error(transparent)]
     Query(#[from] QueryError),
@@ -72,13 +75,4 @@ pub enum SqlError {
     /// The cache is stopped, or the runtime is shut down.
     #[error("the SQL cache has stopped")]
     Stopped,
-}
-
-impl From<ReadError> for SqlError {
-    fn from(error: ReadError) -> Self {
-        match error {
-            ReadError::Query(error) => Self::Query(error),
-            ReadError::Storage(error) => Self::Storage(error),
-        }
-    }
 }

@@ -13,20 +13,24 @@ use super::bare::Bare;
 use super::covered::Covered;
 use super::error::SqlError;
 use super::kind::{Inner, SqlKind};
-use super::unread::Step;
+use super::unread::{Step, Unread};
 use crate::row::{Row, Unindexable};
 use crate::schema::Schema;
-use crate::sqlite::{Op, Reached, StorageError, Writer};
+use crate::sql::StorageError;
+use crate::store::{Op, Reached, Writer};
 use crate::watch::{Event, History, State};
 
 /// How many changes are written at a time: a few milliseconds of work.
 const BATCH: usize = 500;
 
 /// How often it looks whether the informer is further, while queries wait for it and nothing changes.
-const LOOK: Duration = Duration::from_millis(20);
+pub(super) const LOOK: Duration = Duration::from_millis(20);
+
+/// How often it looks so where replicas share the cache, whose queries wait for what is written.
+const LOOK_SHARED: Duration = Duration::from_millis(100);
 
 /// How long it waits before it writes again what could not be written, at first and at most.
-const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
+pub(super) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// Runs what blocks.
 ///
@@ -52,20 +56,31 @@ const CONTENT_LOOK: Duration = Duration::from_secs(1);
 pub(super) struct Feed {
     kind: Arc<Inner>,
     informer: Informer,
+    history: Arc<History>,
     writer: Arc<Mutex<Writer>>,
     reached: Reached,
+    unread: Arc<Unread>,
     covered: Covered,
     bare: Bare,
+    /// Whether all that there was at first is written.
+    is_filled: bool,
+    /// The token of the whole cache, where replicas share it.
+    shared: Option<CancellationToken>,
     /// What is being written when it is cancelled is written to its end.
     stopping: CancellationToken,
 }
 
 /// Ends the watches of a kind when it is dropped.
-struct Ended(Arc<History>);
+struct Ended {
+    kind: Arc<Inner>,
+    shared: Option<CancellationToken>,
+}
 
 impl Drop for Ended {
     fn drop(&mut self) {
-        self.0.end();
+        let shared = self.shared.as_ref();
+        self.kind
+            .end(shared.is_some_and(|stopping| !stopping.is_cancelled()));
     }
 }
 
@@ -76,26 +91,46 @@ impl Feed {
         writer: &Arc<Mutex<Writer>>,
         stopping: &CancellationToken,
     ) -> Self {
+        let kind = Arc::clone(kind.inner());
+        let (history, unread) = kind.begin();
+        let reached = Reached {
+            history: history.number(),
+            ..Reached::default()
+        };
         Self {
-            kind: Arc::clone(kind.inner()),
+            kind,
             informer,
+            history,
             writer: Arc::clone(writer),
-            reached: Reached::default(),
+            unread,
+            reached,
             covered: Covered::default(),
             bare: Bare::default(),
+            is_filled: false,
+            shared: None,
             stopping: stopping.clone(),
         }
+    }
+
+    /// Lets it write for other replicas, too, until the token of its own is cancelled, which it does when it cannot write any
+    /// more. The other is that of the whole cache.
+    #[cfg(feature = "postgres")]
+    pub(super) fn shared(mut self, stopping: &CancellationToken) -> Self {
+        self.shared = Some(stopping.clone());
+        self
     }
 
     /// Writes until it is stopped.
     pub(super) async fn run(mut self) {
         // Fields are in the content of objects.
         self.informer.need::<serde_json::Value>();
-        let history = Arc::clone(&self.kind.history);
-        let unread = Arc::clone(&self.kind.unread) as Arc<dyn Subscriber>;
+        let unread = Arc::clone(&self.unread) as Arc<dyn Subscriber>;
         let _subscription = self.informer.subscribe(unread);
         // However it ends: by a stop, a drop or a panic.
-        let _ended = Ended(history);
+        let _ended = Ended {
+            kind: Arc::clone(&self.kind),
+            shared: self.shared.clone(),
+        };
         self.fill().await;
         while !self.stopping.is_cancelled() {
             self.turn().await;
@@ -121,34 +156,38 @@ impl Feed {
                 Err(_) => {}
             }
         }
-        let kind = Arc::clone(&self.kind);
-        let writer = Arc::clone(&self.writer);
-        let informer = self.informer.clone();
+        let (kind, informer) = (Arc::clone(&self.kind), self.informer.clone());
         let reached = self.reached;
-        let deleted = self.retry(move || {
-            let keys = writer.lock().keys(&kind.tables)?;
+        let written = self.retry(move |writer| {
+            let keys = writer.keys(&kind.tables)?;
             let keys = keys.iter().filter_map(|key| key.parse::<ObjectKey>().ok());
             let gone = keys.filter(|key| !informer.store().contains(key));
             let ops: Vec<Op> = gone.map(Op::Delete).collect();
-            writer.lock().apply(&kind.tables, &ops, reached)
+            writer.apply(&kind.tables, &ops, Some(reached))?;
+            writer.settle(&kind.tables)
         });
-        let is_synced = deleted.await;
-        self.bare.report(&self.informer);
-        self.kind
-            .progress
-            .send_modify(|progress| progress.is_synced = is_synced);
+        if written.await {
+            self.is_filled = true;
+            self.kind.progress.send_modify(|progress| {
+                progress.is_synced = true;
+                progress.reached = reached;
+            });
+            self.bare.report(&self.informer);
+        }
     }
 
     /// Waits for changes and writes them; or writes how far the informer has gone on without one.
     async fn turn(&mut self) {
         let mut waiting = self.kind.waiting.subscribe();
         let is_waited_for = *waiting.borrow_and_update() > 0;
+        let look = if is_waited_for { LOOK } else { LOOK_SHARED };
+        let looks = is_waited_for || self.shared.is_some();
         let has_bare = self.bare.len() > 0;
         tokio::select! {
             biased;
             () = self.stopping.cancelled() => return,
-            () = self.kind.unread.filled() => {}
-            () = time::sleep(LOOK), if is_waited_for => {}
+            () = self.unread.filled() => {}
+            () = time::sleep(look), if looks => {}
             () = time::sleep(CONTENT_LOOK), if has_bare => {}
             _ = waiting.changed() => {}
         }
@@ -161,8 +200,11 @@ impl Feed {
         let (steps, reached) = self.batch();
         let is_empty = steps.is_empty();
         // A version alone is written, too: an answer of that version says so then, from whatever process it comes.
-        if !is_empty || reached != self.reached {
+        if !is_empty || (self.is_filled && reached != self.reached) {
             self.write(steps.into(), reached).await;
+        } else {
+            // Until all is there, it is noted with the last of it.
+            self.reached = reached;
         }
         !is_empty && !self.stopping.is_cancelled()
     }
@@ -170,7 +212,7 @@ impl Feed {
     /// Takes changes that have come by now; returns them, and up to where the kind is with them.
     fn batch(&mut self) -> (Vec<Step>, Reached) {
         let status = self.informer.status();
-        let unread = &self.kind.unread;
+        let unread = &self.unread;
         // After the version: all up to it have begun.
         if let Some(version) = status.version.and_then(|version| version.number().ok()) {
             self.covered.mark(unread.begun(), version);
@@ -181,7 +223,7 @@ impl Feed {
         if let Some(version) = self.covered.up_to(unread.first()) {
             reached.version = version;
         }
-        if self.kind.progress.borrow().is_synced {
+        if self.is_filled {
             reached.change += steps.iter().map(events_of).sum::<u64>();
         }
         (steps, reached)
@@ -193,12 +235,13 @@ impl Feed {
         let ops = blocking(move || Ok(to_read.iter().map(|step| kind.op(step)).collect()));
         let Ok(ops) = ops.await else { return };
         let ops: Arc<Vec<Op>> = Arc::new(ops);
-        let (kind, writer) = (Arc::clone(&self.kind), Arc::clone(&self.writer));
-        let written = self.retry(move || writer.lock().apply(&kind.tables, &ops, reached));
+        let kind = Arc::clone(&self.kind);
+        let written = self.is_filled.then_some(reached);
+        let written = self.retry(move |writer| writer.apply(&kind.tables, &ops, written));
         if !written.await {
             return;
         }
-        if self.kind.progress.borrow().is_synced {
+        if self.is_filled {
             let states = steps.iter().flat_map(events);
             let events = states.zip(self.reached.change + 1..);
             let events = events.map(|((old, new), change)| Event {
@@ -207,13 +250,15 @@ impl Feed {
                 old,
                 new,
             });
-            self.kind.history.push(events);
+            self.history.push(events);
         }
-        self.bare.wrote(&steps, &self.informer, &self.kind.unread);
+        self.bare.wrote(&steps, &self.informer, &self.unread);
         self.reached = reached;
-        self.kind.unread.written();
+        self.unread.written();
         self.kind.progress.send_modify(|progress| {
-            progress.reached = reached;
+            if self.is_filled {
+                progress.reached = reached;
+            }
             progress.without_content = self.bare.len();
         });
     }
@@ -227,15 +272,25 @@ impl Feed {
     /// Does what writes until it succeeds; a full disk, say, is waited out. Returns whether it has, before a stop.
     async fn retry<F>(&self, write: F) -> bool
     where
-        F: Fn() -> Result<(), StorageError> + Clone + Send + 'static,
+        F: Fn(&mut Writer) -> Result<(), StorageError> + Clone + Send + 'static,
     {
         let (mut pause, longest) = PAUSES;
         loop {
-            let write = write.clone();
-            let error = match blocking(move || write().map_err(SqlError::from)).await {
-                Ok(()) => break,
-                Err(error) => error.to_string(),
+            let (write, writer) = (write.clone(), Arc::clone(&self.writer));
+            let written = blocking(move || {
+                let mut writer = writer.lock();
+                let written = write(&mut writer);
+                Ok((written, writer.is_lost()))
+            });
+            let (error, is_lost) = match written.await {
+                Ok((Ok(()), _)) => break,
+                Ok((Err(error), is_lost)) => (error.to_string(), is_lost),
+                Err(error) => (error.to_string(), false),
             };
+            if is_lost {
+                // Another may write by now: all that follows is done by who comes next.
+                self.stopping.cancel();
+            }
             let kind = self.kind.tables.schema.gvk();
             if self.kind.progress.borrow().last_error.is_none() {
                 tracing::warn!(%kind, error, "the SQL cache cannot be written; it is tried again");

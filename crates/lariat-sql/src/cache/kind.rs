@@ -6,19 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_core::Gvk;
-use parking_lot::Mutex;
-use tokio::sync::watch;
+use parking_lot::{Mutex, RwLock};
+use tokio::sync::{Notify, watch};
 use tokio::time::{self, Instant};
 
 use super::answer::{Answer, SqlStatus};
 use super::error::SqlError;
 use super::feed::blocking;
+use super::keys::SharedKeys;
 use super::unread::Unread;
 use crate::access::Access;
 use crate::query::{Cursor, Part, Plan, Query, QueryError, Scope, View};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
-use crate::sqlite::{Reached, Readers, Tables};
+use crate::sql::StorageError;
+use crate::store::{Reached, ReadError, Readers, Tables};
 use crate::watch::{History, Watch, WatchError};
 
 /// A kind of a [`SqlCache`](crate::SqlCache), which answers queries and can be watched. Clones are cheap.
@@ -29,28 +31,32 @@ pub struct SqlKind {
     view: View,
 }
 
+/// What all kinds of a cache have in common.
+#[derive(Clone)]
+pub(super) struct KindOptions {
+    pub(super) readers: Arc<Readers>,
+    pub(super) keys: Option<SharedKeys>,
+    pub(super) patience: Duration,
+    /// How many changes are kept for watches.
+    pub(super) history: usize,
+    /// Notified when a query begins to wait.
+    pub(super) wanted: Arc<Notify>,
+    /// How far each kind is.
+    pub(super) kinds: Arc<HashMap<Gvk, watch::Receiver<Progress>>>,
+}
+
 pub(super) struct Inner {
     pub(super) tables: Tables,
-    pub(super) history: Arc<History>,
+    options: KindOptions,
+    /// The changes since this process began to write; none while another does.
+    history: RwLock<Option<Arc<History>>>,
     /// What the informer has published and is not written yet.
-    pub(super) unread: Arc<Unread>,
-    /// Tells the history of this process from those of others.
-    number: u32,
-    common: Common,
+    unread: RwLock<Arc<Unread>>,
     pub(super) progress: watch::Sender<Progress>,
     /// Queries that wait for a version.
     pub(super) waiting: watch::Sender<usize>,
     /// How often each field had no usable value, by its place.
     pub(super) unindexable: Mutex<BTreeMap<usize, u64>>,
-}
-
-/// What the kinds of a cache have in common.
-#[derive(Clone)]
-pub(super) struct Common {
-    pub(super) readers: Arc<Readers>,
-    pub(super) patience: Duration,
-    /// How far each kind is.
-    pub(super) kinds: Arc<HashMap<Gvk, watch::Receiver<Progress>>>,
 }
 
 /// How far a kind is.
@@ -66,20 +72,17 @@ pub(super) struct Progress {
 }
 
 impl SqlKind {
-    /// Makes a kind that keeps so many changes.
     pub(super) fn new(
         tables: Tables,
         progress: watch::Sender<Progress>,
-        history: usize,
-        common: &Common,
+        options: &KindOptions,
     ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 tables,
-                history: Arc::new(History::new(history)),
-                unread: Arc::default(),
-                number: fastrand::u32(..),
-                common: common.clone(),
+                options: options.clone(),
+                history: RwLock::default(),
+                unread: RwLock::default(),
                 progress,
                 waiting: watch::Sender::default(),
                 unindexable: Mutex::default(),
@@ -154,27 +157,60 @@ impl SqlKind {
                 return Err(QueryError::NamespaceLabel { label, why }.into());
             }
         }
-        let at_least = self.at_least(query, &plan)?;
-        let deadline = deadline(self.inner.common.patience);
+        let at_least = match self.at_least(query, &plan) {
+            // Another process may have made new keys, and sealed the cursor with them.
+            Err(QueryError::Cursor(_)) if self.has_new_keys().await? => {
+                self.at_least(query, &plan)?
+            }
+            at_least => at_least?,
+        };
+        let deadline = deadline(self.inner.options.patience);
         for other in &plan.others {
             self.synced(other, deadline).await?;
         }
+        self.answer(plan, at_least, deadline).await
+    }
+
+    /// Answers a query, once there is one state of the kind that is new enough.
+    async fn answer(
+        &self,
+        plan: Arc<Plan>,
+        at_least: u64,
+        deadline: Instant,
+    ) -> Result<Answer, SqlError> {
         loop {
             self.reach(at_least, deadline).await?;
-            let reader = self.inner.common.readers.reader().await;
+            let reader = self.inner.options.readers.reader().await;
             let (inner, plan) = (Arc::clone(&self.inner), Arc::clone(&plan));
-            let read = blocking(move || {
-                let read = reader.read(&inner.tables, &plan, inner.number);
-                read.map_err(SqlError::from)
-            });
-            let read = read.await?;
-            // It may be at an earlier version again, where the API server was restored or namespaces are read one by one.
-            if read.revision.version() >= at_least {
-                return Ok(read.into());
+            match blocking(move || Ok(reader.read(&inner.tables, &plan))).await? {
+                Ok(read) if read.revision.version() >= at_least => return Ok(read.into()),
+                // It is at an earlier version again, where the API server was restored or namespaces are read one by one.
+                Ok(read) if Instant::now() >= deadline => {
+                    return Err(self.behind(read.revision, at_least));
+                }
+                Ok(_) => {}
+                // Another process has begun to write it, or a kind that is asked by.
+                Err(ReadError::Unfilled) => {
+                    let progress = &self.inner.progress;
+                    progress.send_modify(|progress| progress.is_synced = false);
+                }
+                Err(ReadError::Storage(error)) => {
+                    let is_sealed = matches!(error, StorageError::Seal(_));
+                    // Another process may have made new ones.
+                    if !is_sealed || !self.has_new_keys().await? {
+                        return Err(error.into());
+                    }
+                }
+                Err(ReadError::Query(error)) => return Err(error.into()),
             }
-            if Instant::now() >= deadline {
-                return Err(self.behind(read.revision, at_least));
-            }
+        }
+    }
+
+    /// Reads the keys again that processes share; returns whether they are others.
+    async fn has_new_keys(&self) -> Result<bool, SqlError> {
+        match &self.inner.options.keys {
+            Some(keys) => keys.refresh().await,
+            None => Ok(false),
         }
     }
 
@@ -185,9 +221,9 @@ impl SqlKind {
     /// # Errors
     ///
     /// The query names an unknown field or a value of another type, or what happened since the revision is not kept any
-    /// more: list again.
+    /// more: list again. Of replicas that share a cache only the one that writes it has watches.
     pub fn watch(&self, query: &Query, since: Option<Revision>) -> Result<Watch, WatchError> {
-        let (schema, history) = (self.schema(), &self.inner.history);
+        let schema = self.schema();
         let plan = self.plan(query)?;
         if let Some(association) = plan.conditional(schema) {
             let why = "a watch does not follow the other kind: watch without this condition, or watch that kind and list again";
@@ -198,15 +234,22 @@ impl SqlKind {
             let why = "name the namespaces of a watch";
             return Err(QueryError::NamespaceLabel { label, why }.into());
         }
+        let Some(history) = self.inner.history() else {
+            let kind = schema.gvk().clone();
+            return Err(WatchError::Elsewhere { kind });
+        };
         let since = since.unwrap_or_else(|| self.revision());
-        Watch::new(schema, plan, history, self.inner.number, since)
+        Watch::new(schema, plan, &history, since)
     }
 
     /// Returns up to where the kind is written.
     #[must_use]
     pub fn revision(&self) -> Revision {
-        let Reached { version, change } = self.inner.progress.borrow().reached;
-        let history = self.inner.number;
+        let Reached {
+            version,
+            history,
+            change,
+        } = self.inner.progress.borrow().reached;
         Revision::new(version, Some(Place { history, change }))
     }
 
@@ -216,7 +259,7 @@ impl SqlKind {
         let progress = self.inner.progress.borrow().clone();
         let unindexable = self.inner.unindexable.lock();
         let fields = self.schema().fields();
-        let (unwritten, lag) = self.inner.unread.unwritten();
+        let (unwritten, lag) = self.inner.unread.read().unwritten();
         SqlStatus {
             kind: self.schema().gvk().clone(),
             is_synced: progress.is_synced,
@@ -269,6 +312,7 @@ impl SqlKind {
             return Ok(());
         }
         let _waits = Waits::new(&self.inner.waiting);
+        self.inner.options.wanted.notify_one();
         self.synced(self.schema().gvk(), deadline).await?;
         let mut progress = self.inner.progress.subscribe();
         let reached = time::timeout_at(deadline, progress.wait_for(is_there)).await;
@@ -281,8 +325,8 @@ impl SqlKind {
 
     /// Waits until a kind of the cache is synced.
     async fn synced(&self, kind: &Gvk, deadline: Instant) -> Result<(), SqlError> {
-        let common = &self.inner.common;
-        let Some(mut progress) = common.kinds.get(kind).cloned() else {
+        let options = &self.inner.options;
+        let Some(mut progress) = options.kinds.get(kind).cloned() else {
             return Ok(());
         };
         let synced = progress.wait_for(|progress| progress.is_synced);
@@ -294,7 +338,7 @@ impl SqlKind {
         let phase = progress.borrow().phase.clone();
         Err(SqlError::NotSynced {
             kind: kind.clone(),
-            waited: common.patience,
+            waited: options.patience,
             phase,
         })
     }
@@ -305,6 +349,34 @@ impl SqlKind {
             at,
             wanted: Revision::new(wanted, None),
         })
+    }
+}
+
+impl Inner {
+    fn history(&self) -> Option<Arc<History>> {
+        self.history.read().clone()
+    }
+
+    /// Begins a history, and what is to be written, with which this process writes the kind.
+    pub(super) fn begin(&self) -> (Arc<History>, Arc<Unread>) {
+        let history = Arc::new(History::new(self.options.history));
+        *self.history.write() = Some(Arc::clone(&history));
+        let unread = Arc::default();
+        *self.unread.write() = Arc::clone(&unread);
+        (history, unread)
+    }
+
+    /// Ends it; `is_elsewhere` if another process writes the kind from now on.
+    pub(super) fn end(&self, is_elsewhere: bool) {
+        let history = if is_elsewhere {
+            *self.unread.write() = Arc::default();
+            self.history.write().take()
+        } else {
+            self.history()
+        };
+        if let Some(history) = history {
+            history.end(is_elsewhere);
+        }
     }
 }
 

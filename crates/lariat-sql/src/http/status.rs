@@ -216,7 +216,7 @@ impl From<WatchError> for Refusal {
         match error {
             WatchError::Query(error) => error.into(),
             WatchError::TooOld { .. } | WatchError::TooSlow { .. } => Self::expired(message),
-            WatchError::Stopped { .. } => Self::new(
+            WatchError::Stopped { .. } | WatchError::Elsewhere { .. } => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "ServiceUnavailable",
                 message,

@@ -13,8 +13,10 @@ use lariat_core::Gvk;
 use lariat_seal::{Context, Keyring};
 use parking_lot::RwLock;
 
+use crate::sql::Dialect;
+
 pub(crate) use read::{keys, read};
-pub(crate) use write::{delete, put};
+pub(crate) use write::write;
 
 /// The keys of a cache, which can be rotated while it is used.
 #[derive(Debug, Clone)]
@@ -41,14 +43,19 @@ pub(crate) struct Sealed {
     pub(crate) table: String,
     pub(crate) kind: Gvk,
     pub(crate) keys: Keys,
+    pub(crate) dialect: Dialect,
 }
 
 impl Sealed {
     /// Returns the statements that make the table.
     pub(crate) fn create(&self) -> String {
         let table = &self.table;
+        let (id, bytes) = match self.dialect {
+            Dialect::Sqlite => ("INTEGER PRIMARY KEY", "BLOB"),
+            Dialect::Postgres => ("bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY", "bytea"),
+        };
         format!(
-            "CREATE TABLE {table} (id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, content BLOB NOT NULL, json BLOB NOT NULL);"
+            "CREATE TABLE {table} (id {id}, hash {bytes} NOT NULL UNIQUE, content {bytes} NOT NULL, json {bytes} NOT NULL);"
         )
     }
 

@@ -1,10 +1,9 @@
 //! Answering queries from encrypted rows.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use lariat_seal::Keyring;
-use rusqlite::{Connection, OptionalExtension};
 
 use super::Sealed;
 use super::row;
@@ -12,8 +11,8 @@ use crate::field::Value;
 use crate::query::{Cursor, Others, Part, Plan, Target};
 use crate::row::Row;
 use crate::schema::Schema;
-use crate::sql::Param;
-use crate::sqlite::{Count, Found, Read, ReadError, StorageError};
+use crate::sql::{Connection, List, Param, Statement, StorageError};
+use crate::store::{Count, Found, Read, ReadError};
 
 /// A row that is opened.
 struct Opened {
@@ -24,7 +23,7 @@ struct Opened {
 
 /// Returns the keys of all rows; one that cannot be opened is deleted, for the informer brings it again.
 pub(crate) fn keys(
-    connection: &Connection,
+    connection: &mut dyn Connection,
     of: &Sealed,
     schema: &Schema,
 ) -> Result<Vec<String>, StorageError> {
@@ -37,15 +36,18 @@ pub(crate) fn keys(
         }
         Ok(())
     })?;
-    for id in damaged {
-        connection.execute(&format!("DELETE FROM {} WHERE id = ?1", of.table), [id])?;
+    if !damaged.is_empty() {
+        let sql = format!("DELETE FROM {} WHERE id", of.table);
+        let mut sql = Statement::new(of.dialect, &sql);
+        sql.among(List::Integers(damaged));
+        connection.execute(&sql)?;
     }
     Ok(keys)
 }
 
 /// Answers a query; the answer has all but its revision.
 pub(crate) fn read(
-    connection: &Connection,
+    connection: &mut dyn Connection,
     of: &Sealed,
     schema: &Schema,
     plan: &Plan,
@@ -64,11 +66,19 @@ pub(crate) fn read(
     }
     let keys = of.keys.current();
     part(&mut rows, (schema, plan), &keys, &mut answer)?;
-    let sql = format!("SELECT json FROM {} WHERE id = ?1", of.table);
-    let mut bodies = connection.prepare_cached(&sql)?;
+    let ids = rows.iter().map(|opened| opened.id).collect();
+    let sql = format!("SELECT id, json FROM {} WHERE id", of.table);
+    let mut sql = Statement::new(of.dialect, &sql);
+    sql.among(List::Integers(ids));
+    let mut bodies = HashMap::with_capacity(rows.len());
+    connection.query(&sql, &mut |mut columns| {
+        bodies.insert(columns.integer()?, columns.bytes()?);
+        Ok(())
+    })?;
     for Opened { id, hash, row } in rows {
-        let body: Option<Vec<u8>> = bodies.query_row([id], |row| row.get(0)).optional()?;
-        let Some(body) = body else { continue };
+        let Some(body) = bodies.remove(&id) else {
+            continue;
+        };
         let json = keys
             .open(&of.context(&hash, "json"), &body)
             .map_err(StorageError::from)?;
@@ -128,18 +138,15 @@ fn part(
 
 /// Opens all rows, one after the other.
 fn each(
-    connection: &Connection,
+    connection: &mut dyn Connection,
     of: &Sealed,
     schema: &Schema,
     mut look: impl FnMut(i64, Vec<u8>, Result<Row, StorageError>) -> Result<(), StorageError>,
 ) -> Result<(), StorageError> {
     let sql = format!("SELECT id, hash, content FROM {}", of.table);
-    let mut statement = connection.prepare_cached(&sql)?;
-    let mut rows = statement.query([])?;
     let keys = of.keys.current();
-    while let Some(found) = rows.next()? {
-        let (id, hash): (i64, Vec<u8>) = (found.get(0)?, found.get(1)?);
-        let content: Vec<u8> = found.get(2)?;
+    connection.query(&Statement::new(of.dialect, &sql), &mut |mut columns| {
+        let (id, hash, content) = (columns.integer()?, columns.bytes()?, columns.bytes()?);
         let opened = keys.open(&of.context(&hash, "row"), &content);
         let row = opened.map_err(StorageError::from).and_then(|content| {
             let damaged = || StorageError::Row {
@@ -147,9 +154,8 @@ fn each(
             };
             row::read(schema, &content).ok_or_else(damaged)
         });
-        look(id, hash, row)?;
-    }
-    Ok(())
+        look(id, hash, row)
+    })
 }
 
 fn cut(rows: &mut Vec<Opened>, first: u64, size: u64) {

@@ -1,68 +1,85 @@
 //! Writing encrypted rows.
 
-use lariat_core::ObjectKey;
-use rusqlite::{OptionalExtension, Transaction};
+use std::collections::{HashMap, HashSet};
 
 use super::Sealed;
 use super::row;
-use crate::row::Row;
-use crate::sqlite::StorageError;
+use crate::sql::{Arg, Connection, List, Statement, StorageError};
+use crate::store::Op;
 
-/// Writes a row, unless it is there in this very state.
-pub(crate) fn put(
-    transaction: &Transaction<'_>,
+/// Writes changes of different rows; returns whether anything is another than before.
+pub(crate) fn write(
+    connection: &mut dyn Connection,
     of: &Sealed,
-    row: &Row,
-    json: &[u8],
-    is_initial: bool,
-) -> Result<(), StorageError> {
-    let hash = of.hash(row.key.as_str());
-    if is_initial && is_known(transaction, of, &hash, json)? {
-        return Ok(());
-    }
-    let keys = of.keys.current();
-    let content = keys.seal(&of.context(&hash, "row"), &row::write(row))?;
-    let json = keys.seal(&of.context(&hash, "json"), json)?;
-    let sql = format!(
-        "INSERT INTO {} (hash, content, json) VALUES (?1, ?2, ?3)
-         ON CONFLICT (hash) DO UPDATE SET content = excluded.content, json = excluded.json",
-        of.table
-    );
-    transaction
-        .prepare_cached(&sql)?
-        .execute((hash, content, json))?;
-    Ok(())
-}
-
-pub(crate) fn delete(
-    transaction: &Transaction<'_>,
-    of: &Sealed,
-    key: &ObjectKey,
-) -> Result<(), StorageError> {
-    let sql = format!("DELETE FROM {} WHERE hash = ?1", of.table);
-    transaction
-        .prepare_cached(&sql)?
-        .execute([of.hash(key.as_str())])?;
-    Ok(())
-}
-
-/// Returns whether the JSON is there, and its row can be opened.
-fn is_known(
-    transaction: &Transaction<'_>,
-    of: &Sealed,
-    hash: &[u8; 16],
-    json: &[u8],
+    ops: &[&Op],
 ) -> Result<bool, StorageError> {
-    let sql = format!("SELECT content, json FROM {} WHERE hash = ?1", of.table);
-    let known: Option<(Vec<u8>, Vec<u8>)> = transaction
-        .prepare_cached(&sql)?
-        .query_row([hash], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    let Some((content, known)) = known else {
+    let hashed = ops.iter().map(|op| (of.hash(op.key().as_str()), *op));
+    let hashed: Vec<([u8; 16], &Op)> = hashed.collect();
+    let same = unchanged(connection, of, &hashed)?;
+    let changed = || hashed.iter().filter(|(hash, _)| !same.contains(hash));
+    let gone: Vec<Vec<u8>> = changed().map(|(hash, _)| hash.to_vec()).collect();
+    if gone.is_empty() {
         return Ok(false);
-    };
+    }
+    let mut sql = Statement::new(of.dialect, &format!("DELETE FROM {} WHERE hash", of.table));
+    sql.among(List::Bytes(gone));
+    let deleted = connection.execute(&sql)?;
     let keys = of.keys.current();
-    let opens = keys.open(&of.context(hash, "row"), &content).is_ok();
-    let known = keys.open(&of.context(hash, "json"), &known);
-    Ok(opens && known.is_ok_and(|known| **known == *json))
+    let mut rows = Vec::new();
+    for (hash, op) in changed() {
+        let Op::Put { row, json, .. } = op else {
+            continue;
+        };
+        let content = keys.seal(&of.context(hash, "row"), &row::write(row))?;
+        let json = keys.seal(&of.context(hash, "json"), json)?;
+        rows.push(vec![
+            Arg::bytes(hash),
+            Arg::Bytes(content.into()),
+            Arg::Bytes(json.into()),
+        ]);
+    }
+    connection.insert(&format!("{} (hash, content, json)", of.table), &rows)?;
+    Ok(deleted > 0 || !rows.is_empty())
+}
+
+/// Returns the hashes of initial changes whose JSON is there, and whose row can be opened.
+fn unchanged(
+    connection: &mut dyn Connection,
+    of: &Sealed,
+    ops: &[([u8; 16], &Op)],
+) -> Result<HashSet<[u8; 16]>, StorageError> {
+    let initial = ops.iter().filter_map(|(hash, op)| match op {
+        Op::Put {
+            json,
+            is_initial: true,
+            ..
+        } => Some((*hash, json)),
+        _ => None,
+    });
+    let initial: HashMap<[u8; 16], &Vec<u8>> = initial.collect();
+    let mut same = HashSet::new();
+    if initial.is_empty() {
+        return Ok(same);
+    }
+    let sql = format!("SELECT hash, content, json FROM {} WHERE hash", of.table);
+    let mut sql = Statement::new(of.dialect, &sql);
+    let hashes = initial.keys().map(|hash| hash.to_vec());
+    sql.among(List::Bytes(hashes.collect()));
+    let keys = of.keys.current();
+    connection.query(&sql, &mut |mut columns| {
+        let (hash, content, known) = (columns.bytes()?, columns.bytes()?, columns.bytes()?);
+        let Ok(hash) = <[u8; 16]>::try_from(hash) else {
+            return Ok(());
+        };
+        let opens = keys.open(&of.context(&hash, "row"), &content).is_ok();
+        let known = keys.open(&of.context(&hash, "json"), &known);
+        let is_same = initial
+            .get(&hash)
+            .is_some_and(|json| known.is_ok_and(|known| *known == **json));
+        if opens && is_same {
+            same.insert(hash);
+        }
+        Ok(())
+    })?;
+    Ok(same)
 }

@@ -24,7 +24,9 @@ impl Select<'_> {
         match target {
             Target::Field(place) if !other.is_many(*place) => other.column(*place).of("o"),
             Target::Field(place) => other.many_column(*place).of("v"),
-            Target::Label(_) | Target::Associated(..) => Column::plain("v.value"),
+            Target::Label(_) | Target::Associated(..) => {
+                Column::of_texts("v.value", other.dialect())
+            }
         }
     }
 

@@ -1,7 +1,8 @@
 //! The tables of a kind.
 
-use std::fmt::Write;
+use std::collections::BTreeSet;
 
+use super::{Arg, Dialect};
 use crate::field::FieldType;
 use crate::schema::Schema;
 
@@ -17,6 +18,7 @@ use crate::schema::Schema;
 #[derive(Debug, Clone)]
 pub(crate) struct Layout {
     number: i64,
+    dialect: Dialect,
     /// How each field is kept.
     fields: Vec<FieldLayout>,
 }
@@ -35,14 +37,17 @@ pub(crate) struct Column {
     pub(crate) compared: String,
     /// What is shown, and searched for parts.
     pub(crate) shown: String,
+    /// Whether values may be too long for an index, which has their beginnings then.
+    pub(crate) is_long: bool,
 }
 
 impl Column {
-    /// Makes a column that is compared as it is shown.
-    pub(super) fn plain(name: &str) -> Self {
+    /// Makes a column of texts that are compared as they are shown.
+    pub(super) fn of_texts(name: &str, dialect: Dialect) -> Self {
         Self {
             compared: name.to_owned(),
             shown: name.to_owned(),
+            is_long: dialect == Dialect::Postgres,
         }
     }
 
@@ -51,12 +56,13 @@ impl Column {
         Self {
             compared: format!("{table}.{}", self.compared),
             shown: format!("{table}.{}", self.shown),
+            is_long: self.is_long,
         }
     }
 }
 
 impl Layout {
-    pub(crate) fn new(number: i64, schema: &Schema) -> Self {
+    pub(crate) fn new(number: i64, schema: &Schema, dialect: Dialect) -> Self {
         let fields = schema.fields().iter().map(|field| FieldLayout {
             of: field.field_type(),
             is_many: field.is_many(),
@@ -64,12 +70,17 @@ impl Layout {
         });
         Self {
             number,
+            dialect,
             fields: fields.collect(),
         }
     }
 
     pub(crate) fn number(&self) -> i64 {
         self.number
+    }
+
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     pub(crate) fn rows(&self) -> String {
@@ -90,6 +101,36 @@ impl Layout {
 
     pub(crate) fn words(&self) -> String {
         format!("word{}", self.number)
+    }
+
+    /// Returns what the rows of words are written into.
+    pub(crate) fn words_into(&self) -> String {
+        match self.dialect {
+            Dialect::Sqlite => format!("{} (rowid, words)", self.words()),
+            Dialect::Postgres => self.words(),
+        }
+    }
+
+    /// Returns the rows for the words of an object.
+    pub(crate) fn word_rows(
+        &self,
+        id: i64,
+        words: impl Iterator<Item = String>,
+    ) -> Vec<Vec<Arg<'static>>> {
+        let row = |words: String| vec![Arg::Integer(id), Arg::Text(words.into())];
+        match self.dialect {
+            Dialect::Sqlite => vec![row(words.collect::<Vec<_>>().join(" "))],
+            Dialect::Postgres => {
+                let words: BTreeSet<String> = words.collect();
+                words.into_iter().map(row).collect()
+            }
+        }
+    }
+
+    /// Returns the column of a table that has the number of the row.
+    pub(crate) fn id_of(&self, table: &str) -> &'static str {
+        let is_index = self.dialect == Dialect::Sqlite && table == self.words();
+        if is_index { "rowid" } else { "id" }
     }
 
     /// Returns the table of a field that has many values.
@@ -130,12 +171,18 @@ impl Layout {
 
     /// Returns the column of a field that has one value.
     pub(crate) fn column(&self, place: usize) -> Column {
-        column(self.fields[place].of, &format!("f{place}"))
+        // Kubernetes limits the lengths of namespaces and names.
+        let is_long = place > 1 && self.is_long(place);
+        column(self.fields[place].of, &format!("f{place}"), is_long)
     }
 
     /// Returns the column of the table of a field that has many values.
     pub(crate) fn many_column(&self, place: usize) -> Column {
-        column(self.fields[place].of, "value")
+        column(self.fields[place].of, "value", self.is_long(place))
+    }
+
+    fn is_long(&self, place: usize) -> bool {
+        self.dialect == Dialect::Postgres && self.fields[place].of.is_text()
     }
 
     /// Returns the names of all tables.
@@ -147,84 +194,17 @@ impl Layout {
         }
         tables
     }
-
-    /// Returns the statements that make the tables in SQLite.
-    pub(crate) fn create(&self) -> String {
-        let mut sql = String::new();
-        let rows = self.rows();
-        let columns: Vec<String> = self
-            .places(false)
-            .flat_map(|place| self.columns(place))
-            .collect();
-        let columns = columns.join(", ");
-        let json = self.json();
-        let (labels, owners) = (self.labels(), self.owners());
-        // Writing to a string does not fail.
-        let _ = write!(
-            sql,
-            "CREATE TABLE {rows} (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, version TEXT NOT NULL, {columns});
-             CREATE TABLE {json} (id INTEGER PRIMARY KEY, json BLOB NOT NULL);
-             CREATE TABLE {labels} (id INTEGER NOT NULL, label TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (id, label)) WITHOUT ROWID;
-             CREATE INDEX {labels}_by ON {labels} (label, value, id);
-             CREATE TABLE {owners} (id INTEGER NOT NULL, uid TEXT NOT NULL, controls INTEGER NOT NULL, PRIMARY KEY (id, uid)) WITHOUT ROWID;
-             CREATE INDEX {owners}_by ON {owners} (uid, id);"
-        );
-        for place in self.places(false) {
-            let Column { compared, .. } = self.column(place);
-            // With what decides at last, so that a page is read from the index in its order.
-            let last = ["f0", "f1k"].into_iter().filter(|last| *last != compared);
-            let keys: Vec<&str> = std::iter::once(compared.as_str()).chain(last).collect();
-            let keys = keys.join(", ");
-            let _ = write!(sql, "CREATE INDEX {rows}_{place} ON {rows} ({keys});");
-        }
-        for place in self.places(true) {
-            let (many, columns) = (self.many(place), self.many_columns(place).join(", "));
-            let Column { compared, .. } = self.many_column(place);
-            let _ = write!(
-                sql,
-                "CREATE TABLE {many} (id INTEGER NOT NULL, {columns}, PRIMARY KEY (id, {compared})) WITHOUT ROWID;
-                 CREATE INDEX {many}_by ON {many} ({compared}, id);"
-            );
-        }
-        if self.is_searchable() {
-            let words = self.words();
-            // The words are taken from the fields here, so that all databases find the same.
-            let _ = write!(
-                sql,
-                "CREATE VIRTUAL TABLE {words} USING fts5(words, content='', contentless_delete=1, detail='none', tokenize='ascii');"
-            );
-        }
-        sql
-    }
-
-    fn columns(&self, place: usize) -> Vec<String> {
-        typed(self.fields[place].of, &self.column(place))
-    }
-
-    fn many_columns(&self, place: usize) -> Vec<String> {
-        typed(self.fields[place].of, &self.many_column(place))
-    }
 }
 
-fn column(of: FieldType, name: &str) -> Column {
+fn column(of: FieldType, name: &str, is_long: bool) -> Column {
     let shown = name.to_owned();
     let compared = match of {
         FieldType::Natural => format!("{name}k"),
         _ => shown.clone(),
     };
-    Column { compared, shown }
-}
-
-fn typed(of: FieldType, column: &Column) -> Vec<String> {
-    let sql_type = match of {
-        FieldType::Text | FieldType::Natural => "TEXT",
-        FieldType::Integer | FieldType::Boolean | FieldType::Time => "INTEGER",
-        FieldType::Real => "REAL",
-        FieldType::Quantity | FieldType::Ip => "BLOB",
-    };
-    let mut columns = vec![format!("{} {sql_type}", column.shown)];
-    if column.compared != column.shown {
-        columns.push(format!("{} BLOB", column.compared));
+    Column {
+        compared,
+        shown,
+        is_long,
     }
-    columns
 }

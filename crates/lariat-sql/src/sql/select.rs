@@ -1,9 +1,8 @@
 //! The statements of a query.
 
 use super::layout::Column;
-use super::{Layout, Param, Statement};
+use super::{BEGINNING, Dialect, Layout, List, Param, Statement};
 use lariat_core::ObjectKey;
-use serde_json::Value as Json;
 
 use crate::access::Access;
 use crate::association::Associated;
@@ -24,10 +23,14 @@ pub(crate) struct Select<'a> {
 }
 
 impl Select<'_> {
+    fn statement(&self, text: &str) -> Statement {
+        Statement::new(self.layout.dialect(), text)
+    }
+
     /// Counts the objects that meet the conditions.
     pub(crate) fn count(&self) -> Statement {
-        let mut sql = Statement::default();
-        sql.push(&format!("SELECT count(*) FROM {} AS r", self.layout.rows()));
+        let mut sql = self.statement("SELECT count(*)");
+        sql.push(&format!(" FROM {} AS r", self.layout.rows()));
         self.conditions(&mut sql);
         sql
     }
@@ -36,7 +39,7 @@ impl Select<'_> {
     ///
     /// Columns are the value as it is shown, its count, and the namespace.
     pub(crate) fn summary(&self, by: &Target) -> Statement {
-        let mut sql = Statement::default();
+        let mut sql = self.statement("SELECT ");
         let rows = self.layout.rows();
         let namespace = if self.plan.summarizes_namespaces {
             "r.f0"
@@ -51,9 +54,7 @@ impl Select<'_> {
             Target::Field(place) => format!("r.{}", self.layout.column(*place).shown),
             Target::Associated(..) => "v.value".to_owned(),
         };
-        sql.push(&format!(
-            "SELECT {value}, count(*), {namespace} FROM {rows} AS r"
-        ));
+        sql.push(&format!("{value}, count(*), {namespace} FROM {rows} AS r"));
         match by {
             Target::Label(key) => {
                 sql.push(&format!(
@@ -87,10 +88,9 @@ impl Select<'_> {
     /// Selects ids and the keys of the order, from an offset on or within a range.
     pub(crate) fn page(&self, limit: Option<u64>, from: &From) -> Statement {
         let keys = self.plan.targets(self.schema);
-        let mut sql = Statement::default();
-        sql.push("SELECT r.id");
+        let mut sql = self.statement("SELECT r.id");
         for (number, (target, _)) in keys.iter().enumerate() {
-            sql.push(&format!(", {}", self.key(number, target)));
+            sql.push(&format!(", {}", self.key(number, target).compared));
         }
         self.rows_to_sort(&keys, &mut sql);
         for (number, (target, _)) in keys.iter().enumerate() {
@@ -117,7 +117,11 @@ impl Select<'_> {
                 } else {
                     "ASC NULLS LAST"
                 };
-                sql.push(&format!("{key} {order}"));
+                if key.is_long {
+                    // The index has them in this order, and only those with one beginning are sorted.
+                    sql.push(&format!("substr({}, {BEGINNING}) {order}, ", key.compared));
+                }
+                sql.push(&format!("{} {order}", key.compared));
             },
         );
         if let Some(limit) = limit {
@@ -132,12 +136,24 @@ impl Select<'_> {
     }
 
     /// Returns the column of a key.
-    fn key(&self, number: usize, target: &Target) -> String {
+    fn key(&self, number: usize, target: &Target) -> Column {
         match target {
-            Target::Label(_) => format!("k{number}.value"),
-            Target::Field(place) => format!("r.{}", self.layout.column(*place).compared),
-            Target::Associated(..) => format!("r.s{number}"),
+            Target::Label(_) => self.label_value().of(&format!("k{number}")),
+            Target::Field(place) => self.layout.column(*place).of("r"),
+            Target::Associated(..) => {
+                let name = format!("r.s{number}");
+                Column {
+                    compared: name.clone(),
+                    shown: name,
+                    // No index has it.
+                    is_long: false,
+                }
+            }
         }
+    }
+
+    fn label_value(&self) -> Column {
+        Column::of_texts("value", self.layout.dialect())
     }
 
     /// Returns the ranges of what comes behind the row with these keys, in their order.
@@ -174,23 +190,22 @@ impl Select<'_> {
         let keys = self.plan.targets(self.schema);
         for (number, value) in range.equal.iter().enumerate() {
             let key = self.key(number, &keys[number].0);
+            sql.push(" AND ");
             if *value == Param::Null {
-                sql.push(&format!(" AND {key} IS NULL"));
+                sql.push(&format!("{} IS NULL", key.compared));
             } else {
-                sql.push(&format!(" AND {key} = "));
-                sql.bind(value.clone());
+                compares(&key, "=", value.clone(), sql);
             }
         }
         let last = range.equal.len();
         let key = self.key(last, &keys[last].0);
-        let (operator, value) = match &range.bound {
-            Bound::Above(value) => (">", value),
-            Bound::Below(value) => ("<", value),
-            Bound::Null => return sql.push(&format!(" AND {key} IS NULL")),
-            Bound::NotNull => return sql.push(&format!(" AND {key} IS NOT NULL")),
-        };
-        sql.push(&format!(" AND {key} {operator} "));
-        sql.bind(value.clone());
+        sql.push(" AND ");
+        match &range.bound {
+            Bound::Above(value) => compares(&key, ">", value.clone(), sql),
+            Bound::Below(value) => compares(&key, "<", value.clone(), sql),
+            Bound::Null => sql.push(&format!("{} IS NULL", key.compared)),
+            Bound::NotNull => sql.push(&format!("{} IS NOT NULL", key.compared)),
+        }
     }
 
     /// Adds the conditions of the query.
@@ -208,39 +223,65 @@ impl Select<'_> {
             sql.push(")");
         }
         if let Some((last, others)) = self.plan.words.split_last() {
-            let words = self.layout.words();
-            sql.push(&format!(
-                " AND r.id IN (SELECT rowid FROM {words} WHERE {words} MATCH "
-            ));
-            // Words have letters and digits only, so none ends its quotes.
-            let others = others.iter().map(|word| format!("\"{word}\" "));
-            sql.bind(Param::Text(format!(
-                "{}\"{last}\"*",
-                others.collect::<String>()
-            )));
-            sql.push(")");
+            self.words(others, last, sql);
+        }
+    }
+
+    /// Adds that words are found, and one that begins with the last one.
+    fn words(&self, others: &[String], last: &str, sql: &mut Statement) {
+        let words = self.layout.words();
+        match self.layout.dialect() {
+            Dialect::Sqlite => {
+                sql.push(&format!(
+                    " AND r.id IN (SELECT rowid FROM {words} WHERE {words} MATCH "
+                ));
+                // Words have letters and digits only, so none ends its quotes.
+                let others = others.iter().map(|word| format!("\"{word}\" "));
+                let others = others.collect::<String>();
+                sql.bind(Param::Text(format!("{others}\"{last}\"*")));
+                sql.push(")");
+            }
+            Dialect::Postgres => {
+                let column = Column::of_texts("word", Dialect::Postgres);
+                let select = format!(" AND r.id IN (SELECT id FROM {words} WHERE ");
+                for word in others {
+                    sql.push(&select);
+                    compares(&column, "=", Param::Text(word.clone()), sql);
+                    sql.push(")");
+                }
+                // A range of the index, for no letter or digit comes behind the last character.
+                sql.push(&format!("{select}substr(word, {BEGINNING}) >= substr("));
+                sql.bind(Param::Text(last.to_owned()));
+                sql.push(&format!(
+                    "::text, {BEGINNING}) AND substr(word, {BEGINNING}) < substr("
+                ));
+                sql.bind_again();
+                sql.push(&format!(
+                    ", {BEGINNING}) || chr(1114111) AND starts_with(word, "
+                ));
+                sql.bind_again();
+                sql.push("))");
+            }
         }
     }
 
     /// Adds that a row is in the namespaces, or not.
     fn namespaces(&self, namespaces: &Namespaces, sql: &mut Statement) {
-        // Texts of any number go in one parameter.
-        let values = Param::Text(Json::from(namespaces.values.as_slice()).to_string());
-        sql.push(" AND (r.f0 IN (SELECT value FROM json_each(");
-        sql.bind(values.clone());
-        sql.push(")");
+        let values = || List::Texts(namespaces.values.clone());
+        sql.push(" AND (r.f0");
+        sql.among(values());
         if let (Some(label), Some(of)) = (&namespaces.label, self.namespaces) {
             let (rows, labels) = (of.rows(), of.labels());
             sql.push(&format!(
-                " UNION SELECT n.f1 FROM {rows} AS n JOIN {labels} AS l ON l.id = n.id WHERE l.label = "
+                " OR r.f0 IN (SELECT n.f1 FROM {rows} AS n JOIN {labels} AS l ON l.id = n.id WHERE l.label = "
             ));
             sql.bind(Param::Text(label.clone()));
-            sql.push(" AND l.value IN (SELECT value FROM json_each(");
-            sql.bind(values);
-            sql.push("))");
+            sql.push(" AND l.value");
+            sql.among(values());
+            sql.push(")");
         }
         let is = if namespaces.is_negated { "NOT " } else { "" };
-        sql.push(&format!(")) IS {is}TRUE"));
+        sql.push(&format!(") IS {is}TRUE"));
     }
 
     fn test(&self, test: &Test, sql: &mut Statement) {
@@ -253,7 +294,7 @@ impl Select<'_> {
                 sql.push(&format!("r.id IN (SELECT id FROM {labels} WHERE label = "));
                 sql.bind(Param::Text(key.to_string()));
                 sql.push(" AND ");
-                check(&test.check, &Column::plain("value"), sql);
+                check(&test.check, &self.label_value(), sql);
                 sql.push(")");
             }
             Target::Field(place) if self.layout.is_many(*place) => {
@@ -286,7 +327,7 @@ impl Select<'_> {
 
 /// Adds that a user may see a row, by whatever name it is known.
 pub(super) fn allowed(access: &Access, row: &str, sql: &mut Statement) {
-    let namespaces: Vec<&str> = access.namespaces().collect();
+    let namespaces = access.namespaces().map(str::to_owned);
     let names = access.names().flat_map(|(namespace, names)| {
         let key = move |name: &str| match namespace {
             Some(namespace) => ObjectKey::namespaced(namespace, name),
@@ -294,13 +335,11 @@ pub(super) fn allowed(access: &Access, row: &str, sql: &mut Statement) {
         };
         names.map(move |name| key(name).as_str().to_owned())
     });
-    let names: Vec<String> = names.collect();
-    // Texts of any number go in one parameter.
-    sql.push(&format!(" AND ({row}.f0 IN (SELECT value FROM json_each("));
-    sql.bind(Param::Text(Json::from(namespaces).to_string()));
-    sql.push(&format!(")) OR {row}.key IN (SELECT value FROM json_each("));
-    sql.bind(Param::Text(Json::from(names).to_string()));
-    sql.push(")))");
+    sql.push(&format!(" AND ({row}.f0"));
+    sql.among(List::Texts(namespaces.collect()));
+    sql.push(&format!(" OR {row}.key"));
+    sql.among(List::Texts(names.collect()));
+    sql.push(")");
 }
 
 /// Where a page begins.
@@ -327,24 +366,16 @@ enum Bound {
 
 /// Adds a check of a column, which is compared in one form and shown in another.
 fn check(check: &Check, column: &Column, sql: &mut Statement) {
-    let Column { compared, shown } = column;
+    let Column {
+        compared, shown, ..
+    } = column;
     match check {
         Check::Exists => sql.push(&format!("{compared} IS NOT NULL")),
-        Check::OneOf(values) => match values.as_slice() {
-            [] => sql.push("FALSE"),
-            [value] => {
-                sql.push(&format!("{compared} = "));
-                sql.bind(Param::of(value));
-            }
-            values => {
-                sql.push(&format!("{compared} IN ("));
-                sql.join(values, ", ", |sql, value| sql.bind(Param::of(value)));
-                sql.push(")");
-            }
-        },
+        Check::OneOf(values) => one_of(column, values.iter().map(Param::of).collect(), sql),
         Check::HasPart(part) => {
             // Not LIKE, in which some characters of the text would have a meaning.
-            sql.push(&format!("instr(lower({shown}), "));
+            let instr = sql.dialect().position();
+            sql.push(&format!("{instr}(lower({shown}), "));
             sql.bind(Param::Text(part.clone()));
             sql.push(") > 0");
         }
@@ -355,8 +386,68 @@ fn check(check: &Check, column: &Column, sql: &mut Statement) {
                 Comparison::Greater => ">",
                 Comparison::AtLeast => ">=",
             };
-            sql.push(&format!("{compared} {operator} "));
-            sql.bind(Param::of(value));
+            compares(column, operator, Param::of(value), sql);
         }
     }
+}
+
+/// Adds that a column has one of these values.
+fn one_of(column: &Column, values: Vec<Param>, sql: &mut Statement) {
+    let compared = &column.compared;
+    match values.len() {
+        0 => sql.push("FALSE"),
+        1 => sql.join(values, "", |sql, value| compares(column, "=", value, sql)),
+        2..=FEW if column.is_long => {
+            sql.push("(");
+            sql.join(values, " OR ", |sql, value| {
+                compares(column, "=", value, sql);
+            });
+            sql.push(")");
+        }
+        _ => {
+            sql.push(compared);
+            let values = match sql.dialect() {
+                Dialect::Sqlite => Err(values),
+                Dialect::Postgres => List::of(values),
+            };
+            match values {
+                Ok(values) => sql.among(values),
+                Err(values) => {
+                    sql.push(" IN (");
+                    sql.join(values, ", ", Statement::bind);
+                    sql.push(")");
+                }
+            }
+        }
+    }
+}
+
+/// How many long texts are looked up in an index; more are looked for in all rows.
+const FEW: usize = 16;
+
+/// Adds a comparison of a column with a value, and one of their beginnings if the index has no more of them.
+fn compares(column: &Column, operator: &str, value: Param, sql: &mut Statement) {
+    let Column {
+        compared, is_long, ..
+    } = column;
+    if !is_long {
+        sql.push(&format!("{compared} {operator} "));
+        return sql.bind(value);
+    }
+    let of = match value {
+        Param::Bytes(_) => "bytea",
+        _ => "text",
+    };
+    let or_equal = match operator {
+        "<" => "<=",
+        ">" => ">=",
+        operator => operator,
+    };
+    sql.push(&format!(
+        "(substr({compared}, {BEGINNING}) {or_equal} substr("
+    ));
+    sql.bind(value);
+    sql.push(&format!("::{of}, {BEGINNING}) AND {compared} {operator} "));
+    sql.bind_again();
+    sql.push(")");
 }

@@ -4,20 +4,19 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, OpenFlags};
 
-use super::error::StorageError;
-use crate::schema::Schema;
-use crate::sealed::{Keys, Sealed};
-use crate::sql::Layout;
+use super::connection::Sqlite;
+use super::lock::Lock;
+use crate::sql::StorageError;
 
 /// The form of the tables; a file of another form is made new.
-const FORM: i64 = 1;
+const FORM: i64 = 2;
 
 /// What there is before the first kind.
 const KINDS: &str = "
     CREATE TABLE kinds (number INTEGER PRIMARY KEY, kind TEXT NOT NULL UNIQUE, signature TEXT NOT NULL,
-        version INTEGER NOT NULL, change INTEGER NOT NULL);
+        version INTEGER NOT NULL, history INTEGER NOT NULL, change INTEGER NOT NULL, synced INTEGER NOT NULL);
     CREATE TABLE keyring (id INTEGER PRIMARY KEY CHECK (id = 1), stored BLOB NOT NULL);";
 
 /// What SQLite calls the program that owns a file: `lari`.
@@ -66,8 +65,16 @@ impl Database {
     /// Opens it for writing.
     ///
     /// The file is made readable for its owner alone. A cache that is damaged, or of another form, is deleted and created
-    /// again, for the API server has all that is in it. Other files are left alone.
-    pub(crate) fn open(&self) -> Result<Connection, StorageError> {
+    /// again, for the API server has all that is in it. Other files are left alone, and so is one that another cache uses.
+    pub(crate) fn open(&self) -> Result<Sqlite, StorageError> {
+        let lock = match &self.place {
+            Place::File(path) => Some(Lock::take(path)?),
+            Place::Memory(_) => None,
+        };
+        Ok(Sqlite::new(self.open_to_write()?, lock))
+    }
+
+    fn open_to_write(&self) -> Result<Connection, StorageError> {
         let Place::File(path) = &self.place else {
             let connection = self.connect(OpenFlags::default())?;
             prepare(&connection)?;
@@ -108,11 +115,11 @@ impl Database {
     }
 
     /// Opens it for reading.
-    pub(crate) fn open_to_read(&self) -> Result<Connection, StorageError> {
+    pub(crate) fn open_to_read(&self) -> Result<Sqlite, StorageError> {
         let connection = self.connect(OpenFlags::default());
         let connection = connection.map_err(|error| self.failed("opened", &error))?;
         connection.pragma_update(None, "query_only", true)?;
-        Ok(connection)
+        Ok(Sqlite::new(connection, None))
     }
 
     fn connect(&self, flags: OpenFlags) -> rusqlite::Result<Connection> {
@@ -136,7 +143,11 @@ impl Database {
     }
 }
 
-fn file_error(path: &Path, what: &'static str, why: &dyn std::fmt::Display) -> StorageError {
+pub(super) fn file_error(
+    path: &Path,
+    what: &'static str,
+    why: &dyn std::fmt::Display,
+) -> StorageError {
     StorageError::File {
         path: path.to_owned(),
         what,
@@ -236,86 +247,4 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     }
     let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
     Err(rusqlite::Error::SqliteFailure(corrupt, Some(sound)))
-}
-
-/// Finds the tables of a kind, or makes them.
-///
-/// Changes are counted from zero again, for the history of those before is gone. Tables of other fields are made new, those of
-/// this kind only; with keys the kind is encrypted.
-pub(super) fn open_kind(
-    connection: &mut Connection,
-    schema: &Schema,
-    keys: Option<&Keys>,
-) -> Result<(Layout, Option<Sealed>), StorageError> {
-    let kind = schema.gvk().to_string();
-    let is_sealed = if keys.is_some() { "sealed" } else { "plain" };
-    let signature = format!("{is_sealed} {}", schema.signature());
-    let sealed = |number: i64| {
-        keys.map(|keys| Sealed {
-            table: format!("sealed{number}"),
-            kind: schema.gvk().clone(),
-            keys: keys.clone(),
-        })
-    };
-    let transaction = connection.transaction()?;
-    let known: Option<(i64, String)> = transaction
-        .query_row(
-            "SELECT number, signature FROM kinds WHERE kind = ?1",
-            [&kind],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .optional()?;
-    if let Some((number, known)) = &known
-        && *known == signature
-    {
-        transaction.execute("UPDATE kinds SET change = 0 WHERE number = ?1", [number])?;
-        transaction.commit()?;
-        return Ok((Layout::new(*number, schema), sealed(*number)));
-    }
-    if let Some((number, _)) = &known {
-        drop_kind(&transaction, *number)?;
-    }
-    transaction.execute(
-        "INSERT INTO kinds (kind, signature, version, change) VALUES (?1, ?2, 0, 0)",
-        (&kind, &signature),
-    )?;
-    let number = transaction.last_insert_rowid();
-    let (layout, sealed) = (Layout::new(number, schema), sealed(number));
-    let tables = sealed
-        .as_ref()
-        .map_or_else(|| layout.create(), Sealed::create);
-    transaction.execute_batch(&tables)?;
-    transaction.commit()?;
-    if sealed.is_some() && known.is_some_and(|(_, known)| known.starts_with("plain")) {
-        // What was there in plain text is in no free page and no log any more.
-        connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")?;
-    }
-    Ok((layout, sealed))
-}
-
-/// Drops the tables of a kind, whatever its fields were.
-fn drop_kind(connection: &Connection, number: i64) -> rusqlite::Result<()> {
-    let mut tables = connection.prepare(
-        "SELECT name FROM sqlite_schema WHERE type = 'table'
-         AND (name IN ('row' || ?1, 'json' || ?1, 'label' || ?1, 'owner' || ?1, 'word' || ?1, 'sealed' || ?1)
-         OR name GLOB 'many' || ?1 || '_*')",
-    )?;
-    let names: Result<Vec<String>, _> = tables.query_map([number], |row| row.get(0))?.collect();
-    drop(tables);
-    for name in names? {
-        connection.execute_batch(&format!("DROP TABLE \"{name}\";"))?;
-    }
-    connection.execute("DELETE FROM kinds WHERE number = ?1", [number])?;
-    Ok(())
-}
-
-/// Returns the keys of encrypted kinds, as they are stored.
-pub(super) fn keyring(connection: &Connection) -> Result<Option<Vec<u8>>, StorageError> {
-    let stored = connection.query_row("SELECT stored FROM keyring", [], |row| row.get(0));
-    Ok(stored.optional()?)
-}
-
-pub(super) fn store_keyring(connection: &Connection, stored: &[u8]) -> Result<(), StorageError> {
-    connection.execute("INSERT OR REPLACE INTO keyring VALUES (1, ?1)", [stored])?;
-    Ok(())
 }

@@ -1,19 +1,7 @@
-//! The cache in SQLite: one file, one writer, and readers beside it.
+//! SQLite: one file or memory, and connections to it.
 
-mod error;
+mod connection;
 mod file;
-mod params;
-mod reader;
-mod readers;
-mod writer;
+mod lock;
 
-pub use error::StorageError;
 pub(crate) use file::Database;
-pub(crate) use reader::{Count, Found, Read, ReadError, Tables};
-pub(crate) use readers::Readers;
-pub(crate) use writer::{Op, Reached, Writer};
-
-#[cfg(test)]
-mod associated_tests;
-#[cfg(test)]
-mod tests;

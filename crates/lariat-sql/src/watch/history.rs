@@ -51,6 +51,8 @@ impl State {
 /// Whoever writes waits for none who reads: one that is too slow finds that what it has to read next is gone.
 #[derive(Debug)]
 pub(crate) struct History {
+    /// Tells it from others.
+    number: u32,
     events: Mutex<VecDeque<Arc<Event>>>,
     limit: usize,
     newest: watch::Sender<Newest>,
@@ -61,8 +63,17 @@ pub(crate) struct History {
 pub(crate) struct Newest {
     /// The number of the last change.
     change: u64,
-    /// Whether none follows.
-    is_over: bool,
+    /// Why none follows, if none does.
+    over: Option<Over>,
+}
+
+/// Why a history has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// The cache has stopped.
+    Stopped,
+    /// Another process writes it.
+    Elsewhere,
 }
 
 /// What comes after a change.
@@ -71,7 +82,7 @@ pub(crate) enum Next {
     Event(Arc<Event>),
     NotYet,
     /// Nothing comes any more.
-    Over,
+    Over(Over),
     /// It is not kept any more.
     Gone,
 }
@@ -79,10 +90,15 @@ pub(crate) enum Next {
 impl History {
     pub(crate) fn new(limit: usize) -> Self {
         Self {
+            number: fastrand::u32(..),
             events: Mutex::default(),
             limit,
             newest: watch::Sender::default(),
         }
+    }
+
+    pub(crate) fn number(&self) -> u32 {
+        self.number
     }
 
     /// Adds changes that are written, in the order of their numbers.
@@ -103,8 +119,13 @@ impl History {
     }
 
     /// Lets all watches end once they have read what there is.
-    pub(crate) fn end(&self) {
-        self.newest.send_modify(|newest| newest.is_over = true);
+    pub(crate) fn end(&self, is_elsewhere: bool) {
+        let over = if is_elsewhere {
+            Over::Elsewhere
+        } else {
+            Over::Stopped
+        };
+        self.newest.send_modify(|newest| newest.over = Some(over));
     }
 
     /// Returns the change that follows one.
@@ -112,11 +133,7 @@ impl History {
         let kept = self.events.lock();
         let newest = *self.newest.borrow();
         if newest.change <= change {
-            return if newest.is_over {
-                Next::Over
-            } else {
-                Next::NotYet
-            };
+            return newest.over.map_or(Next::NotYet, Next::Over);
         }
         // Numbers have no gaps.
         let first = kept.front().map_or(u64::MAX, |event| event.change);

@@ -8,7 +8,7 @@ use lariat_cache::CachedObject;
 use lariat_core::Gvk;
 use tokio::sync::watch;
 
-pub(crate) use history::{Event, History, Newest, Next, State};
+pub(crate) use history::{Event, History, Newest, Next, Over, State};
 
 use crate::query::{Others, Plan, QueryError};
 use crate::revision::{Place, Revision};
@@ -73,6 +73,14 @@ pub enum WatchError {
     /// The query makes no sense.
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// Another process writes the cache, and this one only reads it.
+    #[error(
+        "{kind} cannot be watched here, for another replica writes the SQL cache: watch it there, or list again from time to time"
+    )]
+    Elsewhere {
+        /// The kind.
+        kind: Gvk,
+    },
     /// The cache has stopped.
     #[error("the SQL cache of {kind} has stopped")]
     Stopped {
@@ -98,7 +106,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Begins behind a revision of this process.
+    /// Begins behind a revision of this history.
     ///
     /// # Errors
     ///
@@ -107,14 +115,15 @@ impl Watch {
         schema: &Schema,
         plan: Plan,
         history: &Arc<History>,
-        number: u32,
         since: Revision,
     ) -> Result<Self, WatchError> {
         let too_old = || WatchError::TooOld {
             kind: schema.gvk().clone(),
             since,
         };
-        let at = since.place().filter(|place| place.history == number);
+        let at = since
+            .place()
+            .filter(|place| place.history == history.number());
         let at = at.ok_or_else(too_old)?;
         if matches!(history.after(at.change), Next::Gone) {
             return Err(too_old());
@@ -147,10 +156,13 @@ impl Watch {
                 }
                 // The history has the sender, so it does not fail.
                 Next::NotYet => drop(self.newest.changed().await),
-                Next::Over => {
+                Next::Over(over) => {
                     self.is_over = true;
                     let kind = self.schema.gvk().clone();
-                    return Some(Err(WatchError::Stopped { kind }));
+                    return Some(Err(match over {
+                        Over::Stopped => WatchError::Stopped { kind },
+                        Over::Elsewhere => WatchError::Elsewhere { kind },
+                    }));
                 }
                 Next::Gone => {
                     self.is_over = true;

@@ -64,6 +64,45 @@ async fn a_file_of_something_else_is_refused_and_left_alone() {
 }
 
 #[tokio::test]
+async fn a_second_cache_is_refused_the_file_until_the_first_is_gone() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    let version = bench.create("one", json!({})).await;
+    let first = bench.start(Some(&file)).await;
+    let factory = lariat_cache::SharedCacheFactory::new(bench.cluster.client());
+    let second = || {
+        lariat_sql::SqlCache::builder(&factory)
+            .in_file(&file)
+            .start()
+    };
+    let error = second().await.expect_err("the first has it").to_string();
+    let process = format!("is in use by process {}", std::process::id());
+    assert!(error.contains(&process), "{error}");
+    assert!(!first.at(Query::new(), &version).await.objects.is_empty());
+    first.stop().await;
+    second().await.expect("nobody has it");
+}
+
+#[tokio::test]
+async fn tables_of_kinds_that_are_not_configured_any_more_are_dropped() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    let version = bench.create("one", json!({})).await;
+    let process = bench.start(Some(&file)).await;
+    process.at(Query::new(), &version).await;
+    process.stop().await;
+    let factory = lariat_cache::SharedCacheFactory::new(bench.cluster.client());
+    let without = lariat_sql::SqlCache::builder(&factory).in_file(&file);
+    without.start().await.expect("started").stop().await;
+    let database = rusqlite::Connection::open(&file).expect("opened");
+    let tables = "SELECT group_concat(name) FROM sqlite_schema WHERE type = 'table'";
+    let tables: String = database
+        .query_row(tables, [], |row| row.get(0))
+        .expect("read");
+    assert_eq!(tables, "kinds,keyring");
+}
+
+#[tokio::test]
 async fn a_file_is_readable_by_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt;
     let (bench, folder) = (Bench::new().await, Folder::new());

@@ -10,11 +10,12 @@ use lariat_cache::SharedCacheFactory;
 use lariat_core::Gvk;
 use lariat_seal::{LocalKeys, Sealing};
 use lariat_sql::{
-    Field, FieldType, Query, QueryError, Schema, SqlCache, SqlError, SqlKind, field, label,
+    Field, FieldType, Query, QueryError, Schema, SqlCache, SqlCacheBuilder, SqlError, SqlKind,
+    field, label,
 };
 use serde_json::json;
 
-use crate::bench::{Bench, Folder};
+use crate::bench::{self, Bench, Folder};
 
 /// Found nowhere else.
 const CANARY: &str = "canary-9f2c61";
@@ -212,4 +213,61 @@ async fn secrets_are_in_no_file_without_a_key() {
             .next()
             .is_none()
     );
+}
+
+/// Opens a file with the ConfigMaps, sealed or plain.
+async fn open_maps(bench: &Bench, file: &Path, is_sealed: bool) -> bench::Process {
+    let configure = |builder: SqlCacheBuilder| {
+        if is_sealed {
+            builder.sealed(Sealing::of_everything(key(1)))
+        } else {
+            builder
+        }
+    };
+    bench.start_with(Some(file), configure).await
+}
+
+#[tokio::test]
+async fn plain_text_of_before_a_kind_is_sealed_is_in_no_file() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    let version = bench.create("a", json!({"color": CANARY})).await;
+    let process = open_maps(&bench, &file, false).await;
+    process.at(Query::new(), &version).await;
+    process.stop().await;
+    assert!(is_found(&folder.0), "it is plain");
+    let process = open_maps(&bench, &file, true).await;
+    process.at(Query::new(), &version).await;
+    process.stop().await;
+    assert!(!is_found(&folder.0));
+}
+
+/// A process that is killed after it has dropped the plain tables leaves the mark, and plain text in free pages.
+#[tokio::test]
+async fn free_pages_are_cleaned_by_the_next_process_if_one_is_killed_before() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    let version = bench.create("a", json!({})).await;
+    let process = open_maps(&bench, &file, true).await;
+    process.at(Query::new(), &version).await;
+    process.stop().await;
+    let database = rusqlite::Connection::open(&file).expect("opened");
+    let killed = format!(
+        "PRAGMA secure_delete = OFF; CREATE TABLE before (a); INSERT INTO before VALUES ('{CANARY}'); DROP TABLE before;
+         UPDATE kinds SET signature = 'unclean ' || signature;"
+    );
+    database.execute_batch(&killed).expect("written");
+    database.close().expect("closed");
+    assert!(is_found(&folder.0), "it is in a free page");
+    let process = open_maps(&bench, &file, true).await;
+    assert!(!process.at(Query::new(), &version).await.objects.is_empty());
+    assert!(!is_found(&folder.0));
+    process.stop().await;
+}
+
+#[tokio::test]
+async fn a_cache_without_a_key_has_none_to_rotate() {
+    let process = Bench::new().await.start(None).await;
+    let error = process.sql.rotate_data_key().await.expect_err("no key");
+    assert!(matches!(error, SqlError::NotSealed), "{error}");
 }

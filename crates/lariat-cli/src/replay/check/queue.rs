@@ -204,7 +204,7 @@ fn verdict(verdict: &LaneVerdict) -> (LaneId, Verdict<()>) {
             payload,
             priority,
         },
-        VerdictType::Held => Verdict::Held {
+        VerdictType::Held => Verdict::Postponed {
             after,
             payload,
             priority,

@@ -24,8 +24,8 @@ enum Step {
         kept: bool,
         priority: Priority,
     },
-    Take,
-    Finish {
+    Get,
+    Done {
         which: usize,
         verdicts: Vec<(u32, u8, u64)>,
     },
@@ -57,7 +57,7 @@ struct Pair {
     model: Model,
     queue: QueueCore<u8, Vec<u32>>,
     origin: Instant,
-    holding: Vec<Taken<u8, Vec<u32>>>,
+    holding: Vec<Item<u8, Vec<u32>>>,
     tokens: u32,
 }
 
@@ -117,16 +117,16 @@ impl Pair {
                     .payload(vec![token]);
                 self.queue.add(*key, add, now);
             }
-            Step::Take => self.take(),
-            Step::Finish { which, verdicts } => self.finish(*which, verdicts),
+            Step::Get => self.get(),
+            Step::Done { which, verdicts } => self.done(*which, verdicts),
             Step::GiveBack { which } => {
                 if self.holding.is_empty() {
                     return;
                 }
-                let taken = self.holding.remove(which % self.holding.len());
-                let parcel = (taken.priority, taken.payload.clone());
-                self.model.give_back(taken.key, ids(&taken.lanes), parcel);
-                self.queue.give_back(taken, now);
+                let item = self.holding.remove(which % self.holding.len());
+                let parcel = (item.priority, item.payload.clone());
+                self.model.give_back(item.key, ids(&item.lanes), parcel);
+                self.queue.give_back(item, now);
             }
             Step::Advance(seconds) => self.model.now += seconds,
             Step::Drain => {
@@ -148,45 +148,42 @@ impl Pair {
         }
     }
 
-    fn take(&mut self) {
+    fn get(&mut self) {
         self.model.expire();
         let next = self.model.next();
-        let taken = self.queue.take(self.now());
-        assert_eq!(next, taken.as_ref().map(|taken| taken.key));
-        let (Some(key), Some(taken)) = (next, taken) else {
+        let item = self.queue.get(self.now());
+        assert_eq!(next, item.as_ref().map(|item| item.key));
+        let (Some(key), Some(item)) = (next, item) else {
             return;
         };
-        let due = self.model.due.remove(&key).unwrap();
+        let due = self.model.dirty.remove(&key).unwrap();
         self.model.promised.remove(&key);
-        let before = self.model.held.insert(key, self.model.now);
+        let before = self.model.processing.insert(key, self.model.now);
         assert_eq!(before, None, "one holder per key");
-        assert_eq!(
-            taken.waited,
-            Duration::from_secs(self.model.now - due.since)
-        );
-        assert_eq!(taken.priority, due.priority);
-        assert_eq!(taken.payload, due.payload);
+        assert_eq!(item.waited, Duration::from_secs(self.model.now - due.since));
+        assert_eq!(item.priority, due.priority);
+        assert_eq!(item.payload, due.payload);
         let all = due.lanes.contains(&None);
-        assert_eq!(taken.lanes.is_all(), all);
-        assert!(all || ids(&taken.lanes) == due.lanes);
-        for (lane, count) in &taken.failures {
+        assert_eq!(item.lanes.is_all(), all);
+        assert!(all || ids(&item.lanes) == due.lanes);
+        for (lane, count) in &item.failures {
             let known = self
                 .model
                 .failures
                 .get(&(key, ids(&Lanes::from(*lane)).pop_first().unwrap()));
             assert_eq!(known, Some(count));
         }
-        self.holding.push(taken);
+        self.holding.push(item);
     }
 
-    fn finish(&mut self, which: usize, verdicts: &[(u32, u8, u64)]) {
+    fn done(&mut self, which: usize, verdicts: &[(u32, u8, u64)]) {
         if self.holding.is_empty() {
             return;
         }
-        let taken = self.holding.remove(which % self.holding.len());
-        let (key, now) = (taken.key, self.now());
-        self.model.held.remove(&key);
-        let due = self.model.due.get_mut(&key);
+        let item = self.holding.remove(which % self.holding.len());
+        let (key, now) = (item.key, self.now());
+        self.model.processing.remove(&key);
+        let due = self.model.dirty.get_mut(&key);
         let meanwhile = due.map(|due| std::mem::take(&mut due.payload));
         let mut given = Vec::new();
         for (lane, kind, after) in verdicts {
@@ -194,7 +191,7 @@ impl Pair {
             let delay = Duration::from_secs(*after);
             // Turns are modelled for one priority.
             let asked = (after % 3 == 1 && self.model.turns.is_none()).then_some(Priority::High);
-            let priority = asked.unwrap_or(taken.priority);
+            let priority = asked.unwrap_or(item.priority);
             let verdict = match kind {
                 0 => Verdict::Done,
                 1 => Verdict::Again {
@@ -207,7 +204,7 @@ impl Pair {
                     payload: payload.clone(),
                     priority: asked,
                 },
-                _ => Verdict::Held {
+                _ => Verdict::Postponed {
                     after: delay,
                     payload: payload.clone(),
                     priority: asked,
@@ -223,7 +220,7 @@ impl Pair {
             if *kind != 0 && !self.model.shutting_down {
                 if *after == 0 {
                     self.model
-                        .make_due(key, &[lane].into(), (priority, payload));
+                        .mark_dirty(key, &[lane].into(), (priority, payload));
                 } else {
                     let at = self.model.now + after;
                     let parcel = (priority, payload);
@@ -231,11 +228,11 @@ impl Pair {
                 }
             }
         }
-        if let Some(due) = self.model.due.get_mut(&key) {
+        if let Some(due) = self.model.dirty.get_mut(&key) {
             due.payload.extend(meanwhile.unwrap_or_default());
         }
         self.model.settle(key);
-        self.queue.finish(taken.slot, taken.priority, given, now);
+        self.queue.done(item.slot, item.priority, given, now);
     }
 
     fn check_counts(&mut self) {
@@ -245,21 +242,25 @@ impl Pair {
         let stats = self.queue.stats(now);
         assert_eq!(self.queue.len(), self.model.line.len());
         let model = &self.model;
-        let due_again = model
-            .held
+        let dirty = model
+            .processing
             .keys()
-            .filter(|key| model.due.contains_key(key))
+            .filter(|key| model.dirty.contains_key(key))
             .count();
-        assert_eq!(stats.depth(), model.line.len() + due_again);
-        assert_eq!((stats.held, stats.adds), (self.holding.len(), model.adds));
-        let ages = || model.held.values().map(|since| model.now - since);
+        assert_eq!(stats.depth(), model.line.len() + dirty);
+        assert_eq!(
+            (stats.processing, stats.adds),
+            (self.holding.len(), model.adds)
+        );
+        let ages = || model.processing.values().map(|since| model.now - since);
         assert_eq!(stats.unfinished, Duration::from_secs(ages().sum()));
         assert_eq!(
             stats.longest,
             Duration::from_secs(ages().max().unwrap_or(0))
         );
-        let ready_or_held =
-            |key: &u8| model.held.contains_key(key) || model.line.iter().any(|(k, _)| k == key);
+        let ready_or_held = |key: &u8| {
+            model.processing.contains_key(key) || model.line.iter().any(|(k, _)| k == key)
+        };
         let mut delayed: BTreeSet<u8> = model.delayed.keys().map(|(key, _, _)| *key).collect();
         delayed.extend(&model.aside);
         delayed.retain(|key| !ready_or_held(key));
@@ -269,7 +270,7 @@ impl Pair {
             assert!(memory.entries <= memory.bound, "{memory:?}");
         }
         let finished = model.draining || model.shutting_down;
-        let finished = finished && model.line.is_empty() && model.held.is_empty();
+        let finished = finished && model.line.is_empty() && model.processing.is_empty();
         assert_eq!(self.queue.is_finished(), finished);
         if let Some((at, _)) = self.model.next_deadline() {
             let next = self
@@ -282,20 +283,20 @@ impl Pair {
 
     /// Lets everything run to its end; nothing may be left.
     fn drain(&mut self) {
-        while let Some(taken) = self.holding.pop() {
-            self.holding.push(taken);
-            self.finish(0, &[]);
+        while let Some(item) = self.holding.pop() {
+            self.holding.push(item);
+            self.done(0, &[]);
         }
         self.step(&Step::Resume);
         self.model.now += 1_000;
         loop {
-            self.take();
+            self.get();
             if self.holding.is_empty() {
                 break;
             }
-            self.finish(0, &[]);
+            self.done(0, &[]);
         }
-        assert!(self.model.due.is_empty() && self.model.delayed.is_empty());
+        assert!(self.model.dirty.is_empty() && self.model.delayed.is_empty());
         assert_eq!(self.queue.entries.len(), 0);
     }
 }
@@ -320,8 +321,8 @@ fn step() -> impl Strategy<Value = Step> {
         8 => (0_u8..5, lanes, prop_oneof![Just(0), 1_u64..8], any::<bool>(), priority()).prop_map(
             |(key, lanes, after, kept, priority)| Step::Add { key, lanes, after, kept, priority }
         ),
-        6 => Just(Step::Take),
-        5 => (any::<usize>(), verdicts).prop_map(|(which, verdicts)| Step::Finish {
+        6 => Just(Step::Get),
+        5 => (any::<usize>(), verdicts).prop_map(|(which, verdicts)| Step::Done {
             which,
             verdicts: verdicts.into_iter().map(|(lane, (kind, after))| (lane, kind, after)).collect(),
         }),

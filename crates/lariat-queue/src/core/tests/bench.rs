@@ -52,33 +52,29 @@ impl Bench {
         self.now += by;
     }
 
-    pub(super) fn take(&mut self) -> Option<Taken<char, Vec<u32>>> {
-        self.queue.take(self.now)
+    pub(super) fn get(&mut self) -> Option<Item<char, Vec<u32>>> {
+        self.queue.get(self.now)
     }
 
-    pub(super) fn finish(
+    pub(super) fn done_with(
         &mut self,
-        taken: &Taken<char, Vec<u32>>,
+        item: &Item<char, Vec<u32>>,
         verdicts: &[(LaneId, Verdict<Vec<u32>>)],
     ) {
-        self.queue.finish(
-            taken.slot,
-            taken.priority,
-            verdicts.iter().cloned(),
-            self.now,
-        );
+        self.queue
+            .done(item.slot, item.priority, verdicts.iter().cloned(), self.now);
     }
 
-    pub(super) fn done(&mut self, taken: &Taken<char, Vec<u32>>) {
-        self.finish(taken, &[(LaneId::WHOLE, Verdict::Done)]);
+    pub(super) fn done(&mut self, item: &Item<char, Vec<u32>>) {
+        self.done_with(item, &[(LaneId::WHOLE, Verdict::Done)]);
     }
 
     /// Takes and finishes everything that is ready.
     pub(super) fn drain(&mut self) -> String {
         let mut keys = String::new();
-        while let Some(taken) = self.take() {
-            keys.push(taken.key);
-            self.done(&taken);
+        while let Some(item) = self.get() {
+            keys.push(item.key);
+            self.done(&item);
         }
         keys
     }

@@ -46,9 +46,9 @@ fn what_is_ready_beats_what_waits() {
     let mut bench = Bench::new();
     bench.add_with('a', Add::after(5 * SECOND).payload(vec![1]));
     bench.add_with('a', now_add().payload(vec![2]));
-    let taken = bench.take().unwrap();
-    assert_eq!(taken.payload, [1, 2]);
-    bench.done(&taken);
+    let item = bench.get().unwrap();
+    assert_eq!(item.payload, [1, 2]);
+    bench.done(&item);
     bench.advance(10 * SECOND);
     assert_eq!(bench.drain(), "");
 
@@ -91,13 +91,13 @@ fn a_delay_no_clock_can_hold_means_never() {
     let mut bench = Bench::new();
     bench.add_with('a', Add::after(Duration::MAX));
     bench.add("b");
-    let taken = bench.take().unwrap();
+    let item = bench.get().unwrap();
     let again = Verdict::Again {
         after: Duration::MAX,
         payload: vec![],
         priority: None,
     };
-    bench.finish(&taken, &[(LaneId::WHOLE, again)]);
+    bench.done_with(&item, &[(LaneId::WHOLE, again)]);
     bench.advance(1_000_000 * SECOND);
     assert_eq!(bench.drain(), "");
     bench.add("ab");

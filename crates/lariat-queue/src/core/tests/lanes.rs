@@ -7,8 +7,8 @@ use super::bench::{Bench, SECOND, lane, now_add};
 fn only_the_lanes_that_failed_come_again_each_at_its_own_time() {
     let mut bench = Bench::new();
     bench.add("a");
-    let taken = bench.take().unwrap();
-    assert!(taken.lanes.is_all());
+    let item = bench.get().unwrap();
+    assert!(item.lanes.is_all());
     let failed = |seconds: u32| Verdict::Failed {
         after: seconds * SECOND,
         payload: vec![seconds],
@@ -19,29 +19,29 @@ fn only_the_lanes_that_failed_come_again_each_at_its_own_time() {
         (lane(2), Verdict::Done),
         (lane(3), failed(2)),
     ];
-    bench.finish(&taken, &verdicts);
+    bench.done_with(&item, &verdicts);
 
     bench.advance(2 * SECOND);
-    let taken = bench.take().unwrap();
+    let item = bench.get().unwrap();
     assert_eq!(
-        (taken.lanes.clone(), &*taken.payload),
+        (item.lanes.clone(), &*item.payload),
         (lane(3).into(), &[2][..])
     );
-    assert_eq!(taken.failures[..], [(lane(1), 1), (lane(3), 1)]);
-    bench.finish(&taken, &[(lane(3), failed(4))]);
+    assert_eq!(item.failures[..], [(lane(1), 1), (lane(3), 1)]);
+    bench.done_with(&item, &[(lane(3), failed(4))]);
 
     bench.advance(3 * SECOND);
-    let taken = bench.take().unwrap();
-    assert_eq!(taken.lanes, lane(1).into());
-    bench.finish(&taken, &[(lane(1), Verdict::Done)]);
+    let item = bench.get().unwrap();
+    assert_eq!(item.lanes, lane(1).into());
+    bench.done_with(&item, &[(lane(1), Verdict::Done)]);
 
     bench.advance(SECOND);
-    let taken = bench.take().unwrap();
+    let item = bench.get().unwrap();
     assert_eq!(
-        (taken.lanes.clone(), &taken.failures[..]),
+        (item.lanes.clone(), &item.failures[..]),
         (lane(3).into(), &[(lane(3), 2)][..])
     );
-    bench.finish(&taken, &[(lane(3), Verdict::Done)]);
+    bench.done_with(&item, &[(lane(3), Verdict::Done)]);
     assert_eq!(bench.queue.entries.len(), 0);
 }
 
@@ -54,18 +54,18 @@ fn a_lane_that_is_held_comes_again_with_the_failures_it_had() {
         payload: vec![1],
         priority: None,
     };
-    let held = Verdict::Held {
+    let postponed = Verdict::Postponed {
         after: SECOND,
         payload: vec![2],
         priority: None,
     };
-    let taken = bench.take().unwrap();
-    bench.finish(&taken, &[(lane(1), failed), (lane(2), held.clone())]);
+    let item = bench.get().unwrap();
+    bench.done_with(&item, &[(lane(1), failed), (lane(2), postponed.clone())]);
     for _ in 0..3 {
         bench.advance(SECOND);
-        let taken = bench.take().unwrap();
-        assert_eq!(taken.failures[..], [(lane(1), 1)]);
-        bench.finish(&taken, &[(lane(1), held.clone())]);
+        let item = bench.get().unwrap();
+        assert_eq!(item.failures[..], [(lane(1), 1)]);
+        bench.done_with(&item, &[(lane(1), postponed.clone())]);
     }
     assert_eq!(bench.queue.stats(bench.now).retries, 5);
 }
@@ -75,9 +75,9 @@ fn a_change_makes_delayed_lanes_due_at_once() {
     let mut bench = Bench::new();
     bench.add_with('a', Add::after(5 * SECOND).lanes(lane(1)).payload(vec![1]));
     bench.add_with('a', now_add().payload(vec![2]));
-    let taken = bench.take().unwrap();
-    assert!(taken.lanes.is_all());
-    bench.done(&taken);
+    let item = bench.get().unwrap();
+    assert!(item.lanes.is_all());
+    bench.done(&item);
     bench.advance(10 * SECOND);
     assert_eq!(bench.drain(), "");
 }
@@ -87,21 +87,21 @@ fn a_lane_added_alone_does_not_bring_the_others() {
     let mut bench = Bench::new();
     bench.add_with('a', Add::after(5 * SECOND).lanes(lane(1)));
     bench.add_with('a', now_add().lanes(lane(2)));
-    let taken = bench.take().unwrap();
-    assert_eq!(taken.lanes, lane(2).into());
-    bench.done(&taken);
+    let item = bench.get().unwrap();
+    assert_eq!(item.lanes, lane(2).into());
+    bench.done(&item);
     bench.advance(5 * SECOND);
-    assert_eq!(bench.take().unwrap().lanes, lane(1).into());
+    assert_eq!(bench.get().unwrap().lanes, lane(1).into());
 }
 
 #[test]
 fn a_lane_that_comes_due_while_the_key_is_held_runs_after_it_is_given_back() {
     let mut bench = Bench::new();
     bench.add("a");
-    let taken = bench.take().unwrap();
+    let item = bench.get().unwrap();
     bench.add_with('a', Add::after(SECOND).lanes(lane(7)));
     bench.advance(2 * SECOND);
-    assert!(bench.take().is_none());
-    bench.done(&taken);
-    assert_eq!(bench.take().unwrap().lanes, lane(7).into());
+    assert!(bench.get().is_none());
+    bench.done(&item);
+    assert_eq!(bench.get().unwrap().lanes, lane(7).into());
 }

@@ -10,7 +10,7 @@ fn a_drain_hands_out_what_was_due_before_it_and_the_rest_after_it() {
     let mut bench = Bench::new();
     bench.add("abc");
     bench.add_with('d', Add::after(SECOND));
-    let (a, b) = (bench.take().unwrap(), bench.take().unwrap());
+    let (a, b) = (bench.get().unwrap(), bench.get().unwrap());
     bench.add("a");
     bench.queue.drain(bench.now);
     bench.add("bef");
@@ -19,8 +19,8 @@ fn a_drain_hands_out_what_was_due_before_it_and_the_rest_after_it() {
         payload: vec![],
         priority: None,
     };
-    bench.finish(&b, &[(lane(1), again.clone())]);
-    bench.finish(&a, &[(lane(1), again)]);
+    bench.done_with(&b, &[(lane(1), again.clone())]);
+    bench.done_with(&a, &[(lane(1), again)]);
     bench.advance(5 * SECOND);
     assert_eq!(bench.queue.next_deadline(), None);
     assert!(!bench.queue.is_finished());
@@ -36,7 +36,7 @@ fn shutdown_refuses_adds_drops_delays_and_drains_what_is_ready() {
     let mut bench = Bench::new();
     bench.add("ab");
     bench.add_with('d', Add::after(SECOND));
-    let taken = bench.take().unwrap();
+    let item = bench.get().unwrap();
     bench.queue.add('a', now_add(), bench.now);
     bench.queue.shut_down();
     bench.add("c");
@@ -44,17 +44,17 @@ fn shutdown_refuses_adds_drops_delays_and_drains_what_is_ready() {
     assert_eq!(bench.drain(), "b");
     assert!(!bench.queue.is_finished());
     // The key was dirtied before the shutdown, so it is drained too; its failure is not retried.
-    bench.done(&taken);
-    let taken = bench.take().unwrap();
+    bench.done(&item);
+    let item = bench.get().unwrap();
     let failed = Verdict::Failed {
         after: SECOND,
         payload: vec![],
         priority: None,
     };
-    bench.finish(&taken, &[(LaneId::WHOLE, failed)]);
+    bench.done_with(&item, &[(LaneId::WHOLE, failed)]);
     assert!(bench.queue.is_finished());
     bench.advance(5 * SECOND);
-    assert!(bench.take().is_none());
+    assert!(bench.get().is_none());
     assert_eq!(bench.queue.entries.len(), 0);
 
     bench.queue.reopen();
@@ -81,8 +81,8 @@ fn superseded_deadlines_and_tickets_do_not_pile_up() {
     for _ in 0..100_000 {
         bench.add_with('b', now_add().priority(Priority::Low));
         bench.add("b");
-        let taken = bench.take().unwrap();
-        bench.done(&taken);
+        let item = bench.get().unwrap();
+        bench.done(&item);
     }
     assert!(
         bench.queue.ready.tickets() < 300,
@@ -96,12 +96,12 @@ fn a_shutdown_without_drain_drops_what_is_ready() {
     let mut bench = Bench::new();
     bench.add("abc");
     bench.add_with('d', Add::after(SECOND));
-    let taken = bench.take().unwrap();
+    let item = bench.get().unwrap();
     bench.add("a");
     bench.queue.shut_down_now();
-    assert!(bench.take().is_none());
+    assert!(bench.get().is_none());
     assert!(!bench.queue.is_finished(), "a key is with a worker");
-    bench.done(&taken);
+    bench.done(&item);
     assert!(bench.queue.is_finished());
     assert_eq!(bench.queue.entries.len(), 0);
     bench.queue.reopen();
@@ -123,8 +123,8 @@ fn a_crowd_that_has_left_leaves_no_memory_behind() {
     }
     assert!(queue.entries.room() >= 400_000);
     now += SECOND;
-    while let Some(taken) = queue.take(now) {
-        queue.finish(taken.slot, taken.priority, [], now);
+    while let Some(item) = queue.get(now) {
+        queue.done(item.slot, item.priority, [], now);
     }
     assert_eq!(queue.entries.len(), 0);
     assert!(queue.entries.room() < 32_000, "{}", queue.entries.room());
@@ -146,8 +146,8 @@ fn deadlines_of_lanes_that_ran_early_leave_no_memory_behind() {
     for round in 0..10_000_u32 {
         let key = char::from_u32(0x1_0000 + round).unwrap();
         bench.add_with(key, now_add());
-        let taken = bench.take().unwrap();
-        bench.done(&taken);
+        let item = bench.get().unwrap();
+        bench.done(&item);
     }
     assert!(
         bench.queue.waiting.len() < 3_000,
@@ -167,8 +167,8 @@ fn tickets_of_keys_that_rose_do_not_outlive_those_before_them() {
         bench.add_with(key(number), now_add().priority(Priority::High));
     }
     for _ in 0..2_000 {
-        let taken = bench.take().unwrap();
-        bench.done(&taken);
+        let item = bench.get().unwrap();
+        bench.done(&item);
     }
     let tickets = bench.queue.ready.tickets();
     assert!(tickets <= 64, "{tickets} of no key");
@@ -187,8 +187,8 @@ fn deadlines_that_were_moved_up_do_not_outlive_those_before_them() {
         assert!(bench.queue.waiting.len() <= bench.queue.waiting.most());
     }
     bench.advance(SECOND);
-    while let Some(taken) = bench.take() {
-        bench.done(&taken);
+    while let Some(item) = bench.get() {
+        bench.done(&item);
         assert!(bench.queue.waiting.len() <= bench.queue.waiting.most());
     }
     let left = bench.queue.waiting.len();
@@ -238,7 +238,7 @@ fn a_panic_in_a_merge_does_not_lose_the_key_for_good() {
     };
     panics(&mut || queue.add('a', mined(), now));
     queue.add('a', Add::now(), now);
-    let taken = queue.take(now).expect("the next add puts it in line");
+    let item = queue.get(now).expect("the next add puts it in line");
     queue.add('a', Add::now(), now);
     let failed = Verdict::Failed {
         after: Duration::ZERO,
@@ -247,8 +247,8 @@ fn a_panic_in_a_merge_does_not_lose_the_key_for_good() {
     };
     panics(&mut || {
         let verdicts = [(LaneId::WHOLE, failed.clone())];
-        queue.finish(taken.slot, taken.priority, verdicts, now);
+        queue.done(item.slot, item.priority, verdicts, now);
     });
     queue.add('a', Add::now(), now);
-    assert!(queue.take(now).is_some());
+    assert!(queue.get(now).is_some());
 }

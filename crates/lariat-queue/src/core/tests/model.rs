@@ -36,8 +36,8 @@ pub(super) struct Delayed {
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) now: u64,
-    /// Due and not handed out, of keys in line and of held ones.
-    pub(super) due: BTreeMap<u8, Due>,
+    /// Due and not handed out, of keys that are ready and of those in processing.
+    pub(super) dirty: BTreeMap<u8, Due>,
     /// Keys in line with their level, in order of arrival at that level.
     pub(super) line: Vec<(u8, Priority)>,
     /// Groups in the order of their turns, if the queue is fair; then it has one level.
@@ -48,11 +48,11 @@ pub(super) struct Model {
     pub(super) delayed: BTreeMap<Delay, Delayed>,
     pub(super) arrivals: u64,
     pub(super) failures: BTreeMap<(u8, Lane), u32>,
-    /// Held keys, and since when.
-    pub(super) held: BTreeMap<u8, u64>,
+    /// Processing keys, and since when.
+    pub(super) processing: BTreeMap<u8, u64>,
     /// Keys due after the drain, in the order in which they became so.
     pub(super) aside: Vec<u8>,
-    /// Held keys that were added before the drain.
+    /// Processing keys that were added before the drain.
     pub(super) promised: BTreeSet<u8>,
     pub(super) draining: bool,
     pub(super) passed_over: u32,
@@ -78,7 +78,7 @@ impl Model {
             return;
         }
         if after == 0 {
-            self.make_due(key, lanes, what);
+            self.mark_dirty(key, lanes, what);
             self.line_up(key);
         } else {
             self.expire();
@@ -91,7 +91,7 @@ impl Model {
     pub(super) fn park(&mut self, which: Delay, at: u64, (priority, payload): Parcel) {
         let (key, lane, kept) = which;
         if !kept
-            && let Some(due) = self.due.get_mut(&key)
+            && let Some(due) = self.dirty.get_mut(&key)
             && (due.lanes.contains(&None) || due.lanes.contains(&lane))
         {
             due.priority = due.priority.max(priority);
@@ -112,8 +112,8 @@ impl Model {
         delayed.payload.extend(payload);
     }
 
-    pub(super) fn make_due(&mut self, key: u8, lanes: &BTreeSet<Lane>, what: Parcel) {
-        self.due(key, what.0, self.now);
+    pub(super) fn mark_dirty(&mut self, key: u8, lanes: &BTreeSet<Lane>, what: Parcel) {
+        self.dirty(key, what.0, self.now);
         self.absorb(key, |lane, kept, _| {
             !kept && (lanes.contains(&None) || lanes.contains(&lane))
         });
@@ -121,8 +121,8 @@ impl Model {
     }
 
     /// Returns what is due of a key; if nothing was, something is from now on.
-    fn due(&mut self, key: u8, priority: Priority, since: u64) -> &mut Due {
-        self.due.entry(key).or_insert_with(|| {
+    fn dirty(&mut self, key: u8, priority: Priority, since: u64) -> &mut Due {
+        self.dirty.entry(key).or_insert_with(|| {
             self.adds += 1;
             Due {
                 priority,
@@ -133,7 +133,7 @@ impl Model {
     }
 
     pub(super) fn merge(&mut self, key: u8, lanes: &BTreeSet<Lane>, (priority, payload): Parcel) {
-        let due = self.due(key, priority, self.now);
+        let due = self.dirty(key, priority, self.now);
         due.lanes.extend(lanes);
         due.priority = due.priority.max(priority);
         due.payload.extend(payload);
@@ -149,15 +149,15 @@ impl Model {
             .collect();
         moved.sort();
         let newer = self
-            .due
+            .dirty
             .get_mut(&key)
             .map(|due| std::mem::take(&mut due.payload));
         for ((at, _), which) in &moved {
             let delayed = self.delayed.remove(which).unwrap();
-            self.due(key, delayed.priority, (*at).min(self.now));
+            self.dirty(key, delayed.priority, (*at).min(self.now));
             self.merge(key, &[which.1].into(), (delayed.priority, delayed.payload));
         }
-        if let Some(due) = self.due.get_mut(&key) {
+        if let Some(due) = self.dirty.get_mut(&key) {
             due.payload.extend(newer.unwrap_or_default());
         }
     }
@@ -167,7 +167,7 @@ impl Model {
     }
 
     pub(super) fn line_up(&mut self, key: u8) {
-        if self.held.contains_key(&key) || self.aside.contains(&key) {
+        if self.processing.contains_key(&key) || self.aside.contains(&key) {
             return;
         }
         let place = self.line.iter().position(|(k, _)| *k == key);
@@ -175,7 +175,7 @@ impl Model {
             self.aside.push(key);
             return;
         }
-        let priority = self.due[&key].priority;
+        let priority = self.dirty[&key].priority;
         match place {
             Some(at) if self.line[at].1 >= priority => return,
             Some(at) => drop(self.line.remove(at)),
@@ -193,7 +193,7 @@ impl Model {
         while let Some((_, key)) = self.next_deadline().filter(|(at, _)| *at <= self.now) {
             let now = self.now;
             self.absorb(key, |_, _, at| at <= now);
-            let due = self.due[&key].lanes.clone();
+            let due = self.dirty[&key].lanes.clone();
             self.absorb(key, |lane, kept, _| {
                 !kept && (due.contains(&None) || due.contains(&lane))
             });
@@ -230,7 +230,7 @@ impl Model {
             return self.line.iter().position(|(key, _)| group(*key) == *turn);
         }
         let first = |level: Priority| self.line.iter().position(|(_, p)| *p == level);
-        let since = |at: usize| self.due[&self.line[at].0].since;
+        let since = |at: usize| self.dirty[&self.line[at].0].since;
         let highest = self.line.iter().map(|(_, priority)| *priority).max()?;
         let aged = [Priority::Low, Priority::Normal]
             .into_iter()
@@ -252,9 +252,9 @@ impl Model {
 
     pub(super) fn settle(&mut self, key: u8) {
         if self.dropping {
-            self.due.remove(&key);
+            self.dirty.remove(&key);
         }
-        if self.due.contains_key(&key) {
+        if self.dirty.contains_key(&key) {
             self.line_up(key);
         } else if !self.is_delayed(key) {
             self.failures.retain(|(k, _), _| *k != key);
@@ -265,8 +265,8 @@ impl Model {
         if !self.draining {
             self.expire();
             self.draining = true;
-            let due = |key: &&u8| self.due.contains_key(*key);
-            self.promised = self.held.keys().filter(due).copied().collect();
+            let due = |key: &&u8| self.dirty.contains_key(*key);
+            self.promised = self.processing.keys().filter(due).copied().collect();
         }
     }
 
@@ -284,13 +284,14 @@ impl Model {
         let mut dropped = std::mem::take(&mut self.aside);
         if drops_line {
             self.dropping = true;
-            self.due.retain(|key, _| !self.held.contains_key(key));
+            self.dirty
+                .retain(|key, _| !self.processing.contains_key(key));
             dropped.extend(self.line.drain(..).map(|(key, _)| key));
             self.passed_over = 0;
             self.turns = self.turns.as_ref().map(|_| Vec::new());
         }
         for key in dropped {
-            self.due.remove(&key);
+            self.dirty.remove(&key);
             self.failures.retain(|(k, _), _| *k != key);
         }
     }
@@ -302,14 +303,14 @@ impl Model {
         (priority, payload): Parcel,
     ) {
         if self.dropping {
-            self.held.remove(&key);
+            self.processing.remove(&key);
             return self.settle(key);
         }
-        let due = self.due(key, priority, self.now);
+        let due = self.dirty(key, priority, self.now);
         due.lanes.extend(lanes);
         due.payload.splice(0..0, payload);
         due.priority = due.priority.max(priority);
-        self.held.remove(&key);
+        self.processing.remove(&key);
         self.promised.insert(key);
         self.settle(key);
     }

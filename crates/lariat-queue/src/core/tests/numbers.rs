@@ -12,19 +12,22 @@ fn one_add_is_counted_and_its_wait_measured() {
     let stats = bench.queue.stats(bench.now);
     assert_eq!((stats.adds, stats.depth(), stats.waits.count()), (1, 1, 0));
     bench.advance(50 * MICRO);
-    let taken = bench.take().unwrap();
-    assert_eq!(taken.waited, 50 * MICRO);
+    let item = bench.get().unwrap();
+    assert_eq!(item.waited, 50 * MICRO);
     let stats = bench.queue.stats(bench.now);
-    assert_eq!((stats.depth(), stats.held, stats.handed_out), (0, 1, 1));
+    assert_eq!(
+        (stats.depth(), stats.processing, stats.handed_out),
+        (0, 1, 1)
+    );
     assert_eq!(
         (stats.waits.count(), stats.waits.sum(), stats.waits.max()),
         (1, 50 * MICRO, 50 * MICRO)
     );
     bench.advance(25 * MICRO);
-    bench.done(&taken);
+    bench.done(&item);
     let stats = bench.queue.stats(bench.now);
     assert_eq!(
-        (stats.works.count(), stats.works.sum(), stats.held),
+        (stats.works.count(), stats.works.sum(), stats.processing),
         (1, 25 * MICRO, 0)
     );
 }
@@ -33,31 +36,31 @@ fn one_add_is_counted_and_its_wait_measured() {
 fn five_adds_of_a_held_key_are_one_and_wait_from_the_first_on() {
     let mut bench = Bench::new();
     bench.add("a");
-    let taken = bench.take().unwrap();
+    let item = bench.get().unwrap();
     for _ in 0..5 {
         bench.add("a");
         bench.advance(MICRO);
     }
     let stats = bench.queue.stats(bench.now);
-    assert_eq!((stats.adds, stats.depth(), stats.due_again), (2, 1, 1));
+    assert_eq!((stats.adds, stats.depth(), stats.dirty), (2, 1, 1));
     assert_eq!(bench.queue.len(), 0, "it is not in line yet");
-    bench.done(&taken);
+    bench.done(&item);
     assert_eq!(bench.queue.stats(bench.now).depth(), 1);
-    assert_eq!(bench.take().unwrap().waited, 5 * MICRO);
+    assert_eq!(bench.get().unwrap().waited, 5 * MICRO);
 }
 
 #[test]
 fn unfinished_work_and_the_longest_of_it_grow_while_keys_are_held() {
     let mut bench = Bench::new();
     bench.add("ab");
-    let first = bench.take().unwrap();
+    let first = bench.get().unwrap();
     bench.advance(1000 * MICRO);
     let stats = bench.queue.stats(bench.now);
     assert_eq!(
         (stats.unfinished, stats.longest),
         (1000 * MICRO, 1000 * MICRO)
     );
-    let second = bench.take().unwrap();
+    let second = bench.get().unwrap();
     bench.advance(500 * MICRO);
     let stats = bench.queue.stats(bench.now);
     assert_eq!(
@@ -97,15 +100,15 @@ fn nothing_is_counted_after_a_shutdown() {
 fn retries_and_requeues_are_counted_apart_and_depths_by_priority() {
     let mut bench = Bench::new();
     bench.add("ab");
-    let (a, b) = (bench.take().unwrap(), bench.take().unwrap());
+    let (a, b) = (bench.get().unwrap(), bench.get().unwrap());
     let (after, payload) = (SECOND, Vec::new());
     let failed = Verdict::Failed {
         after,
         payload: Vec::clone(&payload),
         priority: None,
     };
-    bench.finish(&a, &[(LaneId::WHOLE, failed)]);
-    bench.finish(
+    bench.done_with(&a, &[(LaneId::WHOLE, failed)]);
+    bench.done_with(
         &b,
         &[(
             LaneId::WHOLE,
@@ -130,14 +133,14 @@ fn retries_and_requeues_are_counted_apart_and_depths_by_priority() {
 }
 
 #[test]
-fn a_held_key_that_is_due_again_is_in_the_depth_of_the_priority_it_is_due_at() {
+fn a_held_key_that_is_dirty_is_in_the_depth_of_the_priority_it_is_due_at() {
     let mut bench = Bench::new();
     bench.add("ba");
-    let (_b, a) = (bench.take().unwrap(), bench.take().unwrap());
+    let (_b, a) = (bench.get().unwrap(), bench.get().unwrap());
     // It is handed out twice at one moment, behind another that is held.
     bench.done(&a);
     bench.add("a");
-    let a = bench.take().unwrap();
+    let a = bench.get().unwrap();
     let depths = |bench: &mut Bench| {
         let stats = bench.queue.stats(bench.now);
         assert_eq!(

@@ -37,10 +37,10 @@ fn a_low_key_leaves_within_its_bound_under_any_load_of_higher_keys() {
     let mut hand_outs = 0;
     loop {
         bench.add("a");
-        let taken = bench.take().unwrap();
-        bench.done(&taken);
+        let item = bench.get().unwrap();
+        bench.done(&item);
         hand_outs += 1;
-        if taken.key == 'z' {
+        if item.key == 'z' {
             break;
         }
         bench.advance(SECOND);
@@ -53,8 +53,8 @@ fn a_low_key_leaves_within_its_bound_under_any_load_of_higher_keys() {
 fn a_low_key_that_is_given_back_stays_low() {
     let mut bench = Bench::new();
     bench.add_with('a', now_add().priority(Priority::Low));
-    let taken = bench.take().unwrap();
-    bench.queue.give_back(taken, bench.now);
+    let item = bench.get().unwrap();
+    bench.queue.give_back(item, bench.now);
     bench.add("b");
     assert_eq!(bench.drain(), "ba");
 }
@@ -78,11 +78,11 @@ fn a_busy_level_never_starves_the_one_below() {
     let (mut low, mut hand_outs) = (String::new(), 0);
     while low.len() < 26 {
         bench.add("ab");
-        let taken = bench.take().unwrap();
-        bench.done(&taken);
+        let item = bench.get().unwrap();
+        bench.done(&item);
         bench.advance(SECOND / 10);
         hand_outs += 1;
-        low.extend(Some(taken.key).filter(char::is_ascii_uppercase));
+        low.extend(Some(item.key).filter(char::is_ascii_uppercase));
     }
     assert_eq!(low, ('A'..='Z').collect::<String>());
     // Ten seconds of patience at ten hand-outs a second, then every fourth.
@@ -105,8 +105,8 @@ fn groups_take_turns_however_many_keys_one_of_them_has() {
     assert_eq!(bench.drain(), "aAbBcdefgh");
     // One that comes later has the next turn but one.
     bench.add("abcd");
-    let taken = bench.take().unwrap();
-    bench.done(&taken);
+    let item = bench.get().unwrap();
+    bench.done(&item);
     bench.add("A");
     assert_eq!(bench.drain(), "bAcd");
 }

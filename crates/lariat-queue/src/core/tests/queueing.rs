@@ -19,23 +19,23 @@ fn a_key_added_twice_is_handed_out_once_with_both_payloads() {
     bench.add_with('a', now_add().payload(vec![2]));
     assert_eq!(bench.queue.stats(bench.now).depth(), 1);
     assert_eq!(bench.queue.stats(bench.now).adds, 1);
-    let taken = bench.take().unwrap();
-    assert_eq!(taken.payload, [1, 2]);
-    assert!(bench.take().is_none());
+    let item = bench.get().unwrap();
+    assert_eq!(item.payload, [1, 2]);
+    assert!(bench.get().is_none());
 }
 
 #[test]
 fn a_held_key_is_not_handed_out_twice_and_comes_again_at_the_end() {
     let mut bench = Bench::new();
     bench.add("a");
-    let taken = bench.take().unwrap();
+    let item = bench.get().unwrap();
     bench.add("aaaaab");
     assert_eq!(bench.queue.stats(bench.now).adds, 3);
-    let other = bench.take().unwrap();
+    let other = bench.get().unwrap();
     assert_eq!(other.key, 'b');
-    assert!(bench.take().is_none());
+    assert!(bench.get().is_none());
     bench.add("c");
-    bench.done(&taken);
+    bench.done(&item);
     assert_eq!(bench.drain(), "ca");
 }
 
@@ -51,16 +51,16 @@ fn finished_keys_are_forgotten() {
 fn payloads_merge_the_older_before_the_later() {
     let mut bench = Bench::new();
     bench.add_with('a', now_add().payload(vec![1]));
-    let taken = bench.take().unwrap();
+    let item = bench.get().unwrap();
     bench.add_with('a', now_add().payload(vec![2]));
     let failed = Verdict::Failed {
         after: Duration::ZERO,
         payload: vec![1],
         priority: None,
     };
-    bench.finish(&taken, &[(lane(1), failed)]);
-    let taken = bench.take().unwrap();
-    assert_eq!(taken.payload, [1, 2]);
+    bench.done_with(&item, &[(lane(1), failed)]);
+    let item = bench.get().unwrap();
+    assert_eq!(item.payload, [1, 2]);
 
     bench.add_with('a', now_add().payload(vec![3]));
     let failed = Verdict::Failed {
@@ -68,18 +68,18 @@ fn payloads_merge_the_older_before_the_later() {
         payload: vec![2],
         priority: None,
     };
-    bench.finish(&taken, &[(lane(1), failed)]);
-    assert_eq!(bench.take().unwrap().payload, [2, 3]);
+    bench.done_with(&item, &[(lane(1), failed)]);
+    assert_eq!(bench.get().unwrap().payload, [2, 3]);
 }
 
 #[test]
 fn work_given_back_is_due_as_before_and_without_a_failure() {
     let mut bench = Bench::new();
     bench.add_with('a', now_add().lanes(lane(1)).payload(vec![1]));
-    let taken = bench.take().unwrap();
+    let item = bench.get().unwrap();
     bench.add_with('a', now_add().lanes(lane(2)).payload(vec![2]));
-    bench.queue.give_back(taken, bench.now);
-    let again = bench.take().unwrap();
+    bench.queue.give_back(item, bench.now);
+    let again = bench.get().unwrap();
     assert_eq!(again.lanes, [lane(1), lane(2)].into_iter().collect());
     assert_eq!(again.payload, [1, 2]);
     assert!(again.failures.is_empty());
@@ -99,12 +99,12 @@ fn a_duplicate_does_not_make_the_line_longer() {
 fn a_key_can_be_added_again_while_it_is_held_and_after() {
     let mut bench = Bench::new();
     bench.add("a");
-    let taken = bench.take().unwrap();
+    let item = bench.get().unwrap();
     bench.add("a");
-    bench.done(&taken);
-    let taken = bench.take().unwrap();
-    bench.done(&taken);
-    assert!(bench.take().is_none());
+    bench.done(&item);
+    let item = bench.get().unwrap();
+    bench.done(&item);
+    assert!(bench.get().is_none());
     bench.add("a");
     assert_eq!(bench.drain(), "a");
 }
@@ -113,13 +113,13 @@ fn a_key_can_be_added_again_while_it_is_held_and_after() {
 fn a_held_key_is_skipped_and_handed_out_right_after_it_is_back() {
     let mut bench = Bench::new();
     bench.add_with('a', now_add().priority(Priority::High));
-    let taken = bench.take().unwrap();
+    let item = bench.get().unwrap();
     bench.add_with('a', now_add().priority(Priority::High));
     bench.add("b");
-    assert_eq!(bench.take().unwrap().key, 'b');
-    assert!(bench.take().is_none());
-    bench.done(&taken);
-    assert_eq!(bench.take().unwrap().key, 'a');
+    assert_eq!(bench.get().unwrap().key, 'b');
+    assert!(bench.get().is_none());
+    bench.done(&item);
+    assert_eq!(bench.get().unwrap().key, 'a');
 }
 
 #[test]
@@ -154,8 +154,8 @@ fn failures_can_be_brought_along() {
     let brings = |failures| now_add().lanes(lane(1)).failures(failures);
     bench.add_with('a', brings(3));
     bench.add_with('a', brings(2));
-    let taken = bench.take().unwrap();
-    assert_eq!(*taken.failures, [(lane(1), 3)]);
-    bench.finish(&taken, &[(lane(1), Verdict::Done)]);
+    let item = bench.get().unwrap();
+    assert_eq!(*item.failures, [(lane(1), 3)]);
+    bench.done_with(&item, &[(lane(1), Verdict::Done)]);
     assert_eq!(bench.queue.failures(&'a', lane(1)), 0);
 }

@@ -101,8 +101,8 @@ impl Keys {
     fn of(controller: &ControllerStatus) -> Self {
         let queue = &controller.queue;
         Self {
-            in_line: queue.depth().saturating_sub(queue.due_again),
-            held: queue.held,
+            in_line: queue.depth().saturating_sub(queue.dirty),
+            held: queue.processing,
             delayed: queue.delayed,
             workers: controller.workers.unwrap_or(0),
         }

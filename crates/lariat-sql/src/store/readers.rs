@@ -3,24 +3,21 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use rusqlite::Connection;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::error::StorageError;
-use super::file::Database;
+use super::database::Database;
 use super::reader::{Read, ReadError, Tables, read};
 use crate::query::Plan;
+use crate::sql::Connection;
 
 /// Connections that read, as many as are used at a time.
-#[derive(Debug)]
 pub(crate) struct Readers {
     database: Database,
-    idle: Mutex<Vec<Connection>>,
+    idle: Mutex<Vec<Box<dyn Connection>>>,
     permits: Arc<Semaphore>,
 }
 
 /// The right to read once.
-#[derive(Debug)]
 pub(crate) struct Reader {
     readers: Arc<Readers>,
     _permit: OwnedSemaphorePermit,
@@ -44,22 +41,28 @@ impl Readers {
             _permit: permit.expect("the semaphore is never closed"),
         }
     }
-
-    fn connection(&self) -> Result<Connection, StorageError> {
-        let idle = self.idle.lock().pop();
-        idle.map_or_else(|| self.database.open_to_read(), Ok)
-    }
 }
 
 impl Reader {
     /// Answers a query. It blocks.
-    pub(crate) fn read(&self, of: &Tables, plan: &Plan, history: u32) -> Result<Read, ReadError> {
-        let mut connection = self.readers.connection()?;
-        let answer = read(&mut connection, of, plan, history);
-        // One that has failed is not used again.
-        if !matches!(answer, Err(ReadError::Storage(_))) {
-            self.readers.idle.lock().push(connection);
+    pub(crate) fn read(&self, of: &Tables, plan: &Plan) -> Result<Read, ReadError> {
+        loop {
+            let idle = self.readers.idle.lock().pop();
+            let was_idle = idle.is_some();
+            let mut connection = match idle {
+                Some(idle) => idle,
+                None => self.readers.database.open_to_read()?,
+            };
+            let answer = read(&mut *connection, of, plan);
+            if !matches!(answer, Err(ReadError::Storage(_))) {
+                self.readers.idle.lock().push(connection);
+            } else if was_idle && connection.is_lost() {
+                // It was lost before, and those beside it, too.
+                self.readers.idle.lock().clear();
+                continue;
+            }
+            // One that has failed is not used again.
+            return answer;
         }
-        answer
     }
 }

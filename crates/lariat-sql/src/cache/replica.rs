@@ -1,0 +1,282 @@
+//! A replica of a cache that several processes share: it reads, and writes in turn.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cache::SharedCacheFactory;
+use lariat_lease::{Leadership, Standing};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio::time::{self, Instant};
+use tokio_util::sync::CancellationToken;
+
+use super::SqlCache;
+use super::error::SqlError;
+use super::feed::{Feed, LOOK, blocking};
+use super::keys::SharedKeys;
+use super::kind::SqlKind;
+use crate::store::{Database, Stored, Writer};
+
+/// How often a replica looks how far the others are, while no query waits for it, and whether it can write.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// How often the one that writes looks whether it still does.
+const BEAT: Duration = Duration::from_secs(3);
+
+/// How long it waits after an error of the server, at first and at most.
+const RESTS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
+
+/// What takes turns with others.
+pub(super) struct Replica {
+    pub(super) database: Database,
+    pub(super) factory: SharedCacheFactory,
+    pub(super) kinds: Vec<SqlKind>,
+    pub(super) keys: Option<SharedKeys>,
+    pub(super) leadership: Option<Leadership>,
+    /// Notified when a query begins to wait.
+    pub(super) wanted: Arc<Notify>,
+}
+
+/// A replica at work.
+struct Running {
+    replica: Replica,
+    writes: watch::Sender<bool>,
+    stopping: CancellationToken,
+    /// When it tries again to become the one that writes.
+    next_try: Instant,
+    has_failed: bool,
+}
+
+impl Replica {
+    /// Starts to read, and to write in turn.
+    pub(super) fn start(self, writer: Writer) -> SqlCache {
+        let stopping = CancellationToken::new();
+        let (kinds, keys) = (self.kinds.iter(), self.keys.clone());
+        let kinds = kinds.map(|kind| (kind.schema().gvk().clone(), kind.clone()));
+        let kinds = kinds.collect();
+        let (writes, of_writes) = watch::channel(false);
+        let running = Running {
+            replica: self,
+            writes,
+            stopping: stopping.clone(),
+            next_try: Instant::now(),
+            has_failed: false,
+        };
+        let mut tasks = JoinSet::new();
+        tasks.spawn(running.run(writer));
+        SqlCache {
+            writer: None,
+            keys,
+            writes: of_writes,
+            kinds,
+            tasks: Mutex::new(tasks),
+            stopping,
+        }
+    }
+
+    /// Returns whether this process may try to write, and if so whether by force.
+    fn may_write(&self) -> Option<bool> {
+        match &self.leadership {
+            None => Some(false),
+            Some(leadership) => leadership.leads().then_some(true),
+        }
+    }
+
+    fn is_waited_for(&self) -> bool {
+        let mut kinds = self.kinds.iter();
+        kinds.any(|kind| *kind.inner().waiting.borrow() > 0)
+    }
+
+    /// Notes how far the kinds are in the database.
+    fn follow(&self, stored: &[Stored]) {
+        for kind in &self.kinds {
+            let number = kind.inner().tables.layout.number();
+            let name = kind.schema().gvk().to_string();
+            let found = stored.iter().find(|stored| stored.number == number);
+            let phase = match found {
+                Some(stored) if stored.is_synced => "in another process",
+                Some(_) => "in another process, which is filling it",
+                None if stored.iter().any(|stored| stored.kind == name) => {
+                    "in another process, which keeps other fields of it: let all replicas have the same"
+                }
+                None => "in another process, which has not written it yet",
+            };
+            let is_synced = found.is_some_and(|stored| stored.is_synced);
+            let reached = found.map(|stored| stored.reached).unwrap_or_default();
+            kind.inner().progress.send_if_modified(|progress| {
+                let is_news = progress.is_synced != is_synced || progress.reached != reached;
+                progress.is_synced = is_synced;
+                progress.reached = reached;
+                progress.last_error = None;
+                phase.clone_into(&mut progress.phase);
+                is_news
+            });
+        }
+    }
+
+    /// Writes with the right to, until it has none any more.
+    async fn write(
+        &self,
+        mut writer: Writer,
+        stopping: &CancellationToken,
+    ) -> Result<(), SqlError> {
+        let kinds = self.kinds.clone();
+        let opened = blocking(move || {
+            for kind in kinds {
+                writer.open_kind(&kind.inner().tables)?;
+            }
+            Ok(Arc::new(Mutex::new(writer)))
+        });
+        let writer = opened.await?;
+        let ended = stopping.child_token();
+        let mut feeds = JoinSet::new();
+        for kind in &self.kinds {
+            let informer = self.factory.for_kind(kind.schema().gvk().clone());
+            let feed = Feed::new(kind, informer, &writer, &ended).shared(stopping);
+            feeds.spawn(feed.run());
+        }
+        let lost = async {
+            match &self.leadership {
+                Some(leadership) => leadership.lost().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = ended.cancelled() => {}
+            () = lost => {}
+            // It does not end by itself, unless it panics.
+            Some(_) = feeds.join_next() => {}
+            () = self.beat(&writer) => {}
+        }
+        ended.cancel();
+        while feeds.join_next().await.is_some() {}
+        Ok(())
+    }
+
+    /// Looks now and then whether this process still writes, until it does not; and for keys that another has made.
+    async fn beat(&self, writer: &Arc<Mutex<Writer>>) {
+        loop {
+            time::sleep(BEAT).await;
+            let writer = Arc::clone(writer);
+            let beat = blocking(move || {
+                let mut writer = writer.lock();
+                let beat = writer.beat().and_then(|()| writer.keyring());
+                Ok((beat, writer.is_lost()))
+            });
+            match (beat.await, &self.keys) {
+                (Ok((Ok(stored), _)), Some(keys)) => {
+                    if let Err(error) = keys.replace(stored).await {
+                        tracing::warn!(%error, "the keys of the SQL cache cannot be read again");
+                    }
+                }
+                (Ok((Err(error), true)), _) => {
+                    tracing::warn!(%error, "this process writes the SQL cache no more");
+                    return;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Running {
+    async fn run(mut self, writer: Writer) {
+        let mut session = Some(writer);
+        let (mut rest, longest) = RESTS;
+        while !self.stopping.is_cancelled() {
+            match self.turn(session.take()).await {
+                Ok(next) => {
+                    session = next;
+                    rest = RESTS.0;
+                }
+                Err(error) => {
+                    self.failed(&error);
+                    let rests = time::sleep(rest);
+                    self.stopping.run_until_cancelled(rests).await;
+                    rest = (2 * rest).min(longest);
+                }
+            }
+        }
+    }
+
+    /// Looks how far the kinds are, writes if it is its turn, and rests; returns the session, if it is of use.
+    async fn turn(&mut self, session: Option<Writer>) -> Result<Option<Writer>, SqlError> {
+        let database = self.replica.database.clone();
+        let is_due = Instant::now() >= self.next_try;
+        let by_force = self.replica.may_write().filter(|_| is_due);
+        let looked = blocking(move || {
+            let mut writer = match session {
+                Some(writer) => writer,
+                None => Writer::open(&database)?,
+            };
+            let stored = writer.stored()?;
+            let is_claimed = match by_force {
+                Some(by_force) => writer.claim(by_force)?,
+                None => false,
+            };
+            Ok((writer, stored, is_claimed))
+        });
+        if is_due {
+            self.next_try = Instant::now() + IDLE;
+        }
+        let (writer, stored, is_claimed) = looked.await?;
+        self.replica.follow(&stored);
+        if std::mem::take(&mut self.has_failed) {
+            tracing::info!("the SQL cache can be read again");
+        }
+        if !is_claimed {
+            self.rest().await;
+            return Ok(Some(writer));
+        }
+        tracing::info!("this process writes the SQL cache now");
+        self.writes.send_replace(true);
+        let written = self.replica.write(writer, &self.stopping).await;
+        self.writes.send_replace(false);
+        written?;
+        Ok(None)
+    }
+
+    /// Waits until it has to look again.
+    async fn rest(&mut self) {
+        let replica = &self.replica;
+        let is_waited_for = replica.is_waited_for();
+        let leads = async {
+            match &replica.leadership {
+                Some(leadership) if matches!(leadership.standing(), Standing::Standby { .. }) => {
+                    leadership.acquired().await
+                }
+                _ => std::future::pending().await,
+            }
+        };
+        let has_acquired = tokio::select! {
+            biased;
+            () = self.stopping.cancelled() => false,
+            leads = leads => leads,
+            () = time::sleep(LOOK), if is_waited_for => false,
+            () = replica.wanted.notified(), if !is_waited_for => false,
+            () = time::sleep(IDLE) => false,
+        };
+        if has_acquired {
+            self.next_try = Instant::now();
+        }
+    }
+
+    /// Notes what is wrong with the server, and logs it once.
+    fn failed(&mut self, error: &SqlError) {
+        let error = error.to_string();
+        if !std::mem::replace(&mut self.has_failed, true) {
+            tracing::warn!(
+                error,
+                "the SQL cache cannot be read or written; it is tried again"
+            );
+        }
+        for kind in &self.replica.kinds {
+            kind.inner().progress.send_modify(|progress| {
+                progress.phase = format!("in another process, and {error}");
+                progress.last_error = Some(error.clone());
+            });
+        }
+    }
+}

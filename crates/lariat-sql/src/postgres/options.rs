@@ -1,0 +1,226 @@
+//! Which server, and who writes.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use lariat_lease::Leadership;
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+
+/// The schema that tables are in, by default.
+const SCHEMA: &str = "lariat";
+
+/// How long a statement of a query may take, by default.
+const STATEMENT: Duration = Duration::from_secs(30);
+
+/// How long it may take to connect, unless the connection string says so.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How long a server may be silent before the connection to it is given up, unless the connection string says so.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// A database of a PostgreSQL server, in which replicas share one cache.
+///
+/// Each cluster needs a schema of its own: one process writes it, and deletes what its cluster does not have. The others only
+/// read, open no watch, and answer as the one that writes does. Which one that is, the server decides by an advisory lock:
+/// the first that comes, and another once its connection ends. With a [leadership](Self::written_by_leader) it is the leader.
+///
+/// It works with PostgreSQL 13 and later, and encoding `UTF8`. Between it and the server may be a pool of connections only if
+/// it gives each connection one session. The program's user needs the right to create the schema, or to create tables in it.
+///
+/// The connection is not encrypted: use a server on this machine, a network that is, or a tunnel.
+///
+/// ```
+/// use lariat_sql::Postgres;
+///
+/// let postgres = Postgres::new("postgresql://lariat:secret@db.example:5432/fleet")?.schema("east")?;
+/// assert_eq!(postgres.server(), "db.example:5432/fleet");
+/// assert!(!format!("{postgres:?}").contains("secret"));
+/// # Ok::<(), lariat_sql::PostgresError>(())
+/// ```
+#[derive(Clone)]
+#[must_use = "options do nothing until a cache is kept there"]
+pub struct Postgres {
+    pub(super) config: Config,
+    pub(super) schema: String,
+    pub(super) statement: Duration,
+    leadership: Option<Leadership>,
+}
+
+impl Postgres {
+    /// Reads a connection string, as `postgresql://user:password@host:5432/database` or `host=… user=… dbname=…`.
+    ///
+    /// The password, and with it the string, is in no error, log or debug form.
+    ///
+    /// # Errors
+    ///
+    /// The string cannot be read, names no host, or asks for TLS.
+    pub fn new(connection: &str) -> Result<Self, PostgresError> {
+        // The library's error may have a part of a password that is not escaped.
+        let mut config = Config::from_str(connection).map_err(|_| PostgresError::Connection)?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(PostgresError::Host);
+        }
+        if !matches!(config.get_ssl_mode(), SslMode::Disable | SslMode::Prefer) {
+            return Err(PostgresError::Tls);
+        }
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT);
+        }
+        if config.get_tcp_user_timeout().is_none() {
+            config.tcp_user_timeout(SILENCE);
+        }
+        if config.get_keepalives_interval().is_none() {
+            config.keepalives_idle(SILENCE / 2);
+            config.keepalives_interval(SILENCE / 6);
+            config.keepalives_retries(3);
+        }
+        Ok(Self {
+            config,
+            schema: SCHEMA.to_owned(),
+            statement: STATEMENT,
+            leadership: None,
+        })
+    }
+
+    /// Keeps the tables in this schema (default `lariat`), which nothing else may use. It is made if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// The name is not one of lower case letters, digits and `_`, with no digit first and 63 of them at most.
+    pub fn schema(mut self, name: &str) -> Result<Self, PostgresError> {
+        let is_plain = name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
+        let begins = name.starts_with(|c: char| !c.is_ascii_digit());
+        if !is_plain || !begins || name.len() > 63 || name.starts_with("pg_") {
+            return Err(PostgresError::Schema {
+                name: name.to_owned(),
+            });
+        }
+        name.clone_into(&mut self.schema);
+        Ok(self)
+    }
+
+    /// Lets the process write that leads, and no other.
+    ///
+    /// It takes over from the one before at once, even if that has been stopped in the middle of a transaction: the server
+    /// ends its connection. The user of the database has to be the same. Each member of a ring of shards leads: do not use it
+    /// with those.
+    pub fn written_by_leader(mut self, leadership: Leadership) -> Self {
+        self.leadership = Some(leadership);
+        self
+    }
+
+    /// Lets a statement of a query take so long (default 30 s; zero: any time), after which the query fails.
+    pub fn statement_timeout(mut self, timeout: Duration) -> Self {
+        self.statement = timeout;
+        self
+    }
+
+    /// Returns the hosts and the database, as errors name them.
+    #[must_use]
+    pub fn server(&self) -> String {
+        let ports = self.config.get_ports();
+        let port = |place: usize| {
+            let port = ports.get(place).or(ports.first());
+            port.copied().unwrap_or(5432)
+        };
+        let hosts = self.config.get_hosts().iter().enumerate();
+        let mut hosts: Vec<String> = hosts
+            .map(|(place, host)| match host {
+                Host::Tcp(host) => format!("{host}:{}", port(place)),
+                Host::Unix(path) => format!("{}:{}", path.display(), port(place)),
+            })
+            .collect();
+        if hosts.is_empty() {
+            let addresses = self.config.get_hostaddrs().iter();
+            hosts.extend(addresses.map(ToString::to_string));
+        }
+        let database = self.config.get_dbname().or(self.config.get_user());
+        format!("{}/{}", hosts.join(","), database.unwrap_or_default())
+    }
+
+    pub(crate) fn leadership(&self) -> Option<Leadership> {
+        self.leadership.clone()
+    }
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Postgres")
+            .field("server", &self.server())
+            .field("schema", &self.schema)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Options of a PostgreSQL server that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PostgresError {
+    /// The connection string cannot be read.
+    #[error(
+        "the connection string of PostgreSQL cannot be read: write it as postgresql://user:password@host:5432/database, with %40 for an @ in the password and so on; sslmode is disable or prefer"
+    )]
+    Connection,
+    /// The connection string names no host.
+    #[error(
+        "the connection string of PostgreSQL names no host: add one, or the folder of its socket as ?host=/run/postgresql"
+    )]
+    Host,
+    /// The connection string asks for TLS.
+    #[error(
+        "sslmode=require asks for TLS, which connections to PostgreSQL do not have here: connect to a server on this machine or by a tunnel, with sslmode=disable"
+    )]
+    Tls,
+    /// The name of the schema is not one that is taken.
+    #[error(
+        "{name:?} is no name for the schema of a cache: take lower case letters, digits and _, 63 at most, no digit first, and not pg_"
+    )]
+    Schema {
+        /// The name.
+        name: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_shown_nowhere() {
+        let password = "p4ss-canary";
+        let texts = [
+            format!("postgresql://me:{password}@db.example/fleet"),
+            format!("host=/run/postgresql user=me password={password} dbname=fleet"),
+        ];
+        for text in texts {
+            let postgres = Postgres::new(&text).unwrap();
+            assert!(!format!("{postgres:?} {}", postgres.server()).contains(password));
+        }
+        let refused = [
+            format!("postgresql://me:{password}@{password}@db/fleet?x"),
+            format!("password={password} {password}"),
+            format!("postgresql://me:{password}@db/fleet?sslmode=require"),
+            format!("postgresql://me:{password}@/fleet?{password}=1"),
+            format!("password={password}"),
+        ];
+        for text in refused {
+            let error = Postgres::new(&text).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains(password), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_schema_has_a_plain_name() {
+        let postgres = Postgres::new("host=db").unwrap();
+        for name in ["a", "_a1", "fleet_east"] {
+            assert!(postgres.clone().schema(name).is_ok(), "{name}");
+        }
+        for name in ["", "1a", "A", "a\"; DROP", "a-b", "pg_a", &"a".repeat(64)] {
+            assert!(postgres.clone().schema(name).is_err(), "{name}");
+        }
+    }
+}

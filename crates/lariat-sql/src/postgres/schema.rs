@@ -1,0 +1,94 @@
+//! The schema that the tables are in.
+
+use crate::sql::{Connection, Param, Statement, StorageError, Transaction};
+
+/// The form of the tables; those of another form are refused.
+const FORM: i64 = 1;
+
+/// What there is before the first kind.
+const TABLES: &str = "
+    CREATE TABLE kinds (number bigint PRIMARY KEY, kind text COLLATE \"C\" NOT NULL UNIQUE,
+        signature text COLLATE \"C\" NOT NULL, version bigint NOT NULL, history bigint NOT NULL, change bigint NOT NULL,
+        synced bigint NOT NULL);
+    CREATE TABLE keyring (id bigint PRIMARY KEY CHECK (id = 1), stored bytea NOT NULL);
+    CREATE TABLE writer (epoch bigint NOT NULL);
+    INSERT INTO writer VALUES (0);
+    CREATE TABLE lariat_sql (form bigint NOT NULL);";
+
+/// The oldest version that has all that is used.
+const OLDEST: i64 = 13;
+
+/// Looks whether the server can have a cache; returns its version.
+pub(super) fn check(connection: &mut dyn Connection) -> Result<i64, Refused> {
+    let sql = "SELECT current_setting('server_version_num')::bigint / 10000, current_setting('server_encoding')";
+    let found = connection.first(&statement(sql))?;
+    let Some(mut found) = found else {
+        return Err(Refused::No("it does not say its version".to_owned()));
+    };
+    let (version, encoding) = (found.integer()?, found.text()?);
+    if version < OLDEST {
+        let why = format!("it has version {version}: take PostgreSQL {OLDEST} or a later one");
+        return Err(Refused::No(why));
+    }
+    if encoding != "UTF8" {
+        let why = format!("the database has the encoding {encoding}: create one with UTF8");
+        return Err(Refused::No(why));
+    }
+    Ok(version)
+}
+
+/// Why a server is refused.
+pub(super) enum Refused {
+    Failed(StorageError),
+    No(String),
+}
+
+impl From<StorageError> for Refused {
+    fn from(error: StorageError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Makes the schema and what is in it before the first kind, unless it is there; one process after the other.
+pub(super) fn prepare(
+    connection: &mut dyn Connection,
+    schema: &str,
+    lock: i64,
+) -> Result<(), Refused> {
+    connection.within(Transaction::Writes, |connection| {
+        let sql = statement("SELECT pg_advisory_xact_lock(").with("", Param::Integer(lock));
+        connection.execute(&sql.with_end(")"))?;
+        let sql = statement("SELECT oid::bigint FROM pg_namespace WHERE nspname::text = ");
+        let sql = sql.with("", Param::Text(schema.to_owned()));
+        if connection.first(&sql)?.is_none() {
+            connection.run(&format!("CREATE SCHEMA \"{schema}\""))?;
+        }
+        let tables = connection.rows(&statement(connection.dialect().tables()))?;
+        let tables = tables.into_iter().map(|mut table| table.text());
+        let tables = tables.collect::<Result<Vec<_>, _>>()?;
+        if tables.is_empty() {
+            connection.run(TABLES)?;
+            let sql = statement("INSERT INTO lariat_sql VALUES (").with("", Param::Integer(FORM));
+            connection.execute(&sql.with_end(")"))?;
+            return Ok(());
+        }
+        if !tables.iter().any(|name| name == "lariat_sql") {
+            let why = format!("the schema {schema} has tables of another program: give the cache one of its own");
+            return Err(Refused::No(why));
+        }
+        let form = connection.first(&statement("SELECT form FROM lariat_sql"))?;
+        let form = form.map(|mut form| form.integer()).transpose()?;
+        if form == Some(FORM) {
+            return Ok(());
+        }
+        let form = form.unwrap_or_default();
+        let why = format!(
+            "the tables of the schema {schema} have form {form}, and this version of Lariat has {FORM}: give it another schema, or drop this one once no replica of another version runs (DROP SCHEMA {schema} CASCADE)"
+        );
+        Err(Refused::No(why))
+    })
+}
+
+fn statement(text: &str) -> Statement {
+    Statement::new(crate::sql::Dialect::Postgres, text)
+}

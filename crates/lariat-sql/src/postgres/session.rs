@@ -1,0 +1,232 @@
+//! A connection to the server.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::pin;
+
+use futures::{SinkExt, TryStreamExt};
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Error, SimpleQueryMessage};
+
+use super::copy;
+use super::error::describe;
+use super::values::Bound;
+use crate::sql::{Arg, Columns, Connection, Dialect, Param, Statement, StorageError, Transaction};
+
+/// How many statements a session keeps prepared; the kinds of queries are few.
+const PREPARED: usize = 256;
+
+/// A connection to the server, which is used by threads that may block.
+pub(crate) struct Session {
+    client: Client,
+    runtime: Handle,
+    prepared: HashMap<String, tokio_postgres::Statement>,
+    /// Reads and writes the socket; it ends with the session.
+    _driver: JoinSet<()>,
+    /// What the server is called in errors.
+    server: String,
+    /// The lock of the one who writes; none if it only reads.
+    lock: Option<i64>,
+    /// Which of those who wrote one after the other this is; none of those who read.
+    epoch: Option<i64>,
+    /// Whether another writes now.
+    is_superseded: bool,
+}
+
+impl Session {
+    pub(super) fn new(
+        client: Client,
+        driver: JoinSet<()>,
+        runtime: Handle,
+        server: String,
+    ) -> Self {
+        Self {
+            client,
+            runtime,
+            prepared: HashMap::new(),
+            _driver: driver,
+            server,
+            lock: None,
+            epoch: None,
+            is_superseded: false,
+        }
+    }
+
+    /// Lets it claim this lock, to write.
+    pub(super) fn lock_by(&mut self, lock: i64) {
+        self.lock = Some(lock);
+    }
+
+    /// Waits for the lock, after the server has ended the session that has it.
+    fn take_over(&mut self, lock: i64) -> Result<(), StorageError> {
+        // A lock of 64 bits is shown in two halves.
+        let sql = Statement::new(
+            Dialect::Postgres,
+            "SELECT pg_terminate_backend(pid) FROM pg_locks
+             WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+             AND (classid::bigint << 32 | objid::bigint) = ",
+        );
+        self.execute(&sql.with("", Param::Integer(lock)))?;
+        let sql = Statement::new(Dialect::Postgres, "SELECT pg_advisory_lock(");
+        let sql = sql.with("", Param::Integer(lock)).with_end(")");
+        self.execute(&sql).map(drop)
+    }
+
+    fn failed(&self, error: &Error) -> StorageError {
+        StorageError::Postgres {
+            server: self.server.clone(),
+            why: describe(error),
+        }
+    }
+
+    /// Waits for the server.
+    fn wait<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, StorageError> {
+        let answer = self.runtime.block_on(answer);
+        answer.map_err(|error| self.failed(&error))
+    }
+
+    fn prepare(&mut self, sql: &str) -> Result<tokio_postgres::Statement, StorageError> {
+        if let Some(prepared) = self.prepared.get(sql) {
+            return Ok(prepared.clone());
+        }
+        let prepared = self.wait(self.client.prepare(sql))?;
+        if self.prepared.len() >= PREPARED {
+            self.prepared.clear();
+        }
+        self.prepared.insert(sql.to_owned(), prepared.clone());
+        Ok(prepared)
+    }
+
+    /// Begins a transaction of the one who writes; no later one can begin to write before it ends.
+    fn begin_to_write(&mut self, epoch: i64) -> Result<(), StorageError> {
+        let begin = "BEGIN; SELECT epoch FROM writer FOR SHARE";
+        let said = self.wait(self.client.simple_query(begin))?;
+        let mut rows = said.iter().filter_map(|message| match message {
+            SimpleQueryMessage::Row(row) => row.get(0),
+            _ => None,
+        });
+        if rows.next() == Some(epoch.to_string().as_str()) {
+            return Ok(());
+        }
+        self.is_superseded = true;
+        self.roll_back();
+        Err(StorageError::Superseded)
+    }
+}
+
+impl Connection for Session {
+    fn begin(&mut self, transaction: Transaction) -> Result<(), StorageError> {
+        match (transaction, self.epoch) {
+            (Transaction::Reads, _) => self.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"),
+            (Transaction::Writes, Some(epoch)) => self.begin_to_write(epoch),
+            (Transaction::Writes, None) => self.run("BEGIN"),
+        }
+    }
+
+    fn commit(&mut self) -> Result<(), StorageError> {
+        // After an error in the transaction it rolls back, and says so by no error.
+        self.run("COMMIT")
+    }
+
+    fn roll_back(&mut self) {
+        if let Err(error) = self.run("ROLLBACK") {
+            tracing::debug!(%error, "a transaction of the SQL cache ended with its connection");
+        }
+    }
+
+    fn run(&mut self, sql: &str) -> Result<(), StorageError> {
+        self.wait(self.client.batch_execute(sql))
+    }
+
+    fn execute(&mut self, sql: &Statement) -> Result<u64, StorageError> {
+        let prepared = self.prepare(&sql.text)?;
+        let params = bound(&sql.params);
+        self.wait(self.client.execute_raw(&prepared, refs(&params)))
+    }
+
+    fn query(
+        &mut self,
+        sql: &Statement,
+        look: &mut dyn FnMut(Columns) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
+        let prepared = self.prepare(&sql.text)?;
+        let params = bound(&sql.params);
+        let mut looked = Ok(());
+        let query = async {
+            let rows = self.client.query_raw(&prepared, refs(&params)).await?;
+            let mut rows = pin!(rows);
+            while let Some(row) = rows.try_next().await? {
+                let columns = (0..row.len()).map(|column| row.try_get::<_, Param>(column));
+                looked = look(Columns::new(columns.collect::<Result<_, _>>()?));
+                if looked.is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        let queried = self.runtime.block_on(query);
+        queried.map_err(|error| self.failed(&error))?;
+        looked
+    }
+
+    fn insert(&mut self, into: &str, rows: &[Vec<Arg<'_>>]) -> Result<(), StorageError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let prepared = self.prepare(&format!("COPY {into} FROM STDIN (FORMAT binary)"))?;
+        self.wait(async {
+            let mut copy = pin!(self.client.copy_in(&prepared).await?);
+            for part in copy::parts(rows) {
+                copy.send(part).await?;
+            }
+            copy.finish().await.map(drop)
+        })
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    fn scrub(&mut self) -> Result<(), StorageError> {
+        // The files of a table that is dropped are deleted; what the server archives is not ours.
+        Ok(())
+    }
+
+    fn claim(&mut self, by_force: bool) -> Result<bool, StorageError> {
+        let Some(lock) = self.lock else {
+            return Ok(false);
+        };
+        let sql = Statement::new(Dialect::Postgres, "SELECT pg_try_advisory_lock(");
+        let sql = sql.with("", Param::Integer(lock)).with_end(")");
+        let connection: &mut dyn Connection = self;
+        let taken = connection.first(&sql)?;
+        if taken.map_or(Ok(0), |mut taken| taken.integer())? == 0 {
+            if !by_force {
+                return Ok(false);
+            }
+            self.take_over(lock)?;
+        }
+        let sql = "UPDATE writer SET epoch = epoch + 1 RETURNING epoch";
+        let connection: &mut dyn Connection = self;
+        let epoch = connection.first(&Statement::new(Dialect::Postgres, sql))?;
+        self.epoch = epoch.map(|mut epoch| epoch.integer()).transpose()?;
+        Ok(self.epoch.is_some())
+    }
+
+    fn is_lost(&self) -> bool {
+        self.client.is_closed() || self.is_superseded
+    }
+}
+
+fn bound(params: &[Param]) -> Vec<Bound<'_>> {
+    params.iter().map(Bound).collect()
+}
+
+fn refs<'a>(
+    params: &'a [Bound<'a>],
+) -> impl ExactSizeIterator<Item = &'a (dyn ToSql + Sync)> + use<'a> {
+    params.iter().map(|param| param as &(dyn ToSql + Sync))
+}

@@ -1,0 +1,136 @@
+//! What a database has to do for the cache.
+
+use super::error::StorageError;
+use super::{Arg, Dialect, Param, Statement};
+
+/// A connection to a database. All of it blocks.
+pub(crate) trait Connection: Send {
+    /// Begins a transaction; one that reads sees one state from here on.
+    fn begin(&mut self, access: Transaction) -> Result<(), StorageError>;
+
+    /// Ends the transaction: what it wrote is kept, all of it or, after an error, nothing.
+    fn commit(&mut self) -> Result<(), StorageError>;
+
+    /// Ends the transaction, and nothing of it is kept.
+    fn roll_back(&mut self);
+
+    /// Runs statements without parameters.
+    fn run(&mut self, sql: &str) -> Result<(), StorageError>;
+
+    /// Runs a statement; returns how many rows it changed.
+    fn execute(&mut self, sql: &Statement) -> Result<u64, StorageError>;
+
+    /// Runs a statement and looks at its rows, one after the other.
+    fn query(
+        &mut self,
+        sql: &Statement,
+        look: &mut dyn FnMut(Columns) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError>;
+
+    /// Writes rows into a table, whose columns may be named behind it.
+    fn insert(&mut self, into: &str, rows: &[Vec<Arg<'_>>]) -> Result<(), StorageError>;
+
+    /// Returns how its statements are written.
+    fn dialect(&self) -> Dialect;
+
+    /// Makes sure that what was deleted is in no file any more.
+    fn scrub(&mut self) -> Result<(), StorageError>;
+
+    /// Becomes the one connection that writes, unless another is; with force the server ends the other. Returns whether it is.
+    fn claim(&mut self, by_force: bool) -> Result<bool, StorageError>;
+
+    /// Returns whether the server has ended it, or another has begun to write in its place.
+    fn is_lost(&self) -> bool;
+}
+
+/// What a transaction does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Transaction {
+    Reads,
+    Writes,
+}
+
+impl dyn Connection + '_ {
+    /// Runs a statement and returns all its rows.
+    pub(crate) fn rows(&mut self, sql: &Statement) -> Result<Vec<Columns>, StorageError> {
+        let mut rows = Vec::new();
+        self.query(sql, &mut |columns| {
+            rows.push(columns);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Runs a statement and returns its first row.
+    pub(crate) fn first(&mut self, sql: &Statement) -> Result<Option<Columns>, StorageError> {
+        Ok(self.rows(sql)?.into_iter().next())
+    }
+
+    /// Runs work in one transaction, which is kept if it succeeds.
+    pub(crate) fn within<T, E: From<StorageError>>(
+        &mut self,
+        transaction: Transaction,
+        work: impl FnOnce(&mut Self) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.begin(transaction)?;
+        match work(self) {
+            Ok(done) => {
+                self.commit()?;
+                Ok(done)
+            }
+            Err(error) => {
+                self.roll_back();
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The columns of a row, which are taken from the left to the right.
+#[derive(Debug)]
+pub(crate) struct Columns(std::vec::IntoIter<Param>);
+
+impl Columns {
+    pub(crate) fn new(columns: Vec<Param>) -> Self {
+        Self(columns.into_iter())
+    }
+
+    /// Takes the columns that are left.
+    pub(crate) fn rest(self) -> Vec<Param> {
+        self.0.collect()
+    }
+
+    pub(crate) fn param(&mut self) -> Param {
+        self.0.next().unwrap_or(Param::Null)
+    }
+
+    pub(crate) fn text(&mut self) -> Result<String, StorageError> {
+        self.optional_text()?.ok_or_else(|| wrong("a text"))
+    }
+
+    pub(crate) fn optional_text(&mut self) -> Result<Option<String>, StorageError> {
+        match self.param() {
+            Param::Null => Ok(None),
+            Param::Text(text) => Ok(Some(text)),
+            _ => Err(wrong("a text")),
+        }
+    }
+
+    pub(crate) fn integer(&mut self) -> Result<i64, StorageError> {
+        match self.param() {
+            Param::Integer(number) => Ok(number),
+            _ => Err(wrong("a whole number")),
+        }
+    }
+
+    pub(crate) fn bytes(&mut self) -> Result<Vec<u8>, StorageError> {
+        match self.param() {
+            Param::Bytes(bytes) => Ok(bytes),
+            _ => Err(wrong("bytes")),
+        }
+    }
+}
+
+fn wrong(expected: &'static str) -> StorageError {
+    StorageError::Column { expected }
+}

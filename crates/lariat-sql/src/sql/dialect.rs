@@ -1,0 +1,40 @@
+//! What differs between the databases.
+
+use std::fmt::Write;
+
+/// A database, as far as its statements differ from those of others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    Sqlite,
+    Postgres,
+}
+
+impl Dialect {
+    /// Adds the place of a parameter, counted from one.
+    pub(super) fn parameter(self, number: usize, sql: &mut String) {
+        let sign = match self {
+            Self::Sqlite => '?',
+            Self::Postgres => '$',
+        };
+        // Writing to a string does not fail.
+        let _ = write!(sql, "{sign}{number}");
+    }
+
+    /// Returns the statement that lists the names of all tables.
+    pub(crate) fn tables(self) -> &'static str {
+        match self {
+            Self::Sqlite => "SELECT name FROM sqlite_schema WHERE type = 'table'",
+            Self::Postgres => {
+                "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()"
+            }
+        }
+    }
+
+    /// Returns the function that finds a part in a text; texts are lowered as far as ASCII goes.
+    pub(super) fn position(self) -> &'static str {
+        match self {
+            Self::Sqlite => "instr",
+            Self::Postgres => "strpos",
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Statements and their parameters.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use super::Dialect;
+use crate::field::{Value, natural_key};
+
+/// A value that is given with a statement, or that a row has.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Param {
+    Null,
+    Text(String),
+    Integer(i64),
+    Real(f64),
+    Bytes(Vec<u8>),
+    /// Values that a column may have, of any number; no column of a row is one.
+    List(List),
+}
+
+/// Values of one type.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum List {
+    Texts(Vec<String>),
+    Integers(Vec<i64>),
+    Bytes(Vec<Vec<u8>>),
+}
+
+/// A value that is written, and mostly borrowed.
+#[derive(Debug, Clone)]
+pub(crate) enum Arg<'a> {
+    Null,
+    Text(Cow<'a, str>),
+    Integer(i64),
+    Real(f64),
+    Bytes(Cow<'a, [u8]>),
+}
+
+/// A statement and its parameters.
+#[derive(Debug)]
+pub(crate) struct Statement {
+    pub(crate) text: String,
+    pub(crate) params: Vec<Param>,
+    dialect: Dialect,
+}
+
+impl Statement {
+    pub(crate) fn new(dialect: Dialect, text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            params: Vec::new(),
+            dialect,
+        }
+    }
+
+    pub(super) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    pub(crate) fn push(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    /// Adds a parameter in this place.
+    pub(crate) fn bind(&mut self, param: Param) {
+        self.params.push(param);
+        self.dialect.parameter(self.params.len(), &mut self.text);
+    }
+
+    /// Adds the last parameter in another place, too.
+    pub(super) fn bind_again(&mut self) {
+        self.dialect.parameter(self.params.len(), &mut self.text);
+    }
+
+    /// Adds text, and a parameter behind it.
+    pub(crate) fn with(mut self, text: &str, param: Param) -> Self {
+        self.push(text);
+        self.bind(param);
+        self
+    }
+
+    /// Adds text at the end.
+    pub(crate) fn with_end(mut self, text: &str) -> Self {
+        self.push(text);
+        self
+    }
+
+    /// Adds that what was named before is one of these values. They go in one parameter, of whatever number they are.
+    pub(crate) fn among(&mut self, list: List) {
+        let (before, after) = match (self.dialect, &list) {
+            (Dialect::Postgres, _) => (" = ANY(", ")"),
+            (Dialect::Sqlite, List::Bytes(_)) => (" IN (SELECT unhex(value) FROM json_each(", "))"),
+            (Dialect::Sqlite, _) => (" IN (SELECT value FROM json_each(", "))"),
+        };
+        self.push(before);
+        self.bind(Param::List(list));
+        self.push(after);
+    }
+
+    /// Adds what makes a list, with a separator between its parts.
+    pub(crate) fn join<T>(
+        &mut self,
+        parts: impl IntoIterator<Item = T>,
+        separator: &str,
+        mut add: impl FnMut(&mut Self, T),
+    ) {
+        for (number, part) in parts.into_iter().enumerate() {
+            if number > 0 {
+                self.push(separator);
+            }
+            add(self, part);
+        }
+    }
+}
+
+impl List {
+    /// Makes a list of parameters, or gives them back if they are not of one type that lists have.
+    pub(super) fn of(params: Vec<Param>) -> Result<Self, Vec<Param>> {
+        match params.first() {
+            Some(Param::Text(_)) => {
+                let texts = params.into_iter().filter_map(|param| match param {
+                    Param::Text(text) => Some(text),
+                    _ => None,
+                });
+                Ok(Self::Texts(texts.collect()))
+            }
+            Some(Param::Integer(_)) => {
+                let numbers = params.into_iter().filter_map(|param| match param {
+                    Param::Integer(number) => Some(number),
+                    _ => None,
+                });
+                Ok(Self::Integers(numbers.collect()))
+            }
+            Some(Param::Bytes(_)) => {
+                let all = params.into_iter().filter_map(|param| match param {
+                    Param::Bytes(bytes) => Some(bytes),
+                    _ => None,
+                });
+                Ok(Self::Bytes(all.collect()))
+            }
+            _ => Err(params),
+        }
+    }
+}
+
+impl Param {
+    /// Compares stored values of one column as the database does; what is missing comes last.
+    pub(crate) fn compare(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Text(one), Self::Text(other)) => one.cmp(other),
+            (Self::Integer(one), Self::Integer(other)) => one.cmp(other),
+            (Self::Real(one), Self::Real(other)) => one.total_cmp(other),
+            (Self::Bytes(one), Self::Bytes(other)) => one.cmp(other),
+            (Self::Null, Self::Null) => Ordering::Equal,
+            (Self::Null, _) => Ordering::Greater,
+            (_, Self::Null) => Ordering::Less,
+            // A cursor of another type of column; it orders nothing.
+            _ => Ordering::Equal,
+        }
+    }
+
+    /// Returns a value as it is stored and compared for equality.
+    pub(crate) fn of(value: &Value) -> Self {
+        match Arg::of(value) {
+            Arg::Null => Self::Null,
+            Arg::Text(text) => Self::Text(text.into_owned()),
+            Arg::Integer(number) => Self::Integer(number),
+            Arg::Real(number) => Self::Real(number),
+            Arg::Bytes(bytes) => Self::Bytes(bytes.into_owned()),
+        }
+    }
+}
+
+impl<'a> Arg<'a> {
+    pub(crate) fn text(text: &'a str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+
+    pub(crate) fn bytes(bytes: &'a [u8]) -> Self {
+        Self::Bytes(Cow::Borrowed(bytes))
+    }
+
+    /// Returns a value as it is stored and compared for equality.
+    pub(crate) fn of(value: &'a Value) -> Self {
+        match value {
+            Value::Text(text) => Self::text(text),
+            Value::Natural(text) => Self::Bytes(natural_key(text).into()),
+            Value::Integer(number) | Value::Time(number) => Self::Integer(*number),
+            Value::Real(number) => Self::Real(*number),
+            Value::Boolean(is) => Self::Integer(i64::from(*is)),
+            Value::Quantity(amount) => Self::Bytes(amount.to_key().to_vec().into()),
+            Value::Ip(address) => Self::Bytes(ip_key(address).into()),
+        }
+    }
+}
+
+/// Returns bytes that compare as addresses do.
+fn ip_key(address: &std::net::IpAddr) -> Vec<u8> {
+    match address {
+        std::net::IpAddr::V4(address) => [&[4], address.octets().as_slice()].concat(),
+        std::net::IpAddr::V6(address) => [&[6], address.octets().as_slice()].concat(),
+    }
+}

@@ -1,0 +1,175 @@
+//! The statements that make the tables of a kind.
+
+use std::fmt::Write;
+
+use super::layout::{Column, Layout};
+use super::{BEGINNING, Dialect};
+use crate::field::FieldType;
+
+/// The types of a database's columns. Texts compare by their bytes.
+struct Types {
+    text: &'static str,
+    integer: &'static str,
+    real: &'static str,
+    bytes: &'static str,
+    /// Of a row's number.
+    id: &'static str,
+    /// What makes a table its own index.
+    is_index: &'static str,
+}
+
+const SQLITE: Types = Types {
+    text: "TEXT",
+    integer: "INTEGER",
+    real: "REAL",
+    bytes: "BLOB",
+    id: "INTEGER PRIMARY KEY",
+    is_index: " WITHOUT ROWID",
+};
+
+const POSTGRES: Types = Types {
+    text: "text COLLATE \"C\"",
+    integer: "bigint",
+    real: "double precision",
+    bytes: "bytea",
+    id: "bigint PRIMARY KEY",
+    is_index: "",
+};
+
+impl Types {
+    fn of(dialect: Dialect) -> &'static Self {
+        match dialect {
+            Dialect::Sqlite => &SQLITE,
+            Dialect::Postgres => &POSTGRES,
+        }
+    }
+
+    /// Returns the columns of values, as they are shown, and as they are compared if that differs.
+    fn columns(&self, of: FieldType, column: &Column) -> Vec<String> {
+        let shown = match of {
+            FieldType::Text | FieldType::Natural => self.text,
+            FieldType::Integer | FieldType::Boolean | FieldType::Time => self.integer,
+            FieldType::Real => self.real,
+            FieldType::Quantity | FieldType::Ip => self.bytes,
+        };
+        let mut columns = vec![format!("{} {shown}", column.shown)];
+        if column.compared != column.shown {
+            columns.push(format!("{} {}", column.compared, self.bytes));
+        }
+        columns
+    }
+}
+
+impl Layout {
+    /// Returns the statements that make the tables.
+    pub(crate) fn create(&self) -> String {
+        let mut sql = String::new();
+        // Writing to a string does not fail.
+        let _ = self.write_rows(&mut sql);
+        let _ = self.write_many(&mut sql);
+        let _ = self.write_words(&mut sql);
+        sql
+    }
+
+    fn types(&self) -> &'static Types {
+        Types::of(self.dialect())
+    }
+
+    fn write_rows(&self, sql: &mut String) -> std::fmt::Result {
+        let Types {
+            text,
+            integer,
+            bytes,
+            id,
+            is_index,
+            ..
+        } = self.types();
+        let (rows, json) = (self.rows(), self.json());
+        let (labels, owners) = (self.labels(), self.owners());
+        let columns = self.places(false);
+        let columns = columns.flat_map(|place| {
+            self.types()
+                .columns(self.type_of(place), &self.column(place))
+        });
+        let columns = columns.collect::<Vec<_>>().join(", ");
+        let value = indexed(&Column::of_texts("value", self.dialect()));
+        write!(
+            sql,
+            "CREATE TABLE {rows} (id {id}, key {text} NOT NULL UNIQUE, version {text} NOT NULL, {columns});
+             CREATE TABLE {json} (id {id}, json {bytes} NOT NULL);
+             CREATE TABLE {labels} (id {integer} NOT NULL, label {text} NOT NULL, value {text} NOT NULL, PRIMARY KEY (id, label)){is_index};
+             CREATE INDEX {labels}_by ON {labels} (label, {value}, id);
+             CREATE TABLE {owners} (id {integer} NOT NULL, uid {text} NOT NULL, controls {integer} NOT NULL, PRIMARY KEY (id, uid)){is_index};
+             CREATE INDEX {owners}_by ON {owners} (uid, id);"
+        )?;
+        for place in self.places(false) {
+            let column = self.column(place);
+            // With what decides at last, so that a page is read from the index in its order.
+            let last = ["f0", "f1k"].into_iter();
+            let last = last.filter(|last| !column.is_long && *last != column.compared);
+            let keys = std::iter::once(indexed(&column)).chain(last.map(str::to_owned));
+            let keys = keys.collect::<Vec<_>>().join(", ");
+            write!(sql, "CREATE INDEX {rows}_{place} ON {rows} ({keys});")?;
+        }
+        Ok(())
+    }
+
+    fn write_many(&self, sql: &mut String) -> std::fmt::Result {
+        let Types {
+            integer, is_index, ..
+        } = self.types();
+        for place in self.places(true) {
+            let (many, column) = (self.many(place), self.many_column(place));
+            let columns = self.types().columns(self.type_of(place), &column);
+            let columns = columns.join(", ");
+            let value = indexed(&column);
+            let id = if column.is_long {
+                format!("); CREATE INDEX {many}_of ON {many} (id)")
+            } else {
+                format!(", PRIMARY KEY (id, {value})){is_index}")
+            };
+            write!(
+                sql,
+                "CREATE TABLE {many} (id {integer} NOT NULL, {columns}{id};
+                 CREATE INDEX {many}_by ON {many} ({value}, id);"
+            )?;
+        }
+        Ok(())
+    }
+
+    fn write_words(&self, sql: &mut String) -> std::fmt::Result {
+        if !self.is_searchable() {
+            return Ok(());
+        }
+        let words = self.words();
+        // The words are taken from the fields here, so that all databases find the same.
+        match self.dialect() {
+            Dialect::Sqlite => write!(
+                sql,
+                "CREATE VIRTUAL TABLE {words} USING fts5(words, content='', contentless_delete=1, detail='none', tokenize='ascii');"
+            ),
+            Dialect::Postgres => {
+                let Types { text, integer, .. } = self.types();
+                let word = indexed(&Column::of_texts("word", self.dialect()));
+                write!(
+                    sql,
+                    "CREATE TABLE {words} (id {integer} NOT NULL, word {text} NOT NULL);
+                     CREATE INDEX {words}_of ON {words} (id);
+                     CREATE INDEX {words}_by ON {words} ({word}, id);"
+                )
+            }
+        }
+    }
+}
+
+/// Returns what an index has of a column.
+fn indexed(column: &Column) -> String {
+    let Column {
+        compared, is_long, ..
+    } = column;
+    if *is_long {
+        format!("substr({compared}, {BEGINNING})")
+    } else {
+        compared.clone()
+    }
+}

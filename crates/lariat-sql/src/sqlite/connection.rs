@@ -1,0 +1,157 @@
+//! A connection to SQLite.
+
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{ToSql, params_from_iter};
+use serde_json::Value as Json;
+
+use super::lock::Lock;
+use crate::sql::{
+    Arg, Columns, Connection, Dialect, List, Param, Statement, StorageError, Transaction,
+};
+
+/// A connection to SQLite.
+#[derive(Debug)]
+pub(crate) struct Sqlite {
+    connection: rusqlite::Connection,
+    /// Of the one connection that writes to a file; given up after that is closed, for fields are dropped in their order.
+    _lock: Option<Lock>,
+}
+
+impl Sqlite {
+    pub(super) fn new(connection: rusqlite::Connection, lock: Option<Lock>) -> Self {
+        Self {
+            connection,
+            _lock: lock,
+        }
+    }
+}
+
+impl Connection for Sqlite {
+    fn begin(&mut self, _: Transaction) -> Result<(), StorageError> {
+        // The one who writes waits for nobody, and a reader sees one state from its first statement on.
+        self.run("BEGIN")
+    }
+
+    fn commit(&mut self) -> Result<(), StorageError> {
+        let committed = self.run("COMMIT");
+        if committed.is_err() {
+            self.roll_back();
+        }
+        committed
+    }
+
+    fn roll_back(&mut self) {
+        // Some errors have ended it already.
+        if !self.connection.is_autocommit()
+            && let Err(error) = self.run("ROLLBACK")
+        {
+            tracing::warn!(%error, "a transaction of the SQL cache cannot be rolled back");
+        }
+    }
+
+    fn run(&mut self, sql: &str) -> Result<(), StorageError> {
+        Ok(self.connection.execute_batch(sql)?)
+    }
+
+    fn execute(&mut self, sql: &Statement) -> Result<u64, StorageError> {
+        let mut statement = self.connection.prepare_cached(&sql.text)?;
+        let changed = statement.execute(params_from_iter(&sql.params))?;
+        Ok(u64::try_from(changed).unwrap_or(u64::MAX))
+    }
+
+    fn query(
+        &mut self,
+        sql: &Statement,
+        look: &mut dyn FnMut(Columns) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
+        let mut statement = self.connection.prepare_cached(&sql.text)?;
+        let count = statement.column_count();
+        let mut rows = statement.query(params_from_iter(&sql.params))?;
+        while let Some(row) = rows.next()? {
+            let columns = (0..count).map(|column| read(row.get_ref(column)?));
+            look(Columns::new(columns.collect::<rusqlite::Result<_>>()?))?;
+        }
+        Ok(())
+    }
+
+    fn insert(&mut self, into: &str, rows: &[Vec<Arg<'_>>]) -> Result<(), StorageError> {
+        let Some(first) = rows.first() else {
+            return Ok(());
+        };
+        let marks = vec!["?"; first.len()].join(", ");
+        let sql = format!("INSERT INTO {into} VALUES ({marks})");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        for row in rows {
+            statement.execute(params_from_iter(row))?;
+        }
+        Ok(())
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    fn scrub(&mut self) -> Result<(), StorageError> {
+        // It is in no free page and no log then.
+        self.run("VACUUM; PRAGMA wal_checkpoint(TRUNCATE);")
+    }
+
+    fn claim(&mut self, _: bool) -> Result<bool, StorageError> {
+        // One process has the file.
+        Ok(true)
+    }
+
+    fn is_lost(&self) -> bool {
+        false
+    }
+}
+
+impl ToSql for Param {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Self::Null => ToSqlOutput::Owned(Value::Null),
+            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Self::Integer(number) => ToSqlOutput::Owned(Value::Integer(*number)),
+            Self::Real(number) => ToSqlOutput::Owned(Value::Real(*number)),
+            Self::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+            Self::List(list) => ToSqlOutput::Owned(Value::Text(json(list))),
+        })
+    }
+}
+
+impl ToSql for Arg<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Self::Null => ToSqlOutput::Owned(Value::Null),
+            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Self::Integer(number) => ToSqlOutput::Owned(Value::Integer(*number)),
+            Self::Real(number) => ToSqlOutput::Owned(Value::Real(*number)),
+            Self::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
+        })
+    }
+}
+
+/// Writes a list as `json_each` reads it; bytes as hexadecimal text.
+fn json(list: &List) -> String {
+    let hex = |bytes: &Vec<u8>| {
+        let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+        digits.collect::<String>()
+    };
+    match list {
+        List::Texts(texts) => Json::from(texts.as_slice()),
+        List::Integers(numbers) => Json::from(numbers.as_slice()),
+        List::Bytes(all) => all.iter().map(hex).collect(),
+    }
+    .to_string()
+}
+
+/// Reads a column.
+fn read(column: ValueRef<'_>) -> rusqlite::Result<Param> {
+    Ok(match column {
+        ValueRef::Null => Param::Null,
+        ValueRef::Integer(number) => Param::Integer(number),
+        ValueRef::Real(number) => Param::Real(number),
+        ValueRef::Text(_) => Param::Text(column.as_str()?.to_owned()),
+        ValueRef::Blob(bytes) => Param::Bytes(bytes.to_vec()),
+    })
+}

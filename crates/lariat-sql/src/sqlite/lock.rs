@@ -1,0 +1,60 @@
+//! The lock that keeps a second cache out of a file.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use super::file::file_error;
+use crate::sql::StorageError;
+
+/// The lock on the file of a cache, given up when it is dropped or the process ends.
+///
+/// It is taken on a file of its own, `<path>-lock`, which has the process id for the error of the next cache. The database
+/// itself is not opened for it: closing any handle of a file ends all of SQLite's own locks on that file.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _file: File,
+}
+
+impl Lock {
+    /// Takes the lock, without waiting for it.
+    ///
+    /// # Errors
+    ///
+    /// [`StorageError::InUse`] if another cache has it.
+    pub(super) fn take(path: &Path) -> Result<Self, StorageError> {
+        let mut name = path.to_owned().into_os_string();
+        name.push("-lock");
+        let file = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .read(true)
+            .write(true)
+            .mode(0o600)
+            .open(name);
+        let mut file = file.map_err(|error| file_error(path, "opened", &error))?;
+        match file.try_lock() {
+            Ok(()) => {
+                // Only the error of the next cache needs it: a full disk is no reason to fail.
+                let _ = note_owner(&mut file);
+                Ok(Self { _file: file })
+            }
+            Err(TryLockError::WouldBlock) => {
+                let mut owner = String::new();
+                let _ = file.read_to_string(&mut owner);
+                Err(StorageError::InUse {
+                    path: path.to_owned(),
+                    process: owner.trim().parse().ok(),
+                })
+            }
+            Err(TryLockError::Error(error)) => Err(file_error(path, "locked", &error)),
+        }
+    }
+}
+
+fn note_owner(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{}", std::process::id())
+}

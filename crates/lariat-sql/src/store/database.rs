@@ -1,0 +1,56 @@
+//! Which database it is.
+
+use std::path::PathBuf;
+
+use crate::sql::{Connection, Dialect, StorageError};
+use crate::sqlite;
+
+/// A database that can be opened by several connections.
+#[derive(Debug, Clone)]
+pub(crate) enum Database {
+    Sqlite(sqlite::Database),
+    #[cfg(feature = "postgres")]
+    Postgres(crate::postgres::Server),
+}
+
+impl Database {
+    pub(crate) fn in_memory() -> Self {
+        Self::Sqlite(sqlite::Database::in_memory())
+    }
+
+    pub(crate) fn in_file(path: impl Into<PathBuf>) -> Self {
+        Self::Sqlite(sqlite::Database::in_file(path))
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(crate) fn on_server(options: crate::postgres::Postgres) -> Self {
+        Self::Postgres(crate::postgres::Server::new(options))
+    }
+
+    /// Returns how its statements are written.
+    pub(crate) fn dialect(&self) -> Dialect {
+        match self {
+            Self::Sqlite(_) => Dialect::Sqlite,
+            #[cfg(feature = "postgres")]
+            Self::Postgres(_) => Dialect::Postgres,
+        }
+    }
+
+    /// Opens it for writing.
+    pub(crate) fn open(&self) -> Result<Box<dyn Connection>, StorageError> {
+        match self {
+            Self::Sqlite(database) => Ok(Box::new(database.open()?)),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(server) => Ok(Box::new(server.open()?)),
+        }
+    }
+
+    /// Opens it for reading.
+    pub(crate) fn open_to_read(&self) -> Result<Box<dyn Connection>, StorageError> {
+        match self {
+            Self::Sqlite(database) => Ok(Box::new(database.open_to_read()?)),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(server) => Ok(Box::new(server.open_to_read()?)),
+        }
+    }
+}

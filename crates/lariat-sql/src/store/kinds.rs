@@ -1,0 +1,197 @@
+//! Which kinds a database has.
+
+use super::reader::Tables;
+use super::writer::Reached;
+use crate::schema::Schema;
+use crate::sealed::{Keys, Sealed};
+use crate::sql::{
+    Connection, Dialect, Layout, Param, Statement, StorageError, Transaction, number_of,
+};
+
+/// Marks a sealed kind until what was written in plain text before is in no free page and no log any more, so that the next
+/// process sees to it if this one is killed.
+const UNCLEAN: &str = "unclean";
+
+/// Returns the tables of a kind, which is encrypted if there are keys.
+///
+/// Their number follows from the kind, its fields and whether it is encrypted: all who share a database name the same tables,
+/// or have none in common.
+pub(crate) fn tables(
+    dialect: Dialect,
+    schema: &Schema,
+    keys: Option<&Keys>,
+) -> (Layout, Option<Sealed>) {
+    let number = number_of(&format!(
+        "{}\n{}",
+        schema.gvk(),
+        signature(schema, keys.is_some())
+    ));
+    let sealed = keys.map(|keys| Sealed {
+        table: format!("sealed{number}"),
+        kind: schema.gvk().clone(),
+        keys: keys.clone(),
+        dialect,
+    });
+    (Layout::new(number, schema, dialect), sealed)
+}
+
+/// Returns a text that differs between kinds whose tables do.
+fn signature(schema: &Schema, is_sealed: bool) -> String {
+    let is_sealed = if is_sealed { "sealed" } else { "plain" };
+    format!("{is_sealed} {}", schema.signature())
+}
+
+/// Finds the tables of a kind, or makes them.
+///
+/// Tables of other fields are made new, those of this kind only; with keys the kind is encrypted.
+pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(), StorageError> {
+    let Tables {
+        layout,
+        schema,
+        sealed,
+        ..
+    } = tables;
+    let kind = schema.gvk().to_string();
+    let signature = signature(schema, sealed.is_some());
+    let unclean = format!("{UNCLEAN} {signature}");
+    let written = match sealed {
+        Some(_) => &unclean,
+        None => &signature,
+    };
+    let dialect = connection.dialect();
+    let select = "SELECT number, signature FROM kinds WHERE kind = ";
+    let select = Statement::new(dialect, select).with("", Param::Text(kind.clone()));
+    let is_unclean = connection.within(Transaction::Writes, |connection| {
+        let known = match connection.first(&select)? {
+            None => None,
+            Some(mut known) => Some((known.integer()?, known.text()?)),
+        };
+        if let Some((number, known)) = &known
+            && *number == layout.number()
+            && (*known == signature || known == &unclean)
+        {
+            return Ok::<_, StorageError>(known == &unclean);
+        }
+        if let Some((number, _)) = &known {
+            drop_tables(connection, *number)?;
+        }
+        let into = "kinds (number, kind, signature, version, history, change, synced)";
+        let mut sql = Statement::new(dialect, &format!("INSERT INTO {into} VALUES ("));
+        let number = layout.number();
+        let numbers = [0; 4].map(Param::Integer);
+        let texts = [kind, written.clone()].map(Param::Text);
+        let values = [Param::Integer(number)]
+            .into_iter()
+            .chain(texts)
+            .chain(numbers);
+        sql.join(values, ", ", Statement::bind);
+        sql.push(")");
+        connection.execute(&sql)?;
+        connection.run(
+            &sealed
+                .as_ref()
+                .map_or_else(|| layout.create(), Sealed::create),
+        )?;
+        Ok(sealed.is_some())
+    })?;
+    if is_unclean {
+        connection.scrub()?;
+        let clean = Statement::new(dialect, "UPDATE kinds SET signature = ");
+        let clean = clean.with("", Param::Text(signature));
+        let number = Param::Integer(layout.number());
+        connection.execute(&clean.with(" WHERE number = ", number))?;
+    }
+    Ok(())
+}
+
+/// Drops the tables of all kinds but these, in a database that no other cache shares.
+pub(super) fn keep_only(
+    connection: &mut dyn Connection,
+    kinds: &[String],
+) -> Result<(), StorageError> {
+    connection.within(Transaction::Writes, |connection| {
+        for stored in stored(connection)? {
+            if !kinds.contains(&stored.kind) {
+                drop_tables(connection, stored.number)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Drops the tables of a kind, whatever its fields were.
+fn drop_tables(connection: &mut dyn Connection, number: i64) -> Result<(), StorageError> {
+    let dialect = connection.dialect();
+    let all = connection.rows(&Statement::new(dialect, dialect.tables()))?;
+    let own =
+        ["row", "json", "label", "owner", "word", "sealed"].map(|name| format!("{name}{number}"));
+    let many = format!("many{number}_");
+    for mut table in all {
+        let name = table.text()?;
+        if own.contains(&name) || name.starts_with(&many) {
+            connection.run(&format!("DROP TABLE \"{name}\""))?;
+        }
+    }
+    let sql = Statement::new(dialect, "DELETE FROM kinds WHERE number = ");
+    connection.execute(&sql.with("", Param::Integer(number)))?;
+    Ok(())
+}
+
+/// Returns the keys of encrypted kinds, as they are stored.
+pub(super) fn keyring(connection: &mut dyn Connection) -> Result<Option<Vec<u8>>, StorageError> {
+    let sql = Statement::new(connection.dialect(), "SELECT stored FROM keyring");
+    let stored = connection.first(&sql)?;
+    stored.map(|mut stored| stored.bytes()).transpose()
+}
+
+/// Stores the keys of encrypted kinds in the place of those that were there; returns whether those were still there.
+pub(super) fn replace_keyring(
+    connection: &mut dyn Connection,
+    before: Option<&[u8]>,
+    stored: &[u8],
+) -> Result<bool, StorageError> {
+    let bytes = |bytes: &[u8]| Param::Bytes(bytes.to_vec());
+    let dialect = connection.dialect();
+    let sql = match before {
+        None => {
+            let sql = Statement::new(dialect, "INSERT INTO keyring VALUES (1, ");
+            let sql = sql.with("", bytes(stored));
+            sql.with_end(") ON CONFLICT DO NOTHING")
+        }
+        Some(before) => Statement::new(dialect, "UPDATE keyring SET stored = ")
+            .with("", bytes(stored))
+            .with(" WHERE stored = ", bytes(before)),
+    };
+    Ok(connection.execute(&sql)? == 1)
+}
+
+/// What a kind's tables have.
+#[derive(Debug)]
+pub(crate) struct Stored {
+    pub(crate) number: i64,
+    pub(crate) kind: String,
+    pub(crate) reached: Reached,
+    /// Whether they have one state of the kind, and not a part of the next.
+    pub(crate) is_synced: bool,
+}
+
+/// Returns what all kinds have.
+pub(super) fn stored(connection: &mut dyn Connection) -> Result<Vec<Stored>, StorageError> {
+    let sql = "SELECT number, kind, version, history, change, synced FROM kinds";
+    let kinds = connection.rows(&Statement::new(connection.dialect(), sql))?;
+    let kinds = kinds.into_iter().map(|mut kind| {
+        let (number, name, version) = (kind.integer()?, kind.text()?, kind.integer()?);
+        let (history, change) = (kind.integer()?, kind.integer()?);
+        Ok(Stored {
+            number,
+            kind: name,
+            reached: Reached {
+                version: version.unsigned_abs(),
+                history: u32::try_from(history).unwrap_or_default(),
+                change: change.unsigned_abs(),
+            },
+            is_synced: kind.integer()? != 0,
+        })
+    });
+    kinds.collect()
+}

@@ -1,0 +1,230 @@
+//! PostgreSQL answers as the rows themselves do, and as SQLite does.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use tokio::runtime::Runtime;
+
+use super::reader::Read;
+use super::tests::{Stage, access, agree, change, new_keys, query};
+use super::{Database, Writer, associated_tests};
+use crate::postgres::Postgres;
+use crate::query::field;
+use crate::sql::{Arg, Connection, Dialect, Param, Statement, StorageError, Transaction};
+
+#[path = "../../tests/postgres/server.rs"]
+mod server;
+
+/// A server, and a runtime that drives its connections.
+struct Place {
+    server: server::Server,
+    runtime: Runtime,
+    schemas: AtomicU32,
+}
+
+impl Place {
+    fn new() -> Self {
+        let mut runtime = tokio::runtime::Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).enable_all().build();
+        Self {
+            server: server::Server::start(),
+            runtime: runtime.expect("a runtime"),
+            schemas: AtomicU32::new(0),
+        }
+    }
+
+    /// Returns a schema that nothing is in.
+    fn schema(&self) -> Database {
+        let number = self.schemas.fetch_add(1, Ordering::Relaxed);
+        let options = Postgres::new(&self.server.url()).expect("options");
+        let options = options.schema(&format!("t{number}")).expect("a name");
+        Database::on_server(options)
+    }
+
+    fn runner(cases: u32) -> TestRunner {
+        TestRunner::new(ProptestConfig {
+            cases,
+            source_file: Some(file!()),
+            ..ProptestConfig::default()
+        })
+    }
+}
+
+#[test]
+fn any_query_finds_what_the_rows_say_in_their_order() {
+    let place = Place::new();
+    let _runtime = place.runtime.enter();
+    let changes = prop::collection::vec(prop::collection::vec(change(), 1..8), 1..4);
+    let queries = prop::collection::vec(query(), 1..6);
+    let accesses = prop::collection::vec(access(), 0..3);
+    let cases = (changes, queries, accesses, any::<bool>());
+    let tried = Place::runner(40).run(&cases, |(changes, queries, accesses, is_sealed)| {
+        let keys = is_sealed.then(new_keys);
+        let mut stage = Stage::on(place.schema(), keys.as_ref());
+        stage.view.accesses = accesses.into();
+        agree(&mut stage, &changes, &queries)
+    });
+    tried.unwrap();
+}
+
+#[test]
+fn any_query_by_associated_objects_finds_and_counts_what_the_rows_say() {
+    let place = Place::new();
+    let _runtime = place.runtime.enter();
+    let tried = Place::runner(30).run(&associated_tests::cases(), |case| {
+        associated_tests::agree(&place.schema(), case)
+    });
+    tried.unwrap();
+}
+
+/// What of an answer has to be the same wherever it comes from.
+fn shown(read: &Read) -> impl PartialEq + std::fmt::Debug + use<> {
+    let found = read.found.iter();
+    let found = found.map(|found| (found.key.clone(), found.version.clone(), found.json.clone()));
+    // Cursors of encrypted kinds differ each time.
+    let has_next = read.next.is_some();
+    let counts = format!("{:?} {has_next} {:?}", read.total, read.summaries);
+    (found.collect::<Vec<_>>(), counts, read.revision)
+}
+
+#[test]
+fn answers_are_those_of_sqlite() {
+    let place = Place::new();
+    let _runtime = place.runtime.enter();
+    let changes = prop::collection::vec(change(), 1..20);
+    let cases = (changes, query(), any::<bool>());
+    let tried = Place::runner(30).run(&cases, |(changes, query, is_sealed)| {
+        let keys = is_sealed.then(new_keys);
+        let mut here = Stage::on(Database::in_memory(), keys.as_ref());
+        let mut there = Stage::on(place.schema(), keys.as_ref());
+        for changes in changes.chunks(5) {
+            here.apply(changes);
+            there.apply(changes);
+        }
+        let all = SUMMARIES.into_iter();
+        let query = all.fold(query, |query, name| query.summarize(field(name)));
+        for query in [
+            query.clone().limit(2),
+            query.clone().page(1, 3),
+            query.summarize_by_namespace(),
+        ] {
+            prop_assert_eq!(shown(&here.answer(&query)), shown(&there.answer(&query)));
+        }
+        Ok(())
+    });
+    tried.unwrap();
+}
+
+const SUMMARIES: [&str; 9] = [
+    "spec.text",
+    "spec.natural",
+    "spec.integer",
+    "spec.real",
+    "spec.quantity",
+    "spec.time",
+    "spec.many[*]",
+    "spec.numbers[*]",
+    "metadata.labels[l0]",
+];
+
+/// Writes a row that is no kind.
+fn put(connection: &mut dyn Connection) {
+    let row = [Arg::Integer(7), Arg::text("kind"), Arg::text("plain")];
+    let row = row.into_iter().chain([0; 4].map(Arg::Integer)).collect();
+    connection.insert("kinds", &[row]).expect("written");
+}
+
+#[test]
+fn one_writes_until_another_takes_over() {
+    let place = Place::new();
+    let _runtime = place.runtime.enter();
+    let database = place.schema();
+    let (mut one, mut other) = (database.open().unwrap(), database.open().unwrap());
+    assert!(one.claim(false).unwrap());
+    assert!(!other.claim(false).unwrap(), "another writes");
+    // It is stopped in the middle of a transaction.
+    one.begin(Transaction::Writes).unwrap();
+    put(&mut *one);
+    assert!(other.claim(true).unwrap(), "by force");
+    assert!(one.commit().is_err());
+    assert!(one.is_lost());
+    let mut reader = database.open_to_read().unwrap();
+    let count = Statement::new(Dialect::Postgres, "SELECT count(*) FROM kinds");
+    let counted = reader.first(&count).unwrap().unwrap().integer();
+    assert_eq!(counted.unwrap(), 0, "nothing is half written");
+    other.begin(Transaction::Writes).unwrap();
+    put(&mut *other);
+    other.commit().unwrap();
+    drop(other);
+    // Its session may end a moment later.
+    let mut third = database.open().unwrap();
+    assert!(third.claim(true).unwrap());
+}
+
+#[test]
+fn who_was_superseded_writes_nothing_and_says_so() {
+    let place = Place::new();
+    let _runtime = place.runtime.enter();
+    let database = place.schema();
+    let mut writer = Writer::open(&database).unwrap();
+    assert!(writer.claim(false).unwrap());
+    writer.beat().unwrap();
+    // As another does whose lock a pool of connections has given to two.
+    place.server.sql("UPDATE t0.writer SET epoch = epoch + 1");
+    let error = writer.beat().unwrap_err();
+    assert!(matches!(error, StorageError::Superseded), "{error}");
+    assert!(writer.is_lost());
+}
+
+#[test]
+fn who_only_reads_cannot_write() {
+    let place = Place::new();
+    let _runtime = place.runtime.enter();
+    let database = place.schema();
+    drop(database.open().unwrap());
+    let mut reader = database.open_to_read().unwrap();
+    let error = reader.run("DELETE FROM kinds").unwrap_err().to_string();
+    assert!(error.contains("read-only"), "{error}");
+    assert!(!reader.claim(true).unwrap());
+}
+
+#[test]
+fn a_schema_of_something_else_or_of_another_form_is_refused() {
+    let place = Place::new();
+    let _runtime = place.runtime.enter();
+    place
+        .server
+        .sql("CREATE SCHEMA t0; CREATE TABLE t0.mine (a int)");
+    let error = place.schema().open().err().unwrap().to_string();
+    assert!(error.contains("give the cache one of its own"), "{error}");
+    let database = place.schema();
+    drop(database.open().unwrap());
+    place.server.sql("UPDATE t1.lariat_sql SET form = 9");
+    let error = database.open().err().unwrap().to_string();
+    assert!(error.contains("have form 9"), "{error}");
+    place.server.sql("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0 LOCALE_PROVIDER 'libc'");
+    let url = place.server.url().replace("/postgres?", "/latin?");
+    let latin = Database::on_server(Postgres::new(&url).unwrap());
+    let error = latin.open().err().unwrap().to_string();
+    assert!(
+        error.contains("encoding LATIN1: create one with UTF8"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_parameter_of_another_type_is_an_error() {
+    let place = Place::new();
+    let _runtime = place.runtime.enter();
+    let mut connection = place.schema().open().unwrap();
+    let sql = Statement::new(Dialect::Postgres, "SELECT kind FROM kinds WHERE kind = ");
+    let error = connection
+        .rows(&sql.with("", Param::Integer(1)))
+        .unwrap_err();
+    assert!(
+        error.to_string().contains("of another type than text"),
+        "{error}"
+    );
+    assert!(!connection.is_lost());
+}

@@ -1,0 +1,309 @@
+//! Answering queries, each from one state of the cache.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use crate::association::Associated;
+use crate::field::{FieldType, Quantity, Value, natural_key};
+use crate::query::{Cursor, Part, Plan, QueryError, Summary};
+use crate::revision::{Place, Revision};
+use crate::schema::Schema;
+use crate::sealed::{self, Sealed};
+use crate::sql::{
+    Connection, From, Layout, List, Param, Select, Statement, StorageError, Transaction,
+};
+
+/// The tables of a kind.
+#[derive(Debug, Clone)]
+pub(crate) struct Tables {
+    pub(crate) layout: Layout,
+    pub(crate) schema: Schema,
+    /// The one table of an encrypted kind, which has none of the others.
+    pub(crate) sealed: Option<Sealed>,
+    /// Those of the kind `Namespace`, if the cache has it.
+    pub(crate) namespaces: Option<Layout>,
+    /// The kinds of the schema's associations, in their order.
+    pub(crate) associated: Vec<Associated>,
+    /// The tables of these.
+    pub(crate) joined: Vec<Layout>,
+}
+
+/// What a query finds, all of it at one revision.
+#[derive(Default)]
+pub(crate) struct Read {
+    pub(crate) found: Vec<Found>,
+    /// How many there are, with those on other pages; none if that was not asked for.
+    pub(crate) total: Option<u64>,
+    /// Where the next answer begins; none at the end.
+    pub(crate) next: Option<String>,
+    pub(crate) revision: Revision,
+    /// The counts of each summary.
+    pub(crate) summaries: Vec<Vec<Count>>,
+}
+
+/// An object that was found.
+pub(crate) struct Found {
+    pub(crate) key: String,
+    pub(crate) version: String,
+    pub(crate) json: Vec<u8>,
+}
+
+/// How many objects have a value.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) value: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) objects: u64,
+}
+
+/// A query that cannot be answered, for one reason or another.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum ReadError {
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    #[error(transparent)]
+    Storage(#[from] StorageError),
+    /// The rows are between two states of the kind, or there are none yet.
+    #[error("the kind is being written")]
+    Unfilled,
+}
+
+/// Answers a query.
+pub(super) fn read(
+    connection: &mut dyn Connection,
+    of: &Tables,
+    plan: &Plan,
+) -> Result<Read, ReadError> {
+    // One transaction, so that objects, counts and the revision are of one state.
+    connection.within(Transaction::Reads, |connection| {
+        read_within(connection, of, plan)
+    })
+}
+
+fn read_within(
+    connection: &mut dyn Connection,
+    of: &Tables,
+    plan: &Plan,
+) -> Result<Read, ReadError> {
+    let Tables {
+        layout,
+        schema,
+        namespaces,
+        sealed,
+        associated,
+        joined,
+    } = of;
+    let select = Select {
+        layout,
+        schema,
+        plan,
+        namespaces: namespaces.as_ref(),
+        associated,
+        joined,
+    };
+    let mut answer = Read {
+        revision: revision(connection, layout)?,
+        ..Read::default()
+    };
+    for (other, layout) in associated.iter().zip(joined) {
+        if plan.others.contains(other.schema.gvk()) {
+            // Their rows may be between two states, too.
+            revision(connection, layout)?;
+        }
+    }
+    if let Some(sealed) = sealed {
+        return sealed::read(connection, sealed, schema, plan, answer);
+    }
+    for by in &plan.summaries {
+        let counts = summary(connection, &select, by)?;
+        answer.summaries.push(counts);
+    }
+    let ids = part(connection, &select, &mut answer)?;
+    answer.found = objects(connection, layout, &ids)?;
+    Ok(answer)
+}
+
+/// Returns up to where the kind is.
+fn revision(connection: &mut dyn Connection, layout: &Layout) -> Result<Revision, ReadError> {
+    let select = "SELECT version, history, change, synced FROM kinds WHERE number = ";
+    let sql = Statement::new(layout.dialect(), select).with("", Param::Integer(layout.number()));
+    let mut kind = connection.first(&sql)?.ok_or(ReadError::Unfilled)?;
+    let (version, history) = (kind.integer()?, kind.integer()?);
+    let (change, synced) = (kind.integer()?, kind.integer()?);
+    if synced == 0 {
+        return Err(ReadError::Unfilled);
+    }
+    let place = Place {
+        history: u32::try_from(history).unwrap_or_default(),
+        change: change.unsigned_abs(),
+    };
+    Ok(Revision::new(version.unsigned_abs(), Some(place)))
+}
+
+/// Reads objects, in the order of their numbers here.
+fn objects(
+    connection: &mut dyn Connection,
+    layout: &Layout,
+    ids: &[(i64, Vec<Param>)],
+) -> Result<Vec<Found>, StorageError> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = format!(
+        "SELECT r.id, r.key, r.version, j.json FROM {} AS r JOIN {} AS j ON j.id = r.id WHERE r.id",
+        layout.rows(),
+        layout.json()
+    );
+    let mut sql = Statement::new(layout.dialect(), &sql);
+    sql.among(List::Integers(ids.iter().map(|(id, _)| *id).collect()));
+    let mut found = HashMap::with_capacity(ids.len());
+    connection.query(&sql, &mut |mut columns| {
+        let id = columns.integer()?;
+        let (key, version, json) = (columns.text()?, columns.text()?, columns.bytes()?);
+        found.insert(id, Found { key, version, json });
+        Ok(())
+    })?;
+    let ordered = ids.iter().filter_map(|(id, _)| found.remove(id));
+    Ok(ordered.collect())
+}
+
+/// Finds the rows of the part that the query asks for; notes their total, and where the next part begins.
+fn part(
+    connection: &mut dyn Connection,
+    select: &Select<'_>,
+    answer: &mut Read,
+) -> Result<Vec<(i64, Vec<Param>)>, ReadError> {
+    let plan = select.plan;
+    let page = |connection: &mut dyn Connection, limit, from: &From| {
+        ids(connection, &select.page(limit, from))
+    };
+    match &plan.part {
+        Part::Nothing => {
+            answer.total = Some(count(connection, select)?);
+            Ok(Vec::new())
+        }
+        Part::All => Ok(page(connection, None, &From::Offset(0))?),
+        Part::Page { number, size } => {
+            let most = i64::MAX.unsigned_abs();
+            let offset = (number - 1).saturating_mul(*size).min(most);
+            answer.total = Some(count(connection, select)?);
+            Ok(page(
+                connection,
+                Some((*size).min(most)),
+                &From::Offset(offset),
+            )?)
+        }
+        Part::After { limit, cursor } => {
+            // One more, to know whether others follow.
+            let limit = usize::try_from(*limit).unwrap_or(usize::MAX);
+            let mut found = Vec::new();
+            match cursor {
+                None => found = page(connection, Some(more(limit, 0)), &From::Offset(0))?,
+                Some(text) => {
+                    let keys = Cursor::read(text, plan, None)?.keys;
+                    for range in select.behind(&keys) {
+                        let left = more(limit, found.len());
+                        if left == 0 {
+                            break;
+                        }
+                        found.extend(page(connection, Some(left), &From::Range(range))?);
+                    }
+                }
+            }
+            if found.len() > limit {
+                found.truncate(limit);
+                let keys = found.last().map(|(_, keys)| keys.clone());
+                let revision = answer.revision;
+                let next = keys.map(|keys| Cursor { revision, keys }.write(plan, None));
+                answer.next = next.transpose().map_err(StorageError::from)?;
+            }
+            Ok(found)
+        }
+    }
+}
+
+/// Returns how many rows are missing to one more than the limit.
+fn more(limit: usize, found: usize) -> u64 {
+    let more = limit.saturating_add(1).saturating_sub(found);
+    u64::try_from(more)
+        .unwrap_or(u64::MAX)
+        .min(i64::MAX.unsigned_abs())
+}
+
+/// Returns ids and the keys of the order.
+fn ids(
+    connection: &mut dyn Connection,
+    sql: &Statement,
+) -> Result<Vec<(i64, Vec<Param>)>, StorageError> {
+    let mut ids = Vec::new();
+    connection.query(sql, &mut |mut columns| {
+        ids.push((columns.integer()?, columns.rest()));
+        Ok(())
+    })?;
+    Ok(ids)
+}
+
+fn count(connection: &mut dyn Connection, select: &Select<'_>) -> Result<u64, StorageError> {
+    let count = connection.first(&select.count())?;
+    let count = count.map_or(Ok(0), |mut count| count.integer())?;
+    Ok(count.unsigned_abs())
+}
+
+fn summary(
+    connection: &mut dyn Connection,
+    select: &Select<'_>,
+    by: &Summary,
+) -> Result<Vec<Count>, StorageError> {
+    let mut counts = Vec::new();
+    connection.query(&select.summary(&by.target), &mut |mut columns| {
+        let value = value(by.of, &columns.param());
+        let (objects, namespace) = (columns.integer()?, columns.optional_text()?);
+        counts.extend(value.map(|value| (value, namespace, objects.unsigned_abs())));
+        Ok(())
+    })?;
+    Ok(Count::sorted(counts))
+}
+
+impl Count {
+    /// Makes counts in their order: most objects first, then by value and namespace, whatever database has counted.
+    pub(crate) fn sorted(
+        counts: impl IntoIterator<Item = (Value, Option<String>, u64)>,
+    ) -> Vec<Self> {
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by_cached_key(|(value, namespace, objects)| {
+            // The key of a natural text is made once.
+            let (natural, other) = match value {
+                Value::Natural(text) => (Some(natural_key(text)), None),
+                value => (None, Some(value.clone())),
+            };
+            (Reverse(*objects), natural, other, namespace.clone())
+        });
+        let counts = counts.into_iter();
+        let counts = counts.map(|(value, namespace, objects)| Self {
+            value: value.to_string(),
+            namespace,
+            objects,
+        });
+        counts.collect()
+    }
+}
+
+/// Returns a value as it was stored to be shown; none if it is not of its type.
+fn value(of: FieldType, shown: &Param) -> Option<Value> {
+    Some(match (of, shown) {
+        (FieldType::Text, Param::Text(text)) => Value::Text(text.as_str().into()),
+        (FieldType::Natural, Param::Text(text)) => Value::Natural(text.as_str().into()),
+        (FieldType::Integer, Param::Integer(number)) => Value::Integer(*number),
+        (FieldType::Real, Param::Real(number)) => Value::Real(*number),
+        (FieldType::Boolean, Param::Integer(number)) => Value::Boolean(*number != 0),
+        (FieldType::Time, Param::Integer(micros)) => Value::Time(*micros),
+        (FieldType::Quantity, Param::Bytes(key)) => {
+            Value::Quantity(Quantity::from_key(key.as_slice().try_into().ok()?))
+        }
+        (FieldType::Ip, Param::Bytes(key)) => Value::Ip(match key.split_first()? {
+            (4, octets) => <[u8; 4]>::try_from(octets).ok()?.into(),
+            (_, octets) => <[u8; 16]>::try_from(octets).ok()?.into(),
+        }),
+        _ => return None,
+    })
+}

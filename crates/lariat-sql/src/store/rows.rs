@@ -1,0 +1,229 @@
+//! Writing the rows of a kind that is not encrypted.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use super::writer::Op;
+use crate::field::Value;
+use crate::query::words_of;
+use crate::row::Row;
+use crate::sql::{Arg, Connection, Layout, List, Statement, StorageError};
+
+/// A row that is there.
+struct Known {
+    id: i64,
+    version: String,
+}
+
+/// A row to be written, under its number.
+struct New<'a> {
+    id: i64,
+    row: &'a Row,
+    json: &'a [u8],
+}
+
+/// Returns the keys of all rows.
+pub(super) fn keys(
+    connection: &mut dyn Connection,
+    layout: &Layout,
+) -> Result<Vec<String>, StorageError> {
+    let sql = format!("SELECT key FROM {}", layout.rows());
+    let keys = connection.rows(&Statement::new(connection.dialect(), &sql))?;
+    keys.into_iter().map(|mut key| key.text()).collect()
+}
+
+/// Writes changes of different rows; returns whether anything is another than before.
+///
+/// All of a table at once, so that a server far away is asked a few times and not for each row.
+pub(super) fn write(
+    connection: &mut dyn Connection,
+    layout: &Layout,
+    ops: &[&Op],
+) -> Result<bool, StorageError> {
+    let known = known(connection, layout, ops)?;
+    let same = unchanged(connection, layout, ops, &known)?;
+    let mut next = next_id(connection, layout)?;
+    let (mut gone, mut new) = (Vec::new(), Vec::new());
+    for op in ops {
+        let known = known.get(op.key().as_str());
+        if known.is_some_and(|known| same.contains(&known.id)) {
+            continue;
+        }
+        gone.extend(known.map(|known| known.id));
+        if let Op::Put { row, json, .. } = op {
+            let id = known.map_or(next, |known| known.id);
+            next += i64::from(known.is_none());
+            new.push(New { id, row, json });
+        }
+    }
+    let has_changed = !gone.is_empty() || !new.is_empty();
+    clear(connection, layout, &gone)?;
+    put(connection, layout, &new)?;
+    Ok(has_changed)
+}
+
+/// Finds the rows of changes.
+fn known(
+    connection: &mut dyn Connection,
+    layout: &Layout,
+    ops: &[&Op],
+) -> Result<HashMap<String, Known>, StorageError> {
+    let sql = format!("SELECT key, id, version FROM {} WHERE key", layout.rows());
+    let mut sql = Statement::new(connection.dialect(), &sql);
+    let keys = ops.iter().map(|op| op.key().as_str().to_owned());
+    sql.among(List::Texts(keys.collect()));
+    let mut known = HashMap::with_capacity(ops.len());
+    connection.query(&sql, &mut |mut columns| {
+        let (key, id, version) = (columns.text()?, columns.integer()?, columns.text()?);
+        known.insert(key, Known { id, version });
+        Ok(())
+    })?;
+    Ok(known)
+}
+
+/// Returns the numbers of those rows that are there in the very state that an initial change has.
+fn unchanged(
+    connection: &mut dyn Connection,
+    layout: &Layout,
+    ops: &[&Op],
+    known: &HashMap<String, Known>,
+) -> Result<HashSet<i64>, StorageError> {
+    let candidates = ops.iter().filter_map(|op| match op {
+        Op::Put {
+            row,
+            json,
+            is_initial: true,
+        } => {
+            let known = known.get(row.key.as_str())?;
+            (known.version == *row.version).then_some((known.id, json))
+        }
+        _ => None,
+    });
+    let candidates: HashMap<i64, &Vec<u8>> = candidates.collect();
+    let mut same = HashSet::new();
+    if candidates.is_empty() {
+        return Ok(same);
+    }
+    let sql = format!("SELECT id, json FROM {} WHERE id", layout.json());
+    let mut sql = Statement::new(connection.dialect(), &sql);
+    sql.among(List::Integers(candidates.keys().copied().collect()));
+    connection.query(&sql, &mut |mut columns| {
+        let (id, json) = (columns.integer()?, columns.bytes()?);
+        if candidates.get(&id).is_some_and(|known| **known == json) {
+            same.insert(id);
+        }
+        Ok(())
+    })?;
+    Ok(same)
+}
+
+/// Returns a number that is above those of all rows; there is one writer, so it stays so.
+fn next_id(connection: &mut dyn Connection, layout: &Layout) -> Result<i64, StorageError> {
+    let sql = format!("SELECT coalesce(max(id), 0) FROM {}", layout.rows());
+    let last = connection.first(&Statement::new(connection.dialect(), &sql))?;
+    let last = last.map_or(Ok(0), |mut last| last.integer())?;
+    Ok(last + 1)
+}
+
+/// Deletes rows and all that belongs to them.
+fn clear(
+    connection: &mut dyn Connection,
+    layout: &Layout,
+    ids: &[i64],
+) -> Result<(), StorageError> {
+    if ids.is_empty() {
+        return Ok(());
+    }
+    for table in layout.tables() {
+        let id = layout.id_of(&table);
+        let sql = format!("DELETE FROM {table} WHERE {id}");
+        let mut sql = Statement::new(connection.dialect(), &sql);
+        sql.among(List::Integers(ids.to_vec()));
+        connection.execute(&sql)?;
+    }
+    Ok(())
+}
+
+/// Writes rows that are not there.
+fn put(
+    connection: &mut dyn Connection,
+    layout: &Layout,
+    new: &[New<'_>],
+) -> Result<(), StorageError> {
+    let rows: Vec<Vec<Arg<'_>>> = new.iter().map(|new| own(layout, new)).collect();
+    connection.insert(&layout.rows(), &rows)?;
+    let rows = new
+        .iter()
+        .map(|New { id, json, .. }| vec![Arg::Integer(*id), Arg::bytes(json)]);
+    connection.insert(&layout.json(), &rows.collect::<Vec<_>>())?;
+    let rows = new.iter().flat_map(|New { id, row, .. }| {
+        let labels: BTreeMap<&str, &str> = row.labels.iter().collect();
+        let labels = labels.into_iter();
+        labels.map(|(label, value)| vec![Arg::Integer(*id), Arg::text(label), Arg::text(value)])
+    });
+    connection.insert(&layout.labels(), &rows.collect::<Vec<_>>())?;
+    let rows = new.iter().flat_map(|New { id, row, .. }| {
+        let mut seen = HashSet::new();
+        let owners = row.owners.iter();
+        let owners = owners.filter(move |owner| seen.insert(owner.uid.as_str()));
+        owners.map(|owner| {
+            let controls = Arg::Integer(owner.is_controller.into());
+            vec![Arg::Integer(*id), Arg::text(&owner.uid), controls]
+        })
+    });
+    connection.insert(&layout.owners(), &rows.collect::<Vec<_>>())?;
+    for place in layout.places(true) {
+        let is_natural = layout.is_natural(place);
+        let rows = new.iter().flat_map(|New { id, row, .. }| {
+            let values: BTreeSet<&Value> = row.cells[place].iter().collect();
+            let values = values.into_iter();
+            values.map(move |value| {
+                let mut columns = vec![Arg::Integer(*id)];
+                columns.extend(args(is_natural, Some(value)));
+                columns
+            })
+        });
+        connection.insert(&layout.many(place), &rows.collect::<Vec<_>>())?;
+    }
+    put_words(connection, layout, new)
+}
+
+/// Returns the columns of the row itself.
+fn own<'a>(layout: &Layout, new: &New<'a>) -> Vec<Arg<'a>> {
+    let row = new.row;
+    let mut columns = vec![
+        Arg::Integer(new.id),
+        Arg::text(row.key.as_str()),
+        Arg::text(&row.version),
+    ];
+    for place in layout.places(false) {
+        columns.extend(args(layout.is_natural(place), row.cells[place].first()));
+    }
+    columns
+}
+
+/// Writes the words of the searchable fields.
+fn put_words(
+    connection: &mut dyn Connection,
+    layout: &Layout,
+    new: &[New<'_>],
+) -> Result<(), StorageError> {
+    if !layout.is_searchable() {
+        return Ok(());
+    }
+    let rows = new.iter().flat_map(|New { id, row, .. }| {
+        let values = layout.searchable().flat_map(|place| &row.cells[place]);
+        let words = values.flat_map(|value| words_of(&value.to_string()).collect::<Vec<_>>());
+        layout.word_rows(*id, words)
+    });
+    connection.insert(&layout.words_into(), &rows.collect::<Vec<_>>())
+}
+
+/// Returns the columns of a value, as it is shown, and as it is compared if that differs.
+fn args(is_natural: bool, value: Option<&Value>) -> impl Iterator<Item = Arg<'_>> {
+    let compared = value.map_or(Arg::Null, Arg::of);
+    let shown = is_natural.then(|| {
+        let text = value.and_then(Value::as_text);
+        text.map_or(Arg::Null, Arg::text)
+    });
+    shown.into_iter().chain([compared])
+}

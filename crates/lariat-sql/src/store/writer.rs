@@ -1,0 +1,188 @@
+//! The one connection that writes.
+
+use std::collections::HashSet;
+
+use lariat_core::ObjectKey;
+
+use super::database::Database;
+use super::kinds::{self, Stored};
+use super::reader::Tables;
+use super::rows;
+use crate::row::Row;
+use crate::sealed;
+use crate::sql::{Connection, Dialect, Param, Statement, StorageError, Transaction};
+
+/// A change of one row.
+pub(crate) enum Op {
+    Put {
+        row: Row,
+        json: Vec<u8>,
+        /// Whether the row may be there in this state, from an earlier process.
+        is_initial: bool,
+    },
+    Delete(ObjectKey),
+}
+
+impl Op {
+    pub(crate) fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Put { row, .. } => &row.key,
+            Self::Delete(key) => key,
+        }
+    }
+}
+
+/// Up to where a kind is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Reached {
+    /// The resource version up to which nothing is missing.
+    pub(crate) version: u64,
+    /// Tells the changes that this writer counts from those of others.
+    pub(crate) history: u32,
+    /// The number of the last change.
+    pub(crate) change: u64,
+}
+
+/// Writes to a cache.
+pub(crate) struct Writer {
+    connection: Box<dyn Connection>,
+}
+
+impl Writer {
+    pub(crate) fn open(database: &Database) -> Result<Self, StorageError> {
+        let connection = database.open()?;
+        Ok(Self { connection })
+    }
+
+    /// Opens it to look at what is stored, and to write nothing.
+    pub(crate) fn open_to_read(database: &Database) -> Result<Self, StorageError> {
+        let connection = database.open_to_read()?;
+        Ok(Self { connection })
+    }
+
+    /// Finds or makes the tables of a kind.
+    pub(crate) fn open_kind(&mut self, tables: &Tables) -> Result<(), StorageError> {
+        kinds::open(&mut *self.connection, tables)
+    }
+
+    /// Drops the tables of all kinds but these, in a database that no other cache shares.
+    pub(crate) fn keep_only(&mut self, kinds: &[String]) -> Result<(), StorageError> {
+        kinds::keep_only(&mut *self.connection, kinds)
+    }
+
+    /// Returns what all kinds have.
+    pub(crate) fn stored(&mut self) -> Result<Vec<Stored>, StorageError> {
+        kinds::stored(&mut *self.connection)
+    }
+
+    /// Becomes the one who writes, unless another is; with force the other's connection ends. Returns whether it is.
+    pub(crate) fn claim(&mut self, by_force: bool) -> Result<bool, StorageError> {
+        self.connection.claim(by_force)
+    }
+
+    /// Looks whether it is still the one who writes.
+    pub(crate) fn beat(&mut self) -> Result<(), StorageError> {
+        self.connection.within(Transaction::Writes, |_| Ok(()))
+    }
+
+    /// Returns whether it cannot write any more, and another may.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.connection.is_lost()
+    }
+
+    /// Lets the database look at the tables of a kind, after they were filled.
+    pub(crate) fn settle(&mut self, tables: &Tables) -> Result<(), StorageError> {
+        let names = match &tables.sealed {
+            Some(sealed) => vec![sealed.table.clone()],
+            None => tables.layout.tables(),
+        };
+        match self.connection.dialect() {
+            Dialect::Sqlite => Ok(()),
+            Dialect::Postgres => self
+                .connection
+                .run(&format!("ANALYZE {}", names.join(", "))),
+        }
+    }
+
+    /// Returns the keys of encrypted kinds, as they are stored.
+    pub(crate) fn keyring(&mut self) -> Result<Option<Vec<u8>>, StorageError> {
+        kinds::keyring(&mut *self.connection)
+    }
+
+    /// Stores the keys of encrypted kinds, before anything is sealed with them; returns whether those were there that they
+    /// replace.
+    pub(crate) fn replace_keyring(
+        &mut self,
+        before: Option<&[u8]>,
+        stored: &[u8],
+    ) -> Result<bool, StorageError> {
+        kinds::replace_keyring(&mut *self.connection, before, stored)
+    }
+
+    /// Returns the keys of all rows of a kind.
+    pub(crate) fn keys(&mut self, tables: &Tables) -> Result<Vec<String>, StorageError> {
+        let connection = &mut *self.connection;
+        match &tables.sealed {
+            Some(sealed) => sealed::keys(connection, sealed, &tables.schema),
+            None => rows::keys(connection, &tables.layout),
+        }
+    }
+
+    /// Writes changes of a kind, all or none of them, and up to where it is then.
+    ///
+    /// Without the latter, the kind is not to be read until all that follow are written, unless nothing has changed.
+    pub(crate) fn apply(
+        &mut self,
+        tables: &Tables,
+        ops: &[Op],
+        reached: Option<Reached>,
+    ) -> Result<(), StorageError> {
+        let ops = last_of_each(ops);
+        self.connection.within(Transaction::Writes, |connection| {
+            let has_changed = match &tables.sealed {
+                Some(sealed) => sealed::write(connection, sealed, &ops)?,
+                None => rows::write(connection, &tables.layout, &ops)?,
+            };
+            note(connection, tables.layout.number(), has_changed, reached)
+        })
+    }
+}
+
+impl std::fmt::Debug for Writer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Writer").finish_non_exhaustive()
+    }
+}
+
+/// Leaves the last change of each row, in their order.
+fn last_of_each(ops: &[Op]) -> Vec<&Op> {
+    let mut seen = HashSet::with_capacity(ops.len());
+    let last = ops.iter().rev().filter(|op| seen.insert(op.key()));
+    let mut last: Vec<&Op> = last.collect();
+    last.reverse();
+    last
+}
+
+/// Notes up to where a kind is.
+fn note(
+    connection: &mut dyn Connection,
+    number: i64,
+    has_changed: bool,
+    reached: Option<Reached>,
+) -> Result<(), StorageError> {
+    let number = Param::Integer(number);
+    let sql = |text| Statement::new(connection.dialect(), text);
+    let sql = match reached {
+        Some(reached) => sql("UPDATE kinds SET synced = 1, version = ")
+            .with("", Param::Integer(reached.version.cast_signed()))
+            .with(", history = ", Param::Integer(reached.history.into()))
+            .with(", change = ", Param::Integer(reached.change.cast_signed()))
+            .with(" WHERE number = ", number),
+        None if has_changed => {
+            sql("UPDATE kinds SET synced = 0 WHERE synced <> 0 AND number = ").with("", number)
+        }
+        None => return Ok(()),
+    };
+    connection.execute(&sql)?;
+    Ok(())
+}
