@@ -116,9 +116,9 @@ fn fits(plan: &Plan, keys: &[Param]) -> bool {
 /// Returns whether a key is one of a column of a type.
 fn is_of(of: FieldType, key: &Param) -> bool {
     match (of, key) {
-        (_, Param::Null) | (FieldType::Natural, Param::Bytes(_)) => true,
-        // Not every database takes one with a NUL.
-        (FieldType::Text, Param::Text(text)) => !text.contains('\0'),
+        (_, Param::Null)
+        | (FieldType::Text, Param::Text(_))
+        | (FieldType::Natural, Param::Bytes(_)) => true,
         (FieldType::Integer | FieldType::Time, Param::Integer(_)) => true,
         (FieldType::Boolean, Param::Integer(number)) => matches!(number, 0 | 1),
         (FieldType::Real, Param::Real(number)) => number.is_finite(),
@@ -194,7 +194,7 @@ mod tests {
         Cursor {
             revision: "7-00000001-3".parse().unwrap(),
             keys: vec![
-                Param::Text("a\"b".to_owned()),
+                Param::Text("a\"b\0".to_owned()),
                 Param::Bytes(vec![0, 255]),
                 Param::Integer(-1),
                 Param::Real(0.952_566_401_990_008_5),
