@@ -6,9 +6,11 @@ use std::time::Duration;
 use lariat_cache::{Informer, Subscriber};
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;
-use tokio::time::{self, Instant};
+use tokio::time;
 use tokio_util::sync::CancellationToken;
 
+use super::bare::Bare;
+use super::covered::Covered;
 use super::error::SqlError;
 use super::kind::{Inner, SqlKind};
 use super::unread::{Step, Unread};
@@ -47,14 +49,19 @@ where
     }
 }
 
+/// How often it looks whether the content has come of objects that were written without it.
+const CONTENT_LOOK: Duration = Duration::from_secs(1);
+
 /// Writes what an informer says, change by change.
 pub(super) struct Feed {
     kind: Arc<Inner>,
     informer: Informer,
     history: Arc<History>,
     writer: Arc<Mutex<Writer>>,
-    unread: Arc<Unread>,
     reached: Reached,
+    unread: Arc<Unread>,
+    covered: Covered,
+    bare: Bare,
     /// Whether all that there was at first is written.
     is_filled: bool,
     /// The token of the whole cache, where replicas share it.
@@ -77,15 +84,6 @@ impl Drop for Ended {
     }
 }
 
-/// Steps that are written together.
-struct Batch {
-    steps: Vec<Step>,
-    /// Up to where the kind is with them.
-    reached: Reached,
-    /// Since when the first of them waits, or earlier.
-    since: Instant,
-}
-
 impl Feed {
     pub(super) fn new(
         kind: &SqlKind,
@@ -94,7 +92,7 @@ impl Feed {
         stopping: &CancellationToken,
     ) -> Self {
         let kind = Arc::clone(kind.inner());
-        let history = kind.begin();
+        let (history, unread) = kind.begin();
         let reached = Reached {
             history: history.number(),
             ..Reached::default()
@@ -104,8 +102,10 @@ impl Feed {
             informer,
             history,
             writer: Arc::clone(writer),
-            unread: Arc::default(),
+            unread,
             reached,
+            covered: Covered::default(),
+            bare: Bare::default(),
             is_filled: false,
             shared: None,
             stopping: stopping.clone(),
@@ -172,81 +172,72 @@ impl Feed {
                 progress.is_synced = true;
                 progress.reached = reached;
             });
+            self.bare.report(&self.informer);
         }
     }
 
-    /// Waits for changes and writes them; or notes that there is none while the informer has gone on.
+    /// Waits for changes and writes them; or writes how far the informer has gone on without one.
     async fn turn(&mut self) {
         let mut waiting = self.kind.waiting.subscribe();
         let is_waited_for = *waiting.borrow_and_update() > 0;
         let look = if is_waited_for { LOOK } else { LOOK_SHARED };
         let looks = is_waited_for || self.shared.is_some();
+        let has_bare = self.bare.len() > 0;
         tokio::select! {
             biased;
             () = self.stopping.cancelled() => return,
             () = self.unread.filled() => {}
             () = time::sleep(look), if looks => {}
+            () = time::sleep(CONTENT_LOOK), if has_bare => {}
             _ = waiting.changed() => {}
         }
         self.write_next().await;
+        self.bare.report(&self.informer);
     }
 
-    /// Writes what has come by now; returns whether there was anything.
+    /// Writes what has come by now; returns whether there was a change.
     async fn write_next(&mut self) -> bool {
-        let batch = self.batch();
-        let is_empty = batch.steps.is_empty();
-        if !is_empty {
-            self.write(batch).await;
-        } else if self.is_filled && self.shared.is_some() && self.reached != batch.reached {
-            // Other replicas know only what is written.
-            self.write(batch).await;
+        let (steps, reached) = self.batch();
+        let is_empty = steps.is_empty();
+        // A version alone is written, too: an answer of that version says so then, from whatever process it comes.
+        if !is_empty || (self.is_filled && reached != self.reached) {
+            self.write(steps.into(), reached).await;
         } else {
-            // Nothing is missing up to there.
-            self.reached = batch.reached;
-            self.note(batch.reached);
+            // Until all is there, it is noted with the last of it.
+            self.reached = reached;
         }
         !is_empty && !self.stopping.is_cancelled()
     }
 
-    /// Takes the changes that have come by now.
-    fn batch(&self) -> Batch {
-        let since = Instant::now();
-        // Before steps are taken: all up to this version have come by now.
-        let version = self.informer.status().version;
-        let steps = self.unread.take(BATCH);
+    /// Takes changes that have come by now; returns them, and up to where the kind is with them.
+    fn batch(&mut self) -> (Vec<Step>, Reached) {
+        let status = self.informer.status();
+        let unread = &self.unread;
+        // After the version: all up to it have begun.
+        if let Some(version) = status.version.and_then(|version| version.number().ok()) {
+            self.covered.mark(unread.begun(), version);
+        }
+        self.bare.look(status.loads, &self.informer, unread);
+        let steps = unread.take(BATCH);
         let mut reached = self.reached;
-        if self.unread.len() == 0
-            && let Some(version) = version.and_then(|version| version.number().ok())
-        {
+        if let Some(version) = self.covered.up_to(unread.first()) {
             reached.version = version;
         }
         if self.is_filled {
             reached.change += steps.iter().map(events_of).sum::<u64>();
         }
-        Batch {
-            steps,
-            reached,
-            since,
-        }
+        (steps, reached)
     }
 
-    async fn write(&mut self, batch: Batch) {
-        let Batch {
-            steps,
-            reached,
-            since,
-        } = batch;
-        let unwritten = steps.len() + self.unread.len();
-        let progress = &self.kind.progress;
-        progress.send_modify(|progress| progress.unwritten = unwritten);
-        let steps = Arc::new(steps);
+    async fn write(&mut self, steps: Arc<[Step]>, reached: Reached) {
+        let (kind, to_read) = (Arc::clone(&self.kind), Arc::clone(&steps));
+        // Once, however often they are written: what cannot be indexed is counted.
+        let ops = blocking(move || Ok(to_read.iter().map(|step| kind.op(step)).collect()));
+        let Ok(ops) = ops.await else { return };
+        let ops: Arc<Vec<Op>> = Arc::new(ops);
         let kind = Arc::clone(&self.kind);
-        let to_write = Arc::clone(&steps);
         let written = self.is_filled.then_some(reached);
-        let written = self.retry(move |writer| {
-            let ops: Vec<Op> = to_write.iter().map(|step| kind.op(step)).collect();
-            writer.apply(&kind.tables, &ops, written)
-        });
+        let written = self.retry(move |writer| writer.apply(&kind.tables, &ops, written));
         if !written.await {
             return;
         }
@@ -261,29 +252,21 @@ impl Feed {
             });
             self.history.push(events);
         }
+        self.bare.wrote(&steps, &self.informer, &self.unread);
         self.reached = reached;
+        self.unread.written();
         self.kind.progress.send_modify(|progress| {
-            progress.lag = since.elapsed();
-            progress.unwritten = self.unread.len();
+            if self.is_filled {
+                progress.reached = reached;
+            }
+            progress.without_content = self.bare.len();
         });
-        self.note(reached);
     }
 
     /// Waits, but not beyond a stop.
     async fn pause(&self, pause: Duration) {
         let paused = time::sleep(pause);
         self.stopping.run_until_cancelled(paused).await;
-    }
-
-    fn note(&self, reached: Reached) {
-        if !self.is_filled {
-            return;
-        }
-        self.kind.progress.send_if_modified(|progress| {
-            let is_news = progress.reached != reached;
-            progress.reached = reached;
-            is_news
-        });
     }
 
     /// Does what writes until it succeeds; a full disk, say, is waited out. Returns whether it has, before a stop.

@@ -17,6 +17,8 @@ pub(crate) use readers::Readers;
 pub(crate) use turns::Stored;
 pub(crate) use writer::{Op, Reached, Writer};
 
+#[cfg(test)]
+mod associated_tests;
 #[cfg(all(test, feature = "postgres"))]
 mod postgres_tests;
 #[cfg(test)]

@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 
 use super::reader::Read;
 use super::tests::{Stage, access, agree, change, new_keys, query};
-use super::{Database, Writer};
+use super::{Database, Writer, associated_tests};
 use crate::postgres::Postgres;
 use crate::query::field;
 use crate::sql::{Arg, Connection, Dialect, Param, Statement, StorageError, Transaction};
@@ -62,8 +62,18 @@ fn any_query_finds_what_the_rows_say_in_their_order() {
     let tried = Place::runner(40).run(&cases, |(changes, queries, accesses, is_sealed)| {
         let keys = is_sealed.then(new_keys);
         let mut stage = Stage::on(&place.schema(), keys.as_ref());
-        stage.accesses = accesses.into();
+        stage.view.accesses = accesses.into();
         agree(&mut stage, &changes, &queries)
+    });
+    tried.unwrap();
+}
+
+#[test]
+fn any_query_by_associated_objects_finds_and_counts_what_the_rows_say() {
+    let place = Place::new();
+    let _runtime = place.runtime.enter();
+    let tried = Place::runner(30).run(&associated_tests::cases(), |case| {
+        associated_tests::agree(&place.schema(), case)
     });
     tried.unwrap();
 }
@@ -72,7 +82,9 @@ fn any_query_finds_what_the_rows_say_in_their_order() {
 fn shown(read: &Read) -> impl PartialEq + std::fmt::Debug + use<> {
     let found = read.found.iter();
     let found = found.map(|found| (found.key.clone(), found.version.clone(), found.json.clone()));
-    let counts = format!("{:?} {:?} {:?}", read.total, read.next, read.summaries);
+    // Cursors of encrypted kinds differ each time.
+    let has_next = read.next.is_some();
+    let counts = format!("{:?} {has_next} {:?}", read.total, read.summaries);
     (found.collect::<Vec<_>>(), counts, read.revision)
 }
 

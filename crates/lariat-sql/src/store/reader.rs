@@ -1,9 +1,11 @@
 //! Answering queries, each from one state of the cache.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use crate::field::{FieldType, Quantity, Value};
-use crate::query::{Cursor, Part, Plan, QueryError, Target};
+use crate::association::Associated;
+use crate::field::{FieldType, Quantity, Value, natural_key};
+use crate::query::{Cursor, Part, Plan, QueryError, Summary};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
 use crate::sealed::{self, Sealed};
@@ -20,6 +22,10 @@ pub(crate) struct Tables {
     pub(crate) sealed: Option<Sealed>,
     /// Those of the kind `Namespace`, if the cache has it.
     pub(crate) namespaces: Option<Layout>,
+    /// The kinds of the schema's associations, in their order.
+    pub(crate) associated: Vec<Associated>,
+    /// The tables of these.
+    pub(crate) joined: Vec<Layout>,
 }
 
 /// What a query finds, all of it at one revision.
@@ -84,17 +90,27 @@ fn read_within(
         schema,
         namespaces,
         sealed,
+        associated,
+        joined,
     } = of;
     let select = Select {
         layout,
         schema,
         plan,
         namespaces: namespaces.as_ref(),
+        associated,
+        joined,
     };
     let mut answer = Read {
         revision: revision(connection, layout)?,
         ..Read::default()
     };
+    for (other, layout) in associated.iter().zip(joined) {
+        if plan.others.contains(other.schema.gvk()) {
+            // Their rows may be between two states, too.
+            revision(connection, layout)?;
+        }
+    }
     if let Some(sealed) = sealed {
         return sealed::read(connection, sealed, schema, plan, answer);
     }
@@ -184,7 +200,7 @@ fn part(
             match cursor {
                 None => found = page(connection, Some(more(limit, 0)), &From::Offset(0))?,
                 Some(text) => {
-                    let keys = Cursor::read(text, plan, plan.keys())?.keys;
+                    let keys = Cursor::read(text, plan, None)?.keys;
                     for range in select.behind(&keys) {
                         let left = more(limit, found.len());
                         if left == 0 {
@@ -198,7 +214,8 @@ fn part(
                 found.truncate(limit);
                 let keys = found.last().map(|(_, keys)| keys.clone());
                 let revision = answer.revision;
-                answer.next = keys.map(|keys| Cursor { revision, keys }.write(plan));
+                let next = keys.map(|keys| Cursor { revision, keys }.write(plan, None));
+                answer.next = next.transpose().map_err(StorageError::from)?;
             }
             Ok(found)
         }
@@ -235,27 +252,40 @@ fn count(connection: &mut dyn Connection, select: &Select<'_>) -> Result<u64, St
 fn summary(
     connection: &mut dyn Connection,
     select: &Select<'_>,
-    by: &Target,
+    by: &Summary,
 ) -> Result<Vec<Count>, StorageError> {
     let mut counts = Vec::new();
-    connection.query(&select.summary(by), &mut |mut columns| {
-        let (shown, objects) = (columns.param(), columns.integer()?);
-        let value = match (by, shown) {
-            (Target::Field(place), shown) => {
-                let value = value(select.layout.type_of(*place), &shown);
-                value.as_ref().map(Value::to_string).unwrap_or_default()
-            }
-            (Target::Label(_), Param::Text(text)) => text,
-            _ => String::new(),
-        };
-        counts.push(Count {
-            value,
-            namespace: columns.optional_text()?,
-            objects: objects.unsigned_abs(),
-        });
+    connection.query(&select.summary(&by.target), &mut |mut columns| {
+        let value = value(by.of, &columns.param());
+        let (objects, namespace) = (columns.integer()?, columns.optional_text()?);
+        counts.extend(value.map(|value| (value, namespace, objects.unsigned_abs())));
         Ok(())
     })?;
-    Ok(counts)
+    Ok(Count::sorted(counts))
+}
+
+impl Count {
+    /// Makes counts in their order: most objects first, then by value and namespace, whatever database has counted.
+    pub(crate) fn sorted(
+        counts: impl IntoIterator<Item = (Value, Option<String>, u64)>,
+    ) -> Vec<Self> {
+        let mut counts: Vec<_> = counts.into_iter().collect();
+        counts.sort_by_cached_key(|(value, namespace, objects)| {
+            // The key of a natural text is made once.
+            let (natural, other) = match value {
+                Value::Natural(text) => (Some(natural_key(text)), None),
+                value => (None, Some(value.clone())),
+            };
+            (Reverse(*objects), natural, other, namespace.clone())
+        });
+        let counts = counts.into_iter();
+        let counts = counts.map(|(value, namespace, objects)| Self {
+            value: value.to_string(),
+            namespace,
+            objects,
+        });
+        counts.collect()
+    }
 }
 
 /// Returns a value as it was stored to be shown; none if it is not of its type.

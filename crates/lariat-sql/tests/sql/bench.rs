@@ -58,8 +58,23 @@ impl Bench {
         file: Option<&Path>,
         configure: impl FnOnce(SqlCacheBuilder) -> SqlCacheBuilder,
     ) -> Process {
+        let configure = |builder: SqlCacheBuilder| configure(builder.kind(schema()));
+        self.start_as(file, configure).await
+    }
+
+    /// Starts a cache of kinds, ConfigMaps among them.
+    pub(crate) async fn start_kinds(&self, file: Option<&Path>, schemas: Vec<Schema>) -> Process {
+        let configure = |builder| schemas.into_iter().fold(builder, SqlCacheBuilder::kind);
+        self.start_as(file, configure).await
+    }
+
+    async fn start_as(
+        &self,
+        file: Option<&Path>,
+        configure: impl FnOnce(SqlCacheBuilder) -> SqlCacheBuilder,
+    ) -> Process {
         let factory = SharedCacheFactory::new(self.cluster.client());
-        let builder = SqlCache::builder(&factory).kind(schema());
+        let builder = SqlCache::builder(&factory);
         let builder = match file {
             Some(file) => builder.in_file(file),
             None => builder.in_memory(),
@@ -96,7 +111,7 @@ pub(crate) fn maps_kind() -> Gvk {
     Gvk::new("", "v1", "ConfigMap")
 }
 
-fn schema() -> Schema {
+pub(crate) fn schema() -> Schema {
     let size = Field::path("data.size", FieldType::Integer).expect("a path");
     let color = Field::path("data.color", FieldType::Text).expect("a path");
     Schema::new(maps_kind(), [size, color]).expect("a schema")
@@ -105,6 +120,23 @@ fn schema() -> Schema {
 pub(crate) fn names(answer: &Answer) -> Vec<&str> {
     let names = answer.objects.iter().map(|found| found.key.name());
     names.filter(|name| *name != "kube-root-ca.crt").collect()
+}
+
+/// Hides the rows of the ConfigMaps from the cache that has a file, so that it cannot be written; or shows them again.
+pub(crate) fn hide(file: &Path, is_hidden: bool) {
+    let database = rusqlite::Connection::open(file).expect("opened");
+    let sql = "SELECT number FROM kinds WHERE kind = 'v1 ConfigMap'";
+    let number: i64 = database
+        .query_row(sql, [], |row| row.get(0))
+        .expect("it is there");
+    let rows = format!("row{number}");
+    let (from, to) = if is_hidden {
+        (rows.as_str(), "hidden")
+    } else {
+        ("hidden", rows.as_str())
+    };
+    let renamed = database.execute_batch(&format!("ALTER TABLE {from} RENAME TO {to};"));
+    renamed.expect("renamed");
 }
 
 /// A folder that is deleted at the end.
