@@ -163,7 +163,12 @@ async fn connections_are_encrypted_to_servers_whose_certificates_are_trusted() {
             None,
             "give them by Postgres::root_certificates",
         ),
-        ("localhost", "disable", Some(other), "invalid peer certificate"),
+        (
+            "localhost",
+            "disable",
+            Some(other),
+            "invalid peer certificate",
+        ),
         (
             "127.0.0.1",
             "prefer",
