@@ -68,6 +68,11 @@ impl Unread {
         taken
     }
 
+    /// Returns whether there is a step of this object.
+    pub(super) fn has(&self, key: &ObjectKey) -> bool {
+        self.state.lock().steps.contains_key(key)
+    }
+
     pub(super) fn len(&self) -> usize {
         self.state.lock().order.len()
     }

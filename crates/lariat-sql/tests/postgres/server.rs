@@ -10,8 +10,11 @@ pub(crate) struct Server {
     /// Where its files are.
     pub(crate) folder: PathBuf,
     /// What it is started with beside the usual.
-    settings: Vec<String>,
-    running: Option<Child>,
+    pub(crate) settings: Vec<String>,
+    /// None if another process runs it.
+    pub(crate) running: Option<Child>,
+    /// Whether another process deletes its files.
+    pub(crate) is_borrowed: bool,
 }
 
 impl Server {
@@ -28,6 +31,7 @@ impl Server {
             folder,
             settings: settings.iter().map(ToString::to_string).collect(),
             running: None,
+            is_borrowed: false,
         };
         let (from, to) = (template(), server.folder.join("data"));
         run(Command::new("cp")
@@ -105,8 +109,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.kill();
-        let _ = std::fs::remove_dir_all(&self.folder);
+        if !self.is_borrowed {
+            self.kill();
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
     }
 }
 
