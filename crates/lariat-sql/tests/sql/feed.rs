@@ -125,11 +125,12 @@ async fn a_kind_that_never_rests_is_answered() {
     let maps = bench.maps();
     let mut storm = tokio::task::JoinSet::new();
     storm.spawn(async move {
+        let params = kube::api::PatchParams::default();
         for number in 0_u64.. {
             let patch = json!({"data": {"size": number.to_string()}});
             let patch = kube::api::Patch::Merge(patch);
-            let patched = maps.patch("one", &kube::api::PatchParams::default(), &patch);
-            patched.await.expect("patched");
+            let patched = maps.patch("one", &params, &patch).await;
+            patched.expect("patched");
         }
     });
     let process = bench.start(None).await;
