@@ -6,7 +6,7 @@ use std::time::Duration;
 use lariat_cache::{Informer, Subscriber};
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;
-use tokio::time;
+use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::bare::Bare;
@@ -28,6 +28,9 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 
 /// How often it looks so where replicas share the cache, whose queries wait for what is written.
 const LOOK_SHARED: Duration = Duration::from_millis(100);
+
+/// How long it waits for a version that another process has written, before it believes that the cluster has none any more.
+const STALE: Duration = Duration::from_secs(3);
 
 /// How long it waits before it writes again what could not be written, at first and at most.
 pub(super) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
@@ -139,6 +142,9 @@ impl Feed {
 
     /// Writes what there is at first, and deletes what an earlier process has left that is gone.
     async fn fill(&mut self) {
+        // What another process has written before.
+        let before = self.kind.progress.borrow().reached.version;
+        let deadline = Instant::now() + STALE;
         loop {
             if self.stopping.is_cancelled() {
                 return;
@@ -148,8 +154,14 @@ impl Feed {
                 .progress
                 .send_modify(|progress| progress.phase = phase);
             let synced = time::timeout(LOOK, self.informer.synced()).await;
-            while self.write_next().await {}
+            self.write_present().await;
+            // Objects that were written without their content come again if the informer has it by now.
+            self.write_present().await;
             match synced {
+                // The list may be of an API server that is behind the one that the other read from.
+                Ok(true) if self.reached.version < before && Instant::now() < deadline => {
+                    self.pause(LOOK).await;
+                }
                 Ok(true) => break,
                 // The kind is not served; it may be later.
                 Ok(false) => self.pause(PAUSES.0).await,
@@ -157,10 +169,12 @@ impl Feed {
             }
         }
         let (kind, informer) = (Arc::clone(&self.kind), self.informer.clone());
-        let reached = self.reached;
+        let (reached, unread) = (self.reached, Arc::clone(&self.unread));
         let written = self.retry(move |writer| {
             let keys = writer.keys(&kind.tables)?;
             let keys = keys.iter().filter_map(|key| key.parse::<ObjectKey>().ok());
+            // What is deleted now is told by a step, as watches see it.
+            let keys = keys.filter(|key| !unread.has(key));
             let gone = keys.filter(|key| !informer.store().contains(key));
             let ops: Vec<Op> = gone.map(Op::Delete).collect();
             writer.apply(&kind.tables, &ops, Some(reached))?;
@@ -193,6 +207,14 @@ impl Feed {
         }
         self.write_next().await;
         self.bare.report(&self.informer);
+    }
+
+    /// Writes the changes of this moment; those that come meanwhile are left, for there may be no end of them.
+    async fn write_present(&mut self) {
+        let mut left = self.unread.unwritten().0.max(1);
+        while left > 0 && self.write_next().await {
+            left = left.saturating_sub(BATCH);
+        }
     }
 
     /// Writes what has come by now; returns whether there was a change.

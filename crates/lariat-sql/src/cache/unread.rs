@@ -122,6 +122,11 @@ impl Unread {
     fn is_empty(&self) -> bool {
         self.state.lock().order.is_empty()
     }
+
+    /// Returns whether there is a step of this object.
+    pub(super) fn has(&self, key: &ObjectKey) -> bool {
+        self.state.lock().steps.contains_key(key)
+    }
 }
 
 impl Subscriber for Unread {

@@ -1,9 +1,10 @@
 //! A cluster, a server, and processes that share it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat_cache::SharedCacheFactory;
 use lariat_cluster::Cluster;
 use lariat_core::Gvk;
@@ -16,6 +17,7 @@ use tokio::time;
 
 use crate::server::Server;
 
+/// A cluster and a server.
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
     pub(crate) server: Server,
@@ -33,6 +35,19 @@ impl Stage {
         Self {
             cluster: Cluster::builder().start().await.expect("a cluster"),
             server: Server::start(),
+        }
+    }
+
+    /// Uses the server of another process, with a cluster of its own.
+    pub(crate) async fn beside(folder: PathBuf) -> Self {
+        Self {
+            cluster: Cluster::builder().start().await.expect("a cluster"),
+            server: Server {
+                folder,
+                settings: Vec::new(),
+                running: None,
+                is_borrowed: true,
+            },
         }
     }
 
@@ -71,6 +86,16 @@ impl Stage {
         let created = self.maps().create(&PostParams::default(), &map).await;
         created
             .expect("created")
+            .metadata
+            .resource_version
+            .expect("a version")
+    }
+
+    pub(crate) async fn patch(&self, name: &str, data: Json) -> String {
+        let (patch, params) = (Patch::Merge(json!({"data": data})), PatchParams::default());
+        let patched = self.maps().patch(name, &params, &patch).await;
+        patched
+            .expect("patched")
             .metadata
             .resource_version
             .expect("a version")
