@@ -4,6 +4,7 @@ mod cursor;
 mod eval;
 mod filter;
 mod plan;
+mod subjects;
 mod url;
 
 pub(crate) use cursor::Cursor;
