@@ -22,7 +22,7 @@ impl Cluster {
         fs::create_dir(&folder).expect("the folder is new");
         let seeds = folder.join("seed.json");
         fs::write(&seeds, seed.to_string()).expect("the file can be written");
-        let child = lariat(&["cluster", "--listen", "127.0.0.1:0", "--load"])
+        let child = lariat(&["cluster", "--tls", "--listen", "127.0.0.1:0", "--load"])
             .args(["pods=300,namespaces=3,nodes=5,seed=1", "--seed"])
             .arg(&seeds)
             .arg("--kubeconfig")
