@@ -2,8 +2,10 @@
 
 mod auth;
 mod bench;
+mod chromium;
 mod client;
 mod errors;
+mod page;
 mod routes;
 mod stop;
 mod watch;
