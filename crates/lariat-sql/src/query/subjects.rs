@@ -26,6 +26,14 @@ impl Query {
         all.filter(move |subject| seen.insert(*subject))
     }
 
+    /// Returns the namespaces that the query names, if it is about no other.
+    #[cfg(feature = "http")]
+    pub(crate) fn named_namespaces(&self) -> Option<&[String]> {
+        let namespaces = self.namespaces.as_ref();
+        let named = namespaces.filter(|it| it.label.is_none() && !it.is_negated);
+        named.map(|namespaces| namespaces.values.as_slice())
+    }
+
     /// Returns the fields and labels that the query [counts](Self::summarize) by, in the order of an answer's summaries.
     #[must_use]
     pub fn summarized(&self) -> &[Subject] {

@@ -1,6 +1,7 @@
 //! The cache over HTTP, on a cluster in memory and a loopback socket.
 
 mod auth;
+mod authorize;
 mod bench;
 mod chromium;
 mod client;
