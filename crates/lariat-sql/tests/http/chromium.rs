@@ -195,7 +195,8 @@ impl Browser {
 
     async fn read(&mut self) -> Json {
         let mut line = Vec::new();
-        let read = timeout(PATIENCE, self.output.read_until(0, &mut line)).await;
+        // Later than whoever waits for something gives up, and says for what.
+        let read = timeout(2 * PATIENCE, self.output.read_until(0, &mut line)).await;
         let read = read.expect("it answers in time").expect("it can be read");
         assert_ne!(
             read,
