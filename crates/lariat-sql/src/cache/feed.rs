@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::{Informer, Subscriber};
+use lariat_cache::{Informer, Phase, Subscriber};
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 use tokio::time::{self, Instant};
@@ -50,6 +50,8 @@ pub(super) struct Feed {
     writer: Arc<Mutex<Writer>>,
     unread: Arc<Unread>,
     reached: Reached,
+    /// Whether the informer had begun to read before the content was needed.
+    is_late: bool,
     /// What is being written when it is cancelled is written to its end.
     stopping: CancellationToken,
 }
@@ -79,29 +81,48 @@ impl Feed {
         writer: &Arc<Mutex<Writer>>,
         stopping: &CancellationToken,
     ) -> Self {
+        // Fields are in the content of objects. At once, not when it runs: an informer that is started meanwhile would fill the
+        // cache with metadata alone, and queries would be answered without fields.
+        informer.need::<serde_json::Value>();
+        let is_late = informer.status().phase != Phase::Idle;
         Self {
             kind: Arc::clone(kind.inner()),
             informer,
             writer: Arc::clone(writer),
             unread: Arc::default(),
             reached: Reached::default(),
+            is_late,
             stopping: stopping.clone(),
         }
     }
 
     /// Writes until it is stopped.
     pub(super) async fn run(mut self) {
-        // Fields are in the content of objects.
-        self.informer.need::<serde_json::Value>();
-        let history = Arc::clone(&self.kind.history);
+        // However it ends: by a stop, a drop or a panic.
+        let _ended = Ended(Arc::clone(&self.kind.history));
+        self.upgraded().await;
         let unread = Arc::clone(&self.unread) as Arc<dyn Subscriber>;
         let _subscription = self.informer.subscribe(unread);
-        // However it ends: by a stop, a drop or a panic.
-        let _ended = Ended(history);
         self.fill().await;
         while !self.stopping.is_cancelled() {
             self.turn().await;
         }
+    }
+
+    /// Waits until all that was read as metadata has its content, which subscribers are not told.
+    async fn upgraded(&self) {
+        while self.is_late && !self.stopping.is_cancelled() {
+            self.note_phase();
+            if time::timeout(LOOK, self.informer.synced()).await.is_ok() {
+                return;
+            }
+        }
+    }
+
+    fn note_phase(&self) {
+        let phase = self.informer.status().phase.to_string();
+        let progress = &self.kind.progress;
+        progress.send_modify(|progress| progress.phase = phase);
     }
 
     /// Writes what there is at first, and deletes what an earlier process has left that is gone.
@@ -110,10 +131,7 @@ impl Feed {
             if self.stopping.is_cancelled() {
                 return;
             }
-            let phase = self.informer.status().phase.to_string();
-            self.kind
-                .progress
-                .send_modify(|progress| progress.phase = phase);
+            self.note_phase();
             let synced = time::timeout(LOOK, self.informer.synced()).await;
             while self.write_next().await {}
             match synced {
