@@ -96,9 +96,7 @@ mod tests {
                 "responseKind": {"group": "", "version": "", "kind": kind}, "singularResource": kind.to_lowercase()})
         };
         let both = &["list", "watch"][..];
-        let group = |name: &str, resources: Vec<serde_json::Value>| {
-            json!({"metadata": {"name": name}, "versions": [{"version": "v1", "resources": resources}]})
-        };
+        let group = |name: &str, resources: Vec<serde_json::Value>| json!({"metadata": {"name": name}, "versions": [{"version": "v1", "resources": resources}]});
         let document = json!({"kind": "APIGroupDiscoveryList", "items": [
             group("", vec![resource("pods", "Pod", &["po"], both), resource("events", "Event", &["ev"], both)]),
             group("apps", vec![resource("deployments", "Deployment", &["deploy"], both), resource("reviews", "Review", &[], &["create"])]),
