@@ -112,7 +112,8 @@ impl SqlService {
 
     /// Lets in whom a function knows by the headers of a request.
     ///
-    /// What they see is up to [`authorize`](Self::authorize) or [`visible`](Self::visible); without either that is nothing. The reasons of errors are sent to clients.
+    /// What they see is up to [`authorize`](Self::authorize) or [`visible`](Self::visible); without either that is nothing. The
+    /// reasons of errors are sent to clients.
     pub fn authenticate_with<F, Fut>(self, check: F) -> Self
     where
         F: Fn(&HeaderMap) -> Fut + Send + Sync + 'static,

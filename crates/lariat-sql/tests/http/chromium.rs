@@ -224,7 +224,15 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         let _ = self.child.start_kill();
-        // What it still writes while it ends stays in the folder of temporary files.
-        let _ = std::fs::remove_dir_all(&self.profile);
+        // Its other processes end with it, a little later, and may write until then.
+        while let Ok(None) = self.child.try_wait() {
+            std::thread::yield_now();
+        }
+        for _ in 0..100 {
+            let _ = std::fs::remove_dir_all(&self.profile);
+            if !self.profile.exists() {
+                return;
+            }
+        }
     }
 }
