@@ -1,6 +1,6 @@
 //! What is shown of each object.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use http::Request;
 use kube::Client;
 use lariat_core::ResourceKind;
@@ -112,6 +112,9 @@ impl Column {
         let path = match Subject::parse(name) {
             Subject::Label(key) => format!("metadata.labels['{key}']").parse(),
             Subject::Field(name) => name.parse(),
+            Subject::Associated { .. } => {
+                bail!("the column {name:?} is of another kind: name a field or a label of this one")
+            }
         };
         let path: Path = path.with_context(|| format!("the column {name:?}"))?;
         let steps = path.steps();

@@ -166,6 +166,8 @@ impl Feed {
                 Ok(true) if self.reached.version < before && Instant::now() < deadline => {
                     self.pause(LOOK).await;
                 }
+                // Content is read that was cached as metadata before; without it fields have no values.
+                Ok(true) if self.informer.is_upgrading() => self.pause(LOOK).await,
                 Ok(true) => break,
                 // The kind is not served; it may be later.
                 Ok(false) => self.pause(PAUSES.0).await,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use lariat_flight::{LaneVerdict, Queued, Urgency, VerdictType};
-use lariat_queue::{Add, Ageing, LaneId, Lanes, Priority, QueueCore, Taken, Verdict};
+use lariat_queue::{Add, Ageing, Item, LaneId, Lanes, Priority, QueueCore, Verdict};
 use parking_lot::Mutex;
 
 use super::Outcome;
@@ -21,7 +21,7 @@ pub(super) struct Queue {
 
 struct Known {
     core: QueueCore<Key, ()>,
-    held: HashMap<Key, Taken<Key, ()>>,
+    held: HashMap<Key, Item<Key, ()>>,
     /// The groups of the keys that were added, as they were recorded.
     groups: Arc<Mutex<HashMap<Key, u64>>>,
 }
@@ -84,7 +84,7 @@ impl Known {
             Queued::Finished { key, verdicts } => match self.held.remove(*key) {
                 Some(taken) => {
                     let verdicts = verdicts.iter().map(verdict);
-                    core.finish(taken.slot, taken.priority, verdicts, at);
+                    core.done(taken.slot, taken.priority, verdicts, at);
                 }
                 None => return not_held(key),
             },
@@ -139,7 +139,7 @@ impl Known {
         at: Instant,
     ) -> Outcome {
         let recorded = described(key, lanes, level(priority));
-        let Some(taken) = self.core.take(at) else {
+        let Some(taken) = self.core.get(at) else {
             return Outcome::Differs(recorded, "nothing is handed out".to_owned());
         };
         let due: Vec<u32> = taken.lanes.ids().map(LaneId::number).collect();
