@@ -27,6 +27,9 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// How often it looks so where replicas share the cache, whose queries wait for what is written.
 const LOOK_SHARED: Duration = Duration::from_millis(100);
 
+/// How long it waits for a version that another process has written, before it believes that the cluster has none any more.
+const STALE: Duration = Duration::from_secs(10);
+
 /// How long it waits before it writes again what could not be written, at first and at most.
 pub(super) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
@@ -139,6 +142,9 @@ impl Feed {
 
     /// Writes what there is at first, and deletes what an earlier process has left that is gone.
     async fn fill(&mut self) {
+        // What another process has written before.
+        let before = self.kind.progress.borrow().reached.version;
+        let deadline = Instant::now() + STALE;
         loop {
             if self.stopping.is_cancelled() {
                 return;
@@ -150,6 +156,10 @@ impl Feed {
             let synced = time::timeout(LOOK, self.informer.synced()).await;
             while self.write_next().await {}
             match synced {
+                // The list may be of an API server that is behind the one that the other read from.
+                Ok(true) if self.reached.version < before && Instant::now() < deadline => {
+                    self.pause(LOOK).await;
+                }
                 Ok(true) => break,
                 // The kind is not served; it may be later.
                 Ok(false) => self.pause(PAUSES.0).await,

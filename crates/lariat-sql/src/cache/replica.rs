@@ -96,7 +96,7 @@ impl Replica {
             let found = stored.iter().find(|stored| stored.number == number);
             let phase = match found {
                 Some(stored) if stored.is_synced => "in another process",
-                Some(_) => "in another process, which is filling it",
+                Some(_) => "in another process, which is filling it or does not keep it",
                 None if stored.iter().any(|stored| stored.kind == name) => {
                     "in another process, which keeps other fields of it: let all replicas have the same"
                 }
@@ -123,9 +123,12 @@ impl Replica {
     ) -> Result<(), SqlError> {
         let kinds = self.kinds.clone();
         let opened = blocking(move || {
-            for kind in kinds {
+            for kind in &kinds {
                 writer.open_kind(&kind.inner().tables)?;
             }
+            let kinds = kinds.iter();
+            let own = kinds.map(|kind| kind.inner().tables.layout.number());
+            writer.disown(own.collect())?;
             Ok(Arc::new(Mutex::new(writer)))
         });
         let writer = opened.await?;

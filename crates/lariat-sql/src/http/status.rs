@@ -9,6 +9,7 @@ use super::auth::AuthError;
 use super::visible::VisibleError;
 use crate::cache::SqlError;
 use crate::query::{QueryError, UrlError};
+use crate::sql::StorageError;
 use crate::watch::WatchError;
 
 /// How many seconds a client waits before it asks again what is not there yet.
@@ -204,6 +205,11 @@ impl From<SqlError> for Refusal {
             SqlError::UnknownKind { .. } => Self::not_found(error.to_string()),
             SqlError::NotSynced { .. } | SqlError::Stopped => {
                 unavailable(error.to_string()).later()
+            }
+            // The server of the database is away, or busy: its name is not for all who ask.
+            SqlError::Storage(StorageError::Server { .. } | StorageError::Postgres { .. }) => {
+                tracing::warn!(%error, "a query of the SQL cache failed");
+                unavailable("the database of the SQL cache cannot be read now".to_owned()).later()
             }
             error => Self::internal(&error),
         }

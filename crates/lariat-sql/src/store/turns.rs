@@ -1,7 +1,7 @@
 //! How replicas take turns to write.
 
 use super::writer::{Reached, Writer};
-use crate::sql::{Connection, Statement, StorageError, Transaction};
+use crate::sql::{Connection, List, Statement, StorageError, Transaction};
 
 impl Writer {
     /// Returns what all kinds have.
@@ -12,6 +12,16 @@ impl Writer {
     /// Becomes the one who writes, unless another is; with force the other's connection ends. Returns whether it is.
     pub(crate) fn claim(&mut self, by_force: bool) -> Result<bool, StorageError> {
         self.connection.claim(by_force)
+    }
+
+    /// Lets nobody read kinds that are none of these, for they are not written any more.
+    pub(crate) fn disown(&mut self, own: Vec<i64>) -> Result<(), StorageError> {
+        self.connection.within(Transaction::Writes, |connection| {
+            let sql = "UPDATE kinds SET synced = 0 WHERE synced <> 0 AND NOT number";
+            let mut sql = Statement::new(connection.dialect(), sql);
+            sql.among(List::Integers(own));
+            connection.execute(&sql).map(drop)
+        })
     }
 
     /// Looks whether it is still the one who writes.

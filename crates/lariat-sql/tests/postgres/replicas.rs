@@ -159,6 +159,75 @@ async fn the_leader_writes_and_takes_over_by_force() {
 }
 
 #[tokio::test]
+async fn nobody_sees_a_part_of_what_a_new_one_writes() {
+    let stage = Stage::new().await;
+    let mut version = String::new();
+    for number in 0..1200 {
+        version = stage.create(&format!("n{number}"), red()).await;
+    }
+    let first = stage.start().await;
+    let elector = Elector::new(stage.cluster.client(), Lease::new("fleet")).expect("it is valid");
+    // It never leads, so it only reads.
+    let options = stage.options().written_by_leader(elector.leadership());
+    let reader = stage
+        .start_with(options, |builder| builder)
+        .await
+        .expect("started");
+    assert_eq!(reader.names(&version).await.len(), 1200);
+    first.stop().await;
+    for number in 0..1200 {
+        stage
+            .patch(&format!("n{number}"), json!({"color": "blue"}))
+            .await;
+    }
+    let second = stage.start().await;
+    let by_color = Query::new()
+        .namespaces(["default"])
+        .summarize(field("data.color"));
+    loop {
+        let answer = reader.maps.query(&by_color).await.expect("answered");
+        let colors = answer.summaries[0].iter();
+        let colors: Vec<(&str, u64)> = colors
+            .map(|count| (count.value.as_str(), count.objects))
+            .collect();
+        assert!(matches!(colors[..], [("red" | "blue", 1200)]), "{colors:?}");
+        if colors[0].0 == "blue" {
+            break;
+        }
+    }
+    assert!(second.sql.is_writing());
+}
+
+#[tokio::test]
+async fn a_kind_that_is_written_no_more_is_not_answered() {
+    let stage = Stage::new().await;
+    let version = stage.create("one", red()).await;
+    let old = stage.start().await;
+    assert_eq!(old.names(&version).await, ["one"]);
+    let elector = Elector::new(stage.cluster.client(), Lease::new("fleet")).expect("it is valid");
+    let options = stage.options().written_by_leader(elector.leadership());
+    let patience = Duration::from_millis(300);
+    let reader = stage
+        .start_with(options, |builder| builder.patience(patience))
+        .await;
+    let reader = reader.expect("started");
+    assert_eq!(reader.names(&version).await, ["one"]);
+    old.stop().await;
+    let factory = lariat_cache::SharedCacheFactory::new(stage.cluster.client());
+    let without = lariat_sql::SqlCache::builder(&factory).in_postgres(stage.options());
+    let without = without.start().await.expect("started");
+    while reader.maps.query(&Query::new()).await.is_ok() {}
+    assert!(without.is_writing());
+    let error = reader
+        .maps
+        .query(&Query::new())
+        .await
+        .expect_err("it may be old")
+        .to_string();
+    assert!(error.contains("does not keep it"), "{error}");
+}
+
+#[tokio::test]
 async fn a_replica_with_other_fields_says_so_until_it_writes() {
     let stage = Stage::new().await;
     let version = stage.create("one", red()).await;

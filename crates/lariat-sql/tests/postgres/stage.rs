@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Api, DeleteParams, PostParams};
+use kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
 use lariat_cache::SharedCacheFactory;
 use lariat_cluster::Cluster;
 use lariat_core::Gvk;
@@ -71,6 +71,16 @@ impl Stage {
         let created = self.maps().create(&PostParams::default(), &map).await;
         created
             .expect("created")
+            .metadata
+            .resource_version
+            .expect("a version")
+    }
+
+    pub(crate) async fn patch(&self, name: &str, data: Json) -> String {
+        let (patch, params) = (Patch::Merge(json!({"data": data})), PatchParams::default());
+        let patched = self.maps().patch(name, &params, &patch).await;
+        patched
+            .expect("patched")
             .metadata
             .resource_version
             .expect("a version")
