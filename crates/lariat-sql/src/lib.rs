@@ -9,7 +9,9 @@
 //! | `http` | `http::SqlService`, the cache over HTTP: a read-only API with authentication, server-sent events and a page to browse it |
 
 mod access;
+mod association;
 mod cache;
+mod columns;
 mod field;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -24,12 +26,14 @@ mod store;
 mod watch;
 
 pub use access::{Access, AccessError, AccessReviews, User, Verb};
+pub use association::Association;
 pub use cache::{Answer, Count, Found, SqlCache, SqlCacheBuilder, SqlError, SqlKind, SqlStatus};
 pub use field::{Field, FieldType, Path, PathError, Quantity, Value, ValueError};
 #[cfg(feature = "postgres")]
 pub use postgres::{Postgres, PostgresError};
 pub use query::{
-    AnyOf, Condition, Operator, PROJECT_LABEL, Query, QueryError, Subject, UrlError, field, label,
+    AnyOf, Condition, Operator, PROJECT_LABEL, Query, QueryError, Subject, UrlError, associated,
+    field, label,
 };
 pub use revision::{Revision, RevisionError};
 pub use schema::{Schema, SchemaError};

@@ -4,20 +4,25 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use lariat_core::Gvk;
 
+use crate::association::Association;
+use crate::columns::Columns;
 use crate::field::{Field, FieldType};
 
 /// The name of the field with an object's namespace.
 pub(crate) const NAMESPACE: &str = "metadata.namespace";
 /// The name of the field with an object's name.
 pub(crate) const NAME: &str = "metadata.name";
+/// The name of the field with an object's unique id.
+pub(crate) const UID: &str = "metadata.uid";
 /// The fields that every kind has, in the order of their places.
 const BASE: [(&str, FieldType); 4] = [
     (NAMESPACE, FieldType::Text),
     (NAME, FieldType::Natural),
     ("metadata.creationTimestamp", FieldType::Time),
-    ("metadata.uid", FieldType::Text),
+    (UID, FieldType::Text),
 ];
 
 /// The indexed fields of a kind.
@@ -29,6 +34,9 @@ pub struct Schema {
     gvk: Gvk,
     fields: Arc<[Field]>,
     places: Arc<HashMap<Arc<str>, usize>>,
+    associations: Vec<Association>,
+    /// How many printer columns could not be fields.
+    skipped: usize,
 }
 
 impl Schema {
@@ -46,19 +54,114 @@ impl Schema {
             let field = Field::path(path, *of);
             field.unwrap_or_else(|_| Field::computed(path, *of, |_| None))
         });
-        let fields: Vec<Field> = base.chain(fields).collect();
+        Self::of(gvk, base.chain(fields).collect())
+    }
+
+    /// Makes a schema of fields with different names.
+    fn of(gvk: Gvk, fields: Vec<Field>) -> Result<Self, SchemaError> {
         let mut places = HashMap::with_capacity(fields.len());
         for (place, field) in fields.iter().enumerate() {
             let name: Arc<str> = field.name().into();
             if name.is_empty() || places.insert(Arc::clone(&name), place).is_some() {
-                return Err(SchemaError { gvk, field: name });
+                let fault = Fault::Field(name);
+                return Err(SchemaError { gvk, fault });
             }
         }
         Ok(Self {
             gvk,
             fields: fields.into(),
             places: Arc::new(places),
+            associations: Vec::new(),
+            skipped: 0,
         })
+    }
+
+    /// Adds the printer columns that a CustomResourceDefinition has for the version of the kind.
+    ///
+    /// A column is named by its `jsonPath` without the leading dot, as other fields are: `.spec.replicas` is `spec.replicas`.
+    /// Columns of the types `integer`, `number`, `string`, `boolean` and `date` are [`Integer`](FieldType::Integer),
+    /// [`Real`](FieldType::Real), [`Text`](FieldType::Text), [`Boolean`](FieldType::Boolean) and [`Time`](FieldType::Time). Fields
+    /// that the schema has by that name stay as they are, and labels need none. A column whose `jsonPath` is none that a
+    /// [`Path`](crate::Path) can follow is left out with a warning, and counted in
+    /// [`SqlStatus`](crate::SqlStatus::skipped_columns).
+    ///
+    /// # Errors
+    ///
+    /// The definition is of another kind, or does not have the version.
+    pub fn with_columns(self, definition: &CustomResourceDefinition) -> Result<Self, SchemaError> {
+        let spec = &definition.spec;
+        let is_same = spec.group == self.gvk.group() && spec.names.kind == self.gvk.kind();
+        let columns = Columns::of(definition, self.gvk.version()).filter(|_| is_same);
+        let Some(columns) = columns else {
+            let versions = spec.versions.iter().map(|version| version.name.as_str());
+            let versions: Vec<&str> = versions.collect();
+            let (kind, group, versions) = (&spec.names.kind, &spec.group, versions.join(", "));
+            let fault = Fault::Definition(format!("{kind} of {group} in {versions}").into());
+            let gvk = self.gvk;
+            return Err(SchemaError { gvk, fault });
+        };
+        for (column, why) in &columns.skipped {
+            let kind = &self.gvk;
+            tracing::warn!(%kind, column, why, "a printer column is left out: give the schema a field for it");
+        }
+        let mut fields = self.fields.to_vec();
+        for field in columns.fields {
+            if fields.iter().all(|known| known.name() != field.name()) {
+                fields.push(field);
+            }
+        }
+        Ok(Self {
+            associations: self.associations,
+            skipped: self.skipped + columns.skipped.len(),
+            ..Self::of(self.gvk, fields)?
+        })
+    }
+
+    /// Returns how many printer columns could not be fields.
+    pub(crate) fn skipped_columns(&self) -> usize {
+        self.skipped
+    }
+
+    /// Lets queries ask by the fields of objects of another kind, under the name of the association.
+    ///
+    /// Rows do not depend on it: a cache in a file stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// The name is taken, or is not a letter followed by letters, digits, `_` and `-`; or the schema lacks the field of this
+    /// kind. The other kind is checked when the cache starts.
+    pub fn associate(mut self, association: Association) -> Result<Self, SchemaError> {
+        let name = association.name();
+        let mut others = self.associations.iter();
+        let fault = if !association.has_name() || others.any(|other| other.name() == name) {
+            Some(Fault::Association(name.into()))
+        } else {
+            let own = association.own_field();
+            let own = own.filter(|own| self.place(own).is_none());
+            own.map(|own| Fault::Unknown(self.unknown(own).to_string().into()))
+        };
+        if let Some(fault) = fault {
+            let gvk = self.gvk;
+            return Err(SchemaError { gvk, fault });
+        }
+        self.associations.push(association);
+        Ok(self)
+    }
+
+    /// Returns the associations, in the order in which they were added.
+    #[must_use]
+    pub fn associations(&self) -> &[Association] {
+        &self.associations
+    }
+
+    /// Says that it has no field of a name.
+    pub(crate) fn unknown(&self, name: &str) -> UnknownField {
+        let fields = self.fields.iter();
+        UnknownField {
+            kind: self.gvk.clone(),
+            field: name.to_owned(),
+            known: fields.map(|field| field.name().to_owned()).collect(),
+        }
     }
 
     /// Returns the kind.
@@ -97,16 +200,38 @@ impl fmt::Debug for Schema {
         f.debug_struct("Schema")
             .field("gvk", &self.gvk)
             .field("fields", &self.fields)
+            .field("associations", &self.associations)
             .finish_non_exhaustive()
     }
 }
 
-/// A schema in which a field's name is empty or used twice.
+/// A field that a schema does not have.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the schema of {gvk} has two fields named {field:?}, or one without a name: give each a name of its own"
-)]
+#[error("{kind} has no indexed field {field:?}; it has {}", known.join(", "))]
+pub(crate) struct UnknownField {
+    pub(crate) kind: Gvk,
+    pub(crate) field: String,
+    pub(crate) known: Vec<String>,
+}
+
+/// A schema with a name that is empty, used twice or unknown, or columns of another kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the schema of {gvk}: {fault}")]
 pub struct SchemaError {
     gvk: Gvk,
-    field: Arc<str>,
+    fault: Fault,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+enum Fault {
+    #[error("it has two fields named {0:?}, or one without a name: give each a name of its own")]
+    Field(Arc<str>),
+    #[error(
+        "the association {0:?} has the name of another, or none that a query can write: take a letter, then letters, digits, _ or -"
+    )]
+    Association(Arc<str>),
+    #[error("the CustomResourceDefinition is that of {0}: take that of the kind, in its version")]
+    Definition(Box<str>),
+    #[error("an association needs a field of it: {0}")]
+    Unknown(Box<str>),
 }

@@ -1,6 +1,6 @@
 //! How a cache is kept.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,10 +14,11 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::keys::SharedKeys;
-use super::kind::KindOptions;
+use super::kind::{Common, Progress};
 #[cfg(feature = "postgres")]
 use super::replica::Replica;
-use super::{SqlCache, SqlError, SqlKind, feed};
+use super::{SqlCache, SqlError, SqlKind, columns, feed};
+use crate::association::Associated;
 #[cfg(feature = "postgres")]
 use crate::postgres::Postgres;
 use crate::schema::Schema;
@@ -43,6 +44,8 @@ const READERS: usize = 4;
 pub struct SqlCacheBuilder {
     factory: SharedCacheFactory,
     schemas: Vec<Schema>,
+    /// Kinds whose printer columns are added to their schemas.
+    with_columns: Vec<Gvk>,
     place: Place,
     history: usize,
     patience: Duration,
@@ -64,6 +67,7 @@ impl SqlCacheBuilder {
         Self {
             factory: factory.clone(),
             schemas: Vec::new(),
+            with_columns: Vec::new(),
             place: Place::Memory,
             history: HISTORY,
             patience: PATIENCE,
@@ -76,6 +80,15 @@ impl SqlCacheBuilder {
     pub fn kind(mut self, schema: Schema) -> Self {
         self.schemas.push(schema);
         self
+    }
+
+    /// Adds a kind, and its printer columns as fields if a CustomResourceDefinition defines it.
+    ///
+    /// The definition is read once, when the cache starts; see [`Schema::with_columns`]. Built-in kinds have no such columns.
+    /// Replicas that share a cache keep the kind apart while they have read different columns.
+    pub fn kind_with_columns(mut self, schema: Schema) -> Self {
+        self.with_columns.push(schema.gvk().clone());
+        self.kind(schema)
     }
 
     /// Keeps everything in this file, which only its owner can read.
@@ -137,14 +150,24 @@ impl SqlCacheBuilder {
     ///
     /// # Errors
     ///
-    /// The file or the server cannot be used, another cache uses the file (after 2 s), a kind was added twice, or is to be encrypted and the key is missing or not the
-    /// one that was used there.
+    /// The file or the server cannot be used, or another cache uses the file (after 2 s); a kind was added twice, or is to be
+    /// encrypted and the key is missing or not the one that was used there; the other kind of an association is not in the
+    /// cache, does not have the field or is encrypted; or printer columns cannot be read.
     ///
     /// # Cancel safety
     ///
     /// If the future is dropped, nothing runs.
-    pub async fn start(self) -> Result<SqlCache, SqlError> {
+    pub async fn start(mut self) -> Result<SqlCache, SqlError> {
         self.check()?;
+        for schema in &mut self.schemas {
+            if self.with_columns.contains(schema.gvk()) {
+                let (clients, patience) = (self.factory.clients(), self.patience);
+                *schema = columns::add(schema.clone(), clients, patience).await?;
+            }
+        }
+        let schemas = self.schemas.iter();
+        let associated = schemas.map(|schema| self.associated(schema));
+        let associated: Vec<Vec<Associated>> = associated.collect::<Result<_, _>>()?;
         let database = match &self.place {
             Place::Memory => Database::in_memory(),
             Place::File(path) => Database::in_file(path),
@@ -159,7 +182,8 @@ impl SqlCacheBuilder {
             keys = Some(opened);
         }
         let wanted = Arc::default();
-        let kinds = self.kinds(&database, keys.as_ref(), &wanted);
+        let tables = self.tables(&database, keys.as_ref(), associated);
+        let kinds = self.kinds(&database, keys.as_ref(), &wanted, tables);
         #[cfg(feature = "postgres")]
         if let Place::Postgres(options) = &self.place {
             let replica = Replica {
@@ -176,13 +200,14 @@ impl SqlCacheBuilder {
     }
 
     /// Names the tables of all kinds, which are the same for all who have the same fields.
-    fn kinds(
+    fn tables(
         &self,
         database: &Database,
         keys: Option<&SharedKeys>,
-        wanted: &Arc<Notify>,
-    ) -> Vec<SqlKind> {
-        let opened = self.schemas.iter().map(|schema| {
+        associated: Vec<Vec<Associated>>,
+    ) -> Vec<Tables> {
+        let opened = self.schemas.iter().zip(associated);
+        let opened = opened.map(|(schema, associated)| {
             let is_sealed = self.seals(schema.gvk());
             let keys = keys.filter(|_| is_sealed).map(|keys| &keys.keys);
             let (layout, sealed) = tables(database.dialect(), schema, keys);
@@ -191,19 +216,41 @@ impl SqlCacheBuilder {
                 schema: schema.clone(),
                 sealed,
                 namespaces: None,
+                associated,
+                joined: Vec::new(),
             }
         });
         let mut opened: Vec<Tables> = opened.collect();
-        join_namespaces(&mut opened);
-        let options = KindOptions {
+        join(&mut opened);
+        opened
+    }
+
+    /// Makes the kinds of these tables, each of which knows how far the others are.
+    fn kinds(
+        &self,
+        database: &Database,
+        keys: Option<&SharedKeys>,
+        wanted: &Arc<Notify>,
+        tables: Vec<Tables>,
+    ) -> Vec<SqlKind> {
+        let opened = tables.into_iter();
+        let opened = opened.map(|tables| (tables, watch::Sender::default()));
+        let opened: Vec<(Tables, watch::Sender<Progress>)> = opened.collect();
+        let kinds = opened.iter();
+        let kinds =
+            kinds.map(|(tables, progress)| (tables.schema.gvk().clone(), progress.subscribe()));
+        let common = Common {
             readers: Arc::new(Readers::new(database.clone(), self.readers)),
             keys: keys.cloned(),
             patience: self.patience,
             history: self.history,
             wanted: Arc::clone(wanted),
+            kinds: Arc::new(kinds.collect()),
         };
         let kinds = opened.into_iter();
-        kinds.map(|tables| SqlKind::new(tables, &options)).collect()
+        kinds
+            .map(|(tables, progress)| SqlKind::new(tables, progress, &common))
+            .collect()
     }
 
     /// Starts to fill what no other process has.
@@ -262,6 +309,32 @@ impl SqlCacheBuilder {
         Ok(())
     }
 
+    /// Finds the other kinds of a schema's associations.
+    fn associated(&self, schema: &Schema) -> Result<Vec<Associated>, SqlError> {
+        let associations = schema.associations().iter();
+        let found = associations.map(|association| {
+            let other = association.kind();
+            let known = self.schemas.iter().find(|known| known.gvk() == other);
+            let failed = |why| SqlError::Association {
+                kind: schema.gvk().clone(),
+                association: association.name().to_owned(),
+                why,
+            };
+            let Some(known) = known else {
+                let why = format!("{other} is not in the cache: add a schema of it");
+                return Err(failed(why));
+            };
+            if let Some(sealed) = [schema.gvk(), other].into_iter().find(|it| self.seals(it)) {
+                let why = format!(
+                    "{sealed} is encrypted, so nothing can be joined: do not encrypt it, or leave the association out"
+                );
+                return Err(failed(why));
+            }
+            association.resolve(schema, known).map_err(failed)
+        });
+        found.collect()
+    }
+
     fn seals(&self, kind: &Gvk) -> bool {
         let sealing = self.sealing.as_ref();
         sealing.is_some_and(|sealing| sealing.seals(kind))
@@ -283,13 +356,20 @@ async fn open(database: &Database) -> Result<Writer, SqlError> {
     }
 }
 
-/// Lets all kinds find namespaces by their labels, if the cache has the kind `Namespace`.
-fn join_namespaces(opened: &mut [Tables]) {
+/// Lets all kinds find the tables of those associated with them, and namespaces by their labels if the cache has the kind
+/// `Namespace`.
+fn join(opened: &mut [Tables]) {
+    let layouts = opened.iter();
+    let layouts = layouts.map(|tables| (tables.schema.gvk().clone(), tables.layout.clone()));
+    let layouts: HashMap<_, _> = layouts.collect();
     let of_namespaces = Gvk::new("", "v1", "Namespace");
     let mut plain = opened.iter().filter(|tables| tables.sealed.is_none());
     let namespaces = plain.find(|tables| *tables.schema.gvk() == of_namespaces);
     let namespaces = namespaces.map(|tables| tables.layout.clone());
     for tables in opened {
         tables.namespaces.clone_from(&namespaces);
+        let others = tables.associated.iter();
+        let joined = others.filter_map(|other| layouts.get(other.schema.gvk()).cloned());
+        tables.joined = joined.collect();
     }
 }

@@ -25,6 +25,26 @@ pub enum SqlError {
         /// The kind.
         kind: Gvk,
     },
+    /// An association of a kind cannot be made.
+    #[error("the association {association} of {kind}: {why}")]
+    Association {
+        /// The kind whose schema has it.
+        kind: Gvk,
+        /// Its name.
+        association: String,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+    /// The printer columns of a kind cannot be read.
+    #[error(
+        "the printer columns of {kind} cannot be read: {why}; start again when they can, or name its fields in a Schema"
+    )]
+    Columns {
+        /// The kind.
+        kind: Gvk,
+        /// What is wrong.
+        why: String,
+    },
     /// A kind that is always encrypted is to be kept in a file, and there is no key.
     #[error(
         "{kind} is kept in a file only if it is encrypted: give a key by SqlCacheBuilder::sealed, or keep the cache in memory"

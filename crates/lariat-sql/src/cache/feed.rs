@@ -9,6 +9,8 @@ use parking_lot::Mutex;
 use tokio::time::{self, Instant};
 use tokio_util::sync::CancellationToken;
 
+use super::bare::Bare;
+use super::covered::Covered;
 use super::error::SqlError;
 use super::kind::{Inner, SqlKind};
 use super::unread::{Step, Unread};
@@ -50,18 +52,23 @@ where
     }
 }
 
+/// How often it looks whether the content has come of objects that were written without it.
+const CONTENT_LOOK: Duration = Duration::from_secs(1);
+
 /// Writes what an informer says, change by change.
 pub(super) struct Feed {
     kind: Arc<Inner>,
     informer: Informer,
     history: Arc<History>,
-    writer: Arc<Mutex<Writer>>,
     unread: Arc<Unread>,
+    writer: Arc<Mutex<Writer>>,
     reached: Reached,
     /// Whether all that there was at first is written.
     is_filled: bool,
     /// The token of the whole cache, where replicas share it.
     shared: Option<CancellationToken>,
+    covered: Covered,
+    bare: Bare,
     /// What is being written when it is cancelled is written to its end.
     stopping: CancellationToken,
 }
@@ -80,15 +87,6 @@ impl Drop for Ended {
     }
 }
 
-/// Steps that are written together.
-struct Batch {
-    steps: Vec<Step>,
-    /// Up to where the kind is with them.
-    reached: Reached,
-    /// Since when the first of them waits, or earlier.
-    since: Instant,
-}
-
 impl Feed {
     pub(super) fn new(
         kind: &SqlKind,
@@ -97,7 +95,7 @@ impl Feed {
         stopping: &CancellationToken,
     ) -> Self {
         let kind = Arc::clone(kind.inner());
-        let history = kind.begin();
+        let (history, unread) = kind.begin();
         let reached = Reached {
             history: history.number(),
             ..Reached::default()
@@ -106,11 +104,13 @@ impl Feed {
             kind,
             informer,
             history,
+            unread,
             writer: Arc::clone(writer),
-            unread: Arc::default(),
             reached,
             is_filled: false,
             shared: None,
+            covered: Covered::default(),
+            bare: Bare::default(),
             stopping: stopping.clone(),
         }
     }
@@ -176,7 +176,9 @@ impl Feed {
             writer.apply(&kind.tables, &ops, Some(reached))?;
             writer.settle(&kind.tables)
         });
-        if written.await {
+        let is_written = written.await;
+        self.bare.report(&self.informer);
+        if is_written {
             self.is_filled = true;
             self.kind.progress.send_modify(|progress| {
                 progress.is_synced = true;
@@ -185,82 +187,73 @@ impl Feed {
         }
     }
 
-    /// Waits for changes and writes them; or notes that there is none while the informer has gone on.
+    /// Waits for changes and writes them; or writes how far the informer has gone on without one.
     async fn turn(&mut self) {
         let mut waiting = self.kind.waiting.subscribe();
         let is_waited_for = *waiting.borrow_and_update() > 0;
         let look = if is_waited_for { LOOK } else { LOOK_SHARED };
         let looks = is_waited_for || self.shared.is_some();
+        let has_bare = self.bare.len() > 0;
         tokio::select! {
             biased;
             () = self.stopping.cancelled() => return,
             () = self.unread.filled() => {}
             () = time::sleep(look), if looks => {}
+            () = time::sleep(CONTENT_LOOK), if has_bare => {}
             _ = waiting.changed() => {}
         }
         self.write_next().await;
+        self.bare.report(&self.informer);
     }
 
-    /// Writes what has come by now; returns whether there was anything.
+    /// Writes what has come by now; returns whether there was a change.
     async fn write_next(&mut self) -> bool {
-        let batch = self.batch();
-        let is_empty = batch.steps.is_empty();
-        if !is_empty {
-            self.write(batch).await;
-        } else if self.is_filled && self.shared.is_some() && self.reached != batch.reached {
-            // Other replicas know only what is written.
-            self.write(batch).await;
-        } else {
-            // Nothing is missing up to there.
-            self.reached = batch.reached;
-            self.note(batch.reached);
+        let (steps, reached) = self.batch();
+        let is_empty = steps.is_empty();
+        if is_empty && !self.is_filled {
+            // It is written with the last of what there is at first.
+            self.reached = reached;
+        } else if !is_empty || reached != self.reached {
+            // A version alone is written, too: an answer of that version says so then, from whatever process it comes.
+            self.write(steps.into(), reached).await;
         }
         !is_empty && !self.stopping.is_cancelled()
     }
 
-    /// Takes the changes that have come by now.
-    fn batch(&self) -> Batch {
-        let since = Instant::now();
-        // Before steps are taken: all up to this version have come by now.
-        let version = self.informer.status().version;
-        let steps = self.unread.take(BATCH);
+    /// Takes changes that have come by now; returns them, and up to where the kind is with them.
+    fn batch(&mut self) -> (Vec<Step>, Reached) {
+        let status = self.informer.status();
+        let unread = &self.unread;
+        // After the version: all up to it have begun.
+        if let Some(version) = status.version.and_then(|version| version.number().ok()) {
+            self.covered.mark(unread.begun(), version);
+        }
+        self.bare.look(status.loads, &self.informer, unread);
+        let steps = unread.take(BATCH);
         let mut reached = self.reached;
-        if self.unread.len() == 0
-            && let Some(version) = version.and_then(|version| version.number().ok())
-        {
+        if let Some(version) = self.covered.up_to(unread.first()) {
             reached.version = version;
         }
         if self.is_filled {
             reached.change += steps.iter().map(events_of).sum::<u64>();
         }
-        Batch {
-            steps,
-            reached,
-            since,
-        }
+        (steps, reached)
     }
 
-    async fn write(&mut self, batch: Batch) {
-        let Batch {
-            steps,
-            reached,
-            since,
-        } = batch;
-        let unwritten = steps.len() + self.unread.len();
-        let progress = &self.kind.progress;
-        progress.send_modify(|progress| progress.unwritten = unwritten);
-        let steps = Arc::new(steps);
+    async fn write(&mut self, steps: Arc<[Step]>, reached: Reached) {
+        let (kind, to_read) = (Arc::clone(&self.kind), Arc::clone(&steps));
+        // Once, however often they are written: what cannot be indexed is counted.
+        let ops = blocking(move || Ok(to_read.iter().map(|step| kind.op(step)).collect()));
+        let Ok(ops) = ops.await else { return };
+        let ops: Arc<Vec<Op>> = Arc::new(ops);
         let kind = Arc::clone(&self.kind);
-        let to_write = Arc::clone(&steps);
-        let written = self.is_filled.then_some(reached);
-        let written = self.retry(move |writer| {
-            let ops: Vec<Op> = to_write.iter().map(|step| kind.op(step)).collect();
-            writer.apply(&kind.tables, &ops, written)
-        });
+        let is_filled = self.is_filled;
+        let noted = is_filled.then_some(reached);
+        let written = self.retry(move |writer| writer.apply(&kind.tables, &ops, noted));
         if !written.await {
             return;
         }
-        if self.is_filled {
+        if is_filled {
             let states = steps.iter().flat_map(events);
             let events = states.zip(self.reached.change + 1..);
             let events = events.map(|((old, new), change)| Event {
@@ -271,29 +264,21 @@ impl Feed {
             });
             self.history.push(events);
         }
+        self.bare.wrote(&steps, &self.informer, &self.unread);
         self.reached = reached;
+        self.unread.written();
         self.kind.progress.send_modify(|progress| {
-            progress.lag = since.elapsed();
-            progress.unwritten = self.unread.len();
+            if is_filled {
+                progress.reached = reached;
+            }
+            progress.without_content = self.bare.len();
         });
-        self.note(reached);
     }
 
     /// Waits, but not beyond a stop.
     async fn pause(&self, pause: Duration) {
         let paused = time::sleep(pause);
         self.stopping.run_until_cancelled(paused).await;
-    }
-
-    fn note(&self, reached: Reached) {
-        if !self.is_filled {
-            return;
-        }
-        self.kind.progress.send_if_modified(|progress| {
-            let is_news = progress.reached != reached;
-            progress.reached = reached;
-            is_news
-        });
     }
 
     /// Does what writes until it succeeds; a full disk, say, is waited out. Returns whether it has, before a stop.

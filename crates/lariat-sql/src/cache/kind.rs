@@ -1,21 +1,22 @@
 //! One kind of the cache, as those who ask it see it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_core::{Gvk, ObjectKey};
+use lariat_core::Gvk;
 use parking_lot::{Mutex, RwLock};
-use serde::de::DeserializeOwned;
 use tokio::sync::{Notify, watch};
 use tokio::time::{self, Instant};
 
+use super::answer::{Answer, SqlStatus};
 use super::error::SqlError;
-use super::feed::blocking;
+use super::feed::{LOOK, blocking};
 use super::keys::SharedKeys;
+use super::unread::Unread;
 use crate::access::Access;
-use crate::query::{Cursor, Part, Plan, Query, QueryError};
+use crate::query::{Cursor, Part, Plan, Query, QueryError, Scope, View};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
 use crate::sql::StorageError;
@@ -26,31 +27,17 @@ use crate::watch::{History, Watch, WatchError};
 #[derive(Clone)]
 pub struct SqlKind {
     inner: Arc<Inner>,
-    /// What may be seen: an object that all of them allow.
-    accesses: Arc<[Access]>,
-}
-
-/// What all kinds of a cache have in common.
-pub(super) struct KindOptions {
-    pub(super) readers: Arc<Readers>,
-    pub(super) keys: Option<SharedKeys>,
-    pub(super) patience: Duration,
-    /// How many changes are kept for watches.
-    pub(super) history: usize,
-    /// Notified when a query begins to wait.
-    pub(super) wanted: Arc<Notify>,
+    /// What may be seen.
+    view: View,
 }
 
 pub(super) struct Inner {
     pub(super) tables: Tables,
     /// The changes since this process began to write; none while another does.
     history: RwLock<Option<Arc<History>>>,
-    /// How many changes it keeps.
-    limit: usize,
-    readers: Arc<Readers>,
-    keys: Option<SharedKeys>,
-    patience: Duration,
-    wanted: Arc<Notify>,
+    /// What the informer has published and is not written yet; nothing while another process writes.
+    unread: RwLock<Arc<Unread>>,
+    common: Common,
     pub(super) progress: watch::Sender<Progress>,
     /// Queries that wait for a version.
     pub(super) waiting: watch::Sender<usize>,
@@ -58,143 +45,45 @@ pub(super) struct Inner {
     pub(super) unindexable: Mutex<BTreeMap<usize, u64>>,
 }
 
+/// What the kinds of a cache have in common.
+#[derive(Clone)]
+pub(super) struct Common {
+    pub(super) readers: Arc<Readers>,
+    pub(super) keys: Option<SharedKeys>,
+    pub(super) patience: Duration,
+    /// How many changes of a kind are kept for watches.
+    pub(super) history: usize,
+    /// Notified when a query begins to wait.
+    pub(super) wanted: Arc<Notify>,
+    /// How far each kind is.
+    pub(super) kinds: Arc<HashMap<Gvk, watch::Receiver<Progress>>>,
+}
+
 /// How far a kind is.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Progress {
     pub(super) is_synced: bool,
     pub(super) reached: Reached,
-    /// How long the last change took from its informer to its transaction, at most.
-    pub(super) lag: Duration,
-    /// Changes that wait to be written.
-    pub(super) unwritten: usize,
+    /// How many objects were written without their content.
+    pub(super) without_content: usize,
     /// What its informer is at.
     pub(super) phase: String,
     pub(super) last_error: Option<String>,
 }
 
-/// What a query finds: objects, counts and the revision, all of one state of the cache.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct Answer {
-    /// The objects, in the order of the query.
-    pub objects: Vec<Found>,
-    /// How many objects meet the conditions, on all pages; none where the query asks for a limit or for all.
-    pub total: Option<u64>,
-    /// What the next query takes as [`after`](Query::after); none at the end, and where no limit was asked for.
-    pub next: Option<String>,
-    /// From where a watch goes on behind this state.
-    pub revision: Revision,
-    /// What was counted, for each [summary](Query::summarize) of the query.
-    pub summaries: Vec<Vec<Count>>,
-}
-
-/// An object that was found. Its content is not shown in debug form.
-#[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Found {
-    /// Its namespace and name.
-    pub key: ObjectKey,
-    /// Its resource version.
-    pub version: String,
-    /// The object as JSON, as it is [cached](lariat_cache::CachedObject::json).
-    pub json: Vec<u8>,
-}
-
-impl fmt::Debug for Found {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Found")
-            .field("key", &self.key)
-            .field("version", &self.version)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Found {
-    /// Reads the object as a type.
-    ///
-    /// # Errors
-    ///
-    /// The object does not fit the type.
-    pub fn decode<K: DeserializeOwned>(&self) -> Result<K, serde_json::Error> {
-        serde_json::from_slice(&self.json)
-    }
-}
-
-/// How many objects have a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Count {
-    /// The value.
-    pub value: String,
-    /// The namespace of the objects, if the query counts [by namespace](Query::summarize_by_namespace).
-    pub namespace: Option<String>,
-    /// How many there are.
-    pub objects: u64,
-}
-
-/// The state of a kind of the cache.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct SqlStatus {
-    /// The kind.
-    pub kind: Gvk,
-    /// Whether everything that its informer read first is written.
-    pub is_synced: bool,
-    /// Up to where it is written.
-    pub revision: Revision,
-    /// How many changes wait to be written.
-    pub unwritten: usize,
-    /// How long the last changes took from the informer to the end of their transaction, at most.
-    pub lag: Duration,
-    /// How often the value of a field could not be indexed, by the field's name; those objects have no value there.
-    pub unindexable: BTreeMap<String, u64>,
-    /// What goes wrong with writing, if anything does.
-    pub last_error: Option<String>,
-}
-
-impl From<Read> for Answer {
-    fn from(read: Read) -> Self {
-        let found = read.found.into_iter().filter_map(|found| {
-            Some(Found {
-                key: found.key.parse().ok()?,
-                version: found.version,
-                json: found.json,
-            })
-        });
-        let counts = read.summaries.into_iter().map(|counts| {
-            let counts = counts.into_iter().map(|count| Count {
-                value: count.value,
-                namespace: count.namespace,
-                objects: count.objects,
-            });
-            counts.collect()
-        });
-        Self {
-            objects: found.collect(),
-            total: read.total,
-            next: read.next,
-            revision: read.revision,
-            summaries: counts.collect(),
-        }
-    }
-}
-
 impl SqlKind {
-    pub(super) fn new(tables: Tables, options: &KindOptions) -> Self {
+    pub(super) fn new(tables: Tables, progress: watch::Sender<Progress>, common: &Common) -> Self {
         Self {
             inner: Arc::new(Inner {
                 tables,
                 history: RwLock::default(),
-                limit: options.history,
-                readers: Arc::clone(&options.readers),
-                keys: options.keys.clone(),
-                patience: options.patience,
-                wanted: Arc::clone(&options.wanted),
-                progress: watch::Sender::default(),
+                unread: RwLock::default(),
+                common: common.clone(),
+                progress,
                 waiting: watch::Sender::default(),
                 unindexable: Mutex::default(),
             }),
-            accesses: Arc::default(),
+            view: View::default(),
         }
     }
 
@@ -205,11 +94,24 @@ impl SqlKind {
     /// end watches when it changes.
     #[must_use]
     pub fn restricted(&self, access: Access) -> Self {
-        let accesses = self.accesses.iter().cloned().chain([access]);
-        Self {
-            inner: Arc::clone(&self.inner),
-            accesses: accesses.collect(),
-        }
+        let accesses = self.view.accesses.iter().cloned().chain([access]);
+        let mut kind = self.clone();
+        kind.view.accesses = accesses.collect();
+        kind
+    }
+
+    /// Lets a kind that is [restricted](Self::restricted) be asked by [associated](crate::Association) objects of another kind,
+    /// of which the user may see no more than this.
+    ///
+    /// Without it such queries are errors. Objects that are not allowed count as missing, in conditions, orders and summaries.
+    /// Accesses that are given twice allow what both do.
+    #[must_use]
+    pub fn restricted_associated(&self, other: &Gvk, access: Access) -> Self {
+        let others = self.view.others.iter().cloned();
+        let others = others.chain([(other.clone(), access)]);
+        let mut kind = self.clone();
+        kind.view.others = others.collect();
+        kind
     }
 
     pub(super) fn inner(&self) -> &Arc<Inner> {
@@ -224,8 +126,9 @@ impl SqlKind {
 
     /// Answers a query from one state of the cache.
     ///
-    /// It waits for the first sync of the kind, and for the revision that the query asks for, as long as the
-    /// [patience](crate::SqlCacheBuilder::patience) of the cache lasts.
+    /// It waits for the first sync of the kind and of those which the query asks about beside it, and for the revision that it
+    /// asks for, as long as the [patience](crate::SqlCacheBuilder::patience) of the cache lasts. The revision of the answer is at
+    /// least that one; it is about this kind only.
     ///
     /// # Errors
     ///
@@ -236,7 +139,7 @@ impl SqlKind {
     ///
     /// Dropping the future loses nothing.
     pub async fn query(&self, query: &Query) -> Result<Answer, SqlError> {
-        let plan = Plan::new(self.schema(), query, &self.accesses)?;
+        let plan = Arc::new(self.plan(query)?);
         let label = plan.namespaces.as_ref().and_then(|it| it.label.clone());
         if let Some(label) = label {
             let why = if self.inner.tables.sealed.is_some() {
@@ -251,38 +154,50 @@ impl SqlKind {
             }
         }
         let at_least = self.at_least(query, &plan)?;
-        self.answer(Arc::new(plan), at_least).await
+        self.answer(plan, at_least).await
     }
 
-    /// Answers a query, once there is one state of the kind that is new enough.
+    /// Answers a query, once there is one state of all kinds that it asks about and it is new enough.
     async fn answer(&self, plan: Arc<Plan>, at_least: u64) -> Result<Answer, SqlError> {
-        let deadline = Instant::now() + self.inner.patience;
+        let deadline = deadline(self.inner.common.patience);
         loop {
+            for other in &plan.others {
+                self.synced(other, deadline).await?;
+            }
             self.reach(at_least, deadline).await?;
-            let reader = self.inner.readers.reader().await;
-            let (inner, plan) = (Arc::clone(&self.inner), Arc::clone(&plan));
-            match blocking(move || Ok(reader.read(&inner.tables, &plan))).await? {
-                Ok(read) => return Ok(read.into()),
-                // Another process has begun to write it.
-                Err(ReadError::Unfilled) => {
-                    let progress = &self.inner.progress;
-                    progress.send_modify(|progress| progress.is_synced = false);
-                }
+            let failed = match self.read(&plan).await? {
+                Ok(read) if read.revision.version() >= at_least => return Ok(read.into()),
+                // It may be at an earlier version again, where the API server was restored or namespaces are read one by one.
+                Ok(read) => self.behind(read.revision, at_least),
+                // A process has begun to write it, of which the progress here may say nothing yet.
+                Err(ReadError::Unfilled { kind }) => self.not_synced(kind),
                 Err(ReadError::Storage(error)) => {
                     let is_sealed = matches!(error, StorageError::Seal(_));
-                    let keys = self.inner.keys.as_ref().filter(|_| is_sealed);
+                    let keys = self.inner.common.keys.as_ref().filter(|_| is_sealed);
                     // Another process may have made new ones.
                     let are_new = match keys {
                         Some(keys) => keys.refresh().await?,
                         None => false,
                     };
-                    if !are_new {
-                        return Err(error.into());
+                    if are_new {
+                        continue;
                     }
+                    return Err(error.into());
                 }
                 Err(ReadError::Query(error)) => return Err(error.into()),
+            };
+            if Instant::now() >= deadline {
+                return Err(failed);
             }
+            let _waits = self.waits();
+            time::sleep(LOOK).await;
         }
+    }
+
+    async fn read(&self, plan: &Arc<Plan>) -> Result<Result<Read, ReadError>, SqlError> {
+        let reader = self.inner.common.readers.reader().await;
+        let (inner, plan) = (Arc::clone(&self.inner), Arc::clone(plan));
+        blocking(move || Ok(reader.read(&inner.tables, &plan))).await
     }
 
     /// Watches what a query finds from a revision of an [`Answer`] or an event on.
@@ -295,7 +210,12 @@ impl SqlKind {
     /// more: list again. Of replicas that share a cache only the one that writes it has watches.
     pub fn watch(&self, query: &Query, since: Option<Revision>) -> Result<Watch, WatchError> {
         let schema = self.schema();
-        let plan = Plan::new(schema, query, &self.accesses)?;
+        let plan = self.plan(query)?;
+        if let Some(association) = plan.conditional(schema) {
+            let why = "a watch does not follow the other kind: watch without this condition, or watch that kind and list again";
+            let why = why.to_owned();
+            return Err(QueryError::Association { association, why }.into());
+        }
         if let Some(label) = plan.namespaces.as_ref().and_then(|it| it.label.clone()) {
             let why = "name the namespaces of a watch";
             return Err(QueryError::NamespaceLabel { label, why }.into());
@@ -304,7 +224,7 @@ impl SqlKind {
             let kind = schema.gvk().clone();
             return Err(WatchError::Elsewhere { kind });
         };
-        let since = since.unwrap_or_else(|| self.revision());
+        let since = since.unwrap_or_else(|| self.inner.now(&history));
         Watch::new(schema, plan, &history, since)
     }
 
@@ -325,18 +245,32 @@ impl SqlKind {
         let progress = self.inner.progress.borrow().clone();
         let unindexable = self.inner.unindexable.lock();
         let fields = self.schema().fields();
+        let (unwritten, lag) = self.inner.unread.read().unwritten();
         SqlStatus {
             kind: self.schema().gvk().clone(),
             is_synced: progress.is_synced,
             revision: self.revision(),
-            unwritten: progress.unwritten,
-            lag: progress.lag,
+            unwritten,
+            lag,
+            without_content: progress.without_content,
             unindexable: unindexable
                 .iter()
                 .map(|(place, count)| (fields[*place].name().to_owned(), *count))
                 .collect(),
+            skipped_columns: self.schema().skipped_columns(),
             last_error: progress.last_error,
         }
+    }
+
+    /// Checks a query.
+    fn plan(&self, query: &Query) -> Result<Plan, QueryError> {
+        let tables = &self.inner.tables;
+        let scope = Scope {
+            schema: &tables.schema,
+            others: &tables.associated,
+            view: &self.view,
+        };
+        Plan::new(&scope, query)
     }
 
     /// Returns which version the query has to be answered at.
@@ -350,7 +284,9 @@ impl SqlKind {
             return Ok(asked);
         };
         // Another replica may have made it, which was ahead of this one.
-        let cursor = Cursor::read(cursor, plan, plan.keys())?;
+        let sealed = self.inner.tables.sealed.as_ref();
+        let keys = sealed.map(|sealed| sealed.keys.current());
+        let cursor = Cursor::read(cursor, plan, keys.as_deref())?;
         Ok(asked.max(cursor.revision.version()))
     }
 
@@ -361,30 +297,59 @@ impl SqlKind {
         if is_there(&self.inner.progress.borrow()) {
             return Ok(());
         }
-        let _waits = Waits::new(&self.inner.waiting);
-        self.inner.wanted.notify_one();
+        let _waits = self.waits();
+        self.synced(self.schema().gvk(), deadline).await?;
         let mut progress = self.inner.progress.subscribe();
-        let patience = self.inner.patience;
         let reached = time::timeout_at(deadline, progress.wait_for(is_there)).await;
         match reached {
-            Ok(Ok(_)) => return Ok(()),
-            Ok(Err(_)) => return Err(SqlError::Stopped),
-            Err(_) => {}
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) => Err(SqlError::Stopped),
+            Err(_) => Err(self.behind(self.revision(), wanted)),
         }
-        let kind = self.schema().gvk().clone();
-        let progress = self.inner.progress.borrow().clone();
-        if !progress.is_synced {
-            return Err(SqlError::NotSynced {
-                kind,
-                waited: patience,
-                phase: progress.phase,
-            });
+    }
+
+    /// Waits until a kind of the cache is synced.
+    async fn synced(&self, kind: &Gvk, deadline: Instant) -> Result<(), SqlError> {
+        let common = &self.inner.common;
+        let Some(mut progress) = common.kinds.get(kind).cloned() else {
+            return Ok(());
+        };
+        if progress.borrow().is_synced {
+            return Ok(());
         }
-        Err(SqlError::Query(QueryError::Behind {
+        let _waits = self.waits();
+        let synced = progress.wait_for(|progress| progress.is_synced);
+        match time::timeout_at(deadline, synced).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) => Err(SqlError::Stopped),
+            Err(_) => Err(self.not_synced(kind.clone())),
+        }
+    }
+
+    /// Counts a query that waits, until this is dropped, and lets a replica look at once.
+    fn waits(&self) -> Waits<'_> {
+        let waits = Waits::new(&self.inner.waiting);
+        self.inner.common.wanted.notify_one();
+        waits
+    }
+
+    fn not_synced(&self, kind: Gvk) -> SqlError {
+        let common = &self.inner.common;
+        let progress = common.kinds.get(&kind);
+        let phase = progress.map(|progress| progress.borrow().phase.clone());
+        SqlError::NotSynced {
             kind,
-            at: self.revision(),
+            waited: common.patience,
+            phase: phase.unwrap_or_default(),
+        }
+    }
+
+    fn behind(&self, at: Revision, wanted: u64) -> SqlError {
+        SqlError::Query(QueryError::Behind {
+            kind: self.schema().gvk().clone(),
+            at,
             wanted: Revision::new(wanted, None),
-        }))
+        })
     }
 }
 
@@ -393,16 +358,34 @@ impl Inner {
         self.history.read().clone()
     }
 
-    /// Begins a history, with which this process writes the kind.
-    pub(super) fn begin(&self) -> Arc<History> {
-        let history = Arc::new(History::new(self.limit));
+    /// Returns the place in a history that begins now; its start as long as what there is at first is not written.
+    fn now(&self, history: &History) -> Revision {
+        let reached = self.progress.borrow().reached;
+        let is_of_it = reached.history == history.number();
+        let place = Place {
+            history: history.number(),
+            change: if is_of_it { reached.change } else { 0 },
+        };
+        Revision::new(reached.version, Some(place))
+    }
+
+    /// Begins to write the kind: with a history, and with nothing that an earlier turn of this process has left.
+    pub(super) fn begin(&self) -> (Arc<History>, Arc<Unread>) {
+        let history = Arc::new(History::new(self.common.history));
+        let unread = Arc::<Unread>::default();
         *self.history.write() = Some(Arc::clone(&history));
-        history
+        *self.unread.write() = Arc::clone(&unread);
+        // All objects are read again.
+        self.unindexable.lock().clear();
+        (history, unread)
     }
 
     /// Ends it; `is_elsewhere` if another process writes the kind from now on.
     pub(super) fn end(&self, is_elsewhere: bool) {
         let history = if is_elsewhere {
+            *self.unread.write() = Arc::default();
+            self.progress
+                .send_modify(|progress| progress.without_content = 0);
             self.history.write().take()
         } else {
             self.history()
@@ -419,6 +402,13 @@ impl fmt::Debug for SqlKind {
             .field("schema", self.schema())
             .finish_non_exhaustive()
     }
+}
+
+/// Returns when a patience is over; in thirty years if it has no end.
+fn deadline(patience: Duration) -> Instant {
+    let now = Instant::now();
+    let far = Duration::from_secs(30 * 365 * 86_400);
+    now.checked_add(patience).unwrap_or_else(|| now + far)
 }
 
 /// Counts a query that waits.

@@ -1,6 +1,10 @@
 //! The cache: its kinds, and the tasks that fill them.
 
+mod answer;
+mod bare;
 mod builder;
+mod columns;
+mod covered;
 mod error;
 mod feed;
 mod keys;
@@ -20,9 +24,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+pub use answer::{Answer, Count, Found, SqlStatus};
 pub use builder::SqlCacheBuilder;
 pub use error::SqlError;
-pub use kind::{Answer, Count, Found, SqlKind, SqlStatus};
+pub use kind::SqlKind;
 
 use crate::store::Writer;
 use keys::SharedKeys;

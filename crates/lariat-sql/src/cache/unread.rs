@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use lariat_cache::{CachedObject, Change, Subscriber};
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// What happened to an object since it was written last: from which state to which.
 ///
@@ -20,6 +22,8 @@ pub(super) struct Step {
     pub(super) new: Option<Arc<CachedObject>>,
     /// Whether the object was there when the informer's cache was filled.
     pub(super) is_initial: bool,
+    /// When the informer published the first change of it.
+    since: Instant,
 }
 
 impl Step {
@@ -41,7 +45,10 @@ pub(super) struct Unread {
 struct State {
     order: BTreeMap<u64, ObjectKey>,
     steps: HashMap<ObjectKey, (u64, Step)>,
-    next: u64,
+    /// How many steps have begun.
+    begun: u64,
+    /// How many steps are taken and not written yet, and since when the first of them waits.
+    taken: Option<(usize, Instant)>,
 }
 
 impl Unread {
@@ -51,12 +58,14 @@ impl Unread {
     ///
     /// Dropping the future loses nothing.
     pub(super) async fn filled(&self) {
-        while self.len() == 0 {
+        while self.is_empty() {
             self.added.notified().await;
         }
     }
 
-    /// Takes so many steps at most.
+    /// Takes so many steps at most, to write them.
+    ///
+    /// They count as unwritten until [`written`](Self::written) is called.
     pub(super) fn take(&self, most: usize) -> Vec<Step> {
         let mut state = self.state.lock();
         let mut taken = Vec::new();
@@ -65,19 +74,62 @@ impl Unread {
         {
             taken.extend(state.steps.remove(&key).map(|(_, step)| step));
         }
+        state.taken = taken.first().map(|first: &Step| (taken.len(), first.since));
         taken
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.state.lock().order.len()
+    /// Notes that the steps that were taken last are written.
+    pub(super) fn written(&self) {
+        self.state.lock().taken = None;
+    }
+
+    /// Returns how many steps have begun; they are numbered from zero in that order.
+    pub(super) fn begun(&self) -> u64 {
+        self.state.lock().begun
+    }
+
+    /// Returns the number of the first step that is not taken: all before it are, or went away by themselves.
+    pub(super) fn first(&self) -> u64 {
+        let state = self.state.lock();
+        let first = state.order.first_key_value();
+        first.map_or(state.begun, |(number, _)| *number)
+    }
+
+    /// Returns how many steps are not written, and how long the informer's first change of them waits by now.
+    pub(super) fn unwritten(&self) -> (usize, Duration) {
+        let state = self.state.lock();
+        let (taken, since) = state.taken.unzip();
+        let waiting = || {
+            let (_, key) = state.order.first_key_value()?;
+            state.steps.get(key).map(|(_, step)| step.since)
+        };
+        // What is taken began before what is not.
+        let age = since.or_else(waiting).map(|since| since.elapsed());
+        let unwritten = taken.unwrap_or_default() + state.order.len();
+        (unwritten, age.unwrap_or_default())
+    }
+
+    /// Adds that the content of an object has come, of which no change says so.
+    ///
+    /// A step that the object has already leads to a state at least as new.
+    pub(super) fn filled_in(&self, old: Arc<CachedObject>, new: Arc<CachedObject>) {
+        let mut state = self.state.lock();
+        if !state.steps.contains_key(new.key()) {
+            state.put(&Change::Updated { old, new }, Instant::now());
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.state.lock().order.is_empty()
     }
 }
 
 impl Subscriber for Unread {
     fn changed(&self, changes: &[Change]) {
+        let now = Instant::now();
         let mut state = self.state.lock();
         for change in changes {
-            state.put(change);
+            state.put(change, now);
         }
         drop(state);
         self.added.notify_one();
@@ -85,7 +137,7 @@ impl Subscriber for Unread {
 }
 
 impl State {
-    fn put(&mut self, change: &Change) {
+    fn put(&mut self, change: &Change, now: Instant) {
         let (old, new, is_initial) = match change {
             Change::Added { object, initial } => (None, Some(object), *initial),
             Change::Updated { old, new } => (Some(old), Some(new), false),
@@ -108,10 +160,11 @@ impl State {
             old: old.cloned(),
             new: new.cloned(),
             is_initial,
+            since: now,
         };
-        self.order.insert(self.next, key.clone());
-        self.steps.insert(key.clone(), (self.next, step));
-        self.next += 1;
+        self.order.insert(self.begun, key.clone());
+        self.steps.insert(key.clone(), (self.begun, step));
+        self.begun += 1;
     }
 }
 
@@ -189,7 +242,51 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         assert_eq!(names(unread.take(2)), ["a", "b"]);
-        assert_eq!(unread.len(), 1);
+        assert_eq!(unread.first(), 2);
         assert_eq!(names(unread.take(2)), ["c"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn steps_are_unwritten_and_age_until_they_are_written() {
+        let unread = Unread::default();
+        let (a, b) = (state("a", 1), state("b", 2));
+        let second = Duration::from_secs(1);
+        assert_eq!(unread.unwritten(), (0, Duration::ZERO));
+        unread.changed(&[added(a)]);
+        tokio::time::advance(second).await;
+        unread.changed(&[added(b.clone())]);
+        assert_eq!(unread.unwritten(), (2, second));
+        assert_eq!(unread.take(1).len(), 1);
+        tokio::time::advance(second).await;
+        assert_eq!(unread.unwritten(), (2, 2 * second));
+        unread.written();
+        assert_eq!(unread.unwritten(), (1, second));
+        // A later change does not make it younger.
+        let new = state("b", 3);
+        unread.changed(&[Change::Updated { old: b, new }]);
+        tokio::time::advance(second).await;
+        assert_eq!(unread.unwritten(), (1, 2 * second));
+        unread.take(1);
+        unread.written();
+        assert_eq!(unread.unwritten(), (0, Duration::ZERO));
+    }
+
+    #[test]
+    fn content_that_comes_does_not_replace_a_later_state() {
+        let unread = Unread::default();
+        let (old, new) = (state("a", 1), state("a", 2));
+        unread.changed(&[Change::Updated {
+            old: old.clone(),
+            new: new.clone(),
+        }]);
+        unread.filled_in(old.clone(), old.clone());
+        let steps = unread.take(2);
+        assert_eq!(steps.len(), 1);
+        assert_eq!(
+            steps[0].new.as_ref().map(|it| it.version()),
+            Some(new.version())
+        );
+        unread.filled_in(old.clone(), old);
+        assert_eq!(unread.take(2).len(), 1);
     }
 }

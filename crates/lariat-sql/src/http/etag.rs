@@ -16,8 +16,7 @@ pub(super) struct Question(u64);
 impl Question {
     /// Returns the question, unless its answer depends on more than one kind.
     pub(super) fn new(query: &Query, access: &Access) -> Option<Self> {
-        let has_label = |of: &crate::query::Namespaces| of.label.is_some();
-        if query.namespaces.as_ref().is_some_and(has_label) {
+        if query.asks_other_kinds() {
             return None;
         }
         let mut hasher = DefaultHasher::new();

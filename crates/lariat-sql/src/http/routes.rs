@@ -120,7 +120,7 @@ async fn list(State(shared): State<Arc<Shared>>, path: Of<Kind>, request: Reques
         return watch(&shared, &user, (&path, target.query), &parts).await;
     }
     let permit = shared.requests.take()?;
-    let view = shared.view(&user, &path).await?;
+    let view = shared.view_for(&user, (&path, &target.query)).await?;
     let question = Question::new(&target.query, view.access());
     let tag_at = |revision| question.and_then(|question| question.tag(revision));
     let now = view.revision();

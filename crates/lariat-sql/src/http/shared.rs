@@ -18,6 +18,7 @@ use super::target::{CORE, Pages};
 use super::visible::{Sight, View};
 use crate::access::{Access, User};
 use crate::cache::SqlKind;
+use crate::query::Query;
 
 /// How long a URL may be, in bytes.
 pub(super) const LONGEST_URL: usize = 16 * 1024;
@@ -94,11 +95,7 @@ impl Shared {
             ))
         })?;
         let gvk = kind.schema().gvk();
-        let access = match &self.sight {
-            Some(sight) => sight.look(user, gvk).await?,
-            None if self.auth.is_open() => Access::everything(),
-            None => Access::nothing(),
-        };
+        let access = self.access(user, gvk).await?;
         if access.is_nothing() {
             let name = user.name();
             return Err(Refusal::forbidden(format!(
@@ -106,6 +103,29 @@ impl Shared {
             )));
         }
         Ok(View::new(kind, access))
+    }
+
+    /// Returns a kind as a user may see it, and may ask by the associated kinds that a query names.
+    pub(super) async fn view_for(
+        &self,
+        user: &User,
+        (path, query): (&str, &Query),
+    ) -> Result<View, Refusal> {
+        let mut view = self.view(user, path).await?;
+        for other in view.others(query) {
+            let access = self.access(user, &other).await?;
+            view = view.with_other(&other, access);
+        }
+        Ok(view)
+    }
+
+    /// Finds out what a user may see of a kind.
+    async fn access(&self, user: &User, kind: &Gvk) -> Result<Access, Refusal> {
+        Ok(match &self.sight {
+            Some(sight) => sight.look(user, kind).await?,
+            None if self.auth.is_open() => Access::everything(),
+            None => Access::nothing(),
+        })
     }
 }
 

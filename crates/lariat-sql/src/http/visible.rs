@@ -2,6 +2,7 @@
 //!
 //! This is the one place where users meet objects: routes have no kind to ask, only the [`View`] of it that a user has.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -25,6 +26,20 @@ impl View {
     pub(super) fn new(kind: &SqlKind, access: Access) -> Self {
         let kind = kind.restricted(access.clone());
         Self { kind, access }
+    }
+
+    /// Returns the other kinds that a query asks by.
+    pub(super) fn others(&self, query: &Query) -> BTreeSet<Gvk> {
+        let known = self.kind.schema().associations();
+        let names = query.associations();
+        let others = names.filter_map(|name| known.iter().find(|known| known.name() == name));
+        others.map(|other| other.kind().clone()).collect()
+    }
+
+    /// Lets queries ask by what the user may see of another kind.
+    pub(super) fn with_other(mut self, kind: &Gvk, access: Access) -> Self {
+        self.kind = self.kind.restricted_associated(kind, access);
+        self
     }
 
     pub(super) fn kind(&self) -> &Gvk {

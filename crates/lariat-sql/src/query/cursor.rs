@@ -1,53 +1,133 @@
 //! Where an answer ended, as text that a client hands back.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
-
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use lariat_seal::{Context, Keyring, SealError};
 use serde_json::{Value as Json, json};
 
-use super::plan::{Plan, QueryError};
+use super::error::QueryError;
+use super::plan::{Order, Plan};
+use super::{Part, Query};
+use crate::field::FieldType;
 use crate::revision::Revision;
+use crate::schema::Schema;
 use crate::sql::Param;
 
 /// The last row of an answer: what the objects are sorted by, and the revision of the answer.
+///
+/// It is bound to the kind, and to the conditions and the order of its query, by a hash that is the same in all processes. Of an
+/// encrypted kind it is encrypted as well, with the keys of the kind.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cursor {
     pub(crate) revision: Revision,
     pub(crate) keys: Vec<Param>,
 }
 
+/// What is wrong with a cursor that does not open.
+const DAMAGED: QueryError = QueryError::Cursor("it is damaged");
+const ANOTHER: QueryError = QueryError::Cursor("another query made it");
+const NOT_OPENED: QueryError =
+    QueryError::Cursor("it is damaged, or another query or a cache with another key made it");
+
 impl Cursor {
-    /// Writes it for a query.
-    pub(crate) fn write(&self, plan: &Plan) -> String {
-        let keys: Vec<Json> = self.keys.iter().map(write).collect();
-        let cursor = json!([shape(plan), self.revision.to_string(), keys]);
-        URL_SAFE_NO_PAD.encode(cursor.to_string())
+    /// Writes it for a query, with the keys of an encrypted kind.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be encrypted.
+    pub(crate) fn write(&self, plan: &Plan, keys: Option<&Keyring>) -> Result<String, SealError> {
+        let values: Vec<Json> = self.keys.iter().map(write).collect();
+        let revision = self.revision.to_string();
+        let bytes = match keys {
+            None => {
+                let shape = URL_SAFE_NO_PAD.encode(plan.shape);
+                json!([shape, revision, values]).to_string().into_bytes()
+            }
+            Some(keys) => keys.seal(
+                &plan.shape,
+                json!([revision, values]).to_string().as_bytes(),
+            )?,
+        };
+        Ok(URL_SAFE_NO_PAD.encode(bytes))
     }
 
     /// Reads one that was written for the same query.
-    pub(crate) fn read(text: &str, plan: &Plan, keys: usize) -> Result<Self, QueryError> {
-        let failed = || QueryError::Cursor("it is damaged");
-        let json = URL_SAFE_NO_PAD.decode(text).map_err(|_| failed())?;
-        let (of, revision, read): (String, String, Vec<Json>) =
-            serde_json::from_slice(&json).map_err(|_| failed())?;
-        if of != shape(plan) {
-            return Err(QueryError::Cursor("another query made it"));
-        }
-        let read: Option<Vec<Param>> = read.iter().map(param).collect();
-        let read = read.filter(|read| read.len() == keys).ok_or_else(failed)?;
+    ///
+    /// Its keys are of the types that the query sorts by, whoever has made it.
+    ///
+    /// # Errors
+    ///
+    /// It is damaged, or was written for another query or with other keys.
+    pub(crate) fn read(
+        text: &str,
+        plan: &Plan,
+        keys: Option<&Keyring>,
+    ) -> Result<Self, QueryError> {
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| DAMAGED)?;
+        let (revision, values): (String, Vec<Json>) = match keys {
+            None => {
+                let (shape, revision, values): (String, _, _) =
+                    serde_json::from_slice(&bytes).map_err(|_| DAMAGED)?;
+                if shape != URL_SAFE_NO_PAD.encode(plan.shape) {
+                    return Err(ANOTHER);
+                }
+                (revision, values)
+            }
+            Some(keys) => {
+                let opened = keys.open(&plan.shape, &bytes).map_err(|_| NOT_OPENED)?;
+                serde_json::from_slice(&opened).map_err(|_| DAMAGED)?
+            }
+        };
+        let values: Option<Vec<Param>> = values.iter().map(param).collect();
+        let values = values.filter(|values| fits(plan, values));
         Ok(Self {
-            revision: revision.parse().map_err(|_| failed())?,
-            keys: read,
+            revision: revision.parse().map_err(|_| DAMAGED)?,
+            keys: values.ok_or(DAMAGED)?,
         })
     }
 }
 
-/// Returns a text that differs between queries with other conditions or another order.
-fn shape(plan: &Plan) -> String {
-    let mut hasher = DefaultHasher::new();
-    format!("{:?} {:?} {:?}", plan.filters, plan.words, plan.orders).hash(&mut hasher);
-    format!("{:x}", hasher.finish())
+/// Returns what differs between kinds, and between queries with other conditions or another order.
+pub(super) fn shape(schema: &Schema, query: &Query, orders: &[Order]) -> Context {
+    let asked = Query {
+        part: Part::All,
+        summaries: Vec::new(),
+        summarizes_namespaces: false,
+        at_least: None,
+        ..query.clone()
+    };
+    let types = orders.iter().map(|order| format!("{:?} ", order.of));
+    Context::new("lariat-sql cursor")
+        .and(schema.gvk().to_string())
+        .and(asked.to_url())
+        .and(types.collect::<String>())
+}
+
+/// Returns whether keys are what rows are sorted by.
+fn fits(plan: &Plan, keys: &[Param]) -> bool {
+    let types = plan.orders.iter().map(|order| order.of);
+    let types: Vec<FieldType> = types.chain([FieldType::Text, FieldType::Natural]).collect();
+    // Every object has a name.
+    types.len() == keys.len()
+        && keys.last() != Some(&Param::Null)
+        && types.iter().zip(keys).all(|(of, key)| is_of(*of, key))
+}
+
+/// Returns whether a key is one of a column of a type.
+fn is_of(of: FieldType, key: &Param) -> bool {
+    match (of, key) {
+        (_, Param::Null)
+        | (FieldType::Text, Param::Text(_))
+        | (FieldType::Natural, Param::Bytes(_)) => true,
+        (FieldType::Integer | FieldType::Time, Param::Integer(_)) => true,
+        (FieldType::Boolean, Param::Integer(number)) => matches!(number, 0 | 1),
+        (FieldType::Real, Param::Real(number)) => number.is_finite(),
+        (FieldType::Quantity, Param::Bytes(bytes)) => bytes.len() == 16,
+        (FieldType::Ip, Param::Bytes(bytes)) => {
+            matches!((bytes.first(), bytes.len()), (Some(4), 5) | (Some(6), 17))
+        }
+        _ => false,
+    }
 }
 
 fn write(param: &Param) -> Json {
@@ -77,41 +157,139 @@ fn param(json: &Json) -> Option<Param> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use lariat_seal::LocalKeys;
+    use proptest::prelude::*;
 
     use super::*;
-    use crate::query::{Query, field};
-    use crate::schema::Schema;
+    use crate::field::Field;
+    use crate::query::{Scope, field, label};
+
+    const FIELDS: [(&str, FieldType); 7] = [
+        ("text", FieldType::Text),
+        ("natural", FieldType::Natural),
+        ("integer", FieldType::Integer),
+        ("real", FieldType::Real),
+        ("boolean", FieldType::Boolean),
+        ("quantity", FieldType::Quantity),
+        ("ip", FieldType::Ip),
+    ];
+
+    fn schema(kind: &str) -> Schema {
+        let fields = FIELDS.map(|(name, of)| Field::path(name, of).unwrap());
+        Schema::new(lariat_core::Gvk::new("", "v1", kind), fields).unwrap()
+    }
 
     fn plan(query: &Query) -> Plan {
-        let gvk = lariat_core::Gvk::new("", "v1", "Pod");
-        Plan::new(&Schema::new(gvk, []).unwrap(), query, &Arc::default()).unwrap()
+        Plan::new(&Scope::of(&schema("Pod")), query).unwrap()
+    }
+
+    /// Sorts by every type.
+    fn all() -> Query {
+        let query = FIELDS
+            .iter()
+            .fold(Query::new(), |query, (name, _)| query.sort(field(name)));
+        query.limit(5)
+    }
+
+    fn cursor() -> Cursor {
+        Cursor {
+            revision: "7-00000001-3".parse().unwrap(),
+            keys: vec![
+                Param::Text("a\"b".to_owned()),
+                Param::Bytes(vec![0, 255]),
+                Param::Integer(-1),
+                Param::Real(0.952_566_401_990_008_5),
+                Param::Integer(1),
+                Param::Null,
+                Param::Bytes(vec![4, 10, 0, 0, 1]),
+                Param::Null,
+                Param::Bytes(vec![b'a', 0, b'a']),
+            ],
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cursor_is_read_by_the_query_that_made_it_and_by_no_other() {
+        let key = LocalKeys::from_bytes(&std::array::from_fn::<u8, 32, _>(|place| place as u8));
+        let keys = Keyring::create(&key.unwrap()).await.unwrap();
+        for keys in [None, Some(&keys)] {
+            let text = cursor().write(&plan(&all()), keys).unwrap();
+            assert_eq!(Cursor::read(&text, &plan(&all()), keys), Ok(cursor()));
+            assert!(Cursor::read(&text[1..], &plan(&all()), keys).is_err());
+            assert!(Cursor::read("", &plan(&all()), keys).is_err());
+            for other in [
+                all().sort(field("metadata.uid")),
+                all().filter(field("text").equals("a")),
+                all().filter(label("a").exists()),
+                all().namespaces(["a"]),
+            ] {
+                assert!(Cursor::read(&text, &plan(&other), keys).is_err());
+            }
+            let of_other_kind = Plan::new(&Scope::of(&schema("Node")), &all()).unwrap();
+            assert!(Cursor::read(&text, &of_other_kind, keys).is_err());
+            // What is counted, how many come and how old they may be is another matter.
+            let same = all().limit(7).summarize(field("text"));
+            let same = same.at_least("3".parse().unwrap());
+            assert_eq!(Cursor::read(&text, &plan(&same), keys), Ok(cursor()));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_cursor_of_an_encrypted_kind_shows_nothing_and_opens_with_its_key_only() {
+        let key = |seed: u8| {
+            LocalKeys::from_bytes(&std::array::from_fn::<u8, 32, _>(|at| seed + at as u8)).unwrap()
+        };
+        let keys = Keyring::create(&key(1)).await.unwrap();
+        let other = Keyring::create(&key(2)).await.unwrap();
+        let text = cursor().write(&plan(&all()), Some(&keys)).unwrap();
+        let bytes = URL_SAFE_NO_PAD.decode(&text).unwrap();
+        assert!(!bytes.windows(2).any(|part| part == b"a\\"));
+        assert!(Cursor::read(&text, &plan(&all()), Some(&other)).is_err());
+        assert!(Cursor::read(&text, &plan(&all()), None).is_err());
+        let plain = cursor().write(&plan(&all()), None).unwrap();
+        assert!(Cursor::read(&plain, &plan(&all()), Some(&keys)).is_err());
+        let rotated = keys.rotated().unwrap();
+        assert_eq!(
+            Cursor::read(&text, &plan(&all()), Some(&rotated)),
+            Ok(cursor())
+        );
     }
 
     #[test]
-    fn a_cursor_is_read_by_the_query_that_made_it_and_by_no_other() {
-        let by_name = plan(&Query::new().sort(field("metadata.name")).limit(5));
-        let cursor = Cursor {
-            revision: "7-00000001-3".parse().unwrap(),
-            keys: vec![
-                Param::Null,
-                Param::Text("a\"b".to_owned()),
-                Param::Integer(-1),
-                Param::Real(0.952_566_401_990_008_5),
-                Param::Bytes(vec![0, 255]),
-            ],
-        };
-        let text = cursor.write(&by_name);
-        assert_eq!(Cursor::read(&text, &by_name, 5), Ok(cursor));
-        assert!(Cursor::read(&text, &by_name, 4).is_err());
-        assert!(Cursor::read(&text[1..], &by_name, 5).is_err());
-        assert!(Cursor::read("", &by_name, 5).is_err());
-        let other = plan(
-            &Query::new()
-                .sort_descending(field("metadata.name"))
-                .limit(5),
-        );
-        let another = QueryError::Cursor("another query made it");
-        assert_eq!(Cursor::read(&text, &other, 5), Err(another));
+    fn the_hash_of_a_query_is_the_same_in_all_processes() {
+        let shape = URL_SAFE_NO_PAD.encode(plan(&all()).shape);
+        assert_eq!(shape, "1kQ1k_jv4-2Yik0KGr2N0Vhjh5YCYLkenf-fh3WseDU");
+    }
+
+    fn any_param() -> impl Strategy<Value = Param> {
+        prop_oneof![
+            Just(Param::Null),
+            any::<String>().prop_map(Param::Text),
+            any::<i64>().prop_map(Param::Integer),
+            any::<u64>().prop_map(|bits| Param::Real(f64::from_bits(bits))),
+            prop::collection::vec(any::<u8>(), 0..18).prop_map(Param::Bytes),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn a_forged_cursor_has_keys_of_their_types_or_is_refused(keys in prop::collection::vec(any_param(), 0..11)) {
+            let plan = plan(&all());
+            let forged = Cursor { revision: Revision::default(), keys };
+            let text = forged.write(&plan, None).unwrap();
+            if let Ok(read) = Cursor::read(&text, &plan, None) {
+                prop_assert_eq!(read.keys.len(), FIELDS.len() + 2);
+                for ((_, of), key) in FIELDS.iter().zip(&read.keys) {
+                    prop_assert!(is_of(*of, key));
+                }
+            }
+        }
+
+        #[test]
+        fn no_text_is_a_cursor_by_chance(text in any::<String>(), bytes in any::<Vec<u8>>()) {
+            let plan = plan(&all());
+            prop_assert!(Cursor::read(&text, &plan, None).is_err());
+            prop_assert!(Cursor::read(&URL_SAFE_NO_PAD.encode(bytes), &plan, None).is_err());
+        }
     }
 }

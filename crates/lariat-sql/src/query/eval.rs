@@ -4,13 +4,84 @@ use std::cmp::Ordering;
 
 use super::Namespaces;
 use super::plan::{Check, Comparison, Order, Plan, Target, Test, words_of};
+use crate::access::Access;
+use crate::association::{Associated, Link};
 use crate::field::Value;
 use crate::row::Row;
 use crate::schema::{NAME, Schema};
 
+/// The objects of associated kinds, of each association in its order.
+///
+/// The default has none: encrypted kinds have no associations, and watches no conditions on them.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Others<'a>(pub(crate) &'a [(Associated, Vec<Row>)]);
+
+impl Others<'_> {
+    /// Returns the values of a field or label, of an object or of those associated with it that may be seen.
+    pub(crate) fn values(self, plan: &Plan, row: &Row, target: &Target) -> Vec<Value> {
+        let Target::Associated(place, of) = target else {
+            return own_values(row, target);
+        };
+        let Some((associated, rows)) = self.0.get(*place) else {
+            return Vec::new();
+        };
+        let accesses = &plan.associated[*place];
+        let seen = |other: &&Row| {
+            accesses
+                .iter()
+                .all(|access: &Access| access.allows(&other.key))
+        };
+        let related = rows
+            .iter()
+            .filter(|other| associated.link.joins(row, other));
+        related
+            .filter(seen)
+            .flat_map(|other| own_values(other, of))
+            .collect()
+    }
+}
+
+impl Link {
+    /// Returns whether two objects belong together.
+    fn joins(&self, row: &Row, other: &Row) -> bool {
+        let namespace = other.key.namespace();
+        if namespace.is_some() && namespace != row.key.namespace() {
+            return false;
+        }
+        match self {
+            Self::Label(key) => row.labels.get(key) == Some(other.key.name()),
+            Self::Owner { is_controller } => {
+                let mut owners = row.owners.iter();
+                owners.any(|owner| {
+                    *owner.uid == *other.uid && (owner.is_controller || !is_controller)
+                })
+            }
+            Self::Field { own, other: place } => row.cells[*own].iter().any(|value| {
+                let mut values = other.cells[*place].iter();
+                values.any(|other| match (value.as_text(), other.as_text()) {
+                    (Some(value), Some(other)) => value == other,
+                    _ => value == other,
+                })
+            }),
+        }
+    }
+}
+
+/// Returns the values of a field or label of an object itself.
+fn own_values(row: &Row, target: &Target) -> Vec<Value> {
+    match target {
+        Target::Field(place) => row.cells[*place].clone(),
+        Target::Label(key) => {
+            let value = row.labels.get(key).map(|text| Value::Text(text.into()));
+            value.into_iter().collect()
+        }
+        Target::Associated(..) => Vec::new(),
+    }
+}
+
 impl Plan {
     /// Returns whether an object meets all conditions.
-    pub(crate) fn matches(&self, schema: &Schema, row: &Row) -> bool {
+    pub(crate) fn matches(&self, schema: &Schema, row: &Row, others: Others<'_>) -> bool {
         if !self.accesses.iter().all(|access| access.allows(&row.key)) {
             return false;
         }
@@ -18,7 +89,8 @@ impl Plan {
             return false;
         }
         let mut filters = self.filters.iter();
-        filters.all(|any| any.iter().any(|test| test.holds(row))) && self.is_found(schema, row)
+        filters.all(|any| any.iter().any(|test| test.holds(self, row, others)))
+            && self.is_found(schema, row)
     }
 
     /// Returns whether all words are in the searchable fields.
@@ -37,10 +109,27 @@ impl Plan {
     }
 
     /// Compares two objects as the query sorts them; only equal keys are equal.
-    pub(crate) fn compare(&self, schema: &Schema, one: &Row, other: &Row) -> Ordering {
-        let mut by_orders = self.orders.iter().map(|order| order.compare(one, other));
+    pub(crate) fn compare(
+        &self,
+        schema: &Schema,
+        (one, other): (&Row, &Row),
+        others: Others<'_>,
+    ) -> Ordering {
+        let value = |row: &Row, order: &Order| {
+            let values = others.values(self, row, &order.target);
+            values.into_iter().min()
+        };
+        let by_orders = self.orders.iter().map(|order| {
+            let ascending = nulls_last(value(one, order), value(other, order));
+            if order.is_descending {
+                ascending.reverse()
+            } else {
+                ascending
+            }
+        });
+        let mut by_orders = by_orders.filter(|ordering| ordering.is_ne());
         by_orders
-            .find(|ordering| ordering.is_ne())
+            .next()
             .unwrap_or_else(|| by_key(schema, one, other))
     }
 }
@@ -68,22 +157,6 @@ fn nulls_last<T: Ord>(one: Option<T>, other: Option<T>) -> Ordering {
     }
 }
 
-impl Order {
-    fn compare(&self, one: &Row, other: &Row) -> Ordering {
-        let ascending = match &self.target {
-            Target::Field(place) => {
-                nulls_last(one.cells[*place].first(), other.cells[*place].first())
-            }
-            Target::Label(key) => nulls_last(one.labels.get(key), other.labels.get(key)),
-        };
-        if self.is_descending {
-            ascending.reverse()
-        } else {
-            ascending
-        }
-    }
-}
-
 impl Namespaces {
     /// Returns whether an object is in the namespaces, which are known by name.
     fn holds(&self, row: &Row) -> bool {
@@ -94,14 +167,14 @@ impl Namespaces {
 }
 
 impl Test {
-    fn holds(&self, row: &Row) -> bool {
+    fn holds(&self, plan: &Plan, row: &Row, others: Others<'_>) -> bool {
         let holds = match &self.target {
             Target::Field(place) => row.cells[*place]
                 .iter()
                 .any(|value| self.check.holds(value)),
-            Target::Label(key) => {
-                let value = row.labels.get(key).map(|text| Value::Text(text.into()));
-                value.is_some_and(|value| self.check.holds(&value))
+            target => {
+                let values = others.values(plan, row, target);
+                values.iter().any(|value| self.check.holds(value))
             }
         };
         holds != self.is_negated

@@ -59,13 +59,20 @@ impl Operator {
     }
 }
 
-/// What a condition or an order is about: a field or a label.
+/// What a condition or an order is about: a field or a label, of the object or of an associated one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// A field, by its name.
     Field(String),
     /// A label, by its key. Its values are [texts](crate::FieldType::Text).
     Label(String),
+    /// A field or label of the objects of an [`Association`](crate::Association).
+    Associated {
+        /// The name of the association.
+        association: String,
+        /// What of the other objects.
+        of: Box<Subject>,
+    },
 }
 
 /// Names a field, for conditions and orders; `metadata.labels[app]` is the label `app`.
@@ -78,6 +85,18 @@ pub fn field(name: &str) -> Subject {
 #[must_use]
 pub fn label(key: &str) -> Subject {
     Subject::Label(key.to_owned())
+}
+
+/// Names a field or label of associated objects, for conditions, orders and summaries.
+///
+/// A condition holds if one of the objects meets it, and a negated one if none does. In a URL it is written with a colon, as in
+/// `node:status.capacity.memory`.
+#[must_use]
+pub fn associated(association: &str, of: Subject) -> Subject {
+    Subject::Associated {
+        association: association.to_owned(),
+        of: Box::new(of),
+    }
 }
 
 impl Subject {
@@ -166,6 +185,7 @@ impl fmt::Display for Subject {
         match self {
             Self::Field(name) => f.write_str(name),
             Self::Label(key) => write!(f, "metadata.labels[{key}]"),
+            Self::Associated { association, of } => write!(f, "{association}:{of}"),
         }
     }
 }

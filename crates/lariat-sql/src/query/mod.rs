@@ -1,15 +1,19 @@
 //! What is asked of a kind.
 
 mod cursor;
+mod error;
 mod eval;
 mod filter;
 mod plan;
+mod scope;
 mod url;
 
 pub(crate) use cursor::Cursor;
-pub use filter::{AnyOf, Condition, Operator, Subject, field, label};
-pub use plan::QueryError;
-pub(crate) use plan::{Check, Comparison, Plan, Target, Test, words_of};
+pub use error::QueryError;
+pub(crate) use eval::Others;
+pub use filter::{AnyOf, Condition, Operator, Subject, associated, field, label};
+pub(crate) use plan::{Check, Comparison, Plan, Summary, Target, Test, words_of};
+pub(crate) use scope::{Scope, View};
 pub use url::UrlError;
 
 use crate::revision::Revision;
@@ -184,6 +188,27 @@ impl Query {
     pub fn summarize_by_namespace(mut self) -> Self {
         self.summarizes_namespaces = true;
         self
+    }
+
+    /// Returns whether the answer depends on objects of other kinds.
+    #[cfg(feature = "http")]
+    pub(crate) fn asks_other_kinds(&self) -> bool {
+        let namespaces = self.namespaces.as_ref();
+        let by_label = namespaces.is_some_and(|namespaces| namespaces.label.is_some());
+        by_label || self.associations().next().is_some()
+    }
+
+    /// Returns the names of the associations that it asks by.
+    #[cfg(feature = "http")]
+    pub(crate) fn associations(&self) -> impl Iterator<Item = &str> {
+        let conditions = self.filters.iter().flat_map(|any| &any.0);
+        let subjects = conditions.map(|condition| &condition.subject);
+        let subjects = subjects.chain(self.sort.iter().map(|(by, _)| by));
+        let subjects = subjects.chain(&self.summaries);
+        subjects.filter_map(|subject| match subject {
+            Subject::Associated { association, .. } => Some(association.as_str()),
+            _ => None,
+        })
     }
 
     /// Waits until the cache is at least at a revision.

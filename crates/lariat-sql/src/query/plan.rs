@@ -1,14 +1,18 @@
 //! A query whose names and values are checked against a kind.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use lariat_core::Gvk;
+use lariat_seal::Context;
 
+use super::cursor;
+use super::error::QueryError;
 use super::filter::{AnyOf, Condition, Operator, Subject};
+use super::scope::Scope;
 use super::{Namespaces, Part, Query};
 use crate::access::Access;
-use crate::field::{FieldType, Value, ValueError};
-use crate::revision::Revision;
+use crate::field::{FieldType, Value};
 use crate::schema::{NAME, NAMESPACE, Schema};
 
 /// How much a query can have of each: SQLite nests expressions a thousand deep, and takes 32,766 parameters.
@@ -21,6 +25,8 @@ const ORDERS: usize = 20;
 pub(crate) struct Plan {
     /// What may be seen: an object that all of them allow.
     pub(crate) accesses: Arc<[Access]>,
+    /// What may be seen of the kind of each association that the query asks by: an object that all of them allow.
+    pub(crate) associated: Arc<[Vec<Access>]>,
     /// Of each of these one has to hold.
     pub(crate) filters: Vec<Vec<Test>>,
     /// The namespaces that objects have to be in, or must not be in.
@@ -30,9 +36,21 @@ pub(crate) struct Plan {
     /// Namespace and name decide after these.
     pub(crate) orders: Vec<Order>,
     pub(crate) part: Part,
-    pub(crate) summaries: Vec<Target>,
+    pub(crate) summaries: Vec<Summary>,
     /// Whether summaries count each namespace by itself.
     pub(crate) summarizes_namespaces: bool,
+    /// Other kinds that the answer depends on.
+    pub(crate) others: BTreeSet<Gvk>,
+    /// Differs between queries that find other objects, or in another order; see [`Cursor`](super::Cursor).
+    pub(crate) shape: Context,
+}
+
+/// What objects are counted by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Summary {
+    pub(crate) target: Target,
+    /// The type of the values.
+    pub(crate) of: FieldType,
 }
 
 /// A condition on one field or label.
@@ -50,6 +68,8 @@ pub(crate) enum Target {
     /// The place of a field in the schema.
     Field(usize),
     Label(Arc<str>),
+    /// The place of an association in the schema, and a field or label of its kind.
+    Associated(usize, Box<Target>),
 }
 
 /// What is asked of the values: that one of them is so.
@@ -76,109 +96,12 @@ pub(crate) enum Comparison {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Order {
     pub(crate) target: Target,
+    /// The type of the values.
+    pub(crate) of: FieldType,
     pub(crate) is_descending: bool,
 }
 
-/// A query that cannot be answered.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum QueryError {
-    /// A field is not indexed.
-    #[error("{kind} has no indexed field {field:?}; it has {}", known.join(", "))]
-    UnknownField {
-        /// The kind.
-        kind: Gvk,
-        /// What the query calls it.
-        field: String,
-        /// The names of the fields of the kind.
-        known: Vec<String>,
-    },
-    /// A value is not of its field's type.
-    #[error("the filter {subject} {operator}: {why}")]
-    Value {
-        /// The field or label.
-        subject: String,
-        /// The operator.
-        operator: &'static str,
-        /// What is wrong.
-        why: ValueError,
-    },
-    /// An operator does not fit its field, or the number of its values.
-    #[error("the filter {subject} {operator} makes no sense: {why}")]
-    Operator {
-        /// The field or label.
-        subject: String,
-        /// The operator.
-        operator: &'static str,
-        /// What is wrong.
-        why: &'static str,
-    },
-    /// Objects cannot be sorted by a field with many values.
-    #[error("{kind} cannot be sorted by {field}: it has many values in one object")]
-    Unsortable {
-        /// The kind.
-        kind: Gvk,
-        /// The field.
-        field: String,
-    },
-    /// A group of conditions of which one has to hold is empty.
-    #[error("a filter without a condition: leave it out, or add a condition")]
-    EmptyFilter,
-    /// The query has too many parts for one statement.
-    #[error("the query has {found} {what}; {most} are possible: ask several queries")]
-    TooLarge {
-        /// What there is too much of.
-        what: &'static str,
-        /// How many there are.
-        found: usize,
-        /// How many are possible.
-        most: usize,
-    },
-    /// A page, a size or a limit is zero.
-    #[error("{what} is zero: {instead}")]
-    Zero {
-        /// What is zero.
-        what: &'static str,
-        /// What to do.
-        instead: &'static str,
-    },
-    /// A search in a kind without searchable fields, or for nothing.
-    #[error("{kind} cannot be searched: {why}")]
-    Search {
-        /// The kind.
-        kind: Gvk,
-        /// What is wrong.
-        why: &'static str,
-    },
-    /// Namespaces are asked for by a label, and the cache has none, or the query is watched.
-    #[error("namespaces cannot be found by the label {label}: {why}")]
-    NamespaceLabel {
-        /// The label.
-        label: String,
-        /// What to do.
-        why: &'static str,
-    },
-    /// A cursor that was not made by this query.
-    #[error("the cursor does not fit the query: {0}; ask for the first page again")]
-    Cursor(&'static str),
-    /// The cache is not at the revision, and did not get there in time.
-    #[error("{kind} is at revision {at}, and did not reach {wanted} in time")]
-    Behind {
-        /// The kind.
-        kind: Gvk,
-        /// Where the cache is.
-        at: Revision,
-        /// Where it should be.
-        wanted: Revision,
-    },
-}
-
 impl Plan {
-    /// Returns by how many keys objects are sorted: the orders of the query, namespace and name.
-    pub(crate) fn keys(&self) -> usize {
-        self.orders.len() + 2
-    }
-
     /// Returns what objects are sorted by, and whether backwards: the orders of the query, namespace and name.
     pub(crate) fn targets(&self, schema: &Schema) -> Vec<(Target, bool)> {
         let place = |name| Target::Field(schema.place(name).unwrap_or_default());
@@ -188,28 +111,51 @@ impl Plan {
         orders.chain(last).collect()
     }
 
-    /// Checks a query against the fields of a kind.
-    pub(crate) fn new(
-        schema: &Schema,
-        query: &Query,
-        accesses: &Arc<[Access]>,
-    ) -> Result<Self, QueryError> {
+    /// Returns the name of an association that conditions ask by, if there is one.
+    pub(crate) fn conditional(&self, schema: &Schema) -> Option<String> {
+        let mut tests = self.filters.iter().flatten();
+        tests.find_map(|test| match test.target {
+            Target::Associated(place, _) => Some(schema.associations()[place].name().to_owned()),
+            _ => None,
+        })
+    }
+
+    /// Checks a query against the fields of a kind and of those associated with it.
+    pub(crate) fn new(scope: &Scope<'_>, query: &Query) -> Result<Self, QueryError> {
         limit(query)?;
-        let filters = query.filters.iter().map(|any| tests(schema, any));
+        let filters = query.filters.iter().map(|any| tests(scope, any));
+        let filters: Vec<Vec<Test>> = filters.collect::<Result<_, _>>()?;
         let orders = query
             .sort
             .iter()
-            .map(|(subject, is_descending)| order(schema, subject, *is_descending));
-        let summaries = query.summaries.iter().map(|by| target(schema, by));
+            .map(|(subject, is_descending)| order(scope, subject, *is_descending));
+        let orders: Vec<Order> = orders.collect::<Result<_, _>>()?;
+        let summaries = query.summaries.iter().map(|by| summary(scope, by));
+        let summaries: Vec<Summary> = summaries.collect::<Result<_, _>>()?;
+        let targets = filters.iter().flatten().map(|test| &test.target);
+        let targets = targets.chain(orders.iter().map(|order| &order.target));
+        let targets = targets.chain(summaries.iter().map(|summary| &summary.target));
+        let others = targets.filter_map(|target| match target {
+            Target::Associated(place, _) => Some(scope.others[*place].schema.gvk().clone()),
+            _ => None,
+        });
+        let mut others: BTreeSet<Gvk> = others.collect();
+        let namespaces = query.namespaces.as_ref();
+        if namespaces.is_some_and(|namespaces| namespaces.label.is_some()) {
+            others.insert(Gvk::new("", "v1", "Namespace"));
+        }
         Ok(Self {
-            accesses: Arc::clone(accesses),
-            filters: filters.collect::<Result<_, _>>()?,
-            namespaces: query.namespaces.clone(),
-            words: words(schema, query.search.as_deref())?,
-            orders: orders.collect::<Result<_, _>>()?,
+            accesses: Arc::clone(&scope.view.accesses),
+            associated: scope.accesses(),
+            words: words(scope.schema, query.search.as_deref())?,
             part: part(&query.part)?,
-            summaries: summaries.collect::<Result<_, _>>()?,
+            namespaces: query.namespaces.clone(),
             summarizes_namespaces: query.summarizes_namespaces,
+            shape: cursor::shape(scope.schema, query, &orders),
+            filters,
+            orders,
+            summaries,
+            others,
         })
     }
 }
@@ -246,59 +192,82 @@ fn part(part: &Part) -> Result<Part, QueryError> {
     }
 }
 
-fn target(schema: &Schema, subject: &Subject) -> Result<Target, QueryError> {
+/// What a subject stands for.
+struct Found {
+    target: Target,
+    of: FieldType,
+    is_many: bool,
+}
+
+fn found(scope: &Scope<'_>, subject: &Subject) -> Result<Found, QueryError> {
+    let Subject::Associated { association, of } = subject else {
+        return own(scope.schema, subject);
+    };
+    let (place, other) = scope.association(association)?;
+    let found = own(&other.schema, of)?;
+    Ok(Found {
+        target: Target::Associated(place, Box::new(found.target)),
+        is_many: found.is_many || !other.is_one,
+        ..found
+    })
+}
+
+/// Finds a field or label of a kind itself.
+fn own(schema: &Schema, subject: &Subject) -> Result<Found, QueryError> {
     match subject {
-        Subject::Label(key) => Ok(Target::Label(key.as_str().into())),
-        Subject::Field(name) => match schema.place(name) {
-            Some(place) => Ok(Target::Field(place)),
-            None => Err(QueryError::UnknownField {
-                kind: schema.gvk().clone(),
-                field: name.clone(),
-                known: schema
-                    .fields()
-                    .iter()
-                    .map(|it| it.name().to_owned())
-                    .collect(),
-            }),
-        },
+        Subject::Label(key) => Ok(Found {
+            target: Target::Label(key.as_str().into()),
+            of: FieldType::Text,
+            is_many: false,
+        }),
+        Subject::Field(name) => {
+            let place = schema.place(name).ok_or_else(|| schema.unknown(name))?;
+            let field = &schema.fields()[place];
+            Ok(Found {
+                target: Target::Field(place),
+                of: field.field_type(),
+                is_many: field.is_many(),
+            })
+        }
+        Subject::Associated { association, .. } => Err(QueryError::Association {
+            association: association.clone(),
+            why: "it is behind another one, and a query asks by one at a time".to_owned(),
+        }),
     }
 }
 
-fn order(schema: &Schema, subject: &Subject, is_descending: bool) -> Result<Order, QueryError> {
-    let target = target(schema, subject)?;
-    if let Target::Field(place) = target
-        && schema.fields()[place].is_many()
-    {
+fn order(scope: &Scope<'_>, subject: &Subject, is_descending: bool) -> Result<Order, QueryError> {
+    let found = found(scope, subject)?;
+    if found.is_many {
         return Err(QueryError::Unsortable {
-            kind: schema.gvk().clone(),
+            kind: scope.schema.gvk().clone(),
             field: subject.to_string(),
         });
     }
     Ok(Order {
-        target,
+        target: found.target,
+        of: found.of,
         is_descending,
     })
 }
 
-fn tests(schema: &Schema, any: &AnyOf) -> Result<Vec<Test>, QueryError> {
+fn summary(scope: &Scope<'_>, by: &Subject) -> Result<Summary, QueryError> {
+    let Found { target, of, .. } = found(scope, by)?;
+    Ok(Summary { target, of })
+}
+
+fn tests(scope: &Scope<'_>, any: &AnyOf) -> Result<Vec<Test>, QueryError> {
     if any.0.is_empty() {
         return Err(QueryError::EmptyFilter);
     }
-    any.0.iter().map(|each| test(schema, each)).collect()
+    any.0.iter().map(|each| test(scope, each)).collect()
 }
 
-fn test(schema: &Schema, condition: &Condition) -> Result<Test, QueryError> {
-    let target = target(schema, &condition.subject)?;
-    let (of, is_many) = match &target {
-        Target::Label(_) => (FieldType::Text, false),
-        Target::Field(place) => {
-            let field = &schema.fields()[*place];
-            (field.field_type(), field.is_many())
-        }
-    };
+fn test(scope: &Scope<'_>, condition: &Condition) -> Result<Test, QueryError> {
+    let found = found(scope, &condition.subject)?;
     Ok(Test {
-        check: check(condition, of, is_many)?,
-        target,
+        check: check(condition, found.of, found.is_many)?,
+        target: found.target,
         is_negated: matches!(
             condition.operator,
             Operator::NotEqual

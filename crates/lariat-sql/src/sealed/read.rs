@@ -3,10 +3,12 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
+use lariat_seal::Keyring;
+
 use super::Sealed;
 use super::row;
 use crate::field::Value;
-use crate::query::{Cursor, Part, Plan, Target};
+use crate::query::{Cursor, Others, Part, Plan, Target};
 use crate::row::Row;
 use crate::schema::Schema;
 use crate::sql::{Connection, List, Param, Statement, StorageError};
@@ -54,17 +56,16 @@ pub(crate) fn read(
     let mut rows = Vec::new();
     each(connection, of, schema, |id, hash, row| {
         let row = row?;
-        if plan.matches(schema, &row) {
+        if plan.matches(schema, &row, Others::default()) {
             rows.push(Opened { id, hash, row });
         }
         Ok(())
     })?;
     for by in &plan.summaries {
-        answer
-            .summaries
-            .push(summary(&rows, by, plan.summarizes_namespaces));
+        answer.summaries.push(summary(&rows, &by.target, plan));
     }
-    part(&mut rows, schema, plan, &mut answer)?;
+    let keys = of.keys.current();
+    part(&mut rows, (schema, plan), &keys, &mut answer)?;
     let ids = rows.iter().map(|opened| opened.id).collect();
     let sql = format!("SELECT id, json FROM {} WHERE id", of.table);
     let mut sql = Statement::new(of.dialect, &sql);
@@ -74,7 +75,6 @@ pub(crate) fn read(
         bodies.insert(columns.integer()?, columns.bytes()?);
         Ok(())
     })?;
-    let keys = of.keys.current();
     for Opened { id, hash, row } in rows {
         let Some(body) = bodies.remove(&id) else {
             continue;
@@ -94,8 +94,8 @@ pub(crate) fn read(
 /// Leaves the rows of the part that the query asks for, in their order.
 fn part(
     rows: &mut Vec<Opened>,
-    schema: &Schema,
-    plan: &Plan,
+    (schema, plan): (&Schema, &Plan),
+    keyring: &Keyring,
     answer: &mut Read,
 ) -> Result<(), ReadError> {
     let total = u64::try_from(rows.len()).unwrap_or(u64::MAX);
@@ -104,7 +104,7 @@ fn part(
         rows.clear();
         return Ok(());
     }
-    rows.sort_by(|one, other| plan.compare(schema, &one.row, &other.row));
+    rows.sort_by(|one, other| plan.compare(schema, (&one.row, &other.row), Others::default()));
     match &plan.part {
         Part::All | Part::Nothing => {}
         Part::Page { number, size } => {
@@ -114,7 +114,7 @@ fn part(
         }
         Part::After { limit, cursor } => {
             let behind = match cursor {
-                Some(text) => Some(Cursor::read(text, plan, plan.keys())?.keys),
+                Some(text) => Some(Cursor::read(text, plan, Some(keyring))?.keys),
                 None => None,
             };
             rows.retain(|opened| {
@@ -127,7 +127,9 @@ fn part(
             cut(rows, 0, *limit);
             if let Some(last) = rows.last().filter(|_| has_more) {
                 let (keys, revision) = (plan.keys_of(schema, &last.row), answer.revision);
-                answer.next = Some(Cursor { revision, keys }.write(plan));
+                let cursor = Cursor { revision, keys };
+                let next = cursor.write(plan, Some(keyring));
+                answer.next = Some(next.map_err(StorageError::from)?);
             }
         }
     }
@@ -162,44 +164,31 @@ fn cut(rows: &mut Vec<Opened>, first: u64, size: u64) {
     rows.truncate(place(size));
 }
 
-fn summary(rows: &[Opened], by: &Target, with_namespaces: bool) -> Vec<Count> {
-    let mut counts: BTreeMap<(String, Option<String>), u64> = BTreeMap::new();
+fn summary(rows: &[Opened], by: &Target, plan: &Plan) -> Vec<Count> {
+    let mut counts: BTreeMap<(Value, Option<String>), u64> = BTreeMap::new();
     for Opened { row, .. } in rows {
-        let mut values: Vec<String> = match by {
-            Target::Field(place) => row.cells[*place].iter().map(Value::to_string).collect(),
-            Target::Label(key) => row.labels.get(key).map(str::to_owned).into_iter().collect(),
-        };
+        let mut values = Others::default().values(plan, row, by);
         values.sort();
         values.dedup();
-        let namespace = row.key.namespace().filter(|_| with_namespaces);
+        let namespace = row.key.namespace();
+        let namespace = namespace.filter(|_| plan.summarizes_namespaces);
         for value in values {
             *counts
                 .entry((value, namespace.map(str::to_owned)))
                 .or_default() += 1;
         }
     }
-    let counts = counts
-        .into_iter()
-        .map(|((value, namespace), objects)| Count {
-            value,
-            namespace,
-            objects,
-        });
-    let mut counts: Vec<Count> = counts.collect();
-    counts.sort_by_key(|count| std::cmp::Reverse(count.objects));
-    counts
+    let counts = counts.into_iter();
+    Count::sorted(counts.map(|((value, namespace), objects)| (value, namespace, objects)))
 }
 
 impl Plan {
     /// Returns what a row is sorted by, as a cursor has it.
     fn keys_of(&self, schema: &Schema, row: &Row) -> Vec<Param> {
         let keys = self.targets(schema);
-        let keys = keys.iter().map(|(target, _)| match target {
-            Target::Field(place) => row.cells[*place].first().map_or(Param::Null, Param::of),
-            Target::Label(key) => row
-                .labels
-                .get(key)
-                .map_or(Param::Null, |text| Param::Text(text.to_owned())),
+        let keys = keys.iter().map(|(target, _)| {
+            let values = Others::default().values(self, row, target);
+            values.first().map_or(Param::Null, Param::of)
         });
         keys.collect()
     }

@@ -5,6 +5,7 @@
 mod connection;
 mod dialect;
 mod error;
+mod joins;
 mod layout;
 mod select;
 mod statement;

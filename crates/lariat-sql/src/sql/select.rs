@@ -5,6 +5,7 @@ use super::{BEGINNING, Dialect, Layout, List, Param, Statement};
 use lariat_core::ObjectKey;
 
 use crate::access::Access;
+use crate::association::Associated;
 use crate::query::{Check, Comparison, Namespaces, Plan, Target, Test};
 use crate::schema::Schema;
 
@@ -15,6 +16,10 @@ pub(crate) struct Select<'a> {
     pub(crate) plan: &'a Plan,
     /// The tables of the kind `Namespace`, if the cache has it.
     pub(crate) namespaces: Option<&'a Layout>,
+    /// The kinds of the schema's associations, in their order.
+    pub(crate) associated: &'a [Associated],
+    /// The tables of these.
+    pub(crate) joined: &'a [Layout],
 }
 
 impl Select<'_> {
@@ -47,6 +52,7 @@ impl Select<'_> {
                 format!("v.{}", self.layout.many_column(*place).shown)
             }
             Target::Field(place) => format!("r.{}", self.layout.column(*place).shown),
+            Target::Associated(..) => "v.value".to_owned(),
         };
         sql.push(&format!("{value}, count(*), {namespace} FROM {rows} AS r"));
         match by {
@@ -64,11 +70,18 @@ impl Select<'_> {
                 ));
             }
             Target::Field(_) => {}
+            Target::Associated(place, of) => {
+                let shown = self.paired(*place, of).shown;
+                // Each object once for a value, however many of its associated objects have it.
+                sql.push(&format!(
+                    " JOIN (SELECT DISTINCT t.id AS id, {shown} AS value"
+                ));
+                self.pairs(*place, of, &mut sql);
+                sql.push(") AS v ON v.id = r.id");
+            }
         }
         self.conditions(&mut sql);
-        sql.push(&format!(
-            " AND {value} IS NOT NULL GROUP BY 1, 3 ORDER BY 2 DESC, 1, 3 NULLS FIRST"
-        ));
+        sql.push(&format!(" AND {value} IS NOT NULL GROUP BY 1, 3"));
         sql
     }
 
@@ -79,7 +92,7 @@ impl Select<'_> {
         for (number, (target, _)) in keys.iter().enumerate() {
             sql.push(&format!(", {}", self.key(number, target).compared));
         }
-        sql.push(&format!(" FROM {} AS r", self.layout.rows()));
+        self.rows_to_sort(&keys, &mut sql);
         for (number, (target, _)) in keys.iter().enumerate() {
             if let Target::Label(key) = target {
                 let labels = self.layout.labels();
@@ -127,10 +140,11 @@ impl Select<'_> {
         match target {
             Target::Label(_) => self.label_value().of(&format!("k{number}")),
             Target::Field(place) => self.layout.column(*place).of("r"),
+            Target::Associated(..) => Column::computed(&format!("r.s{number}")),
         }
     }
 
-    fn label_value(&self) -> Column {
+    pub(super) fn label_value(&self) -> Column {
         Column::of_texts("value", self.layout.dialect())
     }
 
@@ -190,7 +204,7 @@ impl Select<'_> {
     fn conditions(&self, sql: &mut Statement) {
         sql.push(" WHERE TRUE");
         for access in self.plan.accesses.iter().filter(|it| !it.is_everything()) {
-            allowed(access, sql);
+            allowed(access, "r", sql);
         }
         if let Some(namespaces) = &self.plan.namespaces {
             self.namespaces(namespaces, sql);
@@ -288,6 +302,13 @@ impl Select<'_> {
                 let column = self.layout.column(*place).of("r");
                 check(&test.check, &column, sql);
             }
+            Target::Associated(place, of) => {
+                sql.push("r.id IN (SELECT t.id");
+                self.pairs(*place, of, sql);
+                sql.push(" AND ");
+                check(&test.check, &self.paired(*place, of), sql);
+                sql.push(")");
+            }
         }
         if test.is_negated {
             // A comparison with a value that is missing is neither true nor false.
@@ -296,8 +317,8 @@ impl Select<'_> {
     }
 }
 
-/// Adds that a user may see a row.
-fn allowed(access: &Access, sql: &mut Statement) {
+/// Adds that a user may see a row, by whatever name it is known.
+pub(super) fn allowed(access: &Access, row: &str, sql: &mut Statement) {
     let namespaces = access.namespaces().map(str::to_owned);
     let names = access.names().flat_map(|(namespace, names)| {
         let key = move |name: &str| match namespace {
@@ -306,9 +327,9 @@ fn allowed(access: &Access, sql: &mut Statement) {
         };
         names.map(move |name| key(name).as_str().to_owned())
     });
-    sql.push(" AND (r.f0");
+    sql.push(&format!(" AND ({row}.f0"));
     sql.among(List::Texts(namespaces.collect()));
-    sql.push(" OR r.key");
+    sql.push(&format!(" OR {row}.key"));
     sql.among(List::Texts(names.collect()));
     sql.push(")");
 }

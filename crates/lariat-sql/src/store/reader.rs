@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 
-use crate::field::{FieldType, Quantity, Value};
-use crate::query::{Cursor, Part, Plan, QueryError, Target};
+use lariat_core::Gvk;
+
+use super::counts::{Count, summary};
+use crate::association::Associated;
+use crate::query::{Cursor, Part, Plan, QueryError};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
 use crate::sealed::{self, Sealed};
@@ -20,6 +23,25 @@ pub(crate) struct Tables {
     pub(crate) sealed: Option<Sealed>,
     /// Those of the kind `Namespace`, if the cache has it.
     pub(crate) namespaces: Option<Layout>,
+    /// The kinds of the schema's associations, in their order.
+    pub(crate) associated: Vec<Associated>,
+    /// The tables of these.
+    pub(crate) joined: Vec<Layout>,
+}
+
+impl Tables {
+    /// Returns the other kinds that a query asks about, and their tables.
+    fn others<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = (&'a Gvk, &'a Layout)> {
+        let joined = self.associated.iter().zip(&self.joined);
+        let joined = joined.map(|(other, layout)| (other.schema.gvk(), layout));
+        plan.others.iter().filter_map(move |kind| {
+            let mut joined = joined.clone();
+            let found = joined.find(|(of, _)| *of == kind);
+            // The others are those that are associated, and namespaces.
+            let namespaces = || self.namespaces.as_ref().map(|layout| (kind, layout));
+            found.or_else(namespaces)
+        })
+    }
 }
 
 /// What a query finds, all of it at one revision.
@@ -42,14 +64,6 @@ pub(crate) struct Found {
     pub(crate) json: Vec<u8>,
 }
 
-/// How many objects have a value.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Count {
-    pub(crate) value: String,
-    pub(crate) namespace: Option<String>,
-    pub(crate) objects: u64,
-}
-
 /// A query that cannot be answered, for one reason or another.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum ReadError {
@@ -58,8 +72,8 @@ pub(crate) enum ReadError {
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// The rows are between two states of the kind, or there are none yet.
-    #[error("the kind is being written")]
-    Unfilled,
+    #[error("{kind} is being written")]
+    Unfilled { kind: Gvk },
 }
 
 /// Answers a query.
@@ -84,17 +98,24 @@ fn read_within(
         schema,
         namespaces,
         sealed,
+        associated,
+        joined,
     } = of;
     let select = Select {
         layout,
         schema,
         plan,
         namespaces: namespaces.as_ref(),
+        associated,
+        joined,
     };
     let mut answer = Read {
-        revision: revision(connection, layout)?,
+        revision: revision(connection, layout, schema.gvk())?,
         ..Read::default()
     };
+    for (kind, layout) in of.others(plan) {
+        revision(connection, layout, kind)?;
+    }
     if let Some(sealed) = sealed {
         return sealed::read(connection, sealed, schema, plan, answer);
     }
@@ -107,15 +128,20 @@ fn read_within(
     Ok(answer)
 }
 
-/// Returns up to where the kind is.
-fn revision(connection: &mut dyn Connection, layout: &Layout) -> Result<Revision, ReadError> {
+/// Returns up to where a kind is.
+fn revision(
+    connection: &mut dyn Connection,
+    layout: &Layout,
+    kind: &Gvk,
+) -> Result<Revision, ReadError> {
+    let unfilled = || ReadError::Unfilled { kind: kind.clone() };
     let select = "SELECT version, history, change, synced FROM kinds WHERE number = ";
     let sql = Statement::new(layout.dialect(), select).with("", Param::Integer(layout.number()));
-    let mut kind = connection.first(&sql)?.ok_or(ReadError::Unfilled)?;
-    let (version, history) = (kind.integer()?, kind.integer()?);
-    let (change, synced) = (kind.integer()?, kind.integer()?);
+    let mut stored = connection.first(&sql)?.ok_or_else(unfilled)?;
+    let (version, history) = (stored.integer()?, stored.integer()?);
+    let (change, synced) = (stored.integer()?, stored.integer()?);
     if synced == 0 {
-        return Err(ReadError::Unfilled);
+        return Err(unfilled());
     }
     let place = Place {
         history: u32::try_from(history).unwrap_or_default(),
@@ -184,7 +210,7 @@ fn part(
             match cursor {
                 None => found = page(connection, Some(more(limit, 0)), &From::Offset(0))?,
                 Some(text) => {
-                    let keys = Cursor::read(text, plan, plan.keys())?.keys;
+                    let keys = Cursor::read(text, plan, None)?.keys;
                     for range in select.behind(&keys) {
                         let left = more(limit, found.len());
                         if left == 0 {
@@ -198,7 +224,8 @@ fn part(
                 found.truncate(limit);
                 let keys = found.last().map(|(_, keys)| keys.clone());
                 let revision = answer.revision;
-                answer.next = keys.map(|keys| Cursor { revision, keys }.write(plan));
+                let next = keys.map(|keys| Cursor { revision, keys }.write(plan, None));
+                answer.next = next.transpose().map_err(StorageError::from)?;
             }
             Ok(found)
         }
@@ -230,50 +257,4 @@ fn count(connection: &mut dyn Connection, select: &Select<'_>) -> Result<u64, St
     let count = connection.first(&select.count())?;
     let count = count.map_or(Ok(0), |mut count| count.integer())?;
     Ok(count.unsigned_abs())
-}
-
-fn summary(
-    connection: &mut dyn Connection,
-    select: &Select<'_>,
-    by: &Target,
-) -> Result<Vec<Count>, StorageError> {
-    let mut counts = Vec::new();
-    connection.query(&select.summary(by), &mut |mut columns| {
-        let (shown, objects) = (columns.param(), columns.integer()?);
-        let value = match (by, shown) {
-            (Target::Field(place), shown) => {
-                let value = value(select.layout.type_of(*place), &shown);
-                value.as_ref().map(Value::to_string).unwrap_or_default()
-            }
-            (Target::Label(_), Param::Text(text)) => text,
-            _ => String::new(),
-        };
-        counts.push(Count {
-            value,
-            namespace: columns.optional_text()?,
-            objects: objects.unsigned_abs(),
-        });
-        Ok(())
-    })?;
-    Ok(counts)
-}
-
-/// Returns a value as it was stored to be shown; none if it is not of its type.
-fn value(of: FieldType, shown: &Param) -> Option<Value> {
-    Some(match (of, shown) {
-        (FieldType::Text, Param::Text(text)) => Value::Text(text.as_str().into()),
-        (FieldType::Natural, Param::Text(text)) => Value::Natural(text.as_str().into()),
-        (FieldType::Integer, Param::Integer(number)) => Value::Integer(*number),
-        (FieldType::Real, Param::Real(number)) => Value::Real(*number),
-        (FieldType::Boolean, Param::Integer(number)) => Value::Boolean(*number != 0),
-        (FieldType::Time, Param::Integer(micros)) => Value::Time(*micros),
-        (FieldType::Quantity, Param::Bytes(key)) => {
-            Value::Quantity(Quantity::from_key(key.as_slice().try_into().ok()?))
-        }
-        (FieldType::Ip, Param::Bytes(key)) => Value::Ip(match key.split_first()? {
-            (4, octets) => <[u8; 4]>::try_from(octets).ok()?.into(),
-            (_, octets) => <[u8; 16]>::try_from(octets).ok()?.into(),
-        }),
-        _ => return None,
-    })
 }

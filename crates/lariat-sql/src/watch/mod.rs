@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 pub(crate) use history::{Event, History, Newest, Next, Over, State};
 
-use crate::query::{Plan, QueryError};
+use crate::query::{Others, Plan, QueryError};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
 
@@ -184,7 +184,7 @@ impl Watch {
     fn seen(&self, event: &Event) -> Option<WatchEvent> {
         let meets = |state: &State| {
             let row = state.row(&self.schema);
-            row.is_some_and(|row| self.plan.matches(&self.schema, row))
+            row.is_some_and(|row| self.plan.matches(&self.schema, row, Others::default()))
         };
         let old = event.old.as_ref().filter(|state| meets(state));
         let new = event.new.as_ref().filter(|state| meets(state));

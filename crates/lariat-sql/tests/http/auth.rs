@@ -304,3 +304,31 @@ async fn service_account_token(bench: &Bench) -> String {
     let token = status.and_then(|status| status.token);
     token.expect("a token")
 }
+
+#[tokio::test]
+async fn associated_kinds_are_asked_by_as_far_as_the_user_sees_them() {
+    let mut bench = with_users().await;
+    let reviews = reviews(&bench);
+    let look = |user: lariat_sql::User, kind: lariat_core::Gvk| async move {
+        Ok(match (user.name(), kind.kind()) {
+            ("jane", "Namespace") => Access::of_names(None, ["default"]),
+            ("joe", "Namespace") => Access::nothing(),
+            _ => Access::everything(),
+        })
+    };
+    let client = bench
+        .serve(|it| it.authenticate(reviews).visible(look))
+        .await;
+    let version = bench.create("a", json!({"color": "red"})).await;
+    let asked = format!("{MAPS}?revision={version}&filter=data.color&filter=ns:metadata.name");
+    for (token, found) in [("jane-token", vec!["a"]), ("joe-token", Vec::new())] {
+        let answer = client.token(token).get(&asked).await;
+        assert_eq!(answer.names(), found, "{token}");
+        // The other kind may change while this one does not.
+        assert!(!answer.headers.contains_key("etag"));
+    }
+    let unknown = format!("{MAPS}?sort=node:metadata.name");
+    let answer = client.token("jane-token").get(&unknown).await;
+    answer.refused(400);
+    assert!(answer.json()["message"].to_string().contains("it has ns"));
+}

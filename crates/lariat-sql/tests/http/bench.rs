@@ -8,7 +8,7 @@ use lariat_cache::SharedCacheFactory;
 use lariat_cluster::{Cluster, ClusterBuilder};
 use lariat_core::Gvk;
 use lariat_sql::http::SqlService;
-use lariat_sql::{Field, FieldType, Schema, SqlCache, SqlCacheBuilder};
+use lariat_sql::{Association, Field, FieldType, Schema, SqlCache, SqlCacheBuilder};
 use serde_json::{Value as Json, json};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
@@ -107,5 +107,8 @@ fn maps() -> Schema {
     let size = Field::path("data.size", FieldType::Integer).expect("a path");
     let color = Field::path("data.color", FieldType::Text).expect("a path");
     let color = color.searchable();
-    Schema::new(Gvk::new("", "v1", "ConfigMap"), [size, color]).expect("a schema")
+    let schema = Schema::new(Gvk::new("", "v1", "ConfigMap"), [size, color]).expect("a schema");
+    let namespace = Gvk::new("", "v1", "Namespace");
+    let namespace = Association::field("ns", namespace, "metadata.namespace", "metadata.name");
+    schema.associate(namespace).expect("a schema")
 }

@@ -58,8 +58,23 @@ impl Bench {
         file: Option<&Path>,
         configure: impl FnOnce(SqlCacheBuilder) -> SqlCacheBuilder,
     ) -> Process {
+        let configure = |builder: SqlCacheBuilder| configure(builder.kind(schema()));
+        self.start_as(file, configure).await
+    }
+
+    /// Starts a cache of kinds, ConfigMaps among them.
+    pub(crate) async fn start_kinds(&self, file: Option<&Path>, schemas: Vec<Schema>) -> Process {
+        let configure = |builder| schemas.into_iter().fold(builder, SqlCacheBuilder::kind);
+        self.start_as(file, configure).await
+    }
+
+    async fn start_as(
+        &self,
+        file: Option<&Path>,
+        configure: impl FnOnce(SqlCacheBuilder) -> SqlCacheBuilder,
+    ) -> Process {
         let factory = SharedCacheFactory::new(self.cluster.client());
-        let builder = SqlCache::builder(&factory).kind(schema());
+        let builder = SqlCache::builder(&factory);
         let builder = match file {
             Some(file) => builder.in_file(file),
             None => builder.in_memory(),
@@ -96,7 +111,7 @@ pub(crate) fn maps_kind() -> Gvk {
     Gvk::new("", "v1", "ConfigMap")
 }
 
-fn schema() -> Schema {
+pub(crate) fn schema() -> Schema {
     let size = Field::path("data.size", FieldType::Integer).expect("a path");
     let color = Field::path("data.color", FieldType::Text).expect("a path");
     Schema::new(maps_kind(), [size, color]).expect("a schema")
@@ -123,4 +138,10 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// Returns the name of the table that has the rows of the only kind in a file.
+pub(crate) fn rows_of(database: &rusqlite::Connection) -> String {
+    let number = database.query_row("SELECT number FROM kinds", [], |row| row.get::<_, i64>(0));
+    format!("row{}", number.expect("one kind"))
 }

@@ -2,13 +2,16 @@
 
 use std::path::Path;
 
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{Api, PostParams};
 use lariat_cache::SharedCacheFactory;
 use lariat_core::Gvk;
 use lariat_seal::{LocalKeys, Sealing};
 use lariat_sql::{
-    Field, FieldType, Query, Schema, SqlCache, SqlCacheBuilder, SqlError, SqlKind, field, label,
+    Field, FieldType, Query, QueryError, Schema, SqlCache, SqlCacheBuilder, SqlError, SqlKind,
+    field, label,
 };
 use serde_json::json;
 
@@ -121,6 +124,38 @@ async fn nothing_of_a_secret_is_in_any_file_and_queries_find_it() {
     assert!(!is_found(&folder.0), "while it is open, in the log too");
     process.stop().await;
     assert!(!is_found(&folder.0), "after it is closed");
+}
+
+#[tokio::test]
+async fn a_cursor_of_an_encrypted_kind_shows_nothing_and_goes_on() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    let process = open(&bench, &file, Some(key(1))).await.expect("opened");
+    create(&bench, "a").await;
+    let version = create(&bench, "b").await;
+    let by_label = || {
+        let label = label(&format!("{CANARY}-label"));
+        let query = Query::new().sort(label).limit(1);
+        query.at_least(version.parse().expect("a version"))
+    };
+    let first = process.kind.query(&by_label()).await.expect("answered");
+    let cursor = first.next.expect("there are more");
+    let bytes = URL_SAFE_NO_PAD.decode(&cursor).expect("base64");
+    let found = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
+    assert!(!found(CANARY.as_bytes()) && !found(b"default"));
+    let next = process.kind.query(&by_label().after(&cursor)).await;
+    let next = next.expect("answered");
+    assert_eq!(next.objects[0].key.name(), format!("{CANARY}-b"));
+    // One that was made without the key.
+    let forged = URL_SAFE_NO_PAD.encode(r#"["","0",["x","default",{"b":"YQBh"}]]"#);
+    for cursor in [forged.as_str(), "", "x", &cursor[4..]] {
+        let error = process.kind.query(&by_label().after(cursor)).await;
+        let error = error.expect_err("it is no cursor of the query");
+        assert!(
+            matches!(error, SqlError::Query(QueryError::Cursor(_))),
+            "{error}"
+        );
+    }
 }
 
 #[tokio::test]

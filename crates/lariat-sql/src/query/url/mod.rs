@@ -53,6 +53,10 @@ impl Query {
     /// `'` or `"`. A backslash takes the character behind it as it is there, and nowhere else. Nothing behind `=` and `!=` is the
     /// empty text; elsewhere it is `''`. A `+` is a space in a URL: write `%2B`. An empty list of namespaces is `()`.
     ///
+    /// A field or label of [associated](crate::Association) objects has the name of the association and a colon in front:
+    /// `node:status.capacity.memory>64Gi`, `-node:metadata.labels[zone]`. A field of the kind whose own name looks so is put in
+    /// quotes.
+    ///
     /// A label is `metadata.labels[app]` or `metadata.labels.app`. What is in brackets may have operators and commas in it, and
     /// be in quotes: `metadata.annotations['a=b,c']`. Other signs in a name need quotes around the whole name, which is that of
     /// a field then.

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::query::{AnyOf, Condition, Operator, Subject};
+use crate::query::{AnyOf, Condition, Operator, Subject, associated};
 
 /// Texts of signs that mean something.
 fn texts() -> impl Strategy<Value = String> {
@@ -23,6 +23,10 @@ fn subjects() -> impl Strategy<Value = Subject> {
         texts()
             .prop_filter("labels have keys", |key| !key.is_empty())
             .prop_map(Subject::Label),
+        ("[a-zA-Z][a-zA-Z0-9_-]{0,4}", texts())
+            .prop_map(|(name, of)| associated(&name, Subject::Field(of))),
+        ("[a-zA-Z][a-zA-Z0-9_-]{0,4}", "[a-z./]{1,4}")
+            .prop_map(|(name, of)| associated(&name, Subject::Label(of))),
     ]
 }
 

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::error::UrlError;
-use crate::query::filter::{AnyOf, Condition, Operator, Subject};
+use crate::association::is_name;
+use crate::query::filter::{AnyOf, Condition, Operator, Subject, associated};
 
 /// What labels are below.
 pub(super) const LABELS: &str = "metadata.labels";
@@ -199,8 +200,27 @@ impl<'a> Reader<'a> {
         Ok(rest[..end].to_owned())
     }
 
-    /// Reads the name of a field or label; one in quotes is that of a field.
+    /// Reads the name of a field or label, with an association in front of a colon; one in quotes is that of a field.
     fn name(&mut self) -> Result<Subject, UrlError> {
+        if let Some(association) = self.association() {
+            if self.association().is_some() {
+                return Err(self.fault(NAME));
+            }
+            return Ok(associated(association, self.own_name()?));
+        }
+        self.own_name()
+    }
+
+    /// Reads the name of an association and its colon.
+    fn association(&mut self) -> Option<&'a str> {
+        let (name, _) = self.rest().split_once(':')?;
+        let name = Some(name).filter(|name| is_name(name))?;
+        self.at += name.len() + 1;
+        Some(name)
+    }
+
+    /// Reads the name of a field or label of the objects themselves, or of associated ones.
+    fn own_name(&mut self) -> Result<Subject, UrlError> {
         if let Some(quote) = self.quote() {
             return Ok(Subject::Field(self.quoted(quote)?.into_owned()));
         }

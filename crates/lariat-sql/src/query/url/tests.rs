@@ -1,7 +1,7 @@
 //! What is read from a URL, form by form, and what is refused.
 
 use super::*;
-use crate::query::{AnyOf, Operator, Subject, field, label};
+use crate::query::{AnyOf, Operator, Subject, associated, field, label};
 
 /// Encodes parameters and reads them as a URL.
 fn read(parameters: &[(&str, &str)]) -> Result<Query, UrlError> {
@@ -52,6 +52,44 @@ fn each_operator_is_read() {
         "metadata.name in (a, 'b,c' ,\"d)\")",
         name().is_in(["a", "b,c", "d)"]),
     );
+}
+
+#[test]
+fn associated_objects_are_named_in_front_of_a_colon() {
+    let node = |of| associated("node", of);
+    let memory = || node(field("status.capacity.memory"));
+    check_filter(
+        "node:status.capacity.memory>1Gi",
+        memory().greater_than("1Gi"),
+    );
+    check_filter("!node:spec.unschedulable", {
+        let unschedulable = node(field("spec.unschedulable"));
+        unschedulable.is(Operator::Missing, [""; 0])
+    });
+    check_filter("node:metadata.labels[a:b/c] in (x)", {
+        node(label("a:b/c")).is_in(["x"])
+    });
+    check_filter(
+        "a-b_2:'it is'=x",
+        associated("a-b_2", field("it is")).equals("x"),
+    );
+    check_filter("node:'a:b'=x", node(field("a:b")).equals("x"));
+    // No associations: a name in quotes, one in brackets, and what cannot be the name of one.
+    check_filter("'node:x'=y", field("node:x").equals("y"));
+    let annotation = field("metadata.annotations[a:b]");
+    check_filter("metadata.annotations[a:b]=y", annotation.equals("y"));
+    check_filter("a.b:c=y", field("a.b:c").equals("y"));
+    let query = Query::from_url("sort=-node:metadata.name,a&summary=node:metadata.labels.zone");
+    let expected = Query::new()
+        .sort_descending(node(field("metadata.name")))
+        .sort(field("a"))
+        .summarize(node(label("zone")));
+    assert_eq!(query, Ok(expected));
+    for text in ["node:=x", "node:", "a:b:c=x", "node:-x=y", "'node':x=y"] {
+        assert!(filter(text).is_err(), "{text}");
+    }
+    let deep = "a:".repeat(100_000);
+    assert!(filter(&deep).is_err());
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Writing conditions, names and values as they are read.
 
 use super::read::{LABELS, Reader};
+use crate::association::is_name;
 use crate::query::filter::{AnyOf, Condition, Operator, Subject};
 
 /// Writes conditions of which one has to hold.
@@ -91,6 +92,16 @@ fn name(text: &mut String, subject: &Subject) {
             } else {
                 quoted(text, name);
             }
+        }
+        Subject::Associated { association, of } => {
+            if is_name(association) {
+                text.push_str(association);
+            } else {
+                // No query can have it, and this is not read either.
+                quoted(text, association);
+            }
+            text.push(':');
+            name(text, of);
         }
     }
 }

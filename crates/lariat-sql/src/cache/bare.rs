@@ -1,0 +1,76 @@
+//! Objects that are cached without their content, so that only their metadata is indexed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lariat_cache::{CachedObject, Informer};
+use lariat_core::ObjectKey;
+
+use super::unread::{Step, Unread};
+
+/// The objects of a kind that were written without their content.
+///
+/// They share the state that the informer has.
+#[derive(Debug, Default)]
+pub(super) struct Bare {
+    objects: HashMap<ObjectKey, Arc<CachedObject>>,
+    /// How often the informer had read everything when the objects were looked at last.
+    loads: u64,
+    is_logged: bool,
+}
+
+impl Bare {
+    pub(super) fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    /// Notes what was written.
+    ///
+    /// Content that came before it was written comes next; [`look`](Self::look) finds what comes later.
+    pub(super) fn wrote(&mut self, steps: &[Step], informer: &Informer, unread: &Unread) {
+        for step in steps {
+            match step.new.as_ref().filter(|object| !object.has_content()) {
+                Some(object) => {
+                    self.objects.insert(step.key.clone(), Arc::clone(object));
+                    fill_in(object, informer, unread);
+                }
+                None => {
+                    self.objects.remove(&step.key);
+                }
+            }
+        }
+    }
+
+    /// Lets objects be written again whose content the informer has read meanwhile, of which it publishes no change.
+    pub(super) fn look(&mut self, loads: u64, informer: &Informer, unread: &Unread) {
+        if loads == self.loads {
+            return;
+        }
+        self.loads = loads;
+        for object in self.objects.values() {
+            fill_in(object, informer, unread);
+        }
+    }
+
+    /// Logs that there are such objects, once.
+    pub(super) fn report(&mut self, informer: &Informer) {
+        if self.objects.is_empty() || self.is_logged || informer.is_upgrading() {
+            return;
+        }
+        self.is_logged = true;
+        let (kind, objects) = (informer.gvk(), self.objects.len());
+        tracing::warn!(
+            %kind, objects,
+            "objects are cached without their content, so the SQL cache has no values for fields outside their metadata: \
+             give the kind another storage than OnDemand, or keep these objects in the ContentFilter"
+        );
+    }
+}
+
+/// Adds a step to the state with content, if the informer has that.
+fn fill_in(object: &Arc<CachedObject>, informer: &Informer, unread: &Unread) {
+    let new = informer.store().get(object.key());
+    if let Some(new) = new.filter(|new| new.has_content()) {
+        unread.filled_in(Arc::clone(object), new);
+    }
+}

@@ -1,0 +1,132 @@
+//! What is wrong with a query.
+
+use lariat_core::Gvk;
+
+use crate::field::ValueError;
+use crate::revision::Revision;
+use crate::schema::UnknownField;
+
+/// A query that cannot be answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// A field is not indexed.
+    #[error("{kind} has no indexed field {field:?}; it has {}", known.join(", "))]
+    UnknownField {
+        /// The kind.
+        kind: Gvk,
+        /// What the query calls it.
+        field: String,
+        /// The names of the fields of the kind.
+        known: Vec<String>,
+    },
+    /// A kind has no such association.
+    #[error("{kind} has no association {association:?}; it has {}", or_none(known))]
+    UnknownAssociation {
+        /// The kind.
+        kind: Gvk,
+        /// What the query calls it.
+        association: String,
+        /// The names of the associations of the kind.
+        known: Vec<String>,
+    },
+    /// Associated objects cannot be asked for in this way.
+    #[error("the association {association} cannot be used: {why}")]
+    Association {
+        /// The name of the association.
+        association: String,
+        /// What is wrong, and what to do.
+        why: String,
+    },
+    /// A value is not of its field's type.
+    #[error("the filter {subject} {operator}: {why}")]
+    Value {
+        /// The field or label.
+        subject: String,
+        /// The operator.
+        operator: &'static str,
+        /// What is wrong.
+        why: ValueError,
+    },
+    /// An operator does not fit its field, or the number of its values.
+    #[error("the filter {subject} {operator} makes no sense: {why}")]
+    Operator {
+        /// The field or label.
+        subject: String,
+        /// The operator.
+        operator: &'static str,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// Objects cannot be sorted by a field with many values.
+    #[error("{kind} cannot be sorted by {field}: it has many values in one object")]
+    Unsortable {
+        /// The kind.
+        kind: Gvk,
+        /// The field.
+        field: String,
+    },
+    /// A group of conditions of which one has to hold is empty.
+    #[error("a filter without a condition: leave it out, or add a condition")]
+    EmptyFilter,
+    /// The query has too many parts for one statement.
+    #[error("the query has {found} {what}; {most} are possible: ask several queries")]
+    TooLarge {
+        /// What there is too much of.
+        what: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many are possible.
+        most: usize,
+    },
+    /// A page, a size or a limit is zero.
+    #[error("{what} is zero: {instead}")]
+    Zero {
+        /// What is zero.
+        what: &'static str,
+        /// What to do.
+        instead: &'static str,
+    },
+    /// A search in a kind without searchable fields, or for nothing.
+    #[error("{kind} cannot be searched: {why}")]
+    Search {
+        /// The kind.
+        kind: Gvk,
+        /// What is wrong.
+        why: &'static str,
+    },
+    /// Namespaces are asked for by a label, and the cache has none, or the query is watched.
+    #[error("namespaces cannot be found by the label {label}: {why}")]
+    NamespaceLabel {
+        /// The label.
+        label: String,
+        /// What to do.
+        why: &'static str,
+    },
+    /// A cursor that was not made by this query.
+    #[error("the cursor does not fit the query: {0}; ask for the first page again")]
+    Cursor(&'static str),
+    /// The cache is not at the revision, and did not get there in time.
+    #[error("{kind} is at revision {at}, and did not reach {wanted} in time")]
+    Behind {
+        /// The kind.
+        kind: Gvk,
+        /// Where the cache is.
+        at: Revision,
+        /// Where it should be.
+        wanted: Revision,
+    },
+}
+
+fn or_none(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    names.join(", ")
+}
+
+impl From<UnknownField> for QueryError {
+    fn from(UnknownField { kind, field, known }: UnknownField) -> Self {
+        Self::UnknownField { kind, field, known }
+    }
+}

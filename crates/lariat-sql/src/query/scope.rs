@@ -1,0 +1,84 @@
+//! What a query is checked against: the fields of a kind and of its associations, and what may be seen.
+
+use std::sync::Arc;
+
+use lariat_core::Gvk;
+
+use super::error::QueryError;
+use crate::access::Access;
+use crate::association::Associated;
+use crate::schema::Schema;
+
+/// What of a kind, and of those associated with it, may be seen.
+///
+/// The default allows everything.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct View {
+    /// What may be seen of the kind: an object that all of them allow.
+    pub(crate) accesses: Arc<[Access]>,
+    /// What may be seen of other kinds. Where the kind itself is restricted, those which are not named are not asked by.
+    pub(crate) others: Arc<[(Gvk, Access)]>,
+}
+
+/// What a query is checked against.
+#[derive(Debug)]
+pub(crate) struct Scope<'a> {
+    pub(crate) schema: &'a Schema,
+    /// The other kinds of the schema's associations, in their order.
+    pub(crate) others: &'a [Associated],
+    pub(crate) view: &'a View,
+}
+
+impl Scope<'_> {
+    /// Finds an association by its name, and its place.
+    ///
+    /// # Errors
+    ///
+    /// There is none, or its kind may not be asked by.
+    pub(super) fn association(&self, name: &str) -> Result<(usize, &Associated), QueryError> {
+        let associations = self.schema.associations();
+        let place = associations.iter().position(|each| each.name() == name);
+        let found = place.and_then(|place| Some((place, self.others.get(place)?)));
+        let Some((place, other)) = found else {
+            return Err(QueryError::UnknownAssociation {
+                kind: self.schema.gvk().clone(),
+                association: name.to_owned(),
+                known: associations.iter().map(|it| it.name().to_owned()).collect(),
+            });
+        };
+        let kind = other.schema.gvk();
+        let is_restricted = !self.view.accesses.is_empty();
+        if is_restricted && !self.view.others.iter().any(|(of, _)| of == kind) {
+            return Err(QueryError::Association {
+                association: name.to_owned(),
+                why: format!(
+                    "what may be seen of {kind} is not known: add it by SqlKind::restricted_associated"
+                ),
+            });
+        }
+        Ok((place, other))
+    }
+
+    /// Returns what may be seen of the kind of each association.
+    pub(super) fn accesses(&self) -> Arc<[Vec<Access>]> {
+        let others = self.others.iter().map(|other| {
+            let of_kind = self.view.others.iter();
+            let of_kind = of_kind.filter(|(kind, _)| kind == other.schema.gvk());
+            of_kind.map(|(_, access)| access.clone()).collect()
+        });
+        others.collect()
+    }
+}
+
+#[cfg(test)]
+impl<'a> Scope<'a> {
+    /// Makes one without associations and restrictions.
+    pub(crate) fn of(schema: &'a Schema) -> Self {
+        static VIEW: std::sync::LazyLock<View> = std::sync::LazyLock::new(View::default);
+        Self {
+            schema,
+            others: &[],
+            view: &VIEW,
+        }
+    }
+}
