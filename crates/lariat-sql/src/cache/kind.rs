@@ -153,7 +153,13 @@ impl SqlKind {
                 return Err(QueryError::NamespaceLabel { label, why }.into());
             }
         }
-        let at_least = self.at_least(query, &plan)?;
+        let at_least = match self.at_least(query, &plan) {
+            // Another process may have made new keys, and sealed the cursor with them.
+            Err(QueryError::Cursor(_)) if self.has_new_keys().await? => {
+                self.at_least(query, &plan)?
+            }
+            at_least => at_least?,
+        };
         self.answer(plan, at_least).await
     }
 
@@ -173,13 +179,8 @@ impl SqlKind {
                 Err(ReadError::Unfilled { kind }) => self.not_synced(kind),
                 Err(ReadError::Storage(error)) => {
                     let is_sealed = matches!(error, StorageError::Seal(_));
-                    let keys = self.inner.common.keys.as_ref().filter(|_| is_sealed);
                     // Another process may have made new ones.
-                    let are_new = match keys {
-                        Some(keys) => keys.refresh().await?,
-                        None => false,
-                    };
-                    if are_new {
+                    if is_sealed && self.has_new_keys().await? {
                         continue;
                     }
                     return Err(error.into());
@@ -198,6 +199,15 @@ impl SqlKind {
         let reader = self.inner.common.readers.reader().await;
         let (inner, plan) = (Arc::clone(&self.inner), Arc::clone(plan));
         blocking(move || Ok(reader.read(&inner.tables, &plan))).await
+    }
+
+    /// Reads the keys of an encrypted kind again, which processes share; returns whether they are others.
+    async fn has_new_keys(&self) -> Result<bool, SqlError> {
+        let is_sealed = self.inner.tables.sealed.is_some();
+        match self.inner.common.keys.as_ref().filter(|_| is_sealed) {
+            Some(keys) => keys.refresh().await,
+            None => Ok(false),
+        }
     }
 
     /// Watches what a query finds from a revision of an [`Answer`] or an event on.

@@ -195,7 +195,7 @@ mod tests {
         Cursor {
             revision: "7-00000001-3".parse().unwrap(),
             keys: vec![
-                Param::Text("a\"b".to_owned()),
+                Param::Text("a\"b\0".to_owned()),
                 Param::Bytes(vec![0, 255]),
                 Param::Integer(-1),
                 Param::Real(0.952_566_401_990_008_5),

@@ -244,6 +244,7 @@ impl Stage {
             writer.open_kind(&tables).unwrap();
             let reached = Some(Reached::default());
             writer.apply(&tables, &ops, reached).unwrap();
+            writer.settle(&tables).unwrap();
             opened.push(tables);
         }
         let rows: Vec<Vec<Row>> = rows.map(|rows| rows.into_values().collect()).into();

@@ -122,6 +122,23 @@ pub(crate) fn names(answer: &Answer) -> Vec<&str> {
     names.filter(|name| *name != "kube-root-ca.crt").collect()
 }
 
+/// Hides the rows of the ConfigMaps from the cache that has a file, so that it cannot be written; or shows them again.
+pub(crate) fn hide(file: &Path, is_hidden: bool) {
+    let database = rusqlite::Connection::open(file).expect("opened");
+    let sql = "SELECT number FROM kinds WHERE kind = 'v1 ConfigMap'";
+    let number: i64 = database
+        .query_row(sql, [], |row| row.get(0))
+        .expect("it is there");
+    let rows = format!("row{number}");
+    let (from, to) = if is_hidden {
+        (rows.as_str(), "hidden")
+    } else {
+        ("hidden", rows.as_str())
+    };
+    let renamed = database.execute_batch(&format!("ALTER TABLE {from} RENAME TO {to};"));
+    renamed.expect("renamed");
+}
+
 /// A folder that is deleted at the end.
 pub(crate) struct Folder(pub(crate) PathBuf);
 
@@ -138,10 +155,4 @@ impl Drop for Folder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
-}
-
-/// Returns the name of the table that has the rows of the only kind in a file.
-pub(crate) fn rows_of(database: &rusqlite::Connection) -> String {
-    let number = database.query_row("SELECT number FROM kinds", [], |row| row.get::<_, i64>(0));
-    format!("row{}", number.expect("one kind"))
 }

@@ -15,7 +15,7 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time;
 
-use crate::bench::{Bench, Folder, Process, maps_kind, names, rows_of, schema};
+use crate::bench::{Bench, Folder, Process, hide, maps_kind, names, schema};
 
 fn namespaces() -> Schema {
     Schema::new(Gvk::new("", "v1", "Namespace"), []).expect("a schema")
@@ -88,11 +88,7 @@ async fn a_batch_that_is_tried_again_counts_once_and_is_late_meanwhile() {
     let process = bench.start(Some(&file)).await;
     let version = bench.create("one", json!({})).await;
     process.at(Query::new(), &version).await;
-    let other = rusqlite::Connection::open(&file).expect("opened");
-    let rows = rows_of(&other);
-    other
-        .execute_batch(&format!("ALTER TABLE {rows} RENAME TO hidden;"))
-        .expect("renamed");
+    hide(&file, true);
     let version = bench.create("odd", json!({"size": "large"})).await;
     while process.maps.status().last_error.is_none() {
         time::sleep(Duration::from_millis(10)).await;
@@ -102,9 +98,7 @@ async fn a_batch_that_is_tried_again_counts_once_and_is_late_meanwhile() {
     assert_eq!(status.unindexable.get("data.size"), Some(&1));
     assert_eq!(status.unwritten, 1);
     assert!(status.lag >= Duration::from_secs(20), "{:?}", status.lag);
-    other
-        .execute_batch(&format!("ALTER TABLE hidden RENAME TO {rows};"))
-        .expect("renamed");
+    hide(&file, false);
     time::sleep(Duration::from_secs(60)).await;
     let answer = process.at(Query::new(), &version).await;
     assert_eq!(names(&answer), ["odd", "one"]);
