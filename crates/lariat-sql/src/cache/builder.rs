@@ -141,6 +141,8 @@ impl SqlCacheBuilder {
     }
 
     /// Lets so many queries be answered at a time (default 4; zero counts as one).
+    ///
+    /// Each has a connection of its own, which is opened when it is needed first. With PostgreSQL a replica has one more.
     pub fn readers(mut self, readers: usize) -> Self {
         self.readers = readers.max(1);
         self

@@ -30,7 +30,7 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 const LOOK_SHARED: Duration = Duration::from_millis(100);
 
 /// How long it waits for a version that another process has written, before it believes that the cluster has none any more.
-const STALE: Duration = Duration::from_secs(10);
+const STALE: Duration = Duration::from_secs(3);
 
 /// How long it waits before it writes again what could not be written, at first and at most.
 pub(super) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
@@ -154,7 +154,11 @@ impl Feed {
                 .progress
                 .send_modify(|progress| progress.phase = phase);
             let synced = time::timeout(LOOK, self.informer.synced()).await;
-            while self.write_next().await {}
+            // What comes meanwhile does not count: there may be no end of it.
+            let mut left = self.unread.unwritten().0.max(1);
+            while left > 0 && self.write_next().await {
+                left = left.saturating_sub(BATCH);
+            }
             match synced {
                 // The list may be of an API server that is behind the one that the other read from.
                 Ok(true) if self.reached.version < before && Instant::now() < deadline => {
@@ -167,10 +171,12 @@ impl Feed {
             }
         }
         let (kind, informer) = (Arc::clone(&self.kind), self.informer.clone());
-        let reached = self.reached;
+        let (reached, unread) = (self.reached, Arc::clone(&self.unread));
         let written = self.retry(move |writer| {
             let keys = writer.keys(&kind.tables)?;
             let keys = keys.iter().filter_map(|key| key.parse::<ObjectKey>().ok());
+            // What is deleted now is told by a step, as watches see it.
+            let keys = keys.filter(|key| !unread.has(key));
             let gone = keys.filter(|key| !informer.store().contains(key));
             let ops: Vec<Op> = gone.map(Op::Delete).collect();
             writer.apply(&kind.tables, &ops, Some(reached))?;

@@ -118,7 +118,9 @@ impl Postgres {
         Ok(self)
     }
 
-    /// Lets the process write that leads, and no other.
+    /// Lets the process write that leads, and no other: as `SharedControllerFactory::leadership` or an elector has it.
+    ///
+    /// While none leads, queries are answered with what was written last.
     ///
     /// It takes over from the one before at once, even if that has been stopped in the middle of a transaction: the server
     /// ends its connection. The user of the database has to be the same. Each member of a ring of shards leads: do not use it

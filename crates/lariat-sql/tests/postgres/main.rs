@@ -1,6 +1,7 @@
 //! A cache in PostgreSQL, which replicas share.
 
 mod faults;
+mod killed;
 mod replicas;
 mod sealed;
 mod server;

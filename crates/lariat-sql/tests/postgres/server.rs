@@ -10,8 +10,11 @@ pub(crate) struct Server {
     /// Where its files are.
     pub(crate) folder: PathBuf,
     /// What it is started with beside the usual.
-    settings: Vec<String>,
-    running: Option<Child>,
+    pub(crate) settings: Vec<String>,
+    /// None if another process runs it.
+    pub(crate) running: Option<Child>,
+    /// Whether another process deletes its files.
+    pub(crate) is_borrowed: bool,
 }
 
 impl Server {
@@ -28,6 +31,7 @@ impl Server {
             folder,
             settings: settings.iter().map(ToString::to_string).collect(),
             running: None,
+            is_borrowed: false,
         };
         let (from, to) = (template(), server.folder.join("data"));
         run(Command::new("cp")
@@ -63,7 +67,9 @@ impl Server {
     /// Ends it and all connections, as a crash does.
     pub(crate) fn kill(&mut self) {
         if let Some(mut running) = self.running.take() {
-            running.kill().expect("killed");
+            // It ends its processes at once, and nothing is written to the files any more.
+            let id = running.id().to_string();
+            run(Command::new("kill").args(["-s", "QUIT", &id]));
             running.wait().expect("it has ended");
         }
     }
@@ -105,8 +111,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.kill();
-        let _ = std::fs::remove_dir_all(&self.folder);
+        if !self.is_borrowed {
+            self.kill();
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! A cluster, a server, and processes that share it.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -16,6 +17,7 @@ use tokio::time;
 
 use crate::server::Server;
 
+/// A cluster and a server.
 pub(crate) struct Stage {
     pub(crate) cluster: Cluster,
     pub(crate) server: Server,
@@ -33,6 +35,19 @@ impl Stage {
         Self {
             cluster: Cluster::builder().start().await.expect("a cluster"),
             server: Server::start(),
+        }
+    }
+
+    /// Uses the server of another process, with a cluster of its own.
+    pub(crate) async fn beside(folder: PathBuf) -> Self {
+        Self {
+            cluster: Cluster::builder().start().await.expect("a cluster"),
+            server: Server {
+                folder,
+                settings: Vec::new(),
+                running: None,
+                is_borrowed: true,
+            },
         }
     }
 

@@ -117,3 +117,22 @@ async fn unknown_fields_and_kinds_are_errors_that_name_the_known() {
         format!("the SQL cache has no v1 Pod; it has {}", maps_kind())
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kind_that_never_rests_is_answered() {
+    let bench = Bench::new().await;
+    let version = bench.create("one", json!({"size": "0"})).await;
+    let maps = bench.maps();
+    let mut storm = tokio::task::JoinSet::new();
+    storm.spawn(async move {
+        let params = kube::api::PatchParams::default();
+        for number in 0_u64.. {
+            let patch = json!({"data": {"size": number.to_string()}});
+            let patch = kube::api::Patch::Merge(patch);
+            let patched = maps.patch("one", &params, &patch).await;
+            patched.expect("patched");
+        }
+    });
+    let process = bench.start(None).await;
+    assert_eq!(names(&process.at(Query::new(), &version).await), ["one"]);
+}
