@@ -60,15 +60,15 @@ pub(super) struct Feed {
     kind: Arc<Inner>,
     informer: Informer,
     history: Arc<History>,
-    unread: Arc<Unread>,
     writer: Arc<Mutex<Writer>>,
     reached: Reached,
+    unread: Arc<Unread>,
+    covered: Covered,
+    bare: Bare,
     /// Whether all that there was at first is written.
     is_filled: bool,
     /// The token of the whole cache, where replicas share it.
     shared: Option<CancellationToken>,
-    covered: Covered,
-    bare: Bare,
     /// What is being written when it is cancelled is written to its end.
     stopping: CancellationToken,
 }
@@ -104,13 +104,13 @@ impl Feed {
             kind,
             informer,
             history,
-            unread,
             writer: Arc::clone(writer),
+            unread,
             reached,
-            is_filled: false,
-            shared: None,
             covered: Covered::default(),
             bare: Bare::default(),
+            is_filled: false,
+            shared: None,
             stopping: stopping.clone(),
         }
     }
@@ -154,11 +154,9 @@ impl Feed {
                 .progress
                 .send_modify(|progress| progress.phase = phase);
             let synced = time::timeout(LOOK, self.informer.synced()).await;
-            // What comes meanwhile does not count: there may be no end of it.
-            let mut left = self.unread.unwritten().0.max(1);
-            while left > 0 && self.write_next().await {
-                left = left.saturating_sub(BATCH);
-            }
+            self.write_present().await;
+            // Objects that were written without their content come again if the informer has it by now.
+            self.write_present().await;
             match synced {
                 // The list may be of an API server that is behind the one that the other read from.
                 Ok(true) if self.reached.version < before && Instant::now() < deadline => {
@@ -182,14 +180,13 @@ impl Feed {
             writer.apply(&kind.tables, &ops, Some(reached))?;
             writer.settle(&kind.tables)
         });
-        let is_written = written.await;
-        self.bare.report(&self.informer);
-        if is_written {
+        if written.await {
             self.is_filled = true;
             self.kind.progress.send_modify(|progress| {
                 progress.is_synced = true;
                 progress.reached = reached;
             });
+            self.bare.report(&self.informer);
         }
     }
 
@@ -212,16 +209,24 @@ impl Feed {
         self.bare.report(&self.informer);
     }
 
+    /// Writes the changes of this moment; those that come meanwhile are left, for there may be no end of them.
+    async fn write_present(&mut self) {
+        let mut left = self.unread.unwritten().0.max(1);
+        while left > 0 && self.write_next().await {
+            left = left.saturating_sub(BATCH);
+        }
+    }
+
     /// Writes what has come by now; returns whether there was a change.
     async fn write_next(&mut self) -> bool {
         let (steps, reached) = self.batch();
         let is_empty = steps.is_empty();
-        if is_empty && !self.is_filled {
-            // It is written with the last of what there is at first.
-            self.reached = reached;
-        } else if !is_empty || reached != self.reached {
-            // A version alone is written, too: an answer of that version says so then, from whatever process it comes.
+        // A version alone is written, too: an answer of that version says so then, from whatever process it comes.
+        if !is_empty || (self.is_filled && reached != self.reached) {
             self.write(steps.into(), reached).await;
+        } else {
+            // Until all is there, it is noted with the last of it.
+            self.reached = reached;
         }
         !is_empty && !self.stopping.is_cancelled()
     }
@@ -253,13 +258,12 @@ impl Feed {
         let Ok(ops) = ops.await else { return };
         let ops: Arc<Vec<Op>> = Arc::new(ops);
         let kind = Arc::clone(&self.kind);
-        let is_filled = self.is_filled;
-        let noted = is_filled.then_some(reached);
-        let written = self.retry(move |writer| writer.apply(&kind.tables, &ops, noted));
+        let written = self.is_filled.then_some(reached);
+        let written = self.retry(move |writer| writer.apply(&kind.tables, &ops, written));
         if !written.await {
             return;
         }
-        if is_filled {
+        if self.is_filled {
             let states = steps.iter().flat_map(events);
             let events = states.zip(self.reached.change + 1..);
             let events = events.map(|((old, new), change)| Event {
@@ -274,7 +278,7 @@ impl Feed {
         self.reached = reached;
         self.unread.written();
         self.kind.progress.send_modify(|progress| {
-            if is_filled {
+            if self.is_filled {
                 progress.reached = reached;
             }
             progress.without_content = self.bare.len();

@@ -78,11 +78,6 @@ impl Unread {
         taken
     }
 
-    /// Returns whether there is a step of this object.
-    pub(super) fn has(&self, key: &ObjectKey) -> bool {
-        self.state.lock().steps.contains_key(key)
-    }
-
     /// Notes that the steps that were taken last are written.
     pub(super) fn written(&self) {
         self.state.lock().taken = None;
@@ -126,6 +121,11 @@ impl Unread {
 
     fn is_empty(&self) -> bool {
         self.state.lock().order.is_empty()
+    }
+
+    /// Returns whether there is a step of this object.
+    pub(super) fn has(&self, key: &ObjectKey) -> bool {
+        self.state.lock().steps.contains_key(key)
     }
 }
 
