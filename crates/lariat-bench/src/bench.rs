@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::options::Options;
 use crate::report::{self as column, Column, Row};
-use crate::{cluster, live, queue, subjects};
+use crate::{cluster, live, queue, sql, subjects};
 
 /// One benchmark.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ const STORM_COLUMNS: [Column; 8] = [
     column::HANDLER_RUNS,
 ];
 
-pub(crate) const BENCHES: [Bench; 8] = [
+pub(crate) const BENCHES: [Bench; 9] = [
     Bench {
         name: "queue",
         about: "the work queue alone",
@@ -155,6 +155,25 @@ pub(crate) const BENCHES: [Bench; 8] = [
         ],
         plan: live::plan_reads,
         rank: |row| row.ops_per_s,
+    },
+    Bench {
+        name: "sql",
+        about: "pods in the SQL cache, beside a scan of the informer's store and a list from the server: load, changes, queries",
+        cases: &sql::CASES,
+        subjects: &sql::SUBJECTS,
+        n_means: "pods (100,000), a fifth of which changes in storm",
+        columns: &[
+            column::WALL,
+            column::CPU,
+            column::OPS,
+            column::P50,
+            column::P99,
+            column::STEADY,
+            column::PEAK,
+            column::FILE,
+        ],
+        plan: sql::plan,
+        rank: |row| row.p50_us.unwrap_or(row.wall_s),
     },
     Bench {
         name: "cluster",

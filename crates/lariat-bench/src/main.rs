@@ -15,6 +15,7 @@ mod live;
 mod pods;
 mod queue;
 mod server;
+mod sql;
 mod stage;
 mod subjects;
 
@@ -61,17 +62,20 @@ fn run(options: &Options) -> Result<()> {
     let report = Report::begin(options.json, bench.columns);
     let mut stage = Stage::default();
     for run in runs {
-        let mut rows = Vec::new();
+        let mut cases: Vec<Vec<Row>> = Vec::new();
         for _ in 0..options.runs {
-            let row = stage.play(&run)?;
-            // As JSON every run is told, as a table the one in the middle.
-            if options.json {
-                report.row(&row);
+            let rows = stage.play(&run)?;
+            cases.resize_with(rows.len(), Vec::new);
+            for (case, row) in cases.iter_mut().zip(rows) {
+                // As JSON every run is told, as a table the one in the middle.
+                if options.json {
+                    report.row(&row);
+                }
+                case.push(row);
             }
-            rows.push(row);
         }
-        rows.sort_by(|a, b| (bench.rank)(a).total_cmp(&(bench.rank)(b)));
-        if !options.json {
+        for mut rows in cases.into_iter().filter(|_| !options.json) {
+            rows.sort_by(|a, b| (bench.rank)(a).total_cmp(&(bench.rank)(b)));
             report.row(&rows[rows.len() / 2]);
         }
     }
@@ -79,10 +83,11 @@ fn run(options: &Options) -> Result<()> {
 }
 
 fn child(run: &Run, url: &str) -> Result<()> {
-    let row: Row = match run.bench.as_str() {
-        "cluster" => cluster::run(run)?,
-        "queue" => queue::run(&run.case, &run.subject, run.n)?,
-        _ => live::run(run, url)?,
+    let rows: Vec<Row> = match run.bench.as_str() {
+        "cluster" => vec![cluster::run(run)?],
+        "queue" => vec![queue::run(&run.case, &run.subject, run.n)?],
+        "sql" => sql::run(run, url)?,
+        _ => vec![live::run(run, url)?],
     };
-    process::say(&serde_json::to_string(&row)?)
+    process::say(&serde_json::to_string(&rows)?)
 }

@@ -45,6 +45,9 @@ pub(crate) struct Row {
     /// The longest of both during which the reader had to wait for a lock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) blocked_us: Option<f64>,
+    /// What there is on disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) file_mb: Option<f64>,
     pub(crate) ops_per_s: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) p50_us: Option<f64>,
@@ -80,6 +83,7 @@ pub(crate) const HANDLER_RUNS: Column = ("runs", |row| row.handler_runs.map(|run
 pub(crate) const GET: Column = ("get µs", |row| row.longest_get_us);
 pub(crate) const LIST: Column = ("list µs", |row| row.longest_list_us);
 pub(crate) const BLOCKED: Column = ("blocked µs", |row| row.blocked_us);
+pub(crate) const FILE: Column = ("file MB", |row| row.file_mb);
 pub(crate) const P50: Column = ("p50 µs", |row| row.p50_us);
 pub(crate) const P99: Column = ("p99 µs", |row| row.p99_us);
 

@@ -6,6 +6,7 @@ use crate::bench::Run;
 use crate::live;
 use crate::process::Process;
 use crate::report::Row;
+use crate::sql;
 
 /// Plays runs one after the other; a server goes on for as long as runs need one like it.
 #[derive(Debug, Default)]
@@ -22,14 +23,14 @@ struct Server {
 }
 
 impl Stage {
-    /// Plays one run in a process of its own.
-    pub(crate) fn play(&mut self, run: &Run) -> Result<Row> {
+    /// Plays one run in a process of its own; returns a row for each case it measures.
+    pub(crate) fn play(&mut self, run: &Run) -> Result<Vec<Row>> {
         let (case, subject) = (&run.case, &run.subject);
         let played = self.played(run);
         played.with_context(|| format!("{case} of {subject}"))
     }
 
-    fn played(&mut self, run: &Run) -> Result<Row> {
+    fn played(&mut self, run: &Run) -> Result<Vec<Row>> {
         let text = serde_json::to_string(run)?;
         let Some(pods) = run.pods else {
             let mut child = Process::spawn(&["child", &text, ""])?;
@@ -43,10 +44,10 @@ impl Stage {
             child.ask_after(&format!("go {floor}"), "going")?;
             server.process.ask_after(&cues.release, "released")?;
         }
-        let row = serde_json::from_str(&child.hear()?)?;
+        let rows = serde_json::from_str(&child.hear()?)?;
         // Whoever comes next reads its pods at no pace.
         server.process.ask_after("release", "released")?;
-        Ok(row)
+        Ok(rows)
     }
 
     fn server(&mut self, pods: usize, modifications: usize) -> Result<&mut Server> {
@@ -74,6 +75,7 @@ impl Cues {
         let probes = run.n.unwrap_or(1);
         let prepare = match run.bench.as_str() {
             bench if live::storms(bench) => format!("modify {}", changes(run)),
+            "sql" if sql::storms(run) => format!("modify {}", changes(run)),
             "relist" => "expire".to_owned(),
             "latency" => format!("probe {probes} {}", live::crowd(run)),
             _ => return None,
@@ -92,6 +94,7 @@ fn changes(run: &Run) -> usize {
     match run.bench.as_str() {
         bench if live::storms(bench) => n,
         "latency" => n * live::crowd(run),
+        "sql" => sql::changes(n),
         _ => 1,
     }
 }

@@ -9,6 +9,7 @@ use lariat_cluster::Load;
 use lexopt::prelude::*;
 
 use crate::help;
+use crate::query;
 use crate::replay::{self, Show, When};
 use crate::scaffold::{self, Group, Kind, Name, Source};
 use crate::token::Token;
@@ -31,6 +32,8 @@ pub(crate) enum Command {
     Cluster(Box<Options>),
     /// A new operator.
     New(Box<scaffold::Options>),
+    /// Objects of a cluster.
+    Query(Box<query::Options>),
     /// What a flight recorder recorded.
     Replay(Box<replay::Options>),
 }
@@ -57,7 +60,7 @@ pub(crate) struct Switches {
 
 /// The command line makes no sense; the text says what to do.
 #[derive(Debug, PartialEq)]
-pub(crate) struct UsageError(String);
+pub(crate) struct UsageError(pub(crate) String);
 
 impl std::fmt::Display for UsageError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -96,10 +99,11 @@ pub(crate) fn parse(
         Some(Short('V') | Long("version")) => Ok(Command::Print(help::VERSION.to_owned())),
         Some(Value(name)) if name == "cluster" => cluster(&mut parser, token),
         Some(Value(name)) if name == "new" => new(&mut parser),
+        Some(Value(name)) if name == "query" => query::parse(&mut parser),
         Some(Value(name)) if name == "replay" => replay(&mut parser),
         Some(Value(name)) if name == "help" => Ok(Command::Print(help::LARIAT.to_owned())),
         Some(Value(name)) => Err(UsageError(format!(
-            "there is no command {name:?}; there are `lariat cluster`, `lariat new` and `lariat replay`"
+            "there is no command {name:?}; there are `lariat cluster`, `lariat new`, `lariat query` and `lariat replay`"
         ))),
         Some(argument) => Err(unknown(&argument, "lariat --help")),
         None => Err(UsageError(
@@ -212,7 +216,7 @@ fn when(parser: &mut lexopt::Parser, option: &str) -> Result<When, UsageError> {
     when.map_err(|error| UsageError(format!("--{option}: {error}")))
 }
 
-fn unknown(argument: &lexopt::Arg<'_>, help: &str) -> UsageError {
+pub(crate) fn unknown(argument: &lexopt::Arg<'_>, help: &str) -> UsageError {
     let argument = match argument {
         Short(letter) => format!("option -{letter}"),
         Long(name) => format!("option --{name}"),
@@ -234,11 +238,11 @@ fn value(parser: &mut lexopt::Parser, option: &str) -> Result<OsString, UsageErr
     })
 }
 
-fn path(parser: &mut lexopt::Parser, option: &str) -> Result<PathBuf, UsageError> {
+pub(crate) fn path(parser: &mut lexopt::Parser, option: &str) -> Result<PathBuf, UsageError> {
     value(parser, option).map(PathBuf::from)
 }
 
-fn text(parser: &mut lexopt::Parser, option: &str) -> Result<String, UsageError> {
+pub(crate) fn text(parser: &mut lexopt::Parser, option: &str) -> Result<String, UsageError> {
     let text = value(parser, option)?.into_string();
     text.map_err(|bad| UsageError(format!("the value of --{option} is no text: {bad:?}")))
 }
@@ -348,7 +352,7 @@ mod tests {
             ),
             (
                 "serve",
-                "there is no command \"serve\"; there are `lariat cluster`, `lariat new` and `lariat replay`",
+                "there is no command \"serve\"; there are `lariat cluster`, `lariat new`, `lariat query` and `lariat replay`",
             ),
             (
                 "--bogus",

@@ -9,6 +9,7 @@ Usage: lariat COMMAND [OPTIONS]
 Commands:
   cluster    serve a cluster until Ctrl-C
   new        write an operator to begin with
+  query      filter, sort, page and count the objects of a cluster
   replay     show what a flight recorder recorded
 
 Options:
@@ -17,6 +18,7 @@ Options:
 
 Try: lariat cluster --kubeconfig /tmp/lariat.kubeconfig
      lariat new shop-operator
+     lariat query pods 'status.phase!=Running' --all-namespaces
 ";
 
 /// `lariat cluster --help`.
@@ -73,6 +75,44 @@ Options:
 Example:
   lariat new shop-operator --group shop.example.com
   cd shop-operator && cargo test
+";
+
+/// `lariat query --help`.
+pub(crate) const QUERY: &str = "\
+Reads a kind of a cluster once, and shows the objects that meet all filters.
+
+Usage: lariat query KIND [FILTER]... [OPTIONS]
+
+KIND is a kind, its plural or a short name, with the group behind a dot if several have it: pods, po,
+Deployment, deployments.apps. The cluster is that of KUBECONFIG, ~/.kube/config, or of the pod.
+
+A FILTER is field=value, or has another operator: != ~ !~ (has, lacks the text) < <= > >=, 'field in
+(a,b)', 'field notin (a,b)', 'field contains a'; the field alone if it exists, !field if it does not.
+Of filters with commas between them one has to hold. Quote a value with spaces or commas: name='a b'.
+A field is a path, as spec.nodeName, spec.containers[*].image or metadata.labels[app]; its type comes
+from the schemas of the server.
+
+Options:
+  -n, --namespace NAME    the objects of this namespace [default: that of the kubeconfig]
+  -A, --all-namespaces    the objects of all namespaces
+      --sort FIELD,...    sort by fields; a minus in front sorts backwards
+      --page N            show one page, with the total
+      --page-size N       how many objects a page has [default: 50 with --page, else all]
+      --summary FIELD,... count by the values of fields; the objects are left out without --page or
+                          --page-size
+      --search WORDS      objects with all these words in their names, labels, or a text field that
+                          is named; the last may be the beginning of a word
+      --columns FIELD,... what to show, instead of what is usual for the kind
+      --field FIELD:TYPE  the type of a field: text, natural (pod-9 before pod-10), integer, real,
+                          boolean, quantity, time or ip; may be repeated
+  -o, --output FORM       table, wide, name or json [default: table]
+      --kubeconfig FILE   the cluster of this file
+      --timeout SECONDS   how long reading may take [default: 300]
+  -h, --help              print this
+
+Example:
+  lariat query pods -A status.phase=Running --sort spec.nodeName,-metadata.name --page 1
+  lariat query pods -A --summary spec.nodeName
 ";
 
 /// `lariat replay --help`.

@@ -1,9 +1,10 @@
-//! The command line of Lariat: a Kubernetes cluster in memory, and operators to begin with.
+//! The command line of Lariat: a Kubernetes cluster in memory, operators to begin with, and questions to a cluster.
 
 mod arguments;
 mod cluster;
 mod help;
 mod kubeconfig;
+mod query;
 mod quote;
 mod replay;
 mod scaffold;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Command::Print(text) => print(&text),
         Command::Cluster(options) => cluster::run(&options),
         Command::New(options) => scaffold::run(&options).and_then(|text| print(&text)),
+        Command::Query(options) => query::run(&options),
         Command::Replay(options) => return ended(replay::run(&options)),
     };
     ended(done.map(|()| ExitCode::SUCCESS))

@@ -6,3 +6,4 @@ mod main_job;
 #[cfg(unix)]
 mod replicas;
 mod scale;
+mod sql;

@@ -103,6 +103,16 @@ pub(crate) fn team(number: usize) -> String {
     format!("{}-{}", WORDS[number % WORDS.len()], number % TEAMS)
 }
 
+/// Returns the name of the node of a pod.
+pub(crate) fn node(index: usize) -> String {
+    format!("ip-10-0-{}-{}.internal", index / 7 % 40, index % 7 + 10)
+}
+
+/// Returns two words that are in the names of one deployment in two hundred, about.
+pub(crate) fn words(number: usize) -> [&'static str; 2] {
+    [WORDS[number % WORDS.len()], ROLES[number / 3 % ROLES.len()]]
+}
+
 impl Plan {
     fn new(index: usize, rng: &mut Rng) -> Self {
         let number = index / REPLICAS;
@@ -117,7 +127,7 @@ impl Plan {
         Self {
             name: format!("{app}-{hash}-{}", base36(index)),
             namespace: namespace(number % NAMESPACES),
-            node: format!("ip-10-0-{}-{}.internal", index / 7 % 40, index % 7 + 10),
+            node: node(index),
             owner: uuid(&mut shared),
             ip: format!("10.{}.{}.{}", rng.u8(16..32), rng.u8(..), rng.u8(1..)),
             image_tag: format!(

@@ -109,6 +109,11 @@ impl AccessReviews {
         }
     }
 
+    #[cfg(feature = "http")]
+    pub(crate) fn client(&self) -> Client {
+        self.client.clone()
+    }
+
     /// Sets for how long calls use an answer (default 30 seconds), from the moment its question is sent.
     ///
     /// With zero every call asks for itself. It begins with nothing remembered.

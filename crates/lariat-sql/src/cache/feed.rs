@@ -94,6 +94,9 @@ impl Feed {
         writer: &Arc<Mutex<Writer>>,
         stopping: &CancellationToken,
     ) -> Self {
+        // Fields are in the content of objects. At once, not when it runs: an informer that is started meanwhile would fill the
+        // cache with metadata alone, and queries would be answered without fields.
+        informer.need::<serde_json::Value>();
         let kind = Arc::clone(kind.inner());
         let (history, unread) = kind.begin();
         let reached = Reached {
@@ -125,8 +128,6 @@ impl Feed {
 
     /// Writes until it is stopped.
     pub(super) async fn run(mut self) {
-        // Fields are in the content of objects.
-        self.informer.need::<serde_json::Value>();
         let unread = Arc::clone(&self.unread) as Arc<dyn Subscriber>;
         let _subscription = self.informer.subscribe(unread);
         // However it ends: by a stop, a drop or a panic.
@@ -140,6 +141,12 @@ impl Feed {
         }
     }
 
+    fn note_phase(&self) {
+        let phase = self.informer.status().phase.to_string();
+        let progress = &self.kind.progress;
+        progress.send_modify(|progress| progress.phase = phase);
+    }
+
     /// Writes what there is at first, and deletes what an earlier process has left that is gone.
     async fn fill(&mut self) {
         // What another process has written before.
@@ -149,10 +156,7 @@ impl Feed {
             if self.stopping.is_cancelled() {
                 return;
             }
-            let phase = self.informer.status().phase.to_string();
-            self.kind
-                .progress
-                .send_modify(|progress| progress.phase = phase);
+            self.note_phase();
             let synced = time::timeout(LOOK, self.informer.synced()).await;
             self.write_present().await;
             // Objects that were written without their content come again if the informer has it by now.

@@ -35,8 +35,14 @@ impl Path {
 
     /// Returns its steps as JSON: a text for a member, a number for an element, `null` for all elements, and an object for the
     /// first element whose member at a path is a text.
-    #[cfg(feature = "http")]
-    pub(crate) fn steps(&self) -> Json {
+    ///
+    /// ```
+    /// let path: lariat_sql::Path = "spec.containers[*].image".parse()?;
+    /// assert_eq!(path.steps().to_string(), r#"["spec","containers",null,"image"]"#);
+    /// # Ok::<(), lariat_sql::PathError>(())
+    /// ```
+    #[must_use]
+    pub fn steps(&self) -> Json {
         let steps = self.steps.iter().map(|step| match step {
             Step::Member(name) => serde_json::json!(name),
             Step::Element(index) => serde_json::json!(index),
@@ -51,7 +57,7 @@ impl Path {
     /// # Errors
     ///
     /// Something on the way is neither what the path says nor missing.
-    pub(crate) fn find<'a>(&self, object: &'a Json) -> Result<Vec<&'a Json>, &'static str> {
+    pub fn find<'a>(&self, object: &'a Json) -> Result<Vec<&'a Json>, &'static str> {
         let mut found = vec![object];
         for step in &self.steps {
             let mut next = Vec::with_capacity(found.len());

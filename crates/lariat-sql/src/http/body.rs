@@ -8,8 +8,8 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use lariat_core::Gvk;
 use serde_json::json;
-use tokio::sync::OwnedSemaphorePermit;
 
+use super::room::Place;
 use crate::cache::{Answer, Count, Found};
 use crate::query::{Query, Subject};
 
@@ -27,16 +27,11 @@ pub(super) struct ListBody {
     is_first: bool,
     left: u64,
     /// Room for the request, until all is sent.
-    _permit: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl ListBody {
-    pub(super) fn new(
-        kind: &Gvk,
-        query: &Query,
-        mut answer: Answer,
-        permit: OwnedSemaphorePermit,
-    ) -> Self {
+    pub(super) fn new(kind: &Gvk, query: &Query, mut answer: Answer, place: Place) -> Self {
         let objects = std::mem::take(&mut answer.objects);
         let head = head(kind, query, &answer);
         let bytes: usize = objects.iter().map(|found| found.json.len()).sum();
@@ -47,7 +42,7 @@ impl ListBody {
             objects: objects.into_iter(),
             is_first: true,
             left: u64::try_from(left).unwrap_or(u64::MAX),
-            _permit: permit,
+            _place: place,
         }
     }
 }

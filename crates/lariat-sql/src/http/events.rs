@@ -7,10 +7,10 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use futures::stream;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{self, Interval, MissedTickBehavior, Sleep};
 use tokio_util::sync::CancellationToken;
 
+use super::room::Place;
 use super::status::Refusal;
 use crate::watch::{Watch, WatchError, WatchEvent};
 
@@ -26,7 +26,7 @@ pub(super) struct Terms {
     pub(super) longest: Option<Duration>,
     pub(super) stopping: CancellationToken,
     /// Room for the watch, until it ends.
-    pub(super) permit: OwnedSemaphorePermit,
+    pub(super) place: Place,
 }
 
 /// A watch that is sent. Nothing runs while its client does not read.
@@ -36,7 +36,7 @@ struct Events {
     end: Option<Pin<Box<Sleep>>>,
     stopping: CancellationToken,
     is_over: bool,
-    _permit: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 /// Returns the body that sends a watch.
@@ -50,7 +50,7 @@ pub(super) fn body(watch: Watch, terms: Terms) -> Body {
         end: terms.longest.map(|longest| Box::pin(time::sleep(longest))),
         stopping: terms.stopping,
         is_over: false,
-        _permit: terms.permit,
+        _place: terms.place,
     };
     let events = stream::unfold(events, |mut events| async {
         let sent = events.next().await?;

@@ -9,6 +9,10 @@
 //! | `GET /v1/{group}/{version}/{kind}/{namespace}/{name}` | one object; without the namespace if its kind has none |
 //! | `GET /openapi.json` | a description of all this as OpenAPI 3.1 |
 //!
+//! A user sees of a kind what [`authorize`](SqlService::authorize) or [`visible`](SqlService::visible) says. A label that names
+//! namespaces, as `projectsornamespaces` has it, finds those namespaces only which the user may see as objects: labels of others
+//! cannot be guessed by it.
+//!
 //! All routes but the page need a user, unless the service is [open to everyone](SqlService::open_to_everyone). Errors are
 //! objects of the kind `Status`, as the API server returns them.
 //!
@@ -24,12 +28,15 @@
 //! open to everyone, so that clients come again and are authenticated again.
 
 mod auth;
+mod authorize;
 mod body;
 mod etag;
 mod events;
 mod openapi;
 mod page;
+mod projects;
 mod reviews;
+mod room;
 mod routes;
 mod serve;
 mod service;

@@ -119,24 +119,25 @@ async fn list(State(shared): State<Arc<Shared>>, path: Of<Kind>, request: Reques
     if target.is_watch {
         return watch(&shared, &user, (&path, target.query), &parts).await;
     }
-    let permit = shared.requests.take()?;
-    let view = shared.view_for(&user, (&path, &target.query)).await?;
-    let question = Question::new(&target.query, view.access());
+    let place = shared.requests.take(&user)?;
+    let query = shared.without_label(&user, target.query).await?;
+    let view = shared.view_for(&user, (&path, &query)).await?;
+    let question = Question::new(&query, view.access());
     let tag_at = |revision| question.and_then(|question| question.tag(revision));
     let now = view.revision();
-    let is_there = target.query.at_least.unwrap_or_default().version() <= now.version();
+    let is_there = query.at_least.unwrap_or_default().version() <= now.version();
     if let Some(tag) = tag_at(now).filter(|_| is_there)
         && etag::is_known(&parts.headers, &tag)
     {
         return Ok(not_modified(tag));
     }
-    let mut answer = view.query(&target.query).await?;
-    let is_first = matches!(target.query.part, Part::After { cursor: None, .. });
+    let mut answer = view.query(&query).await?;
+    let is_first = matches!(query.part, Part::After { cursor: None, .. });
     if is_first && answer.next.is_none() {
         answer.total = u64::try_from(answer.objects.len()).ok();
     }
     let tag = tag_at(answer.revision);
-    let body = Body::new(ListBody::new(view.kind(), &target.query, answer, permit));
+    let body = Body::new(ListBody::new(view.kind(), &query, answer, place));
     Ok(with_tag(json_response(body), tag))
 }
 
@@ -151,8 +152,9 @@ async fn watch(
             "a watch is sent as {EVENT_STREAM}: accept that, or leave the parameter watch out"
         )));
     }
-    let permit = shared.watches.take()?;
-    let view = shared.view(user, path).await?;
+    let place = shared.watches.take(user)?;
+    let query = shared.without_label(user, query).await?;
+    let view = shared.view(user, path, query.named_namespaces()).await?;
     let since = match last_event_id(&parts.headers)? {
         Some(revision) => revision,
         None => match query.at_least {
@@ -169,7 +171,7 @@ async fn watch(
         heartbeat: shared.heartbeat,
         longest: shared.longest_watch,
         stopping: shared.stopping.clone(),
-        permit,
+        place,
     };
     let mut response = Response::new(events::body(watch, terms));
     let headers = response.headers_mut();
@@ -244,8 +246,11 @@ async fn object(
     parts: &Parts,
 ) -> Answered {
     let revision = target::of_object(parts.uri.query().unwrap_or_default())?;
-    let _permit = shared.requests.take()?;
-    let view = shared.view(user, path).await?;
+    let _place = shared.requests.take(user)?;
+    let namespace = key.namespace().map(str::to_owned);
+    let view = shared
+        .view(user, path, namespace.as_ref().map(std::slice::from_ref))
+        .await?;
     let gvk = view.kind();
     // Whether it exists is not said to those who may not see it.
     if !view.access().allows(&key) {

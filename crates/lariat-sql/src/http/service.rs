@@ -14,12 +14,14 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::auth::{Auth, AuthError};
+use super::authorize::Authorizer;
 use super::reviews::TokenReviews;
-use super::shared::{Room, Shared, path_of};
+use super::room::Room;
+use super::shared::{Shared, path_of};
 use super::target::Pages;
 use super::visible::{Sight, VisibleError};
 use super::{openapi, routes, serve};
-use crate::access::{Access, User};
+use crate::access::{Access, AccessReviews, User};
 use crate::cache::{SqlCache, SqlKind};
 
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -28,28 +30,28 @@ const PAGES: Pages = Pages {
     default: 1_000,
     largest: 10_000,
 };
-const REQUESTS: usize = 64;
-const WATCHES: usize = 256;
+const REQUESTS: Limit = Limit {
+    of_all: 64,
+    of_user: 16,
+};
+const WATCHES: Limit = Limit {
+    of_all: 256,
+    of_user: 32,
+};
 
 /// Serves the kinds of a [`SqlCache`] over HTTP; see the [module](super) for what it answers.
 ///
-/// It lets nobody in until it has an [authentication](Self::authenticate) and knows [what users may see](Self::visible), or is
+/// It lets nobody in until it has an [authentication](Self::authenticate) and knows [what users may see](Self::authorize), or is
 /// [open to everyone](Self::open_to_everyone). There is no TLS: serve it on a loopback address, or behind a proxy.
 ///
 /// ```no_run
-/// use lariat_core::{Gvk, ResourceKind, Scope};
 /// use lariat_sql::http::{SqlService, TokenReviews};
-/// use lariat_sql::{AccessReviews, SqlCache, Verb};
+/// use lariat_sql::{AccessReviews, SqlCache};
 ///
 /// # async fn example(client: kube::Client, sql: SqlCache) -> std::io::Result<()> {
-/// let reviews = AccessReviews::new(client.clone());
-/// let pods = ResourceKind::new(Gvk::new("", "v1", "Pod"), "pods", Scope::Namespaced);
 /// let service = SqlService::new(&sql)
-///     .authenticate(TokenReviews::new(client))
-///     .visible(move |user, _kind| {
-///         let (reviews, pods) = (reviews.clone(), pods.clone());
-///         async move { Ok(reviews.of_user(&user, Verb::List, &pods, ["shop", "bank"]).await?) }
-///     });
+///     .authenticate(TokenReviews::new(client.clone()))
+///     .authorize(AccessReviews::new(client));
 /// service.serve(([127, 0, 0, 1], 8080).into()).await
 /// # }
 /// ```
@@ -60,11 +62,26 @@ pub struct SqlService {
     auth: Auth,
     sight: Option<Sight>,
     pages: Pages,
-    requests: usize,
-    watches: usize,
+    requests: Limit,
+    watches: Limit,
     heartbeat: Duration,
     longest_watch: Duration,
     stopping: CancellationToken,
+}
+
+/// How many there may be at a time.
+#[derive(Debug, Clone, Copy)]
+struct Limit {
+    of_all: usize,
+    of_user: usize,
+}
+
+impl Limit {
+    fn room(self, what: &'static str, is_open: bool) -> Room {
+        // Everybody is one user then.
+        let of_user = if is_open { self.of_all } else { self.of_user };
+        Room::new(what, self.of_all, of_user)
+    }
 }
 
 impl SqlService {
@@ -87,7 +104,7 @@ impl SqlService {
 
     /// Lets in whoever shows a bearer token that the API server knows.
     ///
-    /// What they see is up to [`visible`](Self::visible); without it that is nothing.
+    /// What they see is up to [`authorize`](Self::authorize) or [`visible`](Self::visible); without either that is nothing.
     pub fn authenticate(self, reviews: TokenReviews) -> Self {
         let auth = Auth::Reviews(Box::new(reviews));
         Self { auth, ..self }
@@ -95,7 +112,8 @@ impl SqlService {
 
     /// Lets in whom a function knows by the headers of a request.
     ///
-    /// What they see is up to [`visible`](Self::visible); without it that is nothing. The reasons of errors are sent to clients.
+    /// What they see is up to [`authorize`](Self::authorize) or [`visible`](Self::visible); without either that is nothing. The
+    /// reasons of errors are sent to clients.
     pub fn authenticate_with<F, Fut>(self, check: F) -> Self
     where
         F: Fn(&HeaderMap) -> Fut + Send + Sync + 'static,
@@ -114,7 +132,22 @@ impl SqlService {
         Self { auth, ..self }
     }
 
-    /// Sets what a user may see of a kind.
+    /// Shows users what the API server lets them list, by `SubjectAccessReview`s.
+    ///
+    /// Of a kind a user sees everything, or what there is in the namespaces where the user may `list` it; single objects and watches
+    /// are judged by that verb as well. Namespaces themselves are seen by whoever may `get` them. Rights to objects by name
+    /// count for nothing. Plurals and scopes of kinds are looked up by discovery. The program needs the verb `create` for
+    /// `subjectaccessreviews.authorization.k8s.io`.
+    ///
+    /// A request about namespaces that it names (64 at most) asks about those, and others about all namespaces in which the kind
+    /// has objects, one review each: [`AccessReviews`] says for how long the answers are used. It takes the place of
+    /// [`visible`](Self::visible).
+    pub fn authorize(self, reviews: AccessReviews) -> Self {
+        let sight = Some(Sight::Reviews(Arc::new(Authorizer::new(reviews))));
+        Self { sight, ..self }
+    }
+
+    /// Sets what a user may see of a kind, where [reviews](Self::authorize) do not say it.
     ///
     /// The function is called for each list and object, and at the start of each watch; it should remember what is expensive. An
     /// error shows nothing and is answered 503.
@@ -123,7 +156,7 @@ impl SqlService {
         F: Fn(User, Gvk) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Access, VisibleError>> + Send + 'static,
     {
-        let sight = Some(Sight::new(look));
+        let sight = Some(Sight::function(look));
         Self { sight, ..self }
     }
 
@@ -143,13 +176,31 @@ impl SqlService {
     /// Sets how many lists and objects are answered at a time (default 64; zero counts as one); others are answered 429.
     ///
     /// A list counts until its client has read it: so many lists are in memory at most.
-    pub fn requests(self, requests: usize) -> Self {
-        Self { requests, ..self }
+    pub fn requests(mut self, requests: usize) -> Self {
+        self.requests.of_all = requests;
+        self
+    }
+
+    /// Sets how many of them one user may have (default 16; zero counts as one); others are answered 429.
+    ///
+    /// Users are told apart by their names. There is no such limit where the service is [open to everyone](Self::open_to_everyone).
+    pub fn requests_per_user(mut self, requests: usize) -> Self {
+        self.requests.of_user = requests;
+        self
     }
 
     /// Sets how many watches there are at a time (default 256; zero counts as one); others are answered 429.
-    pub fn watches(self, watches: usize) -> Self {
-        Self { watches, ..self }
+    pub fn watches(mut self, watches: usize) -> Self {
+        self.watches.of_all = watches;
+        self
+    }
+
+    /// Sets how many of them one user may have (default 32; zero counts as one); others are answered 429.
+    ///
+    /// As for [requests](Self::requests_per_user), there is no such limit where the service is open to everyone.
+    pub fn watches_per_user(mut self, watches: usize) -> Self {
+        self.watches.of_user = watches;
+        self
     }
 
     /// Sets how often a watch without changes sends something (default 15 seconds; zero counts as a millisecond).
@@ -222,15 +273,16 @@ impl SqlService {
             .map(|kind| (path_of(kind.schema().gvk()), kind))
             .collect();
         let openapi = openapi::document(&kinds, self.pages, self.auth.is_open());
-        let is_always_the_same = self.auth.is_open() && self.sight.is_none();
+        let is_open = self.auth.is_open();
+        let is_always_the_same = is_open && self.sight.is_none();
         let is_endless = self.longest_watch.is_zero() || is_always_the_same;
         routes::router(Arc::new(Shared {
             kinds,
             auth: self.auth,
             sight: self.sight,
             pages: self.pages,
-            requests: Room::new("requests", self.requests),
-            watches: Room::new("watches", self.watches),
+            requests: self.requests.room("requests", is_open),
+            watches: self.watches.room("watches", is_open),
             heartbeat: self.heartbeat,
             longest_watch: Some(self.longest_watch).filter(|_| !is_endless),
             stopping: self.stopping,

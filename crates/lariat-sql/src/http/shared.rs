@@ -2,20 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::request::Parts;
 use bytes::Bytes;
 use http::{HeaderMap, header};
 use lariat_core::Gvk;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::auth::Auth;
+use super::room::Room;
 use super::status::Refusal;
 use super::target::{CORE, Pages};
-use super::visible::{Sight, View};
+use super::visible::{Sight, View, VisibleError};
 use crate::access::{Access, User};
 use crate::cache::SqlKind;
 use crate::query::Query;
@@ -40,31 +39,6 @@ pub(super) struct Shared {
     pub(super) openapi: Bytes,
 }
 
-/// Room for so many at a time.
-#[derive(Debug)]
-pub(super) struct Room {
-    what: &'static str,
-    limit: usize,
-    permits: Arc<Semaphore>,
-}
-
-impl Room {
-    pub(super) fn new(what: &'static str, limit: usize) -> Self {
-        let limit = limit.clamp(1, Semaphore::MAX_PERMITS);
-        Self {
-            what,
-            limit,
-            permits: Arc::new(Semaphore::new(limit)),
-        }
-    }
-
-    /// Takes room for one; there may be none.
-    pub(super) fn take(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        let permit = Arc::clone(&self.permits).try_acquire_owned();
-        permit.map_err(|_| Refusal::busy(self.what, self.limit))
-    }
-}
-
 impl Shared {
     /// Checks a request before anything is done for it, and returns who sends it.
     pub(super) async fn enter(&self, request: &Parts) -> Result<User, Refusal> {
@@ -86,7 +60,14 @@ impl Shared {
     }
 
     /// Returns a kind, by its path, as a user may see it; there is something to see.
-    pub(super) async fn view(&self, user: &User, path: &str) -> Result<View, Refusal> {
+    ///
+    /// It may be less than the user sees, if what is asked for lies in the namespaces that are named.
+    pub(super) async fn view(
+        &self,
+        user: &User,
+        path: &str,
+        named: Option<&[String]>,
+    ) -> Result<View, Refusal> {
         let kind = self.kinds.get(path).ok_or_else(|| {
             let known: Vec<&str> = self.kinds.keys().map(String::as_str).collect();
             Refusal::not_found(format!(
@@ -94,8 +75,8 @@ impl Shared {
                 known.join(", ")
             ))
         })?;
+        let access = self.access(user, kind, named).await?;
         let gvk = kind.schema().gvk();
-        let access = self.access(user, gvk).await?;
         if access.is_nothing() {
             let name = user.name();
             return Err(Refusal::forbidden(format!(
@@ -111,21 +92,30 @@ impl Shared {
         user: &User,
         (path, query): (&str, &Query),
     ) -> Result<View, Refusal> {
-        let mut view = self.view(user, path).await?;
+        let mut view = self.view(user, path, query.named_namespaces()).await?;
         for other in view.others(query) {
-            let access = self.access(user, &other).await?;
+            // All that the user may see of it: it may be cluster-scoped, where the query names namespaces.
+            let access = match self.kinds.get(&path_of(&other)) {
+                Some(kind) => self.access(user, kind, None).await?,
+                None => Access::nothing(),
+            };
             view = view.with_other(&other, access);
         }
         Ok(view)
     }
 
-    /// Finds out what a user may see of a kind.
-    async fn access(&self, user: &User, kind: &Gvk) -> Result<Access, Refusal> {
-        Ok(match &self.sight {
-            Some(sight) => sight.look(user, kind).await?,
-            None if self.auth.is_open() => Access::everything(),
-            None => Access::nothing(),
-        })
+    /// Returns what a user may see of a kind, at least in the namespaces that are named.
+    pub(super) async fn access(
+        &self,
+        user: &User,
+        kind: &SqlKind,
+        named: Option<&[String]>,
+    ) -> Result<Access, VisibleError> {
+        match &self.sight {
+            Some(sight) => sight.look(user, kind, named).await,
+            None if self.auth.is_open() => Ok(Access::everything()),
+            None => Ok(Access::nothing()),
+        }
     }
 }
 

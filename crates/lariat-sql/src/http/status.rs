@@ -97,6 +97,13 @@ impl Refusal {
         Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).later()
     }
 
+    /// A user has as many requests or watches under way as one may have.
+    pub(super) fn busy_user(what: &str, limit: usize) -> Self {
+        let message =
+            format!("you have {limit} {what} under way, which is the limit of a user: try again");
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "TooManyRequests", message).later()
+    }
+
     pub(super) fn expired(message: impl Into<String>) -> Self {
         Self::new(StatusCode::GONE, "Expired", message)
     }

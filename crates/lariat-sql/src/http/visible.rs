@@ -8,6 +8,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use lariat_core::Gvk;
 
+use super::authorize::Authorizer;
 use crate::access::{Access, AccessError, User};
 use crate::cache::{Answer, SqlError, SqlKind};
 use crate::query::Query;
@@ -90,22 +91,34 @@ impl From<AccessError> for VisibleError {
     }
 }
 
-/// A function that finds out what a user may see of a kind.
+/// What finds out what a user may see of a kind.
 #[derive(Clone)]
-pub(super) struct Sight(Arc<Look>);
+pub(super) enum Sight {
+    Function(Arc<Look>),
+    Reviews(Arc<Authorizer>),
+}
 
 type Look = dyn Fn(User, Gvk) -> BoxFuture<'static, Result<Access, VisibleError>> + Send + Sync;
 
 impl Sight {
-    pub(super) fn new<F, Fut>(look: F) -> Self
+    pub(super) fn function<F, Fut>(look: F) -> Self
     where
         F: Fn(User, Gvk) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Access, VisibleError>> + Send + 'static,
     {
-        Self(Arc::new(move |user, kind| Box::pin(look(user, kind))))
+        Self::Function(Arc::new(move |user, kind| Box::pin(look(user, kind))))
     }
 
-    pub(super) async fn look(&self, user: &User, kind: &Gvk) -> Result<Access, VisibleError> {
-        (self.0)(user.clone(), kind.clone()).await
+    /// Finds out what a user may see, at least in the namespaces that are named.
+    pub(super) async fn look(
+        &self,
+        user: &User,
+        kind: &SqlKind,
+        named: Option<&[String]>,
+    ) -> Result<Access, VisibleError> {
+        match self {
+            Self::Function(look) => look(user.clone(), kind.schema().gvk().clone()).await,
+            Self::Reviews(reviews) => reviews.access(user, kind, named).await,
+        }
     }
 }

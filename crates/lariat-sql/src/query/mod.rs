@@ -6,6 +6,7 @@ mod eval;
 mod filter;
 mod plan;
 mod scope;
+mod subjects;
 mod url;
 
 pub(crate) use cursor::Cursor;

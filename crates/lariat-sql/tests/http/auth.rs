@@ -153,20 +153,7 @@ async fn what_users_see_is_found_out_from_reviews() {
     bench.fill();
     let (tokens, client) = (reviews(&bench), bench.cluster.client());
     let access = lariat_sql::AccessReviews::new(client.clone()).with_ttl(Duration::ZERO);
-    let maps = lariat_core::ResourceKind::new(
-        lariat_core::Gvk::new("", "v1", "ConfigMap"),
-        "configmaps",
-        lariat_core::Scope::Namespaced,
-    );
-    let service = bench.serve(|it| {
-        it.authenticate(tokens).visible(move |user, _| {
-            let (access, maps) = (access.clone(), maps.clone());
-            async move {
-                let verb = lariat_sql::Verb::List;
-                Ok(access.of_user(&user, verb, &maps, ["default"]).await?)
-            }
-        })
-    });
+    let service = bench.serve(|it| it.authenticate(tokens).authorize(access));
     let service = service.await.token("jane-token");
     let version = bench.create("mine", json!({})).await;
     service.get(MAPS).await.refused(403);

@@ -1,9 +1,12 @@
 //! The cache over HTTP, on a cluster in memory and a loopback socket.
 
 mod auth;
+mod authorize;
 mod bench;
+mod chromium;
 mod client;
 mod errors;
+mod page;
 mod routes;
 mod stop;
 mod watch;

@@ -1,6 +1,7 @@
 //! What is written of the informer's changes, and when.
 
-use lariat_sql::{Query, QueryError, SqlError, field};
+use lariat_cache::{Phase, SharedCacheFactory};
+use lariat_sql::{Field, FieldType, Query, QueryError, Schema, SqlCache, SqlError, field};
 use serde_json::json;
 
 use crate::bench::{Bench, Folder, maps_kind, names};
@@ -25,6 +26,29 @@ async fn queries_see_what_was_written_up_to_the_version_they_ask_for() {
     let version = bench.create("three", json!({})).await;
     let answer = process.at(by_size(), &version).await;
     assert_eq!(names(&answer), ["two", "three"]);
+}
+
+#[tokio::test]
+async fn a_cache_is_not_filled_with_metadata_alone() {
+    let bench = Bench::new().await;
+    let version = bench.create("one", json!({"size": "10"})).await;
+    // Somebody reads metadata, and has it.
+    let factory = SharedCacheFactory::new(bench.cluster.client());
+    let informer = factory.for_kind(maps_kind());
+    factory.start();
+    assert!(informer.synced().await);
+    // From the moment the cache is there, before any of its tasks has run, content is missing.
+    let size = Field::path("data.size", FieldType::Integer).expect("a path");
+    let schema = Schema::new(maps_kind(), [size]).expect("a schema");
+    let sql = SqlCache::builder(&factory).kind(schema).start().await;
+    let sql = sql.expect("started");
+    assert_ne!(informer.status().phase, Phase::Synced);
+    let maps = sql.kind(&maps_kind()).expect("the kind is there");
+    let query = Query::new().filter(field("data.size").equals(10));
+    let query = query.at_least(version.parse().expect("a version"));
+    assert_eq!(names(&maps.query(&query).await.expect("answered")), ["one"]);
+    sql.stop().await;
+    factory.stop().await;
 }
 
 #[tokio::test]

@@ -1,0 +1,227 @@
+//! What the cluster serves.
+
+use anyhow::{Context, Result};
+use http::Request;
+use http::header::ACCEPT;
+use kube::Client;
+use lariat_core::{Gvk, ResourceKind, Scope};
+use serde::Deserialize;
+
+use super::kinds::Kind;
+
+/// What to accept; servers that do not aggregate their discovery answer with the list of groups they always had.
+const ACCEPTED: &str =
+    "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
+
+/// Discovery of all groups in one document.
+mod together {
+    use serde::Deserialize;
+
+    #[derive(Deserialize)]
+    pub(super) struct Document {
+        pub(super) kind: String,
+        #[serde(default)]
+        pub(super) items: Vec<Group>,
+    }
+
+    #[derive(Deserialize)]
+    pub(super) struct Group {
+        #[serde(default)]
+        pub(super) metadata: Name,
+        #[serde(default)]
+        pub(super) versions: Vec<Version>,
+    }
+
+    #[derive(Default, Deserialize)]
+    pub(super) struct Name {
+        #[serde(default)]
+        pub(super) name: String,
+    }
+
+    #[derive(Deserialize)]
+    pub(super) struct Version {
+        pub(super) version: String,
+        #[serde(default)]
+        pub(super) resources: Vec<Resource>,
+    }
+
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    pub(super) struct Resource {
+        pub(super) resource: String,
+        pub(super) response_kind: ResponseKind,
+        pub(super) scope: String,
+        #[serde(default)]
+        pub(super) singular_resource: String,
+        #[serde(default)]
+        pub(super) verbs: Vec<String>,
+        #[serde(default)]
+        pub(super) short_names: Vec<String>,
+    }
+
+    #[derive(Deserialize)]
+    pub(super) struct ResponseKind {
+        pub(super) kind: String,
+    }
+}
+
+/// The groups of a server that does not aggregate its discovery.
+#[derive(Deserialize)]
+struct Versions {
+    #[serde(default)]
+    versions: Vec<String>,
+    #[serde(default)]
+    groups: Vec<Group>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Group {
+    preferred_version: Version,
+    #[serde(default)]
+    versions: Vec<Version>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Version {
+    group_version: String,
+}
+
+/// What one version of a group serves.
+#[derive(Deserialize)]
+struct Resources {
+    #[serde(default)]
+    resources: Vec<Resource>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Resource {
+    name: String,
+    kind: String,
+    namespaced: bool,
+    #[serde(default)]
+    singular_name: String,
+    #[serde(default)]
+    verbs: Vec<String>,
+    #[serde(default)]
+    short_names: Vec<String>,
+}
+
+/// Returns what the cluster serves, the core group first, each kind in the version its group prefers.
+pub(super) async fn served(client: &Client) -> Result<Vec<Kind>> {
+    let mut kinds: Vec<Kind> = Vec::new();
+    for root in ["/api", "/apis"] {
+        let text = get(client, root).await?;
+        let found = match aggregated(&text) {
+            Some(found) => found,
+            None => each(client, root, &text).await?,
+        };
+        for kind in found {
+            let gvk = kind.resource.gvk();
+            let is_known = kinds.iter().any(|other| {
+                other.resource.plural() == kind.resource.plural()
+                    && other.resource.gvk().group() == gvk.group()
+            });
+            if !is_known {
+                kinds.push(kind);
+            }
+        }
+    }
+    Ok(kinds)
+}
+
+async fn get(client: &Client, path: &str) -> Result<String> {
+    let request = Request::get(path)
+        .header(ACCEPT, ACCEPTED)
+        .body(Vec::new())?;
+    let text = client.request_text(request).await;
+    text.map_err(|error| anyhow::anyhow!("{}", lariat_core::describe(&error)))
+        .with_context(|| format!("cannot ask the cluster what it serves under {path}"))
+}
+
+fn can_be_read(verbs: &[String]) -> bool {
+    let has = |wanted: &str| verbs.iter().any(|verb| verb == wanted);
+    has("list") && has("watch")
+}
+
+fn singular(told: &str, kind: &str) -> String {
+    match told {
+        "" => kind.to_lowercase(),
+        told => told.to_owned(),
+    }
+}
+
+/// Reads discovery of all groups in one document; none if it is something else.
+pub(super) fn aggregated(text: &str) -> Option<Vec<Kind>> {
+    let document: together::Document = serde_json::from_str(text).ok()?;
+    if document.kind != "APIGroupDiscoveryList" {
+        return None;
+    }
+    let mut kinds = Vec::new();
+    for group in &document.items {
+        for version in &group.versions {
+            let resources = version.resources.iter();
+            let readable = resources.filter(|resource| can_be_read(&resource.verbs));
+            kinds.extend(readable.map(|resource| {
+                let kind = &resource.response_kind.kind;
+                let gvk = Gvk::new(&group.metadata.name, &version.version, kind);
+                let scope = scope(resource.scope == "Namespaced");
+                Kind {
+                    resource: ResourceKind::new(gvk, &resource.resource, scope),
+                    singular: singular(&resource.singular_resource, kind),
+                    short_names: resource.short_names.clone(),
+                }
+            }));
+        }
+    }
+    Some(kinds)
+}
+
+fn scope(is_namespaced: bool) -> Scope {
+    if is_namespaced {
+        Scope::Namespaced
+    } else {
+        Scope::Cluster
+    }
+}
+
+/// Asks a server that does not aggregate about each version of each group; those that do not answer are passed over.
+async fn each(client: &Client, root: &str, text: &str) -> Result<Vec<Kind>> {
+    let all: Versions = serde_json::from_str(text)
+        .with_context(|| format!("cannot read what the cluster serves under {root}"))?;
+    let mut paths = all.versions;
+    for group in all.groups {
+        let preferred = group.preferred_version.group_version;
+        let all = group.versions.into_iter().map(|it| it.group_version);
+        let others: Vec<String> = all.filter(|other| *other != preferred).collect();
+        paths.push(preferred);
+        paths.extend(others);
+    }
+    let mut kinds = Vec::new();
+    for path in paths {
+        if let Ok(text) = get(client, &format!("{root}/{path}")).await {
+            kinds.extend(of_version(&path, &text));
+        }
+    }
+    Ok(kinds)
+}
+
+/// Reads what one version of a group serves.
+pub(super) fn of_version(path: &str, text: &str) -> Vec<Kind> {
+    let (group, version) = path.split_once('/').unwrap_or(("", path));
+    let resources = serde_json::from_str(text).map_or(Vec::new(), |it: Resources| it.resources);
+    let readable = resources
+        .into_iter()
+        .filter(|it| can_be_read(&it.verbs) && !it.name.contains('/'));
+    let kinds = readable.map(|it| {
+        let gvk = Gvk::new(group, version, &it.kind);
+        Kind {
+            resource: ResourceKind::new(gvk, &it.name, scope(it.namespaced)),
+            singular: singular(&it.singular_name, &it.kind),
+            short_names: it.short_names,
+        }
+    });
+    kinds.collect()
+}

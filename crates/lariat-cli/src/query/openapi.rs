@@ -1,0 +1,307 @@
+//! The types of fields, from the OpenAPI documents of the server.
+
+use anyhow::{Result, bail};
+use http::Request;
+use kube::Client;
+use lariat_core::Gvk;
+use lariat_sql::{FieldType, Path};
+use serde_json::{Map, Value as Json};
+
+/// How many schemas may refer to each other before anything is said.
+const DEEPEST: usize = 20;
+
+/// How many names an error lists.
+const MOST_NAMES: usize = 40;
+
+/// The schemas of a group and version, and which of them is that of a kind.
+#[derive(Debug, Default)]
+pub(super) struct Schemas {
+    kind: String,
+    schemas: Map<String, Json>,
+    /// None if nothing is known.
+    root: Option<String>,
+}
+
+/// What is at a path.
+enum Found<'a> {
+    Schema(&'a Json),
+    /// Something the schema says nothing about.
+    Anything,
+}
+
+impl Schemas {
+    /// Asks the server; one that has no such documents, or none for this user, leaves the types unknown.
+    pub(super) async fn of(client: &Client, gvk: &Gvk) -> Result<Self> {
+        let schemas = match read(client, gvk).await {
+            Ok(schemas) => schemas,
+            Err(kube::Error::Api(status)) => {
+                let (code, message) = (status.code, &status.message);
+                eprintln!(
+                    "warning: the cluster does not describe {gvk} ({code}: {message}); fields are texts without --field"
+                );
+                Map::new()
+            }
+            Err(error) => bail!("cannot read schemas: {}", lariat_core::describe(&error)),
+        };
+        Ok(Self::new(gvk, schemas))
+    }
+
+    fn new(gvk: &Gvk, schemas: Map<String, Json>) -> Self {
+        let is_of = |schema: &Json| {
+            let kinds = schema["x-kubernetes-group-version-kind"].as_array();
+            kinds.into_iter().flatten().any(|kind| {
+                let is = |member: &str, wanted: &str| kind[member] == wanted;
+                is("group", gvk.group()) && is("version", gvk.version()) && is("kind", gvk.kind())
+            })
+        };
+        let root = schemas.iter().find(|(_, schema)| is_of(schema));
+        let root = root.map(|(name, _)| name.clone());
+        Self {
+            kind: gvk.to_string(),
+            root,
+            schemas,
+        }
+    }
+
+    /// Returns the type of what is at a path; text where the schema says nothing.
+    pub(super) fn type_of(&self, path: &Path) -> Result<FieldType> {
+        let schema = match self.find(path)? {
+            Found::Schema(schema) => schema,
+            Found::Anything => return Ok(FieldType::Text),
+        };
+        let kind = &self.kind;
+        if let Some(of) = self.scalar(schema) {
+            return Ok(of);
+        }
+        let resolved = self.resolve(schema);
+        match resolved["type"].as_str() {
+            Some("array") => bail!("{path} of {kind} is a list: name its elements, as {path}[*]"),
+            Some("object") => bail!("{path} of {kind} is no single value; {}", has(resolved)),
+            _ => Ok(FieldType::Text),
+        }
+    }
+
+    /// Returns an error if the schema knows that there is nothing at a path.
+    pub(super) fn check(&self, path: &Path) -> Result<()> {
+        self.find(path).map(drop)
+    }
+
+    fn find(&self, path: &Path) -> Result<Found<'_>> {
+        let root = self.root.as_ref().and_then(|root| self.schemas.get(root));
+        let Some(mut schema) = root else {
+            return Ok(Found::Anything);
+        };
+        let steps = path.steps();
+        for step in steps.as_array().into_iter().flatten() {
+            let resolved = self.resolve(schema);
+            let next = match step {
+                Json::String(name) => member(resolved, name),
+                _ if resolved["type"] == "array" => resolved.get("items"),
+                _ => bail!(
+                    "{path} of {}: what is in front of a bracket is no list",
+                    self.kind
+                ),
+            };
+            match next {
+                Some(next) => schema = next,
+                None if is_open(resolved) => return Ok(Found::Anything),
+                None => bail!(
+                    "{} has no field {path}: {} is unknown; {}",
+                    self.kind,
+                    step.as_str().unwrap_or("[]"),
+                    has(resolved)
+                ),
+            }
+        }
+        Ok(Found::Schema(schema))
+    }
+
+    /// Follows references.
+    fn resolve<'a>(&'a self, mut schema: &'a Json) -> &'a Json {
+        for _ in 0..DEEPEST {
+            let next = reference(schema).and_then(|name| self.schemas.get(name));
+            match next {
+                Some(next) => schema = next,
+                None => break,
+            }
+        }
+        schema
+    }
+
+    /// Returns the type of a single value.
+    fn scalar(&self, schema: &Json) -> Option<FieldType> {
+        if reference(schema).is_some_and(|name| name.ends_with(".resource.Quantity")) {
+            return Some(FieldType::Quantity);
+        }
+        let schema = self.resolve(schema);
+        if schema["x-kubernetes-int-or-string"] == true {
+            // Definitions that are generated write quantities so.
+            let pattern = schema["pattern"].as_str().unwrap_or_default();
+            let is_quantity = pattern.contains("[KMGTPE]i");
+            return Some(match is_quantity {
+                true => FieldType::Quantity,
+                false => FieldType::Text,
+            });
+        }
+        Some(
+            match (schema["type"].as_str()?, schema["format"].as_str()) {
+                ("integer", _) => FieldType::Integer,
+                ("number", _) => FieldType::Real,
+                ("boolean", _) => FieldType::Boolean,
+                ("string", Some("date-time")) => FieldType::Time,
+                ("string", _) => FieldType::Text,
+                _ => return None,
+            },
+        )
+    }
+}
+
+async fn read(client: &Client, gvk: &Gvk) -> Result<Map<String, Json>, kube::Error> {
+    let get = async |path: &str| {
+        let request = Request::get(path).body(Vec::new());
+        let request = request.map_err(kube::Error::HttpError)?;
+        client.request::<Json>(request).await
+    };
+    let index = get("/openapi/v3").await?;
+    let path = gvk.api_path();
+    let url = &index["paths"][path.trim_start_matches('/')]["serverRelativeURL"];
+    let Some(url) = url.as_str() else {
+        return Ok(Map::new());
+    };
+    let mut document = get(url).await?;
+    Ok(match document["components"]["schemas"].take() {
+        Json::Object(schemas) => schemas,
+        _ => Map::new(),
+    })
+}
+
+/// Returns the name of the schema that one refers to, by itself or as the only one of all that hold.
+fn reference(schema: &Json) -> Option<&str> {
+    let target = schema.get("$ref").or_else(|| {
+        let all = schema.get("allOf")?.as_array()?;
+        all.first()?.get("$ref").filter(|_| all.len() == 1)
+    });
+    target?.as_str()?.rsplit('/').next()
+}
+
+fn member<'a>(schema: &'a Json, name: &str) -> Option<&'a Json> {
+    let property = schema["properties"].get(name);
+    property.or_else(|| {
+        schema
+            .get("additionalProperties")
+            .filter(|schema| schema.is_object())
+    })
+}
+
+/// Returns whether an object may have members that its schema does not name.
+fn is_open(schema: &Json) -> bool {
+    let has_none = schema["properties"]
+        .as_object()
+        .is_none_or(|properties| properties.is_empty());
+    let is_object = schema["type"].as_str().is_none_or(|of| of == "object");
+    schema["x-kubernetes-preserve-unknown-fields"] == true
+        || schema["additionalProperties"] == true
+        || (has_none && is_object)
+}
+
+/// Says which members there are.
+fn has(schema: &Json) -> String {
+    let properties = schema["properties"].as_object();
+    let mut names: Vec<&str> = properties
+        .into_iter()
+        .flat_map(|properties| properties.keys())
+        .map(String::as_str)
+        .collect();
+    if names.is_empty() {
+        return "there is nothing below it".to_owned();
+    }
+    let more = match names.len().saturating_sub(MOST_NAMES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    names.truncate(MOST_NAMES);
+    format!("there is {}{more}", names.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn schemas() -> Schemas {
+        let reference = |name: &str| json!({"allOf": [{"$ref": format!("#/components/schemas/{name}")}], "default": {}});
+        let quantity = "io.k8s.apimachinery.pkg.api.resource.Quantity";
+        let spec = json!({"type": "object", "properties": {
+            "replicas": {"type": "integer", "format": "int32"}, "paused": {"type": "boolean"}, "share": {"type": "number"},
+            "node": {"type": "string"}, "port": {"x-kubernetes-int-or-string": true},
+            "size": {"x-kubernetes-int-or-string": true, "pattern": "^[0-9]+(([KMGTPE]i)|m)?$"},
+            "requests": {"type": "object", "additionalProperties": reference(quantity)},
+            "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "items": {"type": "array", "items": {"type": "object", "properties": {"at": {"type": "string", "format": "date-time"}}}},
+            "raw": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+        }});
+        let all = json!({
+            "Spec": spec, quantity: {"type": "string"},
+            "Thing": {"x-kubernetes-group-version-kind": [{"group": "a.dev", "version": "v1", "kind": "Thing"}],
+                "type": "object", "properties": {"spec": reference("Spec")}},
+        });
+        let Json::Object(all) = all else {
+            panic!("it is an object")
+        };
+        Schemas::new(&Gvk::new("a.dev", "v1", "Thing"), all)
+    }
+
+    #[track_caller]
+    fn check(path: &str, expected: &str) {
+        let of = schemas().type_of(&path.parse().unwrap());
+        let of = of.map_or_else(|error| error.to_string(), |of| format!("{of:?}"));
+        assert_eq!(of, expected, "{path}");
+    }
+
+    #[test]
+    fn types_are_those_of_the_schema() {
+        check("spec.replicas", "Integer");
+        check("spec.paused", "Boolean");
+        check("spec.share", "Real");
+        check("spec.node", "Text");
+        check("spec.port", "Text");
+        check("spec.size", "Quantity");
+        check("spec.requests.memory", "Quantity");
+        check("spec.labels[a.b/c]", "Text");
+        check("spec.items[*].at", "Time");
+        check("spec.items[0].at", "Time");
+        check("spec.raw.deep.down", "Text");
+    }
+
+    #[test]
+    fn a_field_that_is_not_there_is_an_error_with_those_that_are() {
+        check(
+            "spec.items[*].on",
+            "a.dev/v1 Thing has no field spec.items[*].on: on is unknown; there is at",
+        );
+        check(
+            "sepc.node",
+            "a.dev/v1 Thing has no field sepc.node: sepc is unknown; there is spec",
+        );
+        check(
+            "spec.items",
+            "spec.items of a.dev/v1 Thing is a list: name its elements, as spec.items[*]",
+        );
+        check(
+            "spec.node[*]",
+            "spec.node[*] of a.dev/v1 Thing: what is in front of a bracket is no list",
+        );
+        check(
+            "spec.items[0]",
+            "spec.items[0] of a.dev/v1 Thing is no single value; there is at",
+        );
+    }
+
+    #[test]
+    fn without_schemas_all_is_text() {
+        let none = Schemas::new(&Gvk::new("", "v1", "Pod"), Map::new());
+        let of = none.type_of(&"a.b".parse().unwrap());
+        assert_eq!(of.unwrap(), FieldType::Text);
+    }
+}

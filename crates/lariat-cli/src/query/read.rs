@@ -1,0 +1,96 @@
+//! Reading a kind once, and asking it.
+
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use http::Request;
+use kube::{Client, Error};
+use lariat_cache::{Filling, Informer, KindOptions, Phase, Selection, SharedCacheFactory};
+use lariat_core::ResourceKind;
+use lariat_sql::{Answer, Field, Query, Schema, SqlCache};
+use tokio::time;
+
+/// After which time it says how far it is, and how often then: on a terminal, and elsewhere.
+const QUIET: Duration = Duration::from_secs(1);
+const ON_TERMINAL: Duration = Duration::from_millis(250);
+const ELSEWHERE: Duration = Duration::from_secs(10);
+
+/// What is read.
+pub(super) struct Asked {
+    pub(super) kind: ResourceKind,
+    /// None for all.
+    pub(super) namespace: Option<String>,
+    pub(super) fields: Vec<Field>,
+    pub(super) patience: Duration,
+}
+
+/// Reads the kind, and answers the query.
+pub(super) async fn answer(client: Client, asked: Asked, query: &Query) -> Result<Answer> {
+    let gvk = asked.kind.gvk();
+    may_be_read(&client, &asked).await?;
+    // Pages need no more than the right to list.
+    let mut options = KindOptions::default().filling(Filling::Lists);
+    if let Some(namespace) = &asked.namespace {
+        options = options.selection(Selection::all().in_namespaces([namespace]));
+    }
+    let factory = SharedCacheFactory::builder(client).kind_options(gvk.clone(), options);
+    let factory = factory.build();
+    let informer = factory.for_resource_kind(&asked.kind);
+    let schema = Schema::new(gvk.clone(), asked.fields)?;
+    let sql = SqlCache::builder(&factory).kind(schema);
+    let sql = sql.patience(asked.patience).start().await?;
+    factory.start();
+    let kind = sql.kind(gvk)?;
+    let answer = tokio::select! {
+        answer = kind.query(query) => answer,
+        never = progress(&informer, asked.kind.plural()) => match never {},
+    };
+    sql.stop().await;
+    factory.stop().await;
+    answer.map_err(|error| anyhow!("{}", lariat_core::describe(&error)))
+}
+
+/// Asks for one object, so that what forbids reading is an error at once rather than a reason to try again.
+async fn may_be_read(client: &Client, asked: &Asked) -> Result<()> {
+    let path = asked.kind.collection_path(asked.namespace.as_deref());
+    let request = Request::get(format!("{path}?limit=1")).body(Vec::new())?;
+    let read = client.request_text(request).await.map(drop);
+    let read = read.map_err(|error| match error {
+        Error::Api(status) => anyhow!("{}", status.message),
+        error => anyhow!("{}", lariat_core::describe(&error)),
+    });
+    read.with_context(|| format!("cannot read {}", asked.kind.plural()))
+}
+
+/// A value that there is none of.
+enum Never {}
+
+/// Says how far the informer is, if it takes a while.
+async fn progress(informer: &Informer, plural: &str) -> Never {
+    time::sleep(QUIET).await;
+    let is_terminal = std::io::stderr().is_terminal();
+    let _line = is_terminal.then_some(Line);
+    loop {
+        let phase = match informer.status().phase {
+            Phase::Synced => "all are read, and are being indexed".to_owned(),
+            phase => phase.to_string(),
+        };
+        let mut stderr = std::io::stderr();
+        // Whether it can be said or not: the answer is what counts.
+        let _ = match is_terminal {
+            true => write!(stderr, "\r\x1b[Kreading {plural}: {phase}"),
+            false => writeln!(stderr, "reading {plural}: {phase}"),
+        };
+        time::sleep(if is_terminal { ON_TERMINAL } else { ELSEWHERE }).await;
+    }
+}
+
+/// Clears the line on which progress was told.
+struct Line;
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        eprint!("\r\x1b[K");
+    }
+}

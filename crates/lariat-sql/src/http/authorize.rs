@@ -1,0 +1,127 @@
+//! What users may see, by reviews of the API server.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lariat_cache::RestMapper;
+use lariat_core::{Gvk, Scope};
+use parking_lot::Mutex;
+use tokio::time::Instant;
+
+use super::visible::VisibleError;
+use crate::access::{Access, AccessReviews, User, Verb};
+use crate::cache::SqlKind;
+use crate::query::{Query, field};
+use crate::revision::Revision;
+use crate::schema::{NAME, NAMESPACE};
+
+/// For how long the namespaces of a kind are taken as they were, although it has changed.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// About how many namespaces a query may ask by name; the reviews are about all of the kind, if it asks about more.
+const MOST_NAMED: usize = 64;
+
+/// Finds out what users may see by reviews.
+pub(super) struct Authorizer {
+    reviews: AccessReviews,
+    mapper: RestMapper,
+    namespaces: Mutex<HashMap<Gvk, Known>>,
+}
+
+/// The namespaces in which a kind has objects.
+#[derive(Clone)]
+struct Known {
+    names: Arc<[String]>,
+    at: Revision,
+    until: Instant,
+}
+
+impl Authorizer {
+    pub(super) fn new(reviews: AccessReviews) -> Self {
+        Self {
+            mapper: RestMapper::new(reviews.client()),
+            reviews,
+            namespaces: Mutex::default(),
+        }
+    }
+
+    /// Returns what a user may see of a kind, at least in the namespaces that are named.
+    pub(super) async fn access(
+        &self,
+        user: &User,
+        kind: &SqlKind,
+        named: Option<&[String]>,
+    ) -> Result<Access, VisibleError> {
+        let gvk = kind.schema().gvk();
+        let resource = self.mapper.kind(gvk).await.map_err(|error| {
+            let error = lariat_core::describe(&error);
+            tracing::warn!(kind = %gvk, error, "what users may see is not known");
+            VisibleError::new("the kind cannot be looked up; the log of the program says why")
+        })?;
+        let nowhere: [String; 0] = [];
+        let all = self
+            .reviews
+            .of_user(user, Verb::List, &resource, nowhere)
+            .await?;
+        let is_namespace = *gvk == of_namespaces();
+        if all.is_everything() || (resource.scope() == Scope::Cluster && !is_namespace) {
+            return Ok(all);
+        }
+        // Namespaces that cannot be listed are read one by one.
+        let verb = if is_namespace { Verb::Get } else { Verb::List };
+        let named = named.filter(|named| named.len() <= MOST_NAMED);
+        let access = match named {
+            Some(named) => self.reviews.of_user(user, verb, &resource, named).await?,
+            None => {
+                let known = self.namespaces(kind).await?;
+                let known = known.iter().cloned();
+                self.reviews.of_user(user, verb, &resource, known).await?
+            }
+        };
+        Ok(access)
+    }
+
+    /// Returns the namespaces in which a kind has objects; of namespaces, those that there are.
+    async fn namespaces(&self, kind: &SqlKind) -> Result<Arc<[String]>, VisibleError> {
+        let gvk = kind.schema().gvk();
+        let known = self.namespaces.lock().get(gvk).cloned();
+        if let Some(known) = known
+            && (known.at == kind.revision() || Instant::now() < known.until)
+        {
+            return Ok(known.names);
+        }
+        let by = if *gvk == of_namespaces() {
+            NAME
+        } else {
+            NAMESPACE
+        };
+        let asked = Instant::now();
+        let query = Query::new().summarize(field(by)).only_counts();
+        let answer = kind.query(&query).await;
+        let answer = answer.map_err(|error| VisibleError::new(error.to_string()))?;
+        let counts = answer.summaries.into_iter().flatten();
+        let known = Known {
+            names: counts.map(|count| count.value).collect(),
+            at: answer.revision,
+            until: asked + FRESH,
+        };
+        let names = Arc::clone(&known.names);
+        self.namespaces.lock().insert(gvk.clone(), known);
+        Ok(names)
+    }
+}
+
+/// The kind whose objects are namespaces.
+pub(super) fn of_namespaces() -> Gvk {
+    Gvk::new("", "v1", "Namespace")
+}
+
+impl fmt::Debug for Authorizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authorizer")
+            .field("reviews", &self.reviews)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,43 @@
+//! Namespaces that a query names by a label.
+
+use super::authorize::of_namespaces;
+use super::shared::{Shared, path_of};
+use super::status::Refusal;
+use super::visible::View;
+use crate::access::User;
+use crate::query::{Operator, Query, label};
+
+impl Shared {
+    /// Replaces the label by which a query names namespaces with the names of those whose labels the user may see.
+    ///
+    /// Otherwise a user who sees objects in a namespace, but not the namespace itself, finds out its labels by asking with one
+    /// after the other. For the same reason it makes no difference whether a label is on a namespace the user may not see. A user who
+    /// sees all namespaces learns nothing new; then the cache joins them, in the same state as the objects.
+    pub(super) async fn without_label(
+        &self,
+        user: &User,
+        mut query: Query,
+    ) -> Result<Query, Refusal> {
+        let Some(namespaces) = &mut query.namespaces else {
+            return Ok(query);
+        };
+        let of_namespaces = self.kinds.get(&path_of(&of_namespaces()));
+        let (Some(key), Some(kind)) = (&namespaces.label, of_namespaces) else {
+            return Ok(query);
+        };
+        let access = self.access(user, kind, None).await?;
+        if access.is_everything() {
+            return Ok(query);
+        }
+        let has_label = label(key).is(Operator::In, &namespaces.values);
+        let labelled = Query::new().filter(has_label);
+        let found = View::new(kind, access).query(&labelled).await?;
+        let names = found
+            .objects
+            .iter()
+            .map(|found| found.key.name().to_owned());
+        namespaces.values.extend(names);
+        namespaces.label = None;
+        Ok(query)
+    }
+}

@@ -1,0 +1,102 @@
+//! How much may be under way at a time: in all, and for each user.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::status::Refusal;
+use crate::access::User;
+
+/// How many there are of each user, by name; nobody has none.
+type Users = Arc<Mutex<HashMap<String, usize>>>;
+
+/// Room for so many at a time.
+#[derive(Debug)]
+pub(super) struct Room {
+    what: &'static str,
+    limit: usize,
+    limit_of_user: usize,
+    permits: Arc<Semaphore>,
+    users: Users,
+}
+
+/// A place in a room, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    users: Users,
+    user: String,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Room {
+    pub(super) fn new(what: &'static str, limit: usize, limit_of_user: usize) -> Self {
+        let limit = limit.clamp(1, Semaphore::MAX_PERMITS);
+        Self {
+            what,
+            limit,
+            limit_of_user: limit_of_user.max(1),
+            permits: Arc::new(Semaphore::new(limit)),
+            users: Users::default(),
+        }
+    }
+
+    /// Takes a place for a user; there may be none.
+    ///
+    /// Users are told apart by their names: what else is known of one may differ from token to token.
+    pub(super) fn take(&self, user: &User) -> Result<Place, Refusal> {
+        let mut users = self.users.lock();
+        let count = users.get(user.name()).copied().unwrap_or_default();
+        if count >= self.limit_of_user {
+            return Err(Refusal::busy_user(self.what, self.limit_of_user));
+        }
+        let permit = Arc::clone(&self.permits).try_acquire_owned();
+        let permit = permit.map_err(|_| Refusal::busy(self.what, self.limit))?;
+        users.insert(user.name().to_owned(), count + 1);
+        Ok(Place {
+            users: Arc::clone(&self.users),
+            user: user.name().to_owned(),
+            _permit: permit,
+        })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut users = self.users.lock();
+        if let Some(count) = users.get_mut(&self.user) {
+            *count -= 1;
+            if *count == 0 {
+                users.remove(&self.user);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_user_leaves_room_for_others_and_nothing_stays_of_those_who_leave() {
+        let room = Room::new("watches", 3, 2);
+        let (jane, joe) = (User::new("jane"), User::new("joe"));
+        // Another token, the same user.
+        let again = User::new("jane").extra("credential-id", ["2"]);
+        let first = room.take(&jane).unwrap();
+        let _second = room.take(&again).unwrap();
+        let refused = room.take(&jane).unwrap_err().status().to_string();
+        assert!(
+            refused.contains("you have 2 watches under way"),
+            "{refused}"
+        );
+        let third = room.take(&joe).unwrap();
+        let full = room.take(&joe).unwrap_err().status().to_string();
+        assert!(full.contains("3 watches are under way"), "{full}");
+        drop(first);
+        let _first = room.take(&jane).unwrap();
+        drop(third);
+        assert_eq!(room.users.lock().len(), 1);
+    }
+}

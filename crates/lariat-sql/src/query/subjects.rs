@@ -1,0 +1,42 @@
+//! What a query names.
+
+use std::collections::HashSet;
+
+use super::{Query, Subject};
+
+impl Query {
+    /// Returns the fields and labels that the query filters, sorts or counts by, each once.
+    ///
+    /// A program that indexes what is asked for makes a [`Schema`](crate::Schema) of them.
+    ///
+    /// ```
+    /// use lariat_sql::{Query, field, label};
+    ///
+    /// let query = Query::from_url("filter=spec.nodeName=a,metadata.labels[app]=web&sort=spec.nodeName")?;
+    /// let subjects: Vec<_> = query.subjects().collect();
+    /// assert_eq!(subjects, [&field("spec.nodeName"), &label("app")]);
+    /// # Ok::<(), lariat_sql::UrlError>(())
+    /// ```
+    pub fn subjects(&self) -> impl Iterator<Item = &Subject> {
+        let conditions = self.filters.iter().flat_map(|any_of| &any_of.0);
+        let filtered = conditions.map(|condition| &condition.subject);
+        let sorted = self.sort.iter().map(|(subject, _)| subject);
+        let mut seen = HashSet::new();
+        let all = filtered.chain(sorted).chain(&self.summaries);
+        all.filter(move |subject| seen.insert(*subject))
+    }
+
+    /// Returns the namespaces that the query names, if it is about no other.
+    #[cfg(feature = "http")]
+    pub(crate) fn named_namespaces(&self) -> Option<&[String]> {
+        let namespaces = self.namespaces.as_ref();
+        let named = namespaces.filter(|it| it.label.is_none() && !it.is_negated);
+        named.map(|namespaces| namespaces.values.as_slice())
+    }
+
+    /// Returns the fields and labels that the query [counts](Self::summarize) by, in the order of an answer's summaries.
+    #[must_use]
+    pub fn summarized(&self) -> &[Subject] {
+        &self.summaries
+    }
+}
