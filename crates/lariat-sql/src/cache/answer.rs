@@ -18,11 +18,11 @@ pub struct Answer {
     pub objects: Vec<Found>,
     /// How many objects meet the conditions, on all pages; none where the query asks for a limit or for all.
     pub total: Option<u64>,
-    /// What the next query takes as [`after`](Query::after); none at the end, and where no limit was asked for.
+    /// What the next query takes as [`after`](crate::Query::after); none at the end, and where no limit was asked for.
     pub next: Option<String>,
     /// From where a watch goes on behind this state.
     pub revision: Revision,
-    /// What was counted, for each [summary](Query::summarize) of the query.
+    /// What was counted, for each [summary](crate::Query::summarize) of the query.
     pub summaries: Vec<Vec<Count>>,
 }
 
@@ -64,7 +64,7 @@ impl Found {
 pub struct Count {
     /// The value.
     pub value: String,
-    /// The namespace of the objects, if the query counts [by namespace](Query::summarize_by_namespace).
+    /// The namespace of the objects, if the query counts [by namespace](crate::Query::summarize_by_namespace).
     pub namespace: Option<String>,
     /// How many there are.
     pub objects: u64,
