@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::keys::SharedKeys;
-use super::kind::{KindOptions, Progress};
+use super::kind::{Common, Progress};
 #[cfg(feature = "postgres")]
 use super::replica::Replica;
 use super::{SqlCache, SqlError, SqlKind, columns, feed};
@@ -85,6 +85,7 @@ impl SqlCacheBuilder {
     /// Adds a kind, and its printer columns as fields if a CustomResourceDefinition defines it.
     ///
     /// The definition is read once, when the cache starts; see [`Schema::with_columns`]. Built-in kinds have no such columns.
+    /// Replicas that share a cache keep the kind apart while they have read different columns.
     pub fn kind_with_columns(mut self, schema: Schema) -> Self {
         self.with_columns.push(schema.gvk().clone());
         self.kind(schema)
@@ -151,9 +152,9 @@ impl SqlCacheBuilder {
     ///
     /// # Errors
     ///
-    /// The file or the server cannot be used, another cache uses the file (after 2 s), a kind was added twice, or is to be encrypted and the key is missing or not the
-    /// one that was used there; the other kind of an association is not in the cache, does not have the field or is encrypted; or
-    /// printer columns cannot be read.
+    /// The file or the server cannot be used, or another cache uses the file (after 2 s); a kind was added twice, or is to be
+    /// encrypted and the key is missing or not the one that was used there; the other kind of an association is not in the
+    /// cache, does not have the field or is encrypted; or printer columns cannot be read.
     ///
     /// # Cancel safety
     ///
@@ -166,14 +167,15 @@ impl SqlCacheBuilder {
                 *schema = columns::add(schema.clone(), clients, patience).await?;
             }
         }
+        let schemas = self.schemas.iter();
+        let associated = schemas.map(|schema| self.associated(schema));
+        let associated: Vec<Vec<Associated>> = associated.collect::<Result<_, _>>()?;
         let database = match &self.place {
             Place::Memory => Database::in_memory(),
             Place::File(path) => Database::in_file(path),
             #[cfg(feature = "postgres")]
             Place::Postgres(options) => Database::on_server(options.clone()),
         };
-        let associated = self.schemas.iter().map(|schema| self.associated(schema));
-        let associated = associated.collect::<Result<Vec<_>, _>>()?;
         let mut writer = open(&database).await?;
         let mut keys = None;
         if let Some(sealing) = &self.sealing {
@@ -182,7 +184,8 @@ impl SqlCacheBuilder {
             keys = Some(opened);
         }
         let wanted = Arc::default();
-        let kinds = self.kinds(&database, keys.as_ref(), (&wanted, associated));
+        let tables = self.tables(&database, keys.as_ref(), associated);
+        let kinds = self.kinds(&database, keys.as_ref(), &wanted, tables);
         #[cfg(feature = "postgres")]
         if let Place::Postgres(options) = &self.place {
             let replica = Replica {
@@ -199,14 +202,14 @@ impl SqlCacheBuilder {
     }
 
     /// Names the tables of all kinds, which are the same for all who have the same fields.
-    fn kinds(
+    fn tables(
         &self,
         database: &Database,
         keys: Option<&SharedKeys>,
-        (wanted, associated): (&Arc<Notify>, Vec<Vec<Associated>>),
-    ) -> Vec<SqlKind> {
-        let schemas = self.schemas.iter().zip(associated);
-        let opened = schemas.map(|(schema, associated)| {
+        associated: Vec<Vec<Associated>>,
+    ) -> Vec<Tables> {
+        let opened = self.schemas.iter().zip(associated);
+        let opened = opened.map(|(schema, associated)| {
             let is_sealed = self.seals(schema.gvk());
             let keys = keys.filter(|_| is_sealed).map(|keys| &keys.keys);
             let (layout, sealed) = tables(database.dialect(), schema, keys);
@@ -221,22 +224,34 @@ impl SqlCacheBuilder {
         });
         let mut opened: Vec<Tables> = opened.collect();
         join(&mut opened);
-        let progress: Vec<watch::Sender<Progress>> =
-            opened.iter().map(|_| watch::Sender::default()).collect();
-        let of_kinds = opened.iter().zip(&progress);
-        let of_kinds =
-            of_kinds.map(|(tables, progress)| (tables.schema.gvk().clone(), progress.subscribe()));
-        let options = KindOptions {
+        opened
+    }
+
+    /// Makes the kinds of these tables, each of which knows how far the others are.
+    fn kinds(
+        &self,
+        database: &Database,
+        keys: Option<&SharedKeys>,
+        wanted: &Arc<Notify>,
+        tables: Vec<Tables>,
+    ) -> Vec<SqlKind> {
+        let opened = tables.into_iter();
+        let opened = opened.map(|tables| (tables, watch::Sender::default()));
+        let opened: Vec<(Tables, watch::Sender<Progress>)> = opened.collect();
+        let kinds = opened.iter();
+        let kinds =
+            kinds.map(|(tables, progress)| (tables.schema.gvk().clone(), progress.subscribe()));
+        let common = Common {
             readers: Arc::new(Readers::new(database.clone(), self.readers)),
             keys: keys.cloned(),
             patience: self.patience,
             history: self.history,
             wanted: Arc::clone(wanted),
-            kinds: Arc::new(of_kinds.collect()),
+            kinds: Arc::new(kinds.collect()),
         };
-        let kinds = opened.into_iter().zip(progress);
+        let kinds = opened.into_iter();
         kinds
-            .map(|(tables, progress)| SqlKind::new(tables, progress, &options))
+            .map(|(tables, progress)| SqlKind::new(tables, progress, &common))
             .collect()
     }
 

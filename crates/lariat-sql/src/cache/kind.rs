@@ -12,7 +12,7 @@ use tokio::time::{self, Instant};
 
 use super::answer::{Answer, SqlStatus};
 use super::error::SqlError;
-use super::feed::blocking;
+use super::feed::{LOOK, blocking};
 use super::keys::SharedKeys;
 use super::unread::Unread;
 use crate::access::Access;
@@ -20,7 +20,7 @@ use crate::query::{Cursor, Part, Plan, Query, QueryError, Scope, View};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
 use crate::sql::StorageError;
-use crate::store::{Reached, ReadError, Readers, Tables};
+use crate::store::{Reached, Read, ReadError, Readers, Tables};
 use crate::watch::{History, Watch, WatchError};
 
 /// A kind of a [`SqlCache`](crate::SqlCache), which answers queries and can be watched. Clones are cheap.
@@ -31,32 +31,32 @@ pub struct SqlKind {
     view: View,
 }
 
-/// What all kinds of a cache have in common.
-#[derive(Clone)]
-pub(super) struct KindOptions {
-    pub(super) readers: Arc<Readers>,
-    pub(super) keys: Option<SharedKeys>,
-    pub(super) patience: Duration,
-    /// How many changes are kept for watches.
-    pub(super) history: usize,
-    /// Notified when a query begins to wait.
-    pub(super) wanted: Arc<Notify>,
-    /// How far each kind is.
-    pub(super) kinds: Arc<HashMap<Gvk, watch::Receiver<Progress>>>,
-}
-
 pub(super) struct Inner {
     pub(super) tables: Tables,
-    options: KindOptions,
     /// The changes since this process began to write; none while another does.
     history: RwLock<Option<Arc<History>>>,
-    /// What the informer has published and is not written yet.
+    /// What the informer has published and is not written yet; nothing while another process writes.
     unread: RwLock<Arc<Unread>>,
+    common: Common,
     pub(super) progress: watch::Sender<Progress>,
     /// Queries that wait for a version.
     pub(super) waiting: watch::Sender<usize>,
     /// How often each field had no usable value, by its place.
     pub(super) unindexable: Mutex<BTreeMap<usize, u64>>,
+}
+
+/// What the kinds of a cache have in common.
+#[derive(Clone)]
+pub(super) struct Common {
+    pub(super) readers: Arc<Readers>,
+    pub(super) keys: Option<SharedKeys>,
+    pub(super) patience: Duration,
+    /// How many changes of a kind are kept for watches.
+    pub(super) history: usize,
+    /// Notified when a query begins to wait.
+    pub(super) wanted: Arc<Notify>,
+    /// How far each kind is.
+    pub(super) kinds: Arc<HashMap<Gvk, watch::Receiver<Progress>>>,
 }
 
 /// How far a kind is.
@@ -72,17 +72,13 @@ pub(super) struct Progress {
 }
 
 impl SqlKind {
-    pub(super) fn new(
-        tables: Tables,
-        progress: watch::Sender<Progress>,
-        options: &KindOptions,
-    ) -> Self {
+    pub(super) fn new(tables: Tables, progress: watch::Sender<Progress>, common: &Common) -> Self {
         Self {
             inner: Arc::new(Inner {
                 tables,
-                options: options.clone(),
                 history: RwLock::default(),
                 unread: RwLock::default(),
+                common: common.clone(),
                 progress,
                 waiting: watch::Sender::default(),
                 unindexable: Mutex::default(),
@@ -164,51 +160,51 @@ impl SqlKind {
             }
             at_least => at_least?,
         };
-        let deadline = deadline(self.inner.options.patience);
-        for other in &plan.others {
-            self.synced(other, deadline).await?;
-        }
-        self.answer(plan, at_least, deadline).await
+        self.answer(plan, at_least).await
     }
 
-    /// Answers a query, once there is one state of the kind that is new enough.
-    async fn answer(
-        &self,
-        plan: Arc<Plan>,
-        at_least: u64,
-        deadline: Instant,
-    ) -> Result<Answer, SqlError> {
+    /// Answers a query, once there is one state of all kinds that it asks about and it is new enough.
+    async fn answer(&self, plan: Arc<Plan>, at_least: u64) -> Result<Answer, SqlError> {
+        let deadline = deadline(self.inner.common.patience);
         loop {
+            for other in &plan.others {
+                self.synced(other, deadline).await?;
+            }
             self.reach(at_least, deadline).await?;
-            let reader = self.inner.options.readers.reader().await;
-            let (inner, plan) = (Arc::clone(&self.inner), Arc::clone(&plan));
-            match blocking(move || Ok(reader.read(&inner.tables, &plan))).await? {
+            let failed = match self.read(&plan).await? {
                 Ok(read) if read.revision.version() >= at_least => return Ok(read.into()),
-                // It is at an earlier version again, where the API server was restored or namespaces are read one by one.
-                Ok(read) if Instant::now() >= deadline => {
-                    return Err(self.behind(read.revision, at_least));
-                }
-                Ok(_) => {}
-                // Another process has begun to write it, or a kind that is asked by.
-                Err(ReadError::Unfilled) => {
-                    let progress = &self.inner.progress;
-                    progress.send_modify(|progress| progress.is_synced = false);
-                }
+                // It may be at an earlier version again, where the API server was restored or namespaces are read one by one.
+                Ok(read) => self.behind(read.revision, at_least),
+                // A process has begun to write it, of which the progress here may say nothing yet.
+                Err(ReadError::Unfilled { kind }) => self.not_synced(kind),
                 Err(ReadError::Storage(error)) => {
                     let is_sealed = matches!(error, StorageError::Seal(_));
                     // Another process may have made new ones.
-                    if !is_sealed || !self.has_new_keys().await? {
-                        return Err(error.into());
+                    if is_sealed && self.has_new_keys().await? {
+                        continue;
                     }
+                    return Err(error.into());
                 }
                 Err(ReadError::Query(error)) => return Err(error.into()),
+            };
+            if Instant::now() >= deadline {
+                return Err(failed);
             }
+            let _waits = self.waits();
+            time::sleep(LOOK).await;
         }
     }
 
-    /// Reads the keys again that processes share; returns whether they are others.
+    async fn read(&self, plan: &Arc<Plan>) -> Result<Result<Read, ReadError>, SqlError> {
+        let reader = self.inner.common.readers.reader().await;
+        let (inner, plan) = (Arc::clone(&self.inner), Arc::clone(plan));
+        blocking(move || Ok(reader.read(&inner.tables, &plan))).await
+    }
+
+    /// Reads the keys of an encrypted kind again, which processes share; returns whether they are others.
     async fn has_new_keys(&self) -> Result<bool, SqlError> {
-        match &self.inner.options.keys {
+        let is_sealed = self.inner.tables.sealed.is_some();
+        match self.inner.common.keys.as_ref().filter(|_| is_sealed) {
             Some(keys) => keys.refresh().await,
             None => Ok(false),
         }
@@ -238,7 +234,7 @@ impl SqlKind {
             let kind = schema.gvk().clone();
             return Err(WatchError::Elsewhere { kind });
         };
-        let since = since.unwrap_or_else(|| self.revision());
+        let since = since.unwrap_or_else(|| self.inner.now(&history));
         Watch::new(schema, plan, &history, since)
     }
 
@@ -311,8 +307,7 @@ impl SqlKind {
         if is_there(&self.inner.progress.borrow()) {
             return Ok(());
         }
-        let _waits = Waits::new(&self.inner.waiting);
-        self.inner.options.wanted.notify_one();
+        let _waits = self.waits();
         self.synced(self.schema().gvk(), deadline).await?;
         let mut progress = self.inner.progress.subscribe();
         let reached = time::timeout_at(deadline, progress.wait_for(is_there)).await;
@@ -325,22 +320,38 @@ impl SqlKind {
 
     /// Waits until a kind of the cache is synced.
     async fn synced(&self, kind: &Gvk, deadline: Instant) -> Result<(), SqlError> {
-        let options = &self.inner.options;
-        let Some(mut progress) = options.kinds.get(kind).cloned() else {
+        let common = &self.inner.common;
+        let Some(mut progress) = common.kinds.get(kind).cloned() else {
             return Ok(());
         };
+        if progress.borrow().is_synced {
+            return Ok(());
+        }
+        let _waits = self.waits();
         let synced = progress.wait_for(|progress| progress.is_synced);
         match time::timeout_at(deadline, synced).await {
-            Ok(Ok(_)) => return Ok(()),
-            Ok(Err(_)) => return Err(SqlError::Stopped),
-            Err(_) => {}
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(_)) => Err(SqlError::Stopped),
+            Err(_) => Err(self.not_synced(kind.clone())),
         }
-        let phase = progress.borrow().phase.clone();
-        Err(SqlError::NotSynced {
-            kind: kind.clone(),
-            waited: options.patience,
-            phase,
-        })
+    }
+
+    /// Counts a query that waits, until this is dropped, and lets a replica look at once.
+    fn waits(&self) -> Waits<'_> {
+        let waits = Waits::new(&self.inner.waiting);
+        self.inner.common.wanted.notify_one();
+        waits
+    }
+
+    fn not_synced(&self, kind: Gvk) -> SqlError {
+        let common = &self.inner.common;
+        let progress = common.kinds.get(&kind);
+        let phase = progress.map(|progress| progress.borrow().phase.clone());
+        SqlError::NotSynced {
+            kind,
+            waited: common.patience,
+            phase: phase.unwrap_or_default(),
+        }
     }
 
     fn behind(&self, at: Revision, wanted: u64) -> SqlError {
@@ -357,12 +368,25 @@ impl Inner {
         self.history.read().clone()
     }
 
-    /// Begins a history, and what is to be written, with which this process writes the kind.
+    /// Returns the place in a history that begins now; its start as long as what there is at first is not written.
+    fn now(&self, history: &History) -> Revision {
+        let reached = self.progress.borrow().reached;
+        let is_of_it = reached.history == history.number();
+        let place = Place {
+            history: history.number(),
+            change: if is_of_it { reached.change } else { 0 },
+        };
+        Revision::new(reached.version, Some(place))
+    }
+
+    /// Begins to write the kind: with a history, and with nothing that an earlier turn of this process has left.
     pub(super) fn begin(&self) -> (Arc<History>, Arc<Unread>) {
-        let history = Arc::new(History::new(self.options.history));
+        let history = Arc::new(History::new(self.common.history));
+        let unread = Arc::<Unread>::default();
         *self.history.write() = Some(Arc::clone(&history));
-        let unread = Arc::default();
         *self.unread.write() = Arc::clone(&unread);
+        // All objects are read again.
+        self.unindexable.lock().clear();
         (history, unread)
     }
 
@@ -370,6 +394,8 @@ impl Inner {
     pub(super) fn end(&self, is_elsewhere: bool) {
         let history = if is_elsewhere {
             *self.unread.write() = Arc::default();
+            self.progress
+                .send_modify(|progress| progress.without_content = 0);
             self.history.write().take()
         } else {
             self.history()

@@ -2,7 +2,7 @@
 
 use super::layout::Column;
 use super::select::{Select, allowed};
-use super::{Layout, Param, Statement};
+use super::{BEGINNING, Layout, Param, Statement};
 use crate::association::Link;
 use crate::query::Target;
 use crate::schema::{NAME, UID};
@@ -13,6 +13,8 @@ struct Ends {
     own: String,
     /// A column of the other kind's tables, by which `o` and `n` are known.
     other: String,
+    /// Whether an index has no more of the other column than its beginnings.
+    is_long: bool,
     /// Whether it is the other kind's name.
     is_name: bool,
 }
@@ -24,9 +26,7 @@ impl Select<'_> {
         match target {
             Target::Field(place) if !other.is_many(*place) => other.column(*place).of("o"),
             Target::Field(place) => other.many_column(*place).of("v"),
-            Target::Label(_) | Target::Associated(..) => {
-                Column::of_texts("v.value", other.dialect())
-            }
+            Target::Label(_) | Target::Associated(..) => self.label_value().of("v"),
         }
     }
 
@@ -38,19 +38,17 @@ impl Select<'_> {
         let link = &self.associated[association].link;
         sql.push(&format!(" FROM {} AS t", own.rows()));
         self.own_end(link, sql);
-        let Ends {
-            own,
-            other: column,
-            is_name,
-        } = self.ends(association, link);
+        let ends = self.ends(association, link);
+        let are_equal = ends.are_equal();
+        let Ends { own, is_name, .. } = ends;
         match link {
             Link::Field { other: place, .. } if other.is_many(*place) => {
                 let (many, rows) = (other.many(*place), other.rows());
                 sql.push(&format!(
-                    " JOIN {many} AS n ON {column} = {own} JOIN {rows} AS o ON o.id = n.id"
+                    " JOIN {many} AS n ON {are_equal} JOIN {rows} AS o ON o.id = n.id"
                 ));
             }
-            _ => sql.push(&format!(" JOIN {} AS o ON {column} = {own}", other.rows())),
+            _ => sql.push(&format!(" JOIN {} AS o ON {are_equal}", other.rows())),
         }
         if is_name {
             // The same by the key, of which there is an index.
@@ -125,17 +123,17 @@ impl Select<'_> {
                 layout.column(place).of(one)
             }
         };
-        match link {
-            Link::Label(_) => Ends {
-                own: "m.value".to_owned(),
-                other: column(other, place(NAME), "o", "n").shown,
-                is_name: true,
-            },
-            Link::Owner { .. } => Ends {
-                own: "m.uid".to_owned(),
-                other: column(other, place(UID), "o", "n").shown,
-                is_name: false,
-            },
+        let (own, column, is_name) = match link {
+            Link::Label(_) => (
+                "m.value".to_owned(),
+                column(other, place(NAME), "o", "n"),
+                true,
+            ),
+            Link::Owner { .. } => (
+                "m.uid".to_owned(),
+                column(other, place(UID), "o", "n"),
+                false,
+            ),
             Link::Field {
                 own: from,
                 other: to,
@@ -143,17 +141,34 @@ impl Select<'_> {
                 let is_name = *to == place(NAME);
                 let is_same = own.type_of(*from) == other.type_of(*to);
                 let (from, to) = (column(own, *from, "t", "m"), column(other, *to, "o", "n"));
-                let (own, other) = if is_same && !is_name {
-                    (from.compared, to.compared)
-                } else {
-                    (from.shown, to.shown)
-                };
-                Ends {
-                    own,
-                    other,
-                    is_name,
+                if is_same && !is_name {
+                    return Ends {
+                        own: from.compared,
+                        other: to.compared,
+                        is_long: to.is_long,
+                        is_name,
+                    };
                 }
+                (from.shown, to, is_name)
             }
+        };
+        Ends {
+            own,
+            is_long: column.is_long && column.compared == column.shown,
+            other: column.shown,
+            is_name,
+        }
+    }
+}
+
+impl Ends {
+    /// Returns the condition that both are equal.
+    fn are_equal(&self) -> String {
+        let Self { own, other, .. } = self;
+        if self.is_long {
+            format!("substr({other}, {BEGINNING}) = substr({own}, {BEGINNING}) AND {other} = {own}")
+        } else {
+            format!("{other} = {own}")
         }
     }
 }

@@ -51,6 +51,15 @@ impl Column {
         }
     }
 
+    /// Makes a column that a statement computes, so no index has it.
+    pub(super) fn computed(name: &str) -> Self {
+        Self {
+            compared: name.to_owned(),
+            shown: name.to_owned(),
+            is_long: false,
+        }
+    }
+
     /// Names the table that has it.
     pub(super) fn of(&self, table: &str) -> Self {
         Self {

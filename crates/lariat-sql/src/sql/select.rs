@@ -140,19 +140,11 @@ impl Select<'_> {
         match target {
             Target::Label(_) => self.label_value().of(&format!("k{number}")),
             Target::Field(place) => self.layout.column(*place).of("r"),
-            Target::Associated(..) => {
-                let name = format!("r.s{number}");
-                Column {
-                    compared: name.clone(),
-                    shown: name,
-                    // No index has it.
-                    is_long: false,
-                }
-            }
+            Target::Associated(..) => Column::computed(&format!("r.s{number}")),
         }
     }
 
-    fn label_value(&self) -> Column {
+    pub(super) fn label_value(&self) -> Column {
         Column::of_texts("value", self.layout.dialect())
     }
 

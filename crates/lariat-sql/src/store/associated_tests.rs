@@ -1,4 +1,4 @@
-//! Databases answer by associated kinds as the rows themselves do.
+//! A database answers by associated kinds as the rows themselves do.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -79,7 +79,7 @@ fn text() -> impl Strategy<Value = String> {
 /// An object: its kind's place, namespace and name, and what else it has.
 pub(super) type Object = (usize, ObjectKey, Json);
 
-fn object() -> impl Strategy<Value = Object> {
+pub(super) fn object() -> impl Strategy<Value = Object> {
     let place = (0..3_usize, 0..2_usize, 0..TEXTS.len());
     let values = (
         prop::option::weighted(0.8, text()),
@@ -161,7 +161,7 @@ fn condition() -> impl Strategy<Value = Condition> {
     )
 }
 
-fn access() -> impl Strategy<Value = Access> {
+pub(super) fn access() -> impl Strategy<Value = Access> {
     let names = prop::sample::subsequence(TEXTS.to_vec(), 0..4);
     let of = prop::sample::select(vec![None, Some("one"), Some("two")]);
     (prop::option::of(of), names).prop_map(|(of, names)| match of {
@@ -170,7 +170,7 @@ fn access() -> impl Strategy<Value = Access> {
     })
 }
 
-fn query() -> impl Strategy<Value = Query> {
+pub(super) fn query() -> impl Strategy<Value = Query> {
     let filters = prop::collection::vec(prop::collection::vec(condition(), 1..3), 0..3);
     let orders = prop::collection::vec((subject(), any::<bool>()), 0..3);
     (filters, orders, prop::option::of(subject())).prop_map(|(filters, orders, by)| {
@@ -194,7 +194,7 @@ fn query() -> impl Strategy<Value = Query> {
 }
 
 /// A cache of three kinds, and the rows that should be in it.
-struct Stage {
+pub(super) struct Stage {
     reader: RefCell<Box<dyn Connection>>,
     /// What is in memory lasts as long as it is open.
     _writer: Writer,
@@ -214,14 +214,15 @@ fn row(schema: &Schema, kind: usize, key: &ObjectKey, content: &Json) -> (Row, V
 }
 
 impl Stage {
-    fn on(database: &Database, objects: Vec<Object>) -> Self {
+    pub(super) fn on(database: &Database, objects: &[Object]) -> Self {
         let schemas = [asked(), schema("Other"), schema("Place")];
         let mut writer = Writer::open(database).unwrap();
         let mut rows: [BTreeMap<ObjectKey, Row>; 3] = Default::default();
         let mut ops: [Vec<Op>; 3] = Default::default();
         for (kind, key, content) in objects {
-            let (row, json) = row(&schemas[kind], kind, &key, &content);
-            rows[kind].insert(key, row.clone());
+            let kind = *kind;
+            let (row, json) = row(&schemas[kind], kind, key, content);
+            rows[kind].insert(key.clone(), row.clone());
             let is_initial = false;
             ops[kind].push(Op::Put {
                 row,
@@ -248,27 +249,27 @@ impl Stage {
         }
         let rows: Vec<Vec<Row>> = rows.map(|rows| rows.into_values().collect()).into();
         let mut others = Vec::new();
-        let mut asked = opened[0].clone();
+        let mut tables = opened[0].clone();
         for association in schemas[0].associations() {
             let of = schemas
                 .iter()
                 .position(|it| it.gvk() == association.kind())
                 .unwrap();
             let other = association.resolve(&schemas[0], &schemas[of]).unwrap();
-            asked.associated.push(other.clone());
-            asked.joined.push(opened[of].layout.clone());
+            tables.associated.push(other.clone());
+            tables.joined.push(opened[of].layout.clone());
             others.push((other, rows[of].clone()));
         }
         Self {
             reader: RefCell::new(database.open_to_read().unwrap()),
             _writer: writer,
-            tables: asked,
+            tables,
             rows: rows[0].clone(),
             others,
         }
     }
 
-    fn plan(&self, query: &Query, view: &View) -> Result<Plan, crate::QueryError> {
+    pub(super) fn plan(&self, query: &Query, view: &View) -> Result<Plan, crate::QueryError> {
         let scope = Scope {
             schema: &self.tables.schema,
             others: &self.tables.associated,
@@ -277,7 +278,7 @@ impl Stage {
         Plan::new(&scope, query)
     }
 
-    fn answer(&self, query: &Query, view: &View) -> Read {
+    pub(super) fn answer(&self, query: &Query, view: &View) -> Read {
         let plan = self.plan(query, view).unwrap();
         let mut reader = self.reader.borrow_mut();
         read(&mut **reader, &self.tables, &plan).unwrap()
@@ -314,46 +315,40 @@ fn found(answer: &Read) -> Vec<String> {
     keys(&answer.found, |found| &found.key)
 }
 
-/// Objects, queries, and what may be seen of the kind itself and of the three.
-pub(super) type Case = (Vec<Object>, Vec<Query>, Vec<Access>, Vec<Access>);
-
-pub(super) fn cases() -> impl Strategy<Value = Case> {
-    let objects = prop::collection::vec(object(), 1..40);
-    let queries = prop::collection::vec(query(), 1..8);
-    let own = prop::collection::vec(access(), 0..2);
-    (objects, queries, own, prop::collection::vec(access(), 3))
+/// Returns what a user may see, of the asked kind and of all three.
+pub(super) fn view(own: Vec<Access>, others: Vec<Access>) -> View {
+    let names = ["Thing", "Other", "Place"];
+    let others = names.iter().zip(others);
+    View {
+        accesses: own.into(),
+        others: others.map(|(name, access)| (kind(name), access)).collect(),
+    }
 }
 
-/// Looks whether all queries find and count what the rows say, at once and in parts.
-pub(super) fn agree(database: &Database, case: Case) -> Result<(), TestCaseError> {
-    let (objects, queries, own, other) = case;
-    let stage = Stage::on(database, objects);
-    let names = ["Thing", "Other", "Place"];
-    let others = names.iter().zip(other);
-    let others = others.map(|(name, access)| (kind(name), access)).collect();
-    let accesses = own.into();
-    let view = View { accesses, others };
+/// Looks whether all queries find and count what the rows say, at once and in parts; those that cannot be sorted so aside.
+pub(super) fn agree(stage: &Stage, queries: &[Query], view: &View) -> Result<(), TestCaseError> {
     for query in queries {
-        let plan = match stage.plan(&query, &view) {
+        let plan = match stage.plan(query, view) {
             Ok(plan) => plan,
             Err(crate::QueryError::Unsortable { .. }) => continue,
             Err(error) => return Err(TestCaseError::fail(error.to_string())),
         };
         let (expected, counts) = stage.expected(&plan);
-        let answer = stage.answer(&query, &view);
+        let answer = stage.answer(query, view);
         prop_assert_eq!(found(&answer), expected.clone(), "{:?}", query);
         for summary in &answer.summaries {
-            let counted = summary.iter();
-            let counted = counted.map(|count| (count.value.clone(), count.objects));
+            let counted = summary
+                .iter()
+                .map(|count| (count.value.clone(), count.objects));
             let counted: BTreeMap<_, _> = counted.collect();
             prop_assert_eq!(counted, counts.clone(), "{:?}", query);
         }
-        let total = stage.answer(&query.clone().page(1, 1), &view).total;
+        let total = stage.answer(&query.clone().page(1, 1), view).total;
         prop_assert_eq!(total, Some(expected.len() as u64));
-        let mut next = stage.answer(&query.clone().limit(2), &view);
+        let mut next = stage.answer(&query.clone().limit(2), view);
         let mut all = found(&next);
         while let Some(cursor) = &next.next {
-            next = stage.answer(&query.clone().limit(2).after(cursor), &view);
+            next = stage.answer(&query.clone().limit(2).after(cursor), view);
             all.extend(found(&next));
         }
         prop_assert_eq!(all, expected, "{:?}", query);
@@ -365,7 +360,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_query_by_associated_objects_finds_and_counts_what_the_rows_say(case in cases()) {
-        agree(&Database::in_memory(), case)?;
+    fn any_query_by_associated_objects_finds_and_counts_what_the_rows_say(
+        objects in prop::collection::vec(object(), 1..40),
+        queries in prop::collection::vec(query(), 1..8),
+        own in prop::collection::vec(access(), 0..2),
+        others in prop::collection::vec(access(), 3),
+    ) {
+        let stage = Stage::on(&Database::in_memory(), &objects);
+        agree(&stage, &queries, &view(own, others))?;
     }
 }

@@ -1,5 +1,6 @@
 //! What is done with a database: kinds, writing and reading.
 
+mod counts;
 mod database;
 mod kinds;
 mod reader;
@@ -9,9 +10,10 @@ mod rows;
 mod turns;
 mod writer;
 
+pub(crate) use counts::Count;
 pub(crate) use database::Database;
 pub(crate) use kinds::tables;
-pub(crate) use reader::{Count, Found, Read, ReadError, Tables};
+pub(crate) use reader::{Found, Read, ReadError, Tables};
 pub(crate) use readers::Readers;
 #[cfg(feature = "postgres")]
 pub(crate) use turns::Stored;

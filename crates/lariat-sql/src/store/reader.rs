@@ -1,11 +1,12 @@
 //! Answering queries, each from one state of the cache.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use lariat_core::Gvk;
+
+use super::counts::{Count, summary};
 use crate::association::Associated;
-use crate::field::{FieldType, Quantity, Value, natural_key};
-use crate::query::{Cursor, Part, Plan, QueryError, Summary};
+use crate::query::{Cursor, Part, Plan, QueryError};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
 use crate::sealed::{self, Sealed};
@@ -28,6 +29,21 @@ pub(crate) struct Tables {
     pub(crate) joined: Vec<Layout>,
 }
 
+impl Tables {
+    /// Returns the other kinds that a query asks about, and their tables.
+    fn others<'a>(&'a self, plan: &'a Plan) -> impl Iterator<Item = (&'a Gvk, &'a Layout)> {
+        let joined = self.associated.iter().zip(&self.joined);
+        let joined = joined.map(|(other, layout)| (other.schema.gvk(), layout));
+        plan.others.iter().filter_map(move |kind| {
+            let mut joined = joined.clone();
+            let found = joined.find(|(of, _)| *of == kind);
+            // The others are those that are associated, and namespaces.
+            let namespaces = || self.namespaces.as_ref().map(|layout| (kind, layout));
+            found.or_else(namespaces)
+        })
+    }
+}
+
 /// What a query finds, all of it at one revision.
 #[derive(Default)]
 pub(crate) struct Read {
@@ -48,14 +64,6 @@ pub(crate) struct Found {
     pub(crate) json: Vec<u8>,
 }
 
-/// How many objects have a value.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Count {
-    pub(crate) value: String,
-    pub(crate) namespace: Option<String>,
-    pub(crate) objects: u64,
-}
-
 /// A query that cannot be answered, for one reason or another.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum ReadError {
@@ -64,8 +72,8 @@ pub(crate) enum ReadError {
     #[error(transparent)]
     Storage(#[from] StorageError),
     /// The rows are between two states of the kind, or there are none yet.
-    #[error("the kind is being written")]
-    Unfilled,
+    #[error("{kind} is being written")]
+    Unfilled { kind: Gvk },
 }
 
 /// Answers a query.
@@ -102,14 +110,11 @@ fn read_within(
         joined,
     };
     let mut answer = Read {
-        revision: revision(connection, layout)?,
+        revision: revision(connection, layout, schema.gvk())?,
         ..Read::default()
     };
-    for (other, layout) in associated.iter().zip(joined) {
-        if plan.others.contains(other.schema.gvk()) {
-            // Their rows may be between two states, too.
-            revision(connection, layout)?;
-        }
+    for (kind, layout) in of.others(plan) {
+        revision(connection, layout, kind)?;
     }
     if let Some(sealed) = sealed {
         return sealed::read(connection, sealed, schema, plan, answer);
@@ -123,15 +128,20 @@ fn read_within(
     Ok(answer)
 }
 
-/// Returns up to where the kind is.
-fn revision(connection: &mut dyn Connection, layout: &Layout) -> Result<Revision, ReadError> {
+/// Returns up to where a kind is.
+fn revision(
+    connection: &mut dyn Connection,
+    layout: &Layout,
+    kind: &Gvk,
+) -> Result<Revision, ReadError> {
+    let unfilled = || ReadError::Unfilled { kind: kind.clone() };
     let select = "SELECT version, history, change, synced FROM kinds WHERE number = ";
     let sql = Statement::new(layout.dialect(), select).with("", Param::Integer(layout.number()));
-    let mut kind = connection.first(&sql)?.ok_or(ReadError::Unfilled)?;
-    let (version, history) = (kind.integer()?, kind.integer()?);
-    let (change, synced) = (kind.integer()?, kind.integer()?);
+    let mut stored = connection.first(&sql)?.ok_or_else(unfilled)?;
+    let (version, history) = (stored.integer()?, stored.integer()?);
+    let (change, synced) = (stored.integer()?, stored.integer()?);
     if synced == 0 {
-        return Err(ReadError::Unfilled);
+        return Err(unfilled());
     }
     let place = Place {
         history: u32::try_from(history).unwrap_or_default(),
@@ -247,63 +257,4 @@ fn count(connection: &mut dyn Connection, select: &Select<'_>) -> Result<u64, St
     let count = connection.first(&select.count())?;
     let count = count.map_or(Ok(0), |mut count| count.integer())?;
     Ok(count.unsigned_abs())
-}
-
-fn summary(
-    connection: &mut dyn Connection,
-    select: &Select<'_>,
-    by: &Summary,
-) -> Result<Vec<Count>, StorageError> {
-    let mut counts = Vec::new();
-    connection.query(&select.summary(&by.target), &mut |mut columns| {
-        let value = value(by.of, &columns.param());
-        let (objects, namespace) = (columns.integer()?, columns.optional_text()?);
-        counts.extend(value.map(|value| (value, namespace, objects.unsigned_abs())));
-        Ok(())
-    })?;
-    Ok(Count::sorted(counts))
-}
-
-impl Count {
-    /// Makes counts in their order: most objects first, then by value and namespace, whatever database has counted.
-    pub(crate) fn sorted(
-        counts: impl IntoIterator<Item = (Value, Option<String>, u64)>,
-    ) -> Vec<Self> {
-        let mut counts: Vec<_> = counts.into_iter().collect();
-        counts.sort_by_cached_key(|(value, namespace, objects)| {
-            // The key of a natural text is made once.
-            let (natural, other) = match value {
-                Value::Natural(text) => (Some(natural_key(text)), None),
-                value => (None, Some(value.clone())),
-            };
-            (Reverse(*objects), natural, other, namespace.clone())
-        });
-        let counts = counts.into_iter();
-        let counts = counts.map(|(value, namespace, objects)| Self {
-            value: value.to_string(),
-            namespace,
-            objects,
-        });
-        counts.collect()
-    }
-}
-
-/// Returns a value as it was stored to be shown; none if it is not of its type.
-fn value(of: FieldType, shown: &Param) -> Option<Value> {
-    Some(match (of, shown) {
-        (FieldType::Text, Param::Text(text)) => Value::Text(text.as_str().into()),
-        (FieldType::Natural, Param::Text(text)) => Value::Natural(text.as_str().into()),
-        (FieldType::Integer, Param::Integer(number)) => Value::Integer(*number),
-        (FieldType::Real, Param::Real(number)) => Value::Real(*number),
-        (FieldType::Boolean, Param::Integer(number)) => Value::Boolean(*number != 0),
-        (FieldType::Time, Param::Integer(micros)) => Value::Time(*micros),
-        (FieldType::Quantity, Param::Bytes(key)) => {
-            Value::Quantity(Quantity::from_key(key.as_slice().try_into().ok()?))
-        }
-        (FieldType::Ip, Param::Bytes(key)) => Value::Ip(match key.split_first()? {
-            (4, octets) => <[u8; 4]>::try_from(octets).ok()?.into(),
-            (_, octets) => <[u8; 16]>::try_from(octets).ok()?.into(),
-        }),
-        _ => return None,
-    })
 }

@@ -1,5 +1,6 @@
 //! A cache in PostgreSQL, which replicas share.
 
+mod associated;
 mod faults;
 mod killed;
 mod replicas;

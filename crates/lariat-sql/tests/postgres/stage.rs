@@ -65,9 +65,19 @@ impl Stage {
         options: Postgres,
         configure: impl FnOnce(SqlCacheBuilder) -> SqlCacheBuilder,
     ) -> Result<Process, SqlError> {
+        self.start_kind(schema("data.color"), options, configure)
+            .await
+    }
+
+    pub(crate) async fn start_kind(
+        &self,
+        schema: Schema,
+        options: Postgres,
+        configure: impl FnOnce(SqlCacheBuilder) -> SqlCacheBuilder,
+    ) -> Result<Process, SqlError> {
         let factory = SharedCacheFactory::new(self.cluster.client());
         let builder = SqlCache::builder(&factory)
-            .kind(schema("data.color"))
+            .kind(schema)
             .in_postgres(options);
         let builder = builder.patience(Duration::from_secs(60));
         let sql = configure(builder).start().await?;

@@ -259,7 +259,6 @@ async fn names_that_are_not_known_and_watches_are_errors_that_say_what_to_do() {
         "{error}"
     );
     let sorted = Query::new().sort(size());
-    stage.names(Query::new()).await;
     assert!(
         stage.maps.watch(&sorted, None).is_ok(),
         "only conditions count"
