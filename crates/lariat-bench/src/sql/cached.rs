@@ -114,7 +114,7 @@ impl DatabaseFile {
     /// Returns its files: the database, what is not yet written back, and the index of that.
     fn paths(&self) -> [PathBuf; 3] {
         let path = self.0.display();
-        ["", "-wal", "-shm"].map(|suffix| Path::new(&format!("{path}{suffix}")).to_owned())
+        ["", "-wal", "-shm", "-lock"].map(|suffix| Path::new(&format!("{path}{suffix}")).to_owned())
     }
 
     fn mb(&self) -> f64 {
