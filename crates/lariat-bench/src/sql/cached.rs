@@ -111,8 +111,8 @@ impl DatabaseFile {
         Self(std::env::temp_dir().join(name))
     }
 
-    /// Returns its files: the database, what is not yet written back, and the index of that.
-    fn paths(&self) -> [PathBuf; 3] {
+    /// Returns its files: the database, its log, the index of that, and the lock.
+    fn paths(&self) -> [PathBuf; 4] {
         let path = self.0.display();
         ["", "-wal", "-shm", "-lock"].map(|suffix| Path::new(&format!("{path}{suffix}")).to_owned())
     }
