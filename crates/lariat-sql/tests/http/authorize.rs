@@ -9,8 +9,9 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding, Role, RoleBind
 use kube::Resource;
 use kube::api::{Api, PostParams};
 use lariat_cluster::User;
-use lariat_sql::AccessReviews;
+use lariat_core::Gvk;
 use lariat_sql::http::{SqlService, TokenReviews};
+use lariat_sql::{AccessReviews, Query};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value as Json, json};
@@ -41,12 +42,12 @@ impl Users {
         };
         let mut bench = Bench::with(users, |sql| sql).await;
         bench.fill();
-        let mut version = String::new();
+        let (mut version, mut of_namespace) = (String::new(), String::new());
         for name in ["a", "b", "c"] {
             let labels = json!({"field.cattle.io/projectId": "p"});
             let namespace = json!({"metadata": {"name": name, "labels": labels}});
             let all = Api::<Namespace>::all(bench.cluster.client());
-            created(&all, namespace).await;
+            of_namespace = created(&all, namespace).await;
             let maps = Api::<ConfigMap>::namespaced(bench.cluster.client(), name);
             version = created(&maps, json!({"metadata": {"name": format!("in-{name}")}})).await;
         }
@@ -59,6 +60,14 @@ impl Users {
         let access = AccessReviews::new(bench.cluster.client());
         let serve = |it: SqlService| configure(it.authenticate(tokens).authorize(access));
         let client = bench.serve(serve).await;
+        // A revision that a query waits for is one of its kind: labels of namespaces may come later.
+        let namespaces = bench.sql.kind(&Gvk::new("", "v1", "Namespace"));
+        let revision = of_namespace.parse().expect("a version");
+        let read = namespaces
+            .expect("it is there")
+            .query(&Query::new().at_least(revision))
+            .await;
+        read.expect("answered");
         Self {
             bench,
             jane: client.token("jane-token"),
