@@ -1,10 +1,12 @@
 //! What is indexed of one object.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use lariat_cache::CachedObject;
 use lariat_core::{Labels, ObjectKey};
+use ring::digest::{self, SHA256};
 use serde_json::Value as Json;
 
 use crate::field::Value;
@@ -49,6 +51,31 @@ impl fmt::Debug for Row {
 }
 
 impl Row {
+    /// Reads a row from an object and its JSON.
+    ///
+    /// Of an object that is nested too deep for the parser only the metadata is indexed.
+    pub(crate) fn of(
+        schema: &Schema,
+        object: &CachedObject,
+        json: &[u8],
+    ) -> (Self, Vec<Unindexable>) {
+        if let Ok(json) = serde_json::from_slice(json) {
+            return Self::read(schema, object, &json);
+        }
+        // What is skipped may be nested as deep as it likes.
+        let metadata = serde_json::from_slice::<OnlyMetadata>(json);
+        let metadata = metadata.map_or(Json::Null, |only| only.metadata);
+        let json = serde_json::json!({"metadata": metadata});
+        let (row, mut unindexable) = Self::read(schema, object, &json);
+        let fields = schema.fields().iter().enumerate();
+        let others = fields.filter(|(_, field)| !field.name().starts_with("metadata."));
+        unindexable.extend(others.map(|(place, _)| Unindexable {
+            place,
+            why: "the object is nested more than 128 levels deep",
+        }));
+        (row, unindexable)
+    }
+
     /// Reads a row from an object and its parsed JSON.
     ///
     /// What cannot be indexed is left without a value.
@@ -75,15 +102,153 @@ impl Row {
         };
         (row, unindexable)
     }
+
+    /// Returns a digest of all that is indexed: rows with the same one differ in version and JSON at most.
+    ///
+    /// It is a part of SHA-256, for whoever writes objects must not be able to make two with one digest.
+    pub(crate) fn digest(&self) -> [u8; DIGEST] {
+        let mut hash = digest::Context::new(&SHA256);
+        // Each part begins with its length, so that no two sequences of parts are the same bytes.
+        let mut add = |part: &[u8]| {
+            hash.update(&(part.len() as u64).to_le_bytes());
+            hash.update(part);
+        };
+        for cell in &self.cells {
+            add(&cell.len().to_le_bytes());
+            cell.iter()
+                .for_each(|value| add(value.to_string().as_bytes()));
+        }
+        let labels: BTreeMap<&str, &str> = self.labels.iter().collect();
+        add(&labels.len().to_le_bytes());
+        for (label, value) in labels {
+            add(label.as_bytes());
+            add(value.as_bytes());
+        }
+        for owner in &self.owners {
+            add(owner.uid.as_bytes());
+            add(&[owner.is_controller.into()]);
+        }
+        let mut digest = [0; DIGEST];
+        digest.copy_from_slice(&hash.finish().as_ref()[..DIGEST]);
+        digest
+    }
 }
 
+/// The length of a digest, in bytes.
+pub(crate) const DIGEST: usize = 16;
+
+/// The part of an object that is read if the whole cannot be.
+#[derive(serde::Deserialize)]
+struct OnlyMetadata {
+    metadata: Json,
+}
+
+/// How long the uid of an owner may be, which indexes have whole. Those that API servers make have 36 characters.
+const LONGEST_UID: usize = 256;
+
+/// Returns the owners, each once.
 fn owners(json: &Json) -> Vec<Owner> {
     let references = json["metadata"]["ownerReferences"].as_array();
-    let owner = |reference: &Json| {
-        Some(Owner {
-            uid: reference["uid"].as_str()?.to_owned(),
-            is_controller: reference["controller"] == true,
+    let mut owners: Vec<Owner> = Vec::new();
+    for reference in references.into_iter().flatten() {
+        let uid = reference["uid"].as_str().unwrap_or_default();
+        if uid.is_empty() || uid.len() > LONGEST_UID {
+            continue;
+        }
+        let is_controller = reference["controller"] == true;
+        // An object may name an owner twice, and once as its controller.
+        match owners.iter_mut().find(|owner| owner.uid == uid) {
+            Some(known) => known.is_controller |= is_controller,
+            None => owners.push(Owner {
+                uid: uid.to_owned(),
+                is_controller,
+            }),
+        }
+    }
+    owners
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use lariat_core::{Gvk, RawObject};
+    use serde_json::json;
+
+    use super::*;
+    use crate::field::{Field, FieldType};
+
+    fn digest(object: &Json) -> [u8; DIGEST] {
+        let kind = Gvk::new("", "v1", "Thing");
+        let field = |path| Field::path(path, FieldType::Text).unwrap();
+        let fields = [field("spec.one"), field("spec.many[*]")];
+        let schema = Schema::new(kind.clone(), fields).unwrap();
+        let raw = RawObject::parse(object.to_string().as_bytes(), &kind).unwrap();
+        let object_in_cache = CachedObject::new(raw);
+        Row::read(&schema, &object_in_cache, object).0.digest()
+    }
+
+    fn object() -> Json {
+        json!({
+            "metadata": {
+                "name": "a", "uid": "u", "resourceVersion": "1", "labels": {"x": "y", "z": "w"},
+                "ownerReferences": [{"uid": "o", "controller": true}],
+            },
+            "spec": {"one": "1", "many": ["2", "3"], "other": "4"},
         })
-    };
-    references.into_iter().flatten().filter_map(owner).collect()
+    }
+
+    #[test]
+    fn an_object_that_is_nested_too_deep_has_its_metadata_and_says_what_it_lacks() {
+        let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+        let json = format!(
+            r#"{{"metadata":{{"name":"a","namespace":"b","uid":"u","resourceVersion":"1"}},"spec":{{"one":"1","other":{deep}}}}}"#
+        );
+        let kind = Gvk::new("", "v1", "Thing");
+        let one = Field::path("spec.one", FieldType::Text).unwrap();
+        let schema = Schema::new(kind.clone(), [one]).unwrap();
+        let raw = RawObject::parse(json.as_bytes(), &kind).unwrap();
+        let (row, unindexable) = Row::of(&schema, &CachedObject::new(raw), json.as_bytes());
+        let texts = row.cells.iter().flatten().filter_map(Value::as_text);
+        assert_eq!(texts.collect::<Vec<_>>(), ["b", "a", "u"]);
+        let places: Vec<_> = unindexable.iter().map(|each| each.place).collect();
+        assert_eq!(places, [schema.place("spec.one").unwrap()]);
+    }
+
+    #[test]
+    fn an_owner_that_is_named_twice_is_one_and_one_that_no_server_made_is_none() {
+        let object = json!({"metadata": {"ownerReferences": [
+            {"uid": "o"}, {"uid": "o", "controller": true}, {"uid": "x".repeat(3000)}, {},
+        ]}});
+        let one = Owner {
+            uid: "o".to_owned(),
+            is_controller: true,
+        };
+        assert_eq!(owners(&object), [one]);
+    }
+
+    #[test]
+    fn a_digest_changes_with_what_is_indexed_and_with_nothing_else() {
+        let with = |pointer: &str, value: Json| {
+            let mut object = object();
+            *object.pointer_mut(pointer).unwrap() = value;
+            digest(&object)
+        };
+        let same = digest(&object());
+        assert_eq!(with("/metadata/resourceVersion", json!("2")), same);
+        assert_eq!(with("/spec/other", json!("5")), same);
+        let others = [
+            with("/metadata/uid", json!("v")),
+            with("/metadata/labels", json!({"x": "w", "z": "y"})),
+            with("/metadata/labels", json!({"x": "y"})),
+            with("/metadata/ownerReferences/0/controller", json!(false)),
+            with("/metadata/ownerReferences", json!([])),
+            with("/spec/one", json!("12")),
+            with("/spec/one", json!(null)),
+            with("/spec/many", json!(["23"])),
+            with("/spec/many", json!(["2", "3", "3"])),
+            same,
+        ];
+        assert_eq!(HashSet::from(others).len(), others.len());
+    }
 }

@@ -351,8 +351,7 @@ impl Inner {
             return Op::Delete(step.key.clone());
         };
         let json = object.json().unwrap_or_default().into_owned();
-        let parsed = serde_json::from_slice(&json).unwrap_or_default();
-        let (row, unindexable) = Row::read(&self.tables.schema, object, &parsed);
+        let (row, unindexable) = Row::of(&self.tables.schema, object, &json);
         self.count(&self.tables.schema, object.key(), &unindexable);
         Op::Put {
             row,

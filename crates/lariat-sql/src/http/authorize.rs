@@ -47,12 +47,12 @@ impl Authorizer {
         }
     }
 
-    /// Returns what a user may see of a kind, at least in the namespaces that are named.
+    /// Returns what a user may see of a kind, at least in the namespaces of a query.
     pub(super) async fn access(
         &self,
         user: &User,
         kind: &SqlKind,
-        named: Option<&[String]>,
+        query: &Query,
     ) -> Result<Access, VisibleError> {
         let gvk = kind.schema().gvk();
         let resource = self.mapper.kind(gvk).await.map_err(|error| {
@@ -71,11 +71,12 @@ impl Authorizer {
         }
         // Namespaces that cannot be listed are read one by one.
         let verb = if is_namespace { Verb::Get } else { Verb::List };
+        let named = query.named_namespaces();
         let named = named.filter(|named| named.len() <= MOST_NAMED);
         let access = match named {
             Some(named) => self.reviews.of_user(user, verb, &resource, named).await?,
             None => {
-                let known = self.namespaces(kind).await?;
+                let known = self.namespaces(kind, query.at_least).await?;
                 let known = known.iter().cloned();
                 self.reviews.of_user(user, verb, &resource, known).await?
             }
@@ -84,11 +85,18 @@ impl Authorizer {
     }
 
     /// Returns the namespaces in which a kind has objects; of namespaces, those that there are.
-    async fn namespaces(&self, kind: &SqlKind) -> Result<Arc<[String]>, VisibleError> {
+    ///
+    /// They are those of the revision that a query waits for, or later ones.
+    async fn namespaces(
+        &self,
+        kind: &SqlKind,
+        at_least: Option<Revision>,
+    ) -> Result<Arc<[String]>, VisibleError> {
         let gvk = kind.schema().gvk();
         let known = self.namespaces.lock().get(gvk).cloned();
         if let Some(known) = known
             && (known.at == kind.revision() || Instant::now() < known.until)
+            && at_least.is_none_or(|at_least| at_least.version() <= known.at.version())
         {
             return Ok(known.names);
         }
@@ -98,9 +106,14 @@ impl Authorizer {
             NAMESPACE
         };
         let asked = Instant::now();
-        let query = Query::new().summarize(field(by)).only_counts();
-        let answer = kind.query(&query).await;
-        let answer = answer.map_err(|error| VisibleError::new(error.to_string()))?;
+        let mut query = Query::new().summarize(field(by)).only_counts();
+        query.at_least = at_least;
+        let answer = kind.query(&query).await.map_err(|error| {
+            // It may name files and servers.
+            let error = lariat_core::describe(&error);
+            tracing::warn!(kind = %gvk, error, "what users may see is not known");
+            VisibleError::new("the cache cannot be read; the log of the program says why")
+        })?;
         let counts = answer.summaries.into_iter().flatten();
         let known = Known {
             names: counts.map(|count| count.value).collect(),

@@ -25,7 +25,7 @@ impl Shared {
         let (Some(key), Some(kind)) = (&namespaces.label, of_namespaces) else {
             return Ok(query);
         };
-        let access = self.access(user, kind, None).await?;
+        let access = self.access(user, kind, &Query::new()).await?;
         if access.is_everything() {
             return Ok(query);
         }

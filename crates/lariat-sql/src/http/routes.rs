@@ -154,7 +154,7 @@ async fn watch(
     }
     let place = shared.watches.take(user)?;
     let query = shared.without_label(user, query).await?;
-    let view = shared.view(user, path, query.named_namespaces()).await?;
+    let view = shared.view(user, path, &query).await?;
     let since = match last_event_id(&parts.headers)? {
         Some(revision) => revision,
         None => match query.at_least {
@@ -247,10 +247,12 @@ async fn object(
 ) -> Answered {
     let revision = target::of_object(parts.uri.query().unwrap_or_default())?;
     let _place = shared.requests.take(user)?;
-    let namespace = key.namespace().map(str::to_owned);
-    let view = shared
-        .view(user, path, namespace.as_ref().map(std::slice::from_ref))
-        .await?;
+    let asked = Query::new().at_least(revision.unwrap_or_default());
+    let asked = match key.namespace() {
+        Some(namespace) => asked.namespaces([namespace]),
+        None => asked,
+    };
+    let view = shared.view(user, path, &asked).await?;
     let gvk = view.kind();
     // Whether it exists is not said to those who may not see it.
     if !view.access().allows(&key) {

@@ -61,12 +61,12 @@ impl Shared {
 
     /// Returns a kind, by its path, as a user may see it; there is something to see.
     ///
-    /// It may be less than the user sees, if what is asked for lies in the namespaces that are named.
+    /// It may be less than the user sees, if the query is about other namespaces only.
     pub(super) async fn view(
         &self,
         user: &User,
         path: &str,
-        named: Option<&[String]>,
+        query: &Query,
     ) -> Result<View, Refusal> {
         let kind = self.kinds.get(path).ok_or_else(|| {
             let known: Vec<&str> = self.kinds.keys().map(String::as_str).collect();
@@ -75,7 +75,7 @@ impl Shared {
                 known.join(", ")
             ))
         })?;
-        let access = self.access(user, kind, named).await?;
+        let access = self.access(user, kind, query).await?;
         let gvk = kind.schema().gvk();
         if access.is_nothing() {
             let name = user.name();
@@ -92,11 +92,11 @@ impl Shared {
         user: &User,
         (path, query): (&str, &Query),
     ) -> Result<View, Refusal> {
-        let mut view = self.view(user, path, query.named_namespaces()).await?;
+        let mut view = self.view(user, path, query).await?;
         for other in view.others(query) {
             // All that the user may see of it: it may be cluster-scoped, where the query names namespaces.
             let access = match self.kinds.get(&path_of(&other)) {
-                Some(kind) => self.access(user, kind, None).await?,
+                Some(kind) => self.access(user, kind, &Query::new()).await?,
                 None => Access::nothing(),
             };
             view = view.with_other(&other, access);
@@ -104,15 +104,15 @@ impl Shared {
         Ok(view)
     }
 
-    /// Returns what a user may see of a kind, at least in the namespaces that are named.
+    /// Returns what a user may see of a kind, at least in the namespaces of a query.
     pub(super) async fn access(
         &self,
         user: &User,
         kind: &SqlKind,
-        named: Option<&[String]>,
+        query: &Query,
     ) -> Result<Access, VisibleError> {
         match &self.sight {
-            Some(sight) => sight.look(user, kind, named).await,
+            Some(sight) => sight.look(user, kind, query).await,
             None if self.auth.is_open() => Ok(Access::everything()),
             None => Ok(Access::nothing()),
         }

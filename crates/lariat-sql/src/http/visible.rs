@@ -109,16 +109,16 @@ impl Sight {
         Self::Function(Arc::new(move |user, kind| Box::pin(look(user, kind))))
     }
 
-    /// Finds out what a user may see, at least in the namespaces that are named.
+    /// Finds out what a user may see, at least in the namespaces of a query.
     pub(super) async fn look(
         &self,
         user: &User,
         kind: &SqlKind,
-        named: Option<&[String]>,
+        query: &Query,
     ) -> Result<Access, VisibleError> {
         match self {
             Self::Function(look) => look(user.clone(), kind.schema().gvk().clone()).await,
-            Self::Reviews(reviews) => reviews.access(user, kind, named).await,
+            Self::Reviews(reviews) => reviews.access(user, kind, query).await,
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::sql::{Connection, Param, Statement, StorageError, Transaction};
 
 /// The form of the tables; those of another form are refused.
-const FORM: i64 = 1;
+const FORM: i64 = 2;
 
 /// What there is before the first kind.
 const TABLES: &str = "

@@ -103,7 +103,12 @@ impl Session {
     /// Begins a transaction of the one who writes; no later one can begin to write before it ends.
     fn begin_to_write(&mut self, epoch: i64) -> Result<(), StorageError> {
         let begin = "BEGIN; SELECT epoch FROM writer FOR SHARE";
-        let said = self.wait(self.client.simple_query(begin))?;
+        let said = self.wait(self.client.simple_query(begin));
+        if said.is_err() {
+            // It may have begun, and would refuse all that follows.
+            self.roll_back();
+        }
+        let said = said?;
         let mut rows = said.iter().filter_map(|message| match message {
             SimpleQueryMessage::Row(row) => row.get(0),
             _ => None,

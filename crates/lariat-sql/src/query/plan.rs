@@ -19,6 +19,7 @@ use crate::schema::{NAME, NAMESPACE, Schema};
 const CONDITIONS: usize = 500;
 const VALUES: usize = 20_000;
 const ORDERS: usize = 20;
+const WORDS: usize = 50;
 
 /// A query that is checked: what SQL is made of, and what rows are compared with.
 #[derive(Debug, Clone)]
@@ -163,6 +164,8 @@ impl Plan {
 /// Returns an error if the query has more parts than a statement can have.
 fn limit(query: &Query) -> Result<(), QueryError> {
     let conditions = || query.filters.iter().flat_map(|any| &any.0);
+    let words = query.search.as_deref();
+    let words = words.map_or(0, |search| words_of(search).count());
     let counts = [
         ("conditions", conditions().count(), CONDITIONS),
         (
@@ -171,6 +174,7 @@ fn limit(query: &Query) -> Result<(), QueryError> {
             VALUES,
         ),
         ("orders", query.sort.len(), ORDERS),
+        ("words", words, WORDS),
         ("summaries", query.summaries.len(), ORDERS),
     ];
     match counts.into_iter().find(|(_, found, most)| found > most) {

@@ -11,7 +11,7 @@ use crate::field::Value;
 use crate::query::{Cursor, Others, Part, Plan, Target};
 use crate::row::Row;
 use crate::schema::Schema;
-use crate::sql::{Connection, List, Param, Statement, StorageError};
+use crate::sql::{Connection, List, Param, Statement, StorageError, Transaction};
 use crate::store::{Count, Found, Read, ReadError};
 
 /// A row that is opened.
@@ -40,7 +40,7 @@ pub(crate) fn keys(
         let sql = format!("DELETE FROM {} WHERE id", of.table);
         let mut sql = Statement::new(of.dialect, &sql);
         sql.among(List::Integers(damaged));
-        connection.execute(&sql)?;
+        connection.within(Transaction::Writes, |connection| connection.execute(&sql))?;
     }
     Ok(keys)
 }

@@ -11,6 +11,8 @@ mod select;
 mod statement;
 mod tables;
 
+use ring::digest::{SHA256, digest};
+
 pub(crate) use connection::{Columns, Connection, Transaction};
 pub(crate) use dialect::Dialect;
 pub use error::StorageError;
@@ -21,10 +23,9 @@ pub(crate) use statement::{Arg, List, Param, Statement};
 /// The part of a long text or of long bytes that an index has, for one entry has 2,700 bytes at most in PostgreSQL.
 const BEGINNING: &str = "1, 300";
 
-/// Returns a number that two texts do not share but by a chance of one in 2⁶³; FNV-1a does not change between versions.
+/// Returns a number that two texts do not share but by a chance of one in 2⁶³: a part of SHA-256.
 pub(crate) fn number_of(text: &str) -> i64 {
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    (hash >> 1).cast_signed()
+    let hash = digest(&SHA256, text.as_bytes());
+    let first = hash.as_ref().first_chunk().copied().unwrap_or_default();
+    (u64::from_be_bytes(first) >> 1).cast_signed()
 }

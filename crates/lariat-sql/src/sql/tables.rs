@@ -95,8 +95,8 @@ impl Layout {
         let value = indexed(&Column::of_texts("value", self.dialect()));
         write!(
             sql,
-            "CREATE TABLE {rows} (id {id}, key {text} NOT NULL UNIQUE, version {text} NOT NULL, {columns});
-             CREATE TABLE {json} (id {id}, json {bytes} NOT NULL);
+            "CREATE TABLE {rows} (id {id}, key {text} NOT NULL UNIQUE, digest {bytes} NOT NULL, {columns});
+             CREATE TABLE {json} (id {id}, version {text} NOT NULL, json {bytes} NOT NULL);
              CREATE TABLE {labels} (id {integer} NOT NULL, label {text} NOT NULL, value {text} NOT NULL, PRIMARY KEY (id, label)){is_index};
              CREATE INDEX {labels}_by ON {labels} (label, {value}, id);
              CREATE TABLE {owners} (id {integer} NOT NULL, uid {text} NOT NULL, controls {integer} NOT NULL, PRIMARY KEY (id, uid)){is_index};

@@ -11,7 +11,7 @@ use super::lock::Lock;
 use crate::sql::StorageError;
 
 /// The form of the tables; a file of another form is made new.
-const FORM: i64 = 2;
+const FORM: i64 = 3;
 
 /// What there is before the first kind.
 const KINDS: &str = "

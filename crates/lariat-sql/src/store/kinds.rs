@@ -98,7 +98,8 @@ pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(
         let clean = Statement::new(dialect, "UPDATE kinds SET signature = ");
         let clean = clean.with("", Param::Text(signature));
         let number = Param::Integer(layout.number());
-        connection.execute(&clean.with(" WHERE number = ", number))?;
+        let clean = clean.with(" WHERE number = ", number);
+        connection.within(Transaction::Writes, |connection| connection.execute(&clean))?;
     }
     Ok(())
 }

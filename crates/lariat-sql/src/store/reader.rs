@@ -160,7 +160,7 @@ fn objects(
         return Ok(Vec::new());
     }
     let sql = format!(
-        "SELECT r.id, r.key, r.version, j.json FROM {} AS r JOIN {} AS j ON j.id = r.id WHERE r.id",
+        "SELECT r.id, r.key, j.version, j.json FROM {} AS r JOIN {} AS j ON j.id = r.id WHERE r.id",
         layout.rows(),
         layout.json()
     );

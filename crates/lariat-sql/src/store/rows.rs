@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use super::writer::Op;
 use crate::field::Value;
 use crate::query::words_of;
-use crate::row::Row;
+use crate::row::{DIGEST, Row};
 use crate::sql::{Arg, Connection, Layout, List, Statement, StorageError};
 
 /// A row that is there.
 struct Known {
     id: i64,
     version: String,
+    digest: Vec<u8>,
 }
 
 /// A row to be written, under its number.
@@ -19,6 +20,7 @@ struct New<'a> {
     id: i64,
     row: &'a Row,
     json: &'a [u8],
+    digest: [u8; DIGEST],
 }
 
 /// Returns the keys of all rows.
@@ -33,7 +35,8 @@ pub(super) fn keys(
 
 /// Writes changes of different rows; returns whether anything is another than before.
 ///
-/// All of a table at once, so that a server far away is asked a few times and not for each row.
+/// All of a table at once, so that a server far away is asked a few times and not for each row. Where nothing that is indexed
+/// has changed, as with most updates of a status, only version and JSON are written, of which there is no index.
 pub(super) fn write(
     connection: &mut dyn Connection,
     layout: &Layout,
@@ -43,21 +46,37 @@ pub(super) fn write(
     let same = unchanged(connection, layout, ops, &known)?;
     let mut next = next_id(connection, layout)?;
     let (mut gone, mut new) = (Vec::new(), Vec::new());
+    let mut kept = Vec::new();
     for op in ops {
         let known = known.get(op.key().as_str());
         if known.is_some_and(|known| same.contains(&known.id)) {
             continue;
         }
-        gone.extend(known.map(|known| known.id));
-        if let Op::Put { row, json, .. } = op {
-            let id = known.map_or(next, |known| known.id);
-            next += i64::from(known.is_none());
-            new.push(New { id, row, json });
+        let Op::Put { row, json, .. } = op else {
+            gone.extend(known.map(|known| known.id));
+            continue;
+        };
+        let id = known.map_or(next, |known| known.id);
+        next += i64::from(known.is_none());
+        let digest = row.digest();
+        let is_kept = known.is_some_and(|known| known.digest == digest);
+        let written = New {
+            id,
+            row,
+            json,
+            digest,
+        };
+        if is_kept {
+            kept.push(written);
+        } else {
+            gone.extend(known.map(|known| known.id));
+            new.push(written);
         }
     }
-    let has_changed = !gone.is_empty() || !new.is_empty();
+    let has_changed = !gone.is_empty() || !new.is_empty() || !kept.is_empty();
     clear(connection, layout, &gone)?;
     put(connection, layout, &new)?;
+    replace_json(connection, layout, &kept)?;
     Ok(has_changed)
 }
 
@@ -67,14 +86,25 @@ fn known(
     layout: &Layout,
     ops: &[&Op],
 ) -> Result<HashMap<String, Known>, StorageError> {
-    let sql = format!("SELECT key, id, version FROM {} WHERE key", layout.rows());
+    let (rows, json) = (layout.rows(), layout.json());
+    let sql = format!(
+        "SELECT r.key, r.id, r.digest, j.version FROM {rows} AS r JOIN {json} AS j ON j.id = r.id WHERE r.key"
+    );
     let mut sql = Statement::new(connection.dialect(), &sql);
     let keys = ops.iter().map(|op| op.key().as_str().to_owned());
     sql.among(List::Texts(keys.collect()));
     let mut known = HashMap::with_capacity(ops.len());
     connection.query(&sql, &mut |mut columns| {
-        let (key, id, version) = (columns.text()?, columns.integer()?, columns.text()?);
-        known.insert(key, Known { id, version });
+        let (key, id) = (columns.text()?, columns.integer()?);
+        let (digest, version) = (columns.bytes()?, columns.text()?);
+        known.insert(
+            key,
+            Known {
+                id,
+                version,
+                digest,
+            },
+        );
         Ok(())
     })?;
     Ok(known)
@@ -134,13 +164,50 @@ fn clear(
         return Ok(());
     }
     for table in layout.tables() {
-        let id = layout.id_of(&table);
-        let sql = format!("DELETE FROM {table} WHERE {id}");
-        let mut sql = Statement::new(connection.dialect(), &sql);
-        sql.among(List::Integers(ids.to_vec()));
-        connection.execute(&sql)?;
+        delete(connection, layout, &table, ids)?;
     }
     Ok(())
+}
+
+/// Deletes what a table has of rows.
+fn delete(
+    connection: &mut dyn Connection,
+    layout: &Layout,
+    table: &str,
+    ids: &[i64],
+) -> Result<(), StorageError> {
+    let id = layout.id_of(table);
+    let sql = format!("DELETE FROM {table} WHERE {id}");
+    let mut sql = Statement::new(connection.dialect(), &sql);
+    sql.among(List::Integers(ids.to_vec()));
+    connection.execute(&sql)?;
+    Ok(())
+}
+
+/// Writes version and JSON of rows in which nothing else has changed.
+fn replace_json(
+    connection: &mut dyn Connection,
+    layout: &Layout,
+    kept: &[New<'_>],
+) -> Result<(), StorageError> {
+    if kept.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = kept.iter().map(|kept| kept.id).collect();
+    delete(connection, layout, &layout.json(), &ids)?;
+    put_json(connection, layout, kept)
+}
+
+fn put_json(
+    connection: &mut dyn Connection,
+    layout: &Layout,
+    new: &[New<'_>],
+) -> Result<(), StorageError> {
+    let rows = new.iter().map(|New { id, row, json, .. }| {
+        let version = Arg::text(&row.version);
+        vec![Arg::Integer(*id), version, Arg::bytes(json)]
+    });
+    connection.insert(&layout.json(), &rows.collect::<Vec<_>>())
 }
 
 /// Writes rows that are not there.
@@ -151,10 +218,7 @@ fn put(
 ) -> Result<(), StorageError> {
     let rows: Vec<Vec<Arg<'_>>> = new.iter().map(|new| own(layout, new)).collect();
     connection.insert(&layout.rows(), &rows)?;
-    let rows = new
-        .iter()
-        .map(|New { id, json, .. }| vec![Arg::Integer(*id), Arg::bytes(json)]);
-    connection.insert(&layout.json(), &rows.collect::<Vec<_>>())?;
+    put_json(connection, layout, new)?;
     let rows = new.iter().flat_map(|New { id, row, .. }| {
         let labels: BTreeMap<&str, &str> = row.labels.iter().collect();
         let labels = labels.into_iter();
@@ -162,10 +226,7 @@ fn put(
     });
     connection.insert(&layout.labels(), &rows.collect::<Vec<_>>())?;
     let rows = new.iter().flat_map(|New { id, row, .. }| {
-        let mut seen = HashSet::new();
-        let owners = row.owners.iter();
-        let owners = owners.filter(move |owner| seen.insert(owner.uid.as_str()));
-        owners.map(|owner| {
+        row.owners.iter().map(|owner| {
             let controls = Arg::Integer(owner.is_controller.into());
             vec![Arg::Integer(*id), Arg::text(&owner.uid), controls]
         })
@@ -188,12 +249,12 @@ fn put(
 }
 
 /// Returns the columns of the row itself.
-fn own<'a>(layout: &Layout, new: &New<'a>) -> Vec<Arg<'a>> {
+fn own<'a>(layout: &Layout, new: &'a New<'_>) -> Vec<Arg<'a>> {
     let row = new.row;
     let mut columns = vec![
         Arg::Integer(new.id),
         Arg::text(row.key.as_str()),
-        Arg::text(&row.version),
+        Arg::bytes(&new.digest),
     ];
     for place in layout.places(false) {
         columns.extend(args(layout.is_natural(place), row.cells[place].first()));

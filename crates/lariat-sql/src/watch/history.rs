@@ -39,8 +39,8 @@ impl State {
     /// Returns what is indexed of it; none if it cannot be read.
     pub(crate) fn row(&self, schema: &Schema) -> Option<&Row> {
         let read = || {
-            let json = serde_json::from_slice(&self.object.json()?).ok()?;
-            Some(Row::read(schema, &self.object, &json).0)
+            let json = self.object.json()?;
+            Some(Row::of(schema, &self.object, &json).0)
         };
         self.row.get_or_init(read).as_ref()
     }

@@ -32,7 +32,7 @@ async fn queries_see_what_was_written_up_to_the_version_they_ask_for() {
 async fn a_cache_is_not_filled_with_metadata_alone() {
     let bench = Bench::new().await;
     let version = bench.create("one", json!({"size": "10"})).await;
-    // Somebody reads metadata, and has it.
+    // An informer has read metadata already.
     let factory = SharedCacheFactory::new(bench.cluster.client());
     let informer = factory.for_kind(maps_kind());
     factory.start();
@@ -159,4 +159,24 @@ async fn a_kind_that_never_rests_is_answered() {
     });
     let process = bench.start(None).await;
     assert_eq!(names(&process.at(Query::new(), &version).await), ["one"]);
+}
+
+#[tokio::test]
+async fn an_update_of_what_is_not_indexed_changes_the_object() {
+    let bench = Bench::new().await;
+    bench
+        .create("one", json!({"color": "red", "note": "a"}))
+        .await;
+    let process = bench.start(None).await;
+    let red = || Query::new().filter(field("data.color").equals("red"));
+    let version = bench.patch("one", json!({"data": {"note": "b"}})).await;
+    let answer = process.at(red(), &version).await;
+    let [one] = &answer.objects[..] else {
+        panic!("{} objects", answer.objects.len());
+    };
+    let object: serde_json::Value = serde_json::from_slice(&one.json).expect("JSON");
+    assert_eq!(object["data"], json!({"color": "red", "note": "b"}));
+    assert_eq!(object["metadata"]["resourceVersion"], version.as_str());
+    let version = bench.patch("one", json!({"data": {"color": "blue"}})).await;
+    assert_eq!(process.at(red(), &version).await.objects.len(), 0);
 }
