@@ -19,7 +19,7 @@ use crate::process::{hear, say};
 use crate::report::Row;
 use questions::Question;
 
-/// The first sync, changes, and the [questions](questions::QUESTIONS).
+/// The first sync, changes, and the questions in [`questions`].
 pub(crate) const CASES: [&str; 8] = [
     "load", "storm", "page", "broad", "keyset", "search", "summary", "total",
 ];
