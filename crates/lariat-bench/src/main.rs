@@ -67,7 +67,7 @@ fn run(options: &Options) -> Result<()> {
             let rows = stage.play(&run)?;
             cases.resize_with(rows.len(), Vec::new);
             for (case, row) in cases.iter_mut().zip(rows) {
-                // As JSON every run is told, as a table the one in the middle.
+                // JSON has every run, a table the median.
                 if options.json {
                     report.row(&row);
                 }

@@ -98,7 +98,7 @@ pub(super) async fn measure(run: &Run, url: &str) -> Result<Row> {
     // What the row says is about the probes alone.
     let (_live, sync_cpu) = sync::fill(&mut run.row(), &job).await?;
     say("ready")?;
-    // Meanwhile the server makes the changes, and tells none of them.
+    // Meanwhile the server makes the changes, and publishes none of them.
     tokio::task::spawn_blocking(|| hear("go")).await??;
     job.tally.begin_probes(row.n);
     let meter = Meter::begin();

@@ -14,7 +14,7 @@ pub(super) async fn measure(run: &Run, url: &str) -> Result<Row> {
     let job = super::job(run, url);
     let (_live, sync_cpu) = sync::fill(&mut row, &job).await?;
     say("ready")?;
-    // Meanwhile the server makes the changes, and tells none of them.
+    // Meanwhile the server makes the changes, and publishes none of them.
     let floor = tokio::task::spawn_blocking(|| hear("go")).await??;
     // With fewer changes than pods only the first pods change.
     let changing = row.n.min(run.pods.unwrap_or(0));

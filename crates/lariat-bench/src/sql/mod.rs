@@ -24,8 +24,9 @@ pub(crate) const CASES: [&str; 8] = [
     "load", "storm", "page", "broad", "keyset", "search", "summary", "total",
 ];
 
-/// The cache in memory and in a file, plain and sealed; the informer's store, which a program scans; and lists of the API
-/// server, which it sorts.
+/// What answers the queries.
+///
+/// `store` is a scan of the informer's store, and `list` a list from the API server that the client sorts.
 pub(crate) const SUBJECTS: [&str; 6] = [
     "memory",
     "file",
@@ -44,21 +45,23 @@ const SETTLING: Duration = Duration::from_secs(3);
 /// A run that takes longer has failed.
 const PATIENCE: Duration = Duration::from_secs(1_800);
 
-/// How long one question is asked, again and again, for each pod there is (three seconds with all of them), and how often at
-/// least and at most.
+/// How long a query is repeated, per pod: three seconds with all pods.
 const ASKING: Duration = Duration::from_micros(30);
+/// How often it is repeated at least, and at most.
 const LEAST: usize = 5;
 const MOST: usize = 2_000;
 
 /// Returns the runs that were asked for: one for each subject, with all cases.
 pub(crate) fn plan(options: &Options) -> Vec<Run> {
-    let subjects = match options.subjects.is_empty() {
-        true => SUBJECTS.map(str::to_owned).to_vec(),
-        false => options.subjects.clone(),
+    let subjects = if options.subjects.is_empty() {
+        SUBJECTS.map(str::to_owned).to_vec()
+    } else {
+        options.subjects.clone()
     };
-    let n = match options.n.is_empty() {
-        true => vec![PODS],
-        false => options.n.clone(),
+    let n = if options.n.is_empty() {
+        vec![PODS]
+    } else {
+        options.n.clone()
     };
     let cases = options.bench.cases(options).join(",");
     let mut runs = Vec::new();
@@ -202,12 +205,12 @@ async fn asked(run: &Run, subject: &mut Subject, question: &Question) -> Result<
     Ok(row)
 }
 
-/// Lets a fifth of the pods change as fast as they are read, until the last change is there.
+/// Changes a fifth of the pods, and waits until the last change is read.
 async fn stormed(run: &Run, subject: &Subject) -> Result<Row> {
     let changes = changes(run.n.unwrap_or(1));
     let mut row = row(run, "storm", changes);
     say("ready")?;
-    // Meanwhile the server makes the changes, and tells none of them.
+    // Meanwhile the server makes the changes, and publishes none of them.
     let floor = tokio::task::spawn_blocking(|| hear("go")).await??;
     meter::forget_peak()?;
     let meter = Meter::begin();

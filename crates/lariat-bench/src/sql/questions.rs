@@ -18,7 +18,7 @@ pub(super) struct Question {
     pub(super) case: &'static str,
     /// Makes the query of a turn.
     pub(super) query: fn(usize) -> Query,
-    /// How many objects lie before those which are asked for, which a cursor passes over.
+    /// How many objects the cursor passes over.
     pub(super) skip: usize,
     pub(super) naive: Naive,
 }

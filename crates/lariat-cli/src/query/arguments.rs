@@ -148,7 +148,7 @@ impl Words {
         })
     }
 
-    /// Makes the query, by its URL form, in which filters and names are written as here.
+    /// Makes the query from its URL form, which has the same filters and names.
     fn query(&self) -> Result<Query, UsageError> {
         let has = |name| self.parameters.iter().any(|(other, _)| *other == name);
         let mut url = Serializer::new(String::new());

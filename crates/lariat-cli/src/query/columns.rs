@@ -19,7 +19,7 @@ pub(super) struct Column {
     pub(super) is_given: bool,
 }
 
-/// Columns of kinds of Kubernetes: the heading, the path, and whether it is shown if there is room.
+/// Columns of built-in kinds: heading, path, and whether only `-o wide` shows it.
 type Usual = (&'static str, &'static str, bool);
 
 const PODS: [Usual; 3] = [
@@ -55,7 +55,9 @@ const EVENTS: [Usual; 4] = [
     ("MESSAGE", "message", false),
 ];
 
-/// Returns the columns: those that are given, or what is usual for the kind and what the question names.
+/// Returns the columns to show.
+///
+/// They are those that the user gives, or the usual ones of the kind and the fields that the query names.
 pub(super) async fn columns(
     client: &Client,
     kind: &ResourceKind,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use super::kinds::Kind;
 
-/// What to accept; servers that do not aggregate their discovery answer with the list of groups they always had.
+/// The media types of aggregated discovery; older servers answer with a list of groups.
 const ACCEPTED: &str =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
@@ -109,7 +109,9 @@ struct Resource {
     short_names: Vec<String>,
 }
 
-/// Returns what the cluster serves, the core group first, each kind in the version its group prefers.
+/// Returns what the cluster serves, the core group first.
+///
+/// Each kind is in the version that its group prefers.
 pub(super) async fn served(client: &Client) -> Result<Vec<Kind>> {
     let mut kinds: Vec<Kind> = Vec::new();
     for root in ["/api", "/apis"] {

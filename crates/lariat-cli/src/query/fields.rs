@@ -52,9 +52,10 @@ pub(super) fn fields(
     for (name, of) in typed {
         let field = Field::path(&name, of)?.named(&name);
         let is_searched = options.has_search && of.is_text();
-        fields.push(match is_searched {
-            true => field.searchable(),
-            false => field,
+        fields.push(if is_searched {
+            field.searchable()
+        } else {
+            field
         });
     }
     if options.has_search {

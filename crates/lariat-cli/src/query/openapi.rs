@@ -138,9 +138,10 @@ impl Schemas {
             // Definitions that are generated write quantities so.
             let pattern = schema["pattern"].as_str().unwrap_or_default();
             let is_quantity = pattern.contains("[KMGTPE]i");
-            return Some(match is_quantity {
-                true => FieldType::Quantity,
-                false => FieldType::Text,
+            return Some(if is_quantity {
+                FieldType::Quantity
+            } else {
+                FieldType::Text
             });
         }
         Some(
