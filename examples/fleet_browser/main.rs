@@ -1,11 +1,13 @@
-//! Asks the state of 20,000 pods: conditions, order, pages and counts, at a prompt.
+//! Asks the state of 20,000 pods: conditions, order, pages and counts, at a prompt or over HTTP.
 //!
 //! The pods are watched once and kept in SQLite, behind the shared informer. A question is a query string, as the URL of a list
 //! has it: `filter=status.phase=Running&sort=-metadata.creationTimestamp&page=1&pagesize=5`.
 //!
 //! Run: `cargo run --example fleet_browser --release` (on the embedded cluster), or with `KUBECONFIG=…` on a cluster of yours.
-//! `-- 'summary=spec.nodeName&summaryonly'` asks one question, and `-- --pods 500` browses a smaller fleet.
+//! `-- 'summary=spec.nodeName&summaryonly'` asks one question, `-- --pods 500` browses a smaller
+//! fleet, and `-- --serve 127.0.0.1:8080` serves a page to browse it until Ctrl-C.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -13,12 +15,15 @@ use anyhow::{Context as _, Result, bail};
 use lariat::cache::SharedCacheFactory;
 use lariat::cluster::Load;
 use lariat::prelude::*;
+use lariat::sql::http::SqlService;
 use lariat::sql::{Answer, Field, FieldType, Query, Schema, SqlCache, SqlKind};
 use lariat_examples::{Place, Table, error_exit, log_errors, say};
 use lexopt::prelude::{Long, Value, ValueExt as _};
 use serde_json::Value as Json;
 use tokio::io::{AsyncBufReadExt, BufReader, stdin};
+use tokio::net::TcpListener;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 /// What is asked without a question of the user's.
 const STORY: [&str; 5] = [
@@ -39,14 +44,15 @@ async fn main() -> ExitCode {
 }
 
 async fn run() -> Result<()> {
-    let (mut pods, mut questions) = (20_000, Vec::new());
+    let (mut pods, mut questions, mut address) = (20_000, Vec::new(), None);
     let mut arguments = lexopt::Parser::from_env();
     while let Some(argument) = arguments.next()? {
         match argument {
             Long("pods") => pods = arguments.value()?.parse()?,
+            Long("serve") => address = Some(arguments.value()?.parse::<SocketAddr>()?),
             Value(question) => questions.push(question.string()?),
             _ => bail!(
-                "{}; there are --pods N and questions",
+                "{}; there are --pods N, --serve ADDRESS and questions",
                 argument.unexpected()
             ),
         }
@@ -69,13 +75,13 @@ async fn run() -> Result<()> {
 
     let has_questions = !questions.is_empty();
     let story = STORY.into_iter().map(str::to_owned);
-    for question in questions
-        .into_iter()
-        .chain(story.filter(|_| !has_questions))
-    {
+    let story = story.filter(|_| !has_questions && address.is_none());
+    for question in questions.into_iter().chain(story) {
         ask(&pods, &question).await?;
     }
-    if !has_questions && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+    if let Some(address) = address {
+        serve(&sql, address).await?;
+    } else if !has_questions && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
         prompt(&pods).await?;
     }
     sql.stop().await;
@@ -91,6 +97,27 @@ fn fields() -> Result<Vec<Field>> {
         Field::path("status.podIP", FieldType::Ip)?,
         Field::path("spec.containers[*].image", FieldType::Text)?.searchable(),
     ])
+}
+
+/// Serves a page to browse the fleet, and what it asks, until Ctrl-C.
+async fn serve(sql: &SqlCache, address: SocketAddr) -> Result<()> {
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.with_context(|| format!("cannot listen on {address}"))?;
+    let address = listener.local_addr()?;
+    say(format_args!("browse http://{address}/; end with Ctrl-C"));
+    let stopping = CancellationToken::new();
+    // Everyone who reaches the address sees the pods: take loopback.
+    let service = SqlService::new(sql).open_to_everyone();
+    let service = service.stop_with(stopping.clone()).serve_on(listener);
+    let mut service = std::pin::pin!(service);
+    tokio::select! {
+        failed = &mut service => failed?,
+        () = lariat::termination() => {
+            stopping.cancel();
+            service.await?;
+        }
+    }
+    Ok(())
 }
 
 /// Answers lines until the end of the input.

@@ -77,3 +77,4 @@ pub use selection::Selection;
 pub use store::{CachedObject, Change, DecodeError, IndexError, Query, Snapshot, Storage, Store};
 pub use transform::Transform;
 pub use view::{Metadata, View};
+pub use warm::{WarmObjects, WarmSource, WarmSourceError};

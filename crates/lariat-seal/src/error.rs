@@ -11,13 +11,17 @@ use crate::wrapper::KeyId;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SealError {
-    /// The bytes are not of this format, or were cut off. They were damaged, or are something else.
+    /// The bytes are not of this format, or were cut off.
+    ///
+    /// They were damaged, or are something else.
     #[error("the sealed data is damaged: {0}")]
     Malformed(&'static str),
     /// A later version of the format; update the program that reads it.
     #[error("the sealed data is of format {0}, which this version does not read")]
     UnknownFormat(u8),
-    /// The keyring is not the one that sealed the data, or was restored from before the data key was made.
+    /// The keyring does not have the data key that sealed the data.
+    ///
+    /// Another keyring sealed it, or this one was restored from before the data key was made.
     #[error("sealed with data key {0}, which the keyring does not have")]
     UnknownDataKey(DataKeyId),
     /// The data was changed, or belongs to another context.
@@ -44,7 +48,9 @@ pub enum SealError {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WrapError {
-    /// None of the keys given is the right one. Give the one that is named, as an old key if it was rotated out.
+    /// None of the keys given is the right one.
+    ///
+    /// Give the one that is named, as an old key if it was rotated out.
     #[error("sealed with key {sealed_with}, the keys given are {}", list(given))]
     WrongKey {
         /// The key that is needed.

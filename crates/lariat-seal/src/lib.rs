@@ -1,6 +1,7 @@
-//! Encryption at rest: values and files are sealed with data keys, which are stored in an envelope.
+//! Encryption at rest of values and files, with keys stored in an envelope.
 //!
-//! A [`Keyring`] has the data keys. Its [stored form](Keyring::stored) has them encrypted: whoever reads it needs the key of
+//! Data is sealed with data keys. A [`Keyring`] has the data keys.
+//! Its [stored form](Keyring::stored) has them encrypted: whoever reads it needs the key of
 //! a [`KeyWrapper`], which is read from a [file or the environment](LocalKeys) or stays in a key management service.
 //! Every cipher is AES-256-GCM, by `ring`.
 //!

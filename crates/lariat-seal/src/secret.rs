@@ -1,4 +1,4 @@
-//! Key material: it is overwritten when it is dropped, and `Debug` does not show it.
+//! Key material, which is overwritten on drop and not shown by `Debug`.
 
 use std::fmt;
 use std::hint::black_box;
@@ -102,7 +102,9 @@ impl Cipher {
         Self(expand(key))
     }
 
-    /// Encrypts in place; the tag belongs behind the data. The caller sees to the nonce.
+    /// Encrypts in place, and returns the tag, which belongs behind the data.
+    ///
+    /// The caller must use each nonce once only.
     pub(crate) fn seal(
         &self,
         nonce: [u8; NONCE],

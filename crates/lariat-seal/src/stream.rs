@@ -148,7 +148,9 @@ impl<W: Write> Write for SealedWriter<W> {
         Ok(fits)
     }
 
-    /// Flushes what is encrypted already: a part is written when it is full, or at the end.
+    /// Flushes what is encrypted already.
+    ///
+    /// A part is encrypted when it is full, or at the end.
     fn flush(&mut self) -> io::Result<()> {
         self.to.flush()
     }

@@ -6,7 +6,9 @@ use lariat_core::Gvk;
 
 use crate::schema::{NAME, Schema, UID};
 
-/// Objects of another kind that belong to an object, by whose fields and labels queries can ask.
+/// Objects of another kind that belong to an object.
+///
+/// Queries can filter, sort and count by their fields and labels.
 ///
 /// Objects belong together by a field of both, by a label, or by an owner reference, and only within a namespace: an object with
 /// a namespace belongs to objects of the same one, and to those of cluster-scoped kinds. Both kinds have to be in the cache,
@@ -153,7 +155,9 @@ impl Association {
     }
 }
 
-/// Returns whether a text is the name of an association: a letter, then letters, digits, `_` and `-`.
+/// Returns whether a text is the name of an association.
+///
+/// Names have a letter, then letters, digits, `_` and `-`, all of ASCII.
 pub(crate) fn is_name(text: &str) -> bool {
     let is_sign = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     text.starts_with(|c: char| c.is_ascii_alphabetic()) && text.chars().all(is_sign)

@@ -6,7 +6,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
 
 use crate::field::{Field, FieldType};
 
-/// The members that have fields or names of their own in every kind.
+/// The path of the labels, which queries name without a field.
 const LABELS: &str = "metadata.labels";
 
 /// What is made of the columns of a version.
@@ -52,9 +52,9 @@ fn field(column: &CustomResourceColumnDefinition) -> Result<Option<Field>, &'sta
     field.map(Some).map_err(|_| "its jsonPath is not supported")
 }
 
-/// Returns a JSONPath as a [`Path`](crate::Path) has it.
+/// Converts a JSONPath into the text of a [`Path`](crate::Path).
 ///
-/// A path would read some of what JSONPath writes, such as slices, as names of members.
+/// Forms that a path would read as names of members, such as slices, are refused.
 fn path(json_path: &str) -> Result<String, &'static str> {
     let mut path = String::with_capacity(json_path.len());
     let trimmed = json_path.strip_prefix('$').unwrap_or(json_path);
@@ -86,7 +86,9 @@ fn path(json_path: &str) -> Result<String, &'static str> {
     Ok(path)
 }
 
-/// Reads a member, in which a backslash takes the dot behind it as a part of the name; returns what follows.
+/// Reads the name of a member; returns it and what follows.
+///
+/// A dot behind a backslash is part of the name.
 fn member(text: &str) -> (String, &str) {
     let mut name = String::new();
     let mut rest = text;
@@ -103,7 +105,9 @@ fn member(text: &str) -> (String, &str) {
     (name, "")
 }
 
-/// Returns where brackets end that mean the same in a path: a number, all, a name in quotes, or an equality.
+/// Returns where brackets end, if they mean the same in a [`Path`](crate::Path).
+///
+/// They have a number, `*`, a name in quotes, or an equality in them.
 fn bracket(text: &str) -> Option<usize> {
     let inside = text.strip_prefix('[')?;
     let end = if inside.starts_with("?(") {

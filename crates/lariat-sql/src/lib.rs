@@ -1,7 +1,7 @@
-//! The state of a cluster, to be asked by SQL: filtered, sorted, paged, counted and watched.
+//! A cache of Kubernetes objects in SQL, to filter, sort, page, count and watch.
 //!
-//! A kind of the cache is one more reader of its shared informer, so there is no second watch. What is indexed of its objects
-//! is written to SQLite behind the informer, and never holds it up.
+//! A kind of the cache is one more reader of its shared informer, so there is no second watch. Its objects and their indexed
+//! fields are written to SQLite (or PostgreSQL) by tasks that the informer never waits for.
 //!
 //! | feature | adds |
 //! |---|---|

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 use crate::field::Value;
 use crate::schema::Schema;
 
-/// What is indexed of one object: a cell for each field of the [`Schema`], labels and owners.
+/// What is indexed of one object: the values of its fields, labels and owners.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Row {
     pub(crate) key: ObjectKey,
@@ -103,9 +103,10 @@ impl Row {
         (row, unindexable)
     }
 
-    /// Returns a digest of all that is indexed: rows with the same one differ in version and JSON at most.
+    /// Returns a digest of all that is indexed.
     ///
-    /// It is a part of SHA-256, for whoever writes objects must not be able to make two with one digest.
+    /// Rows with the same digest differ in version and JSON at most. It is a part of SHA-256, so that users cannot make two
+    /// objects with one digest.
     pub(crate) fn digest(&self) -> [u8; DIGEST] {
         let mut hash = digest::Context::new(&SHA256);
         // Each part begins with its length, so that no two sequences of parts are the same bytes.
@@ -143,7 +144,9 @@ struct OnlyMetadata {
     metadata: Json,
 }
 
-/// How long the uid of an owner may be, which indexes have whole. Those that API servers make have 36 characters.
+/// How long the uid of an owner may be, in bytes; longer ones are left out.
+///
+/// Indexes have uids as a whole. Those that API servers make have 36 characters.
 const LONGEST_UID: usize = 256;
 
 /// Returns the owners, each once.

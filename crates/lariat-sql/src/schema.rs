@@ -37,10 +37,12 @@ pub struct Schema {
     associations: Vec<Association>,
     /// How many printer columns could not be fields.
     skipped: usize,
+    /// Whether a cache adds printer columns when it starts.
+    reads_columns: bool,
 }
 
 impl Schema {
-    /// Makes the schema of a kind from the fields that come to those which every kind has.
+    /// Makes a schema of these fields and those that every kind has.
     ///
     /// # Errors
     ///
@@ -73,16 +75,18 @@ impl Schema {
             places: Arc::new(places),
             associations: Vec::new(),
             skipped: 0,
+            reads_columns: true,
         })
     }
 
-    /// Adds the printer columns that a CustomResourceDefinition has for the version of the kind.
+    /// Adds the printer columns of a CustomResourceDefinition as fields.
     ///
+    /// They are those of the version of the kind.
     /// A column is named by its `jsonPath` without the leading dot, as other fields are: `.spec.replicas` is `spec.replicas`.
     /// Columns of the types `integer`, `number`, `string`, `boolean` and `date` are [`Integer`](FieldType::Integer),
     /// [`Real`](FieldType::Real), [`Text`](FieldType::Text), [`Boolean`](FieldType::Boolean) and [`Time`](FieldType::Time). Fields
-    /// that the schema has by that name stay as they are, and labels need none. A column whose `jsonPath` is none that a
-    /// [`Path`](crate::Path) can follow is left out with a warning, and counted in
+    /// that the schema has by that name are kept, and labels need none. A column of another type, or whose `jsonPath` a
+    /// [`Path`](crate::Path) cannot follow, is left out with a warning, and counted in
     /// [`SqlStatus`](crate::SqlStatus::skipped_columns).
     ///
     /// # Errors
@@ -113,8 +117,23 @@ impl Schema {
         Ok(Self {
             associations: self.associations,
             skipped: self.skipped + columns.skipped.len(),
+            reads_columns: false,
             ..Self::of(self.gvk, fields)?
         })
+    }
+
+    /// Leaves the printer columns of a custom kind out.
+    ///
+    /// A [cache](crate::SqlCacheBuilder::kind) adds them otherwise.
+    #[must_use]
+    pub fn without_columns(mut self) -> Self {
+        self.reads_columns = false;
+        self
+    }
+
+    /// Returns whether a cache is to add printer columns.
+    pub(crate) fn reads_columns(&self) -> bool {
+        self.reads_columns
     }
 
     /// Returns how many printer columns could not be fields.
@@ -122,9 +141,9 @@ impl Schema {
         self.skipped
     }
 
-    /// Lets queries ask by the fields of objects of another kind, under the name of the association.
+    /// Lets queries ask by fields and labels of objects of another kind.
     ///
-    /// Rows do not depend on it: a cache in a file stays as it is.
+    /// Queries use the name of the association. Rows do not depend on it: a cache in a file is not written again.
     ///
     /// # Errors
     ///
@@ -183,7 +202,7 @@ impl Schema {
 
     /// Returns a text that differs between schemas whose stored rows differ.
     ///
-    /// What computes a field is not in it: a program that changes a function renames the field.
+    /// The function that computes a field is not part of it: a program that changes the function has to rename the field.
     pub(crate) fn signature(&self) -> String {
         let fields = self.fields.iter().map(|field| {
             let (name, of) = (field.name(), field.field_type());
@@ -214,7 +233,9 @@ pub(crate) struct UnknownField {
     pub(crate) known: Vec<String>,
 }
 
-/// A schema with a name that is empty, used twice or unknown, or columns of another kind.
+/// A schema that cannot be made.
+///
+/// A name in it is empty, used twice or unknown, or its columns are those of another kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the schema of {gvk}: {fault}")]
 pub struct SchemaError {

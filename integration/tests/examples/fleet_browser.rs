@@ -1,6 +1,6 @@
 //! The browser of a fleet of pods.
 
-use lariat_integration::{example, run};
+use lariat_integration::{example, interrupted, run};
 
 #[tokio::test]
 async fn pods_are_listed_sorted_found_and_counted() {
@@ -20,6 +20,14 @@ async fn pods_are_listed_sorted_found_and_counted() {
         assert!(stdout.contains("5 of 600 pods"), "{stdout}");
     }
     assert_eq!(stderr, "");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn it_is_served_until_a_signal() {
+    let command = example("fleet_browser", &["--pods", "10", "--serve", "127.0.0.1:0"]);
+    let (code, text) = interrupted(command, "INT", &["browse http://127.0.0.1:"]).await;
+    assert_eq!(code, Some(0), "{text}");
 }
 
 #[tokio::test]

@@ -20,7 +20,7 @@ use crate::content_filter::ContentFilter;
 use crate::informer::SharedBudget;
 use crate::options::{KindOptions, MissingKind};
 use crate::reflector::SharedServer;
-use crate::warm::WarmStore;
+use crate::warm::{ClusterUid, WarmStore};
 
 /// How long a kind nobody uses goes on.
 const IDLE_GRACE: Duration = Duration::from_secs(60);
@@ -118,7 +118,8 @@ impl CacheFactoryBuilder {
     ///
     /// A kind whose file is of the same cluster and the same options is filled from it, and its watch goes
     /// on from the version of the file; where that has expired, the kind is listed. It counts as filled when
-    /// the watch has told something, or nothing for a second. A file that is damaged, or of another cluster,
+    /// the watch has sent something, or has been open for a second without a failure.
+    /// A file that is damaged, or of another cluster,
     /// is not used: the kind is listed, and the log names the file and the reason. Kinds that are restricted to
     /// namespaces, changed by a function, or read with content under a [`content_filter`](Self::content_filter), are always
     /// listed.
@@ -189,10 +190,11 @@ impl CacheFactoryBuilder {
     /// Makes the factory. Nothing is sent.
     #[must_use]
     pub fn build(self) -> SharedCacheFactory {
+        let cluster = ClusterUid::new(self.client.clone());
         let warm = self.options.warm.as_deref();
         let warm = warm.map(|folder| {
             let sealing = self.options.sealing.clone();
-            WarmStore::new(folder, self.client.clone(), sealing)
+            WarmStore::new(folder, cluster.clone(), sealing)
         });
         let clients = match self.options.answer_timeout {
             Some(timeout) => SharedClientFactory::with_answer_timeout(self.client, timeout),
@@ -204,6 +206,7 @@ impl CacheFactoryBuilder {
             budget: SharedBudget::new(self.options.budget),
             options: self.options,
             warm,
+            cluster,
             server: SharedServer::default(),
             idle: Arc::new(Notify::new()),
             state: Mutex::new(State::default()),

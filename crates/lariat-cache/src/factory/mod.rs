@@ -22,7 +22,7 @@ use crate::error::{SyncError, Unsynced};
 use crate::informer::{Core, Informer, KindStatus, Phase, SharedBudget, Surroundings};
 use crate::reflector::SharedServer;
 use crate::reflector::Source;
-use crate::warm::WarmStore;
+use crate::warm::{ClusterUid, WarmStore};
 
 pub use builder::CacheFactoryBuilder;
 use builder::Options;
@@ -46,6 +46,7 @@ pub(crate) struct Shared {
     options: Options,
     budget: SharedBudget,
     warm: Option<WarmStore>,
+    cluster: ClusterUid,
     server: SharedServer,
     flight: Option<Recorder>,
     /// Told when a kind is not used any more.
@@ -129,6 +130,7 @@ impl SharedCacheFactory {
             missing: shared.options.missing,
             budget: shared.budget.clone(),
             warm: shared.warm.clone(),
+            cluster: shared.cluster.clone(),
             filter: shared.options.filter.clone(),
             server: shared.server.clone(),
             flight: shared.flight.clone(),

@@ -21,7 +21,7 @@ use crate::options::{KindOptions, MissingKind};
 use crate::reflector::{Intake, SharedServer, Source};
 use crate::selection::Selection;
 use crate::store::{Content, Storage, Store};
-use crate::warm::WarmStore;
+use crate::warm::{ClusterUid, WarmSource, WarmStore};
 
 /// What all users of a kind share.
 pub(crate) struct Core {
@@ -38,6 +38,9 @@ pub(crate) struct Core {
     pub(super) usage: Arc<Usage>,
     /// Where the store is kept between two runs.
     pub(super) warm: Option<WarmStore>,
+    /// Where the objects of an earlier run are, if they are kept elsewhere.
+    pub(super) warm_source: parking_lot::Mutex<Option<Arc<dyn WarmSource>>>,
+    pub(super) cluster: ClusterUid,
     /// What reflectors of other kinds find out about the API server.
     pub(super) server: SharedServer,
     pub(super) flight: Option<KindFlight>,
@@ -62,6 +65,7 @@ pub(crate) struct Surroundings {
     pub(crate) missing: MissingKind,
     pub(crate) budget: SharedBudget,
     pub(crate) warm: Option<WarmStore>,
+    pub(crate) cluster: ClusterUid,
     pub(crate) filter: Option<ContentFilter>,
     pub(crate) server: SharedServer,
     pub(crate) flight: Option<Recorder>,
@@ -103,6 +107,8 @@ impl Core {
             storage,
             usage,
             warm: surroundings.warm,
+            warm_source: parking_lot::Mutex::default(),
+            cluster: surroundings.cluster,
             server: surroundings.server,
             flight,
             missed_answers: AtomicBool::new(false),

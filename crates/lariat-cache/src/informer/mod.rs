@@ -24,6 +24,7 @@ use crate::client::KindClient;
 use crate::selection::Selection;
 use crate::store::{CachedObject, Store};
 use crate::view::View;
+use crate::warm::WarmSource;
 
 pub(crate) use budget::SharedBudget;
 pub use changes::Changes;
@@ -103,6 +104,24 @@ impl Informer {
     #[must_use]
     pub fn is_optional(&self) -> bool {
         self.user.is_optional()
+    }
+
+    /// Fills the cache at its first start from objects that are kept elsewhere, as in a database.
+    ///
+    /// The watch goes on from their version, and the kind is listed only where that has expired. It counts as filled as after a
+    /// [warm restart](crate::CacheFactoryBuilder::warm_restart), whose file is used where the source has nothing. An informer
+    /// that runs already does not read it.
+    pub fn warm_from(&self, source: Arc<dyn WarmSource>) {
+        self.core.warm_from(source);
+    }
+
+    /// Returns what must be the same for objects that are kept now to be used by a later run.
+    ///
+    /// It names the cluster, what is selected and what is done with objects before they are cached. None if a later run has
+    /// to list in any case: the kind is restricted to namespaces, changed by a function, cached without the content of
+    /// objects, or the API server does not say within ten seconds which cluster it is.
+    pub async fn warm_identity(&self) -> Option<String> {
+        self.core.warm_identity().await
     }
 
     /// Says that somebody reads the kind as `K`: the content is watched from now on if that needs it.

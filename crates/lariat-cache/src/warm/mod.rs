@@ -3,6 +3,7 @@
 mod file;
 mod keys;
 mod sealed;
+mod source;
 
 use std::fmt;
 use std::io;
@@ -21,6 +22,7 @@ use tokio::time;
 
 use crate::store::Store;
 use keys::Keys;
+pub use source::{WarmObjects, WarmSource, WarmSourceError};
 
 /// How long the API server may take to say which cluster this is.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
@@ -29,9 +31,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub(crate) struct WarmStore {
     folder: Arc<Path>,
-    client: Client,
-    /// Which cluster this is, once the API server has said so.
-    cluster: Arc<OnceCell<String>>,
+    cluster: ClusterUid,
     /// What files are sealed with; without it Secrets are left out.
     keys: Option<Arc<Keys>>,
     /// Plain text of Secrets, which earlier versions left, was removed.
@@ -60,7 +60,7 @@ pub(crate) struct Header {
     objects: usize,
 }
 
-const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 
 /// A file that is not used, which is no failure: the kind is listed then.
 #[derive(Debug, thiserror::Error)]
@@ -103,11 +103,10 @@ pub(crate) struct Found {
 }
 
 impl WarmStore {
-    pub(crate) fn new(folder: &Path, client: Client, sealing: Option<Sealing>) -> Self {
+    pub(crate) fn new(folder: &Path, cluster: ClusterUid, sealing: Option<Sealing>) -> Self {
         Self {
             folder: folder.into(),
-            client,
-            cluster: Arc::default(),
+            cluster,
             keys: sealing.map(|sealing| Arc::new(Keys::new(sealing))),
             cleaned: Arc::default(),
             explained: Arc::default(),
@@ -217,36 +216,12 @@ impl WarmStore {
     async fn header(&self, gvk: &Gvk, reading: &str) -> Result<Header, Cold> {
         Ok(Header {
             format: FORMAT,
-            cluster: self.cluster().await?,
+            cluster: self.cluster.uid().await?,
             kind: gvk.to_string(),
             reading: reading.to_owned(),
             version: String::new(),
             objects: 0,
         })
-    }
-
-    /// Returns which cluster this is; the API server is asked until it answers.
-    async fn cluster(&self) -> Result<String, Cold> {
-        let told = self.cluster.get_or_try_init(|| self.ask_cluster()).await;
-        told.cloned()
-    }
-
-    async fn ask_cluster(&self) -> Result<String, Cold> {
-        #[derive(Deserialize)]
-        struct Namespace {
-            metadata: Metadata,
-        }
-        #[derive(Deserialize)]
-        struct Metadata {
-            uid: String,
-        }
-        let request = Request::get("/api/v1/namespaces/kube-system").body(Vec::new());
-        let request = request.map_err(|_| Cold::UnknownCluster)?;
-        let answer = time::timeout(ANSWER_TIMEOUT, self.client.request::<Namespace>(request));
-        match answer.await {
-            Ok(Ok(namespace)) => Ok(namespace.metadata.uid),
-            _ => Err(Cold::UnknownCluster),
-        }
     }
 
     /// Returns where a kind is kept.
@@ -277,6 +252,44 @@ impl WarmStore {
             gvk.version(),
             gvk.kind()
         ))
+    }
+}
+
+/// Which cluster this is: the uid of its namespace `kube-system`. A clone is the same.
+#[derive(Clone)]
+pub(crate) struct ClusterUid {
+    client: Client,
+    uid: Arc<OnceCell<String>>,
+}
+
+impl ClusterUid {
+    pub(crate) fn new(client: Client) -> Self {
+        let uid = Arc::default();
+        Self { client, uid }
+    }
+
+    /// Returns it; the API server is asked until it answers once.
+    pub(crate) async fn uid(&self) -> Result<String, Cold> {
+        let uid = self.uid.get_or_try_init(|| self.ask()).await;
+        uid.cloned()
+    }
+
+    async fn ask(&self) -> Result<String, Cold> {
+        #[derive(Deserialize)]
+        struct Namespace {
+            metadata: Metadata,
+        }
+        #[derive(Deserialize)]
+        struct Metadata {
+            uid: String,
+        }
+        let request = Request::get("/api/v1/namespaces/kube-system").body(Vec::new());
+        let request = request.map_err(|_| Cold::UnknownCluster)?;
+        let answer = time::timeout(ANSWER_TIMEOUT, self.client.request::<Namespace>(request));
+        match answer.await {
+            Ok(Ok(namespace)) => Ok(namespace.metadata.uid),
+            _ => Err(Cold::UnknownCluster),
+        }
     }
 }
 

@@ -86,7 +86,7 @@ async fn progress(informer: &Informer, plural: &str) -> Never {
     }
 }
 
-/// Clears the line on which progress was told.
+/// Clears the terminal's line of progress when it is dropped.
 struct Line;
 
 impl Drop for Line {

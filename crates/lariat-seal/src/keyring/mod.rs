@@ -359,7 +359,7 @@ impl Keyring {
         key.ok_or(SealError::UnknownDataKey(id))
     }
 
-    /// Takes the right to seal one value, under a new salt where the last one is used up.
+    /// Counts one more value to seal, and draws a new salt if the last is used up.
     fn session(&self) -> Result<Arc<Session>, SealError> {
         let mut in_use = self.in_use.lock();
         if in_use.left == 0 {

@@ -1,4 +1,4 @@
-//! What opens and closes the envelope: keys of this process, or a key management service.
+//! Wrapping of keys by keys of this process, or by a key management service.
 
 mod local;
 mod read;

@@ -1,4 +1,4 @@
-//! Answers that are remembered for a while, and questions under way that many wait for.
+//! A cache of answers, in which callers share the requests under way.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -15,12 +15,13 @@ const PER_USER: usize = 256;
 
 type Flight<A, E> = Shared<BoxFuture<'static, Result<A, E>>>;
 
-/// Answers to questions of users: each is asked once at a time, and its answer is good for some time.
+/// Caches the answers to questions about users.
 ///
-/// Nothing of it runs by itself: a question without waiters is dropped.
+/// A question is sent once at a time: callers that ask it meanwhile share the request. No task drives a request, so one
+/// without waiters is dropped.
 #[derive(Clone)]
 pub(super) struct Answers<U, Q, A, E> {
-    /// How long an answer is good from the moment it was asked for; zero is not at all.
+    /// How long an answer is used after its question was sent; zero: not at all.
     pub(super) ttl: Duration,
     /// How many users are remembered.
     pub(super) users: usize,
@@ -29,7 +30,7 @@ pub(super) struct Answers<U, Q, A, E> {
 
 struct State<U, Q, A, E> {
     users: HashMap<U, OfUser<Q, A, E>>,
-    /// Counts what was asked, to tell flights apart and to order users by their last use.
+    /// Counts lookups; the number identifies a request and orders users by last use.
     asked: u64,
 }
 
@@ -40,7 +41,7 @@ struct OfUser<Q, A, E> {
 
 struct Entry<A, E> {
     asked_at: Instant,
-    /// Tells it from others that had its place.
+    /// Distinguishes it from earlier entries for the same question.
     number: u64,
     answer: Answer<A, E>,
 }
@@ -71,14 +72,14 @@ where
 
     /// Returns the answer to a question of a user, or asks.
     ///
-    /// An error reaches all who wait for it, and is not remembered.
+    /// An error is returned to all callers that wait for the answer, and is not cached.
     pub(super) async fn get(
         &self,
         user: U,
         question: Q,
         ask: impl Future<Output = Result<A, E>> + Send + 'static,
     ) -> Result<A, E> {
-        // Who joins a question gets an answer that was asked for earlier: too old if no age is allowed.
+        // A caller that joins a request gets the answer to an earlier question, which a TTL of zero forbids.
         if self.ttl.is_zero() || self.users == 0 {
             return ask.await;
         }

@@ -13,7 +13,7 @@ use super::answers::Answers;
 const TTL: Duration = Duration::from_secs(30);
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Answers that count how often they are asked for; each is the number of its question.
+/// A cache of answers, each of which is the number of its request.
 struct Bench {
     answers: Answers<&'static str, usize, usize, &'static str>,
     asked: Arc<AtomicUsize>,

@@ -27,7 +27,9 @@ use super::user::User;
 /// How long the API server may take to answer one review.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// In which namespace rules for cluster-scoped objects are asked for: such rules are the same in each.
+/// The namespace in which rules for cluster-scoped objects are asked for.
+///
+/// Such rules are the same in every namespace.
 const ANY_NAMESPACE: &str = "default";
 
 /// Whose access it is.
@@ -55,7 +57,9 @@ impl Asker {
         kind.scope() == Scope::Namespaced || is_own_namespace(verb, kind)
     }
 
-    /// Finds out what may be seen of the kind: everything, or what there is in these namespaces.
+    /// Returns which objects of the kind may be seen: all, or some of them.
+    ///
+    /// Of a namespaced kind, unless all may be seen, only these namespaces are asked about.
     pub(super) async fn access(&self, namespaces: &[String]) -> Result<Access, AccessError> {
         if self.may(None, None).await? {
             return Ok(Access::everything());
@@ -165,7 +169,7 @@ impl Asker {
         Ok(status.as_ref().is_some_and(is_allowed))
     }
 
-    /// Asks for the rules of a namespace; returns them and whether there are no others.
+    /// Asks for the rules of a namespace; returns them and whether they are complete.
     async fn rules(&self, namespace: &str) -> Result<(Vec<ResourceRule>, bool), AccessError> {
         let review = SelfSubjectRulesReview {
             spec: SelfSubjectRulesReviewSpec {
@@ -217,7 +221,9 @@ impl Asker {
     }
 }
 
-/// Returns whether objects are namespaces that are read one by one: each as if it lay within itself, so that its roles count.
+/// Returns whether the question is about reading single namespaces.
+///
+/// Each is reviewed with itself as the namespace, so that its roles count.
 fn is_own_namespace(verb: Verb, kind: &ResourceKind) -> bool {
     let is_namespace = kind.gvk().group().is_empty() && kind.plural() == "namespaces";
     is_namespace && verb == Verb::Get
@@ -225,7 +231,7 @@ fn is_own_namespace(verb: Verb, kind: &ResourceKind) -> bool {
 
 /// Returns whether a review allows it.
 ///
-/// An error of evaluation counts as far as it is denied: authorizers report one for every binding to a role that is missing.
+/// An error of evaluation alone does not deny: authorizers report one for every binding to a missing role.
 fn is_allowed(status: &SubjectAccessReviewStatus) -> bool {
     status.allowed && status.denied != Some(true)
 }

@@ -1,4 +1,4 @@
-//! Why it is not known what a user may see.
+//! Errors of reviews that find out what a user may see.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,8 +60,9 @@ pub enum AccessError {
 lariat_core::debug_as_description!(AccessError);
 
 impl AccessError {
-    /// Returns whether the same question may be answered later: a failed connection, an overloaded API server.
+    /// Returns whether the same question may be answered later.
     ///
+    /// It may after a failed connection or while the API server is overloaded.
     /// If not, the program lacks the permission to create reviews, or the API server does not serve them.
     #[must_use]
     pub fn is_retryable(&self) -> bool {

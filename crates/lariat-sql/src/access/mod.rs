@@ -21,7 +21,9 @@ pub use error::AccessError;
 pub use review::{AccessReviews, Verb};
 pub use user::User;
 
-/// Which objects of a kind a user may see: all, none, or those in some namespaces and those with some names.
+/// Which objects of a kind a user may see.
+///
+/// These are all, none, or the objects in some namespaces and those with some names.
 ///
 /// Equal accesses allow the same objects and are made of the same parts, however they came about: names within a namespace that
 /// is allowed as a whole are left out, and so are empty names. A clone shares the parts. The default allows nothing.
@@ -51,8 +53,9 @@ enum Extent {
 struct Parts {
     /// Those allowed as a whole. None is empty.
     namespaces: BTreeSet<Arc<str>>,
-    /// Names by namespace; those of cluster-scoped objects are under the empty one. No namespace is among `namespaces`, no group
-    /// is empty, and no name is.
+    /// Names by namespace; those of cluster-scoped objects are under the empty one.
+    ///
+    /// No namespace is in `namespaces` as well, no group is empty, and no name is.
     names: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
 }
 
@@ -79,8 +82,9 @@ impl Access {
         Self(Extent::Parts(Arc::new(parts)))
     }
 
-    /// Allows the objects with these names in a namespace, or cluster-scoped ones without a namespace.
+    /// Allows the objects with these names in a namespace.
     ///
+    /// Without a namespace it allows cluster-scoped objects.
     /// An empty name allows nothing. An empty namespace is none, as in [`ObjectKey::namespaced`].
     #[must_use]
     pub fn of_names(
@@ -136,14 +140,17 @@ impl Access {
         self.parts().is_some_and(Parts::is_empty)
     }
 
-    /// Returns the namespaces that are allowed as a whole, in the order of their bytes; none for [`everything`](Self::everything).
+    /// Returns the namespaces that are allowed as a whole.
+    ///
+    /// They are in the order of their bytes; there are none for [`everything`](Self::everything).
     pub fn namespaces(&self) -> impl Iterator<Item = &str> {
         let namespaces = self.parts().into_iter().flat_map(|it| &it.namespaces);
         namespaces.map(|namespace| &**namespace)
     }
 
-    /// Returns the names that are allowed by themselves, by namespace; none for [`everything`](Self::everything).
+    /// Returns the names that are allowed one by one, grouped by namespace.
     ///
+    /// There are none for [`everything`](Self::everything).
     /// Groups and names are in the order of their bytes, cluster-scoped objects (without a namespace) first. No group is empty,
     /// and none is of a namespace that is allowed as a whole.
     pub fn names(

@@ -66,7 +66,7 @@ impl fmt::Display for Verb {
 /// an authorizer caches by itself comes on top. Calls that begin while the same question is under way wait for its answer. An error
 /// reaches all who wait, and is not remembered.
 ///
-/// Clones share what is remembered.
+/// Clones share the cached answers.
 ///
 /// ```no_run
 /// use lariat_core::{Gvk, ResourceKind, Scope};
@@ -98,7 +98,9 @@ struct Question {
 }
 
 impl AccessReviews {
-    /// Asks with this client, whose credentials are also those that [`own`](Self::own) is about.
+    /// Asks with this client.
+    ///
+    /// [`own`](Self::own) is about the credentials of this client.
     #[must_use]
     pub fn new(client: Client) -> Self {
         Self {
@@ -114,25 +116,29 @@ impl AccessReviews {
         self.client.clone()
     }
 
-    /// Sets for how long calls use an answer (default 30 seconds), from the moment its question is sent.
+    /// Sets for how long an answer is used (default 30 seconds).
     ///
-    /// With zero every call asks for itself. It begins with nothing remembered.
+    /// The time counts from the moment the question is sent. With zero every call sends its own. The cache of answers
+    /// starts empty.
     #[must_use]
     pub fn with_ttl(mut self, ttl: Duration) -> Self {
         self.answers = Answers::new(ttl, self.answers.users);
         self
     }
 
-    /// Sets of how many users answers are remembered (default 1000); those who asked last stay.
+    /// Sets for how many users answers are cached (default 1000).
     ///
-    /// Of each user there are at most 256 answers. With zero every call asks for itself. It begins with nothing remembered.
+    /// The least recently used are dropped first. Of each user at most 256 answers are kept. With zero every call sends its
+    /// own question. The cache of answers starts empty.
     #[must_use]
     pub fn with_users(mut self, users: usize) -> Self {
         self.answers = Answers::new(self.answers.ttl, users);
         self
     }
 
-    /// Sets how many reviews are under way at a time, of all users together (default 16); zero counts as one.
+    /// Sets how many reviews are under way at a time (default 16).
+    ///
+    /// The limit is for all users together; zero counts as one.
     #[must_use]
     pub fn with_concurrency(mut self, reviews: usize) -> Self {
         self.concurrency = reviews.clamp(1, Semaphore::MAX_PERMITS);
@@ -140,9 +146,11 @@ impl AccessReviews {
         self
     }
 
-    /// Finds out which objects of a kind a user may see: all, or those in some of these namespaces.
+    /// Finds out which objects of a kind a user may see.
     ///
-    /// Namespaces that are not given are not part of the answer, unless it is everything. Cluster-scoped kinds need none, but `Namespace`. Which
+    /// These are all objects, or those in some of the given namespaces.
+    /// Namespaces that are not given are not part of the answer, unless it is everything. Cluster-scoped kinds need none,
+    /// except `Namespace`. Which
     /// namespaces there are may be taken from a cache: whether they exist does not matter. Objects that are allowed by name only
     /// are [not found](Self).
     ///
@@ -172,9 +180,10 @@ impl AccessReviews {
             .await
     }
 
-    /// Finds out which objects of a kind the program itself may see: all, or those in these namespaces and with some names.
+    /// Finds out which objects of a kind the program itself may see.
     ///
-    /// Rules of the namespaces say it, with their `resourceNames`. With `list` and `watch` these allow a request that selects one
+    /// These are all objects, or those in some of the given namespaces and those with some names. The rules of the namespaces
+    /// tell which, with their `resourceNames`. With `list` and `watch` these allow a request that selects one
     /// object by its name, so showing these objects shows what such requests would. If the API server says that its rules are
     /// incomplete, as authorizers other than RBAC may, it is asked about the namespace, and about each name in its rules: other names
     /// are not shown. Names of cluster-scoped objects are asked about one by one.
@@ -224,7 +233,7 @@ impl AccessReviews {
     }
 }
 
-/// Returns each namespace once, in their order; none if the answer does not depend on them.
+/// Returns the namespaces sorted, each once; none if the answer needs none.
 fn sorted(
     verb: Verb,
     kind: &ResourceKind,

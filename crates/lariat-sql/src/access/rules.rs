@@ -12,7 +12,9 @@ use super::review::Verb;
 pub(super) struct Granted {
     /// All objects.
     pub(super) is_all: bool,
-    /// A rule names objects in a way that authorizers understand differently, so it has to be asked for.
+    /// Whether a rule names objects in a way that authorizers read differently.
+    ///
+    /// The API server then has to be asked with a review.
     pub(super) is_open: bool,
     /// Objects with these names.
     pub(super) names: BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! Who wants to see something.
+//! The user on whose behalf objects are read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,11 +7,11 @@ use std::sync::Arc;
 use k8s_openapi::api::authentication::v1::UserInfo;
 use k8s_openapi::api::authorization::v1::SubjectAccessReviewSpec;
 
-/// A user as the API server knows it: a name, a uid, groups, and whatever else its authentication found out.
+/// A user as the API server knows it: name, uid, groups and extra values.
 ///
-/// It is made of the `UserInfo` that a `TokenReview` returns, which is complete. Whoever makes one by hand also adds the group
-/// `system:authenticated`, to which bindings may refer; nothing is added here. Neither the order of groups counts nor how often one is
-/// there. A clone shares the texts.
+/// The `UserInfo` that a `TokenReview` returns converts into a complete user. A user that is made by hand also needs the group
+/// `system:authenticated`, to which bindings may refer; it is not added here. The order of groups does not matter, nor do
+/// repeated ones. A clone shares the texts.
 ///
 /// ```
 /// use lariat_sql::User;
@@ -76,7 +76,7 @@ impl User {
         &self.0.name
     }
 
-    /// Returns whether there is neither a name nor a group, of which a review needs one.
+    /// Returns whether there is neither a name nor a group; a review needs one.
     pub(super) fn is_unknown(&self) -> bool {
         self.0.name.is_empty() && self.0.groups.is_empty()
     }

@@ -1,4 +1,4 @@
-//! What is returned to those who ask: answers, and the state of a kind.
+//! The answers to queries, and the state of a kind.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,17 +10,23 @@ use serde::de::DeserializeOwned;
 use crate::revision::Revision;
 use crate::store::Read;
 
-/// What a query finds: objects, counts and the revision, all of one state of the cache.
+/// The answer to a query: objects, counts and the revision.
+///
+/// All of it is from one state of the cache.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Answer {
     /// The objects, in the order of the query.
     pub objects: Vec<Found>,
-    /// How many objects meet the conditions, on all pages; none where the query asks for a limit or for all.
+    /// How many objects meet the conditions, on all pages together.
+    ///
+    /// None if the query asks for a [limit](crate::Query::limit) or for all objects.
     pub total: Option<u64>,
-    /// What the next query takes as [`after`](crate::Query::after); none at the end, and where no limit was asked for.
+    /// The cursor for [`after`](crate::Query::after) in the next query.
+    ///
+    /// None at the end, and if the query has no limit.
     pub next: Option<String>,
-    /// From where a watch goes on behind this state.
+    /// The revision of this state, from which a watch can go on.
     pub revision: Revision,
     /// What was counted, for each [summary](crate::Query::summarize) of the query.
     pub summaries: Vec<Vec<Count>>,
@@ -64,7 +70,9 @@ impl Found {
 pub struct Count {
     /// The value.
     pub value: String,
-    /// The namespace of the objects, if the query counts [by namespace](crate::Query::summarize_by_namespace).
+    /// The namespace of the objects; none unless the query counts by namespace.
+    ///
+    /// See [`summarize_by_namespace`](crate::Query::summarize_by_namespace).
     pub namespace: Option<String>,
     /// How many there are.
     pub objects: u64,
@@ -76,25 +84,30 @@ pub struct Count {
 pub struct SqlStatus {
     /// The kind.
     pub kind: Gvk,
-    /// Whether everything that its informer read first is written.
+    /// Whether all objects of the informer's first sync are written.
     pub is_synced: bool,
-    /// Up to where it is written.
+    /// The revision up to which it is written.
     pub revision: Revision,
     /// How many objects have changes that are not committed yet.
     pub unwritten: usize,
-    /// The age of the oldest change that the informer has published and that is not committed; zero if there is none.
+    /// The age of the oldest published change that is not committed; zero if none.
     ///
     /// An answer may lack what happened in that time. What the API server has not sent yet is not part of it: see
-    /// [`KindStatus::last_heard`](lariat_cache::KindStatus::last_heard). It is measured by a clock that is never set.
+    /// [`KindStatus::last_heard`](lariat_cache::KindStatus::last_heard). It is measured by a monotonic clock.
     pub lag: Duration,
-    /// How many objects are cached without their content, so that fields outside their metadata have no value.
+    /// How many objects are cached without their content.
     ///
-    /// Their kind is kept [on demand](lariat_cache::Storage::OnDemand), or a [`ContentFilter`](lariat_cache::ContentFilter) leaves
-    /// them out. When their content comes, they are written again.
+    /// Their fields outside the metadata have no value. Their kind is kept
+    /// [on demand](lariat_cache::Storage::OnDemand), or a [`ContentFilter`](lariat_cache::ContentFilter) leaves them out.
+    /// When their content comes, they are written again.
     pub without_content: usize,
-    /// How often the value of a field could not be indexed, by the field's name; those objects have no value there.
+    /// How often the value of a field could not be indexed, by the field's name.
+    ///
+    /// The objects have no value for that field.
     pub unindexable: BTreeMap<String, u64>,
-    /// How many printer columns of the kind are no fields, for their `jsonPath` is not supported.
+    /// How many printer columns of the kind could not become fields.
+    ///
+    /// Their type or `jsonPath` is not supported; see [`Schema::with_columns`](crate::Schema::with_columns).
     pub skipped_columns: usize,
     /// What goes wrong with writing, if anything does.
     pub last_error: Option<String>,

@@ -1,4 +1,4 @@
-//! Objects that are cached without their content, so that only their metadata is indexed.
+//! Objects that are cached without content, so only their metadata is indexed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use super::unread::{Step, Unread};
 
 /// The objects of a kind that were written without their content.
 ///
-/// They share the state that the informer has.
+/// They are shared with the informer, not copied.
 #[derive(Debug, Default)]
 pub(super) struct Bare {
     objects: HashMap<ObjectKey, Arc<CachedObject>>,
-    /// How often the informer had read everything when the objects were looked at last.
+    /// How often the informer had loaded everything at the last check.
     loads: u64,
     is_logged: bool,
 }
@@ -26,7 +26,7 @@ impl Bare {
 
     /// Notes what was written.
     ///
-    /// Content that came before it was written comes next; [`look`](Self::look) finds what comes later.
+    /// Content that the informer has by now is written next; [`look`](Self::look) finds content that comes later.
     pub(super) fn wrote(&mut self, steps: &[Step], informer: &Informer, unread: &Unread) {
         for step in steps {
             match step.new.as_ref().filter(|object| !object.has_content()) {
@@ -41,7 +41,9 @@ impl Bare {
         }
     }
 
-    /// Lets objects be written again whose content the informer has read meanwhile, of which it publishes no change.
+    /// Adds steps for objects whose content the informer has read meanwhile.
+    ///
+    /// The informer publishes no change for that.
     pub(super) fn look(&mut self, loads: u64, informer: &Informer, unread: &Unread) {
         if loads == self.loads {
             return;

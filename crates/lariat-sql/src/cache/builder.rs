@@ -1,4 +1,4 @@
-//! How a cache is kept.
+//! Configuring and starting a cache.
 
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
@@ -13,6 +13,7 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::kept::Kept;
 use super::keys::SharedKeys;
 use super::kind::{Common, Progress};
 #[cfg(feature = "postgres")]
@@ -35,6 +36,9 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const IN_USE_TRIES: u32 = 40;
 const IN_USE_PAUSE: Duration = Duration::from_millis(50);
 
+/// How long a query may take, by default.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// How many queries read at a time, by default.
 const READERS: usize = 4;
 
@@ -44,11 +48,10 @@ const READERS: usize = 4;
 pub struct SqlCacheBuilder {
     factory: SharedCacheFactory,
     schemas: Vec<Schema>,
-    /// Kinds whose printer columns are added to their schemas.
-    with_columns: Vec<Gvk>,
     place: Place,
     history: usize,
     patience: Duration,
+    query_timeout: Duration,
     readers: usize,
     sealing: Option<Arc<Sealing>>,
 }
@@ -67,28 +70,24 @@ impl SqlCacheBuilder {
         Self {
             factory: factory.clone(),
             schemas: Vec::new(),
-            with_columns: Vec::new(),
             place: Place::Memory,
             history: HISTORY,
             patience: PATIENCE,
+            query_timeout: QUERY_TIMEOUT,
             readers: READERS,
             sealing: None,
         }
     }
 
     /// Adds a kind.
+    ///
+    /// If a CustomResourceDefinition defines it, its printer columns are fields, too, unless the schema is
+    /// [without them](Schema::without_columns). The definition is read once, when the cache starts; see
+    /// [`Schema::with_columns`]. If it is not there yet, or may not be read, the log says so and the schema is used as it is.
+    /// Replicas that share a cache keep the kind apart while they have read different columns.
     pub fn kind(mut self, schema: Schema) -> Self {
         self.schemas.push(schema);
         self
-    }
-
-    /// Adds a kind, and its printer columns as fields if a CustomResourceDefinition defines it.
-    ///
-    /// The definition is read once, when the cache starts; see [`Schema::with_columns`]. Built-in kinds have no such columns.
-    /// Replicas that share a cache keep the kind apart while they have read different columns.
-    pub fn kind_with_columns(mut self, schema: Schema) -> Self {
-        self.with_columns.push(schema.gvk().clone());
-        self.kind(schema)
     }
 
     /// Keeps everything in this file, which only its owner can read.
@@ -100,12 +99,12 @@ impl SqlCacheBuilder {
         self
     }
 
-    /// Keeps everything in a database of a PostgreSQL server, which replicas of the program share.
+    /// Keeps everything in PostgreSQL, which replicas of the program share.
     ///
     /// One of them writes, and the others only read: they have no informers of their own for it, and their queries are
     /// answered as those of the one that writes. A query that waits for a revision looks for it every 20 ms. A watch begins
     /// only where the cache is written; elsewhere it is refused with an error that says so. All replicas need the same
-    /// fields. When another begins to write, queries wait until it has written what differs.
+    /// fields. When another replica begins to write, queries wait until it has written what differs.
     #[cfg(feature = "postgres")]
     pub fn in_postgres(mut self, options: Postgres) -> Self {
         self.place = Place::Postgres(options);
@@ -120,27 +119,41 @@ impl SqlCacheBuilder {
 
     /// Encrypts kinds: those which the sealing names, or all, and Secrets in any case.
     ///
-    /// Of an encrypted kind nothing can be read in the file, neither fields nor names; how many objects there are, and how
-    /// long they are, can. Queries open all rows of the kind in memory, some microseconds each. Without a sealing, a cache in a
+    /// Of an encrypted kind the file shows how many objects there are and how long they are, but neither fields nor
+    /// names. Queries decrypt all rows of the kind in memory, some microseconds each. Without a sealing, a cache in a
     /// file cannot have Secrets.
     pub fn sealed(mut self, sealing: Sealing) -> Self {
         self.sealing = Some(Arc::new(sealing));
         self
     }
 
-    /// Keeps so many changes of each kind for watches that go on from a revision (default 1,000; zero: none).
+    /// Sets how many changes of each kind are kept for watches (default 1,000).
+    ///
+    /// A watch can go on from a revision as long as all changes after it are kept. With zero none is kept, and a watch fails
+    /// at the first change.
     pub fn history(mut self, changes: usize) -> Self {
         self.history = changes;
         self
     }
 
-    /// Lets queries wait so long for the first sync and for [a revision](crate::Query::at_least) (default 10 s; zero: they fail at once).
+    /// Sets how long queries wait for the first sync and for a revision.
+    ///
+    /// The default is 10 s; with zero they fail at once. See [`at_least`](crate::Query::at_least).
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Lets so many queries be answered at a time (default 4; zero counts as one).
+    /// Interrupts queries that take longer (default 30 s; zero: none).
+    ///
+    /// It counts from when the cache is new enough for the query, and includes the wait for other queries. A query whose
+    /// future is dropped is interrupted at once.
+    pub fn query_timeout(mut self, timeout: Duration) -> Self {
+        self.query_timeout = timeout;
+        self
+    }
+
+    /// Sets how many queries are answered at a time (default 4; zero counts as one).
     ///
     /// Each has a connection of its own, which is opened when it is needed first. With PostgreSQL a replica has one more.
     pub fn readers(mut self, readers: usize) -> Self {
@@ -148,7 +161,7 @@ impl SqlCacheBuilder {
         self
     }
 
-    /// Opens the database and starts to fill it, as soon as the factory starts its informers.
+    /// Opens the database, and fills it once the factory starts its informers.
     ///
     /// # Errors
     ///
@@ -158,14 +171,11 @@ impl SqlCacheBuilder {
     ///
     /// # Cancel safety
     ///
-    /// If the future is dropped, nothing runs.
+    /// If the future is dropped, no task is started.
     pub async fn start(mut self) -> Result<SqlCache, SqlError> {
         self.check()?;
         for schema in &mut self.schemas {
-            if self.with_columns.contains(schema.gvk()) {
-                let (clients, patience) = (self.factory.clients(), self.patience);
-                *schema = columns::add(schema.clone(), clients, patience).await?;
-            }
+            *schema = columns::add(schema.clone(), self.factory.clients()).await?;
         }
         let schemas = self.schemas.iter();
         let associated = schemas.map(|schema| self.associated(schema));
@@ -174,18 +184,19 @@ impl SqlCacheBuilder {
             Place::Memory => Database::in_memory(),
             Place::File(path) => Database::in_file(path),
             #[cfg(feature = "postgres")]
-            Place::Postgres(options) => Database::on_server(options.clone()),
+            Place::Postgres(options) => Database::on_server(options.clone(), self.query_timeout),
         };
+        let readers = Arc::new(Readers::new(database.clone(), self.readers));
         let mut writer = open(&database).await?;
         let mut keys = None;
         if let Some(sealing) = &self.sealing {
             let opened;
-            (opened, writer) = SharedKeys::open(&database, sealing, writer).await?;
+            (opened, writer) = SharedKeys::open(&readers, sealing, writer).await?;
             keys = Some(opened);
         }
         let wanted = Arc::default();
         let tables = self.tables(&database, keys.as_ref(), associated);
-        let kinds = self.kinds(&database, keys.as_ref(), &wanted, tables);
+        let kinds = self.kinds(readers, keys.as_ref(), &wanted, tables);
         #[cfg(feature = "postgres")]
         if let Place::Postgres(options) = &self.place {
             let replica = Replica {
@@ -201,7 +212,9 @@ impl SqlCacheBuilder {
         self.start_alone(writer, kinds, keys).await
     }
 
-    /// Names the tables of all kinds, which are the same for all who have the same fields.
+    /// Names the tables of all kinds.
+    ///
+    /// Processes with the same fields name the same tables.
     fn tables(
         &self,
         database: &Database,
@@ -227,10 +240,10 @@ impl SqlCacheBuilder {
         opened
     }
 
-    /// Makes the kinds of these tables, each of which knows how far the others are.
+    /// Makes the kinds of these tables, each with the progress of the others.
     fn kinds(
         &self,
-        database: &Database,
+        readers: Arc<Readers>,
         keys: Option<&SharedKeys>,
         wanted: &Arc<Notify>,
         tables: Vec<Tables>,
@@ -242,9 +255,10 @@ impl SqlCacheBuilder {
         let kinds =
             kinds.map(|(tables, progress)| (tables.schema.gvk().clone(), progress.subscribe()));
         let common = Common {
-            readers: Arc::new(Readers::new(database.clone(), self.readers)),
+            readers,
             keys: keys.cloned(),
             patience: self.patience,
+            query_timeout: self.query_timeout,
             history: self.history,
             wanted: Arc::clone(wanted),
             kinds: Arc::new(kinds.collect()),
@@ -255,7 +269,7 @@ impl SqlCacheBuilder {
             .collect()
     }
 
-    /// Starts to fill what no other process has.
+    /// Starts to fill a cache that no other process shares.
     async fn start_alone(
         self,
         mut writer: Writer,
@@ -279,6 +293,9 @@ impl SqlCacheBuilder {
         let mut tasks = JoinSet::new();
         for kind in &kinds {
             let informer = self.factory.for_kind(kind.schema().gvk().clone());
+            if kind.inner().is_in_file() {
+                informer.warm_from(Arc::new(Kept(Arc::clone(kind.inner()))));
+            }
             let feed = feed::Feed::new(kind, informer, &writer, &stopping);
             tasks.spawn(feed.run());
         }
@@ -343,7 +360,9 @@ impl SqlCacheBuilder {
     }
 }
 
-/// Opens a database for writing; waits a moment for a cache of the same file that was dropped, and may finish a write.
+/// Opens a database for writing.
+///
+/// It waits up to 2 s for a cache that uses the same file: one that was dropped may still finish a write.
 async fn open(database: &Database) -> Result<Writer, SqlError> {
     let mut tries = 0;
     loop {
@@ -358,8 +377,9 @@ async fn open(database: &Database) -> Result<Writer, SqlError> {
     }
 }
 
-/// Lets all kinds find the tables of those associated with them, and namespaces by their labels if the cache has the kind
-/// `Namespace`.
+/// Gives each kind the tables of its associated kinds and of `Namespace`.
+///
+/// The latter are for labels of namespaces, if the cache has that kind and does not encrypt it.
 fn join(opened: &mut [Tables]) {
     let layouts = opened.iter();
     let layouts = layouts.map(|tables| (tables.schema.gvk().clone(), tables.layout.clone()));

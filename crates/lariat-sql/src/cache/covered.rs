@@ -1,28 +1,30 @@
-//! Up to which resource version the steps are that have been written.
+//! The resource version up to which all changes are written.
 
 use std::collections::VecDeque;
 
-/// What versions the informer was at when so many steps had begun.
+/// Versions of the informer, each with the number of steps begun by then.
 ///
 /// All changes up to such a version are in the steps before it, so the version is reached once these are written, however many
 /// have come since.
 #[derive(Debug, Default)]
 pub(super) struct Covered {
-    /// Steps begun and version, in the order of both. One for each batch in the backlog, at most.
+    /// Steps begun and version, both ascending; at most one per pending batch.
     marks: VecDeque<(u64, u64)>,
 }
 
 impl Covered {
-    /// Notes that the informer was at a version before so many steps had begun.
+    /// Notes a version whose changes are all in the first `begun` steps.
     pub(super) fn mark(&mut self, begun: u64, version: u64) {
         match self.marks.back_mut() {
-            // A version that came later without a step.
+            // A later version without a new step.
             Some(last) if last.0 == begun => last.1 = version,
             _ => self.marks.push_back((begun, version)),
         }
     }
 
-    /// Returns the version that is reached once all steps before this one are written, if it is a new one.
+    /// Returns the version that is reached once all steps before `first` are written.
+    ///
+    /// None if it is not a new one.
     pub(super) fn up_to(&mut self, first: u64) -> Option<u64> {
         let mut version = None;
         while let Some((begun, marked)) = self.marks.front()

@@ -72,6 +72,16 @@ pub enum SqlError {
         /// What its informer is at.
         phase: String,
     },
+    /// The query takes too long.
+    #[error(
+        "the query of {kind} was interrupted after {after:?}: ask for less at a time, or raise SqlCacheBuilder::query_timeout"
+    )]
+    Timeout {
+        /// The kind.
+        kind: Gvk,
+        /// How long it may take.
+        after: Duration,
+    },
     /// The cache is stopped, or the runtime is shut down.
     #[error("the SQL cache has stopped")]
     Stopped,

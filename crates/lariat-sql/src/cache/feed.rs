@@ -23,19 +23,24 @@ use crate::watch::{Event, History, State};
 /// How many changes are written at a time: a few milliseconds of work.
 const BATCH: usize = 500;
 
-/// How often it looks whether the informer is further, while queries wait for it and nothing changes.
+/// How often progress is checked while queries wait and nothing changes.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// How often it looks so where replicas share the cache, whose queries wait for what is written.
+/// How often the informer's version is checked where replicas share the cache.
+///
+/// Queries of other replicas wait for the version that is written to the database.
 const LOOK_SHARED: Duration = Duration::from_millis(100);
 
-/// How long it waits for a version that another process has written, before it believes that the cluster has none any more.
+/// How long the first fill waits for the version that another process wrote.
+///
+/// The API server that this process reads from may be behind the one that the other process read from. After this time
+/// a lower version is accepted: the cluster may have been restored.
 const STALE: Duration = Duration::from_secs(3);
 
-/// How long it waits before it writes again what could not be written, at first and at most.
+/// The pause before a failed write is tried again: at first, and at most.
 pub(super) const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
-/// Runs what blocks.
+/// Runs blocking work on a thread that may block.
 ///
 /// # Errors
 ///
@@ -52,10 +57,10 @@ where
     }
 }
 
-/// How often it looks whether the content has come of objects that were written without it.
+/// How often objects that were written without content are checked for it.
 const CONTENT_LOOK: Duration = Duration::from_secs(1);
 
-/// Writes what an informer says, change by change.
+/// Writes the changes that an informer publishes.
 pub(super) struct Feed {
     kind: Arc<Inner>,
     informer: Informer,
@@ -65,11 +70,13 @@ pub(super) struct Feed {
     unread: Arc<Unread>,
     covered: Covered,
     bare: Bare,
-    /// Whether all that there was at first is written.
+    /// Whether all objects of the first sync are written.
     is_filled: bool,
+    /// The informer's identity for a restart; none if the next process has to list.
+    identity: Option<String>,
     /// The token of the whole cache, where replicas share it.
     shared: Option<CancellationToken>,
-    /// What is being written when it is cancelled is written to its end.
+    /// Stops the feed; a write that has begun is finished first.
     stopping: CancellationToken,
 }
 
@@ -94,8 +101,8 @@ impl Feed {
         writer: &Arc<Mutex<Writer>>,
         stopping: &CancellationToken,
     ) -> Self {
-        // Fields are in the content of objects. At once, not when it runs: an informer that is started meanwhile would fill the
-        // cache with metadata alone, and queries would be answered without fields.
+        // Fields are in the content of objects. This is requested here and not in `run`: an informer that starts in between
+        // would fill the cache with metadata alone, and queries would be answered without fields.
         informer.need::<serde_json::Value>();
         let kind = Arc::clone(kind.inner());
         let (history, unread) = kind.begin();
@@ -113,13 +120,17 @@ impl Feed {
             covered: Covered::default(),
             bare: Bare::default(),
             is_filled: false,
+            identity: None,
             shared: None,
             stopping: stopping.clone(),
         }
     }
 
-    /// Lets it write for other replicas, too, until the token of its own is cancelled, which it does when it cannot write any
-    /// more. The other is that of the whole cache.
+    /// Lets the feed write a cache that replicas share.
+    ///
+    /// `stopping` is the token of the whole cache. The token that was given to [`new`](Self::new) ends only this process's
+    /// turn to write; the feed cancels it when its connection cannot write any more. If the feed ends before `stopping` is
+    /// cancelled, its watches end because another process writes from then on.
     #[cfg(feature = "postgres")]
     pub(super) fn shared(mut self, stopping: &CancellationToken) -> Self {
         self.shared = Some(stopping.clone());
@@ -130,15 +141,25 @@ impl Feed {
     pub(super) async fn run(mut self) {
         let unread = Arc::clone(&self.unread) as Arc<dyn Subscriber>;
         let _subscription = self.informer.subscribe(unread);
-        // However it ends: by a stop, a drop or a panic.
+        // Ends the watches after a stop, a drop and a panic alike.
         let _ended = Ended {
             kind: Arc::clone(&self.kind),
             shared: self.shared.clone(),
         };
-        self.fill().await;
+        let identity = self.identity().await;
+        self.fill(identity).await;
         while !self.stopping.is_cancelled() {
             self.turn().await;
         }
+    }
+
+    /// Returns what the informer reads now, as a later process has to.
+    async fn identity(&self) -> Option<String> {
+        if !self.kind.is_in_file() {
+            return None;
+        }
+        let identity = self.informer.warm_identity();
+        self.stopping.run_until_cancelled(identity).await.flatten()
     }
 
     fn note_phase(&self) {
@@ -147,9 +168,11 @@ impl Feed {
         progress.send_modify(|progress| progress.phase = phase);
     }
 
-    /// Writes what there is at first, and deletes what an earlier process has left that is gone.
-    async fn fill(&mut self) {
-        // What another process has written before.
+    /// Writes the first sync, and deletes rows whose objects are gone.
+    ///
+    /// Such rows are left by an earlier process.
+    async fn fill(&mut self, identity: Option<String>) {
+        // The version that another process has written before.
         let before = self.kind.progress.borrow().reached.version;
         let deadline = Instant::now() + STALE;
         loop {
@@ -159,14 +182,14 @@ impl Feed {
             self.note_phase();
             let synced = time::timeout(LOOK, self.informer.synced()).await;
             self.write_present().await;
-            // Objects that were written without their content come again if the informer has it by now.
+            // Objects that were written without their content are written again if the informer has it by now.
             self.write_present().await;
             match synced {
-                // The list may be of an API server that is behind the one that the other read from.
+                // The list may come from an API server that is behind the one that the other process read from.
                 Ok(true) if self.reached.version < before && Instant::now() < deadline => {
                     self.pause(LOOK).await;
                 }
-                // Content is read that was cached as metadata before; without it fields have no values.
+                // The informer is reading content that it had cached as metadata; until then fields have no values.
                 Ok(true) if self.informer.is_upgrading() => self.pause(LOOK).await,
                 Ok(true) => break,
                 // The kind is not served; it may be later.
@@ -174,15 +197,23 @@ impl Feed {
                 Err(_) => {}
             }
         }
+        // Something else may have been selected meanwhile.
+        self.identity = identity.filter(|_| self.bare.len() == 0);
+        if self.identity != self.identity().await {
+            self.identity = None;
+        }
         let (kind, informer) = (Arc::clone(&self.kind), self.informer.clone());
+        let identity = self.identity.clone();
         let (reached, unread) = (self.reached, Arc::clone(&self.unread));
         let written = self.retry(move |writer| {
             let keys = writer.keys(&kind.tables)?;
             let keys = keys.iter().filter_map(|key| key.parse::<ObjectKey>().ok());
-            // What is deleted now is told by a step, as watches see it.
+            // An object with a step is left to that step, so that watches see its deletion.
             let keys = keys.filter(|key| !unread.has(key));
             let gone = keys.filter(|key| !informer.store().contains(key));
             let ops: Vec<Op> = gone.map(Op::Delete).collect();
+            // First, since it holds for the rows that are there, too.
+            writer.identify(&kind.tables, identity.as_deref())?;
             writer.apply(&kind.tables, &ops, Some(reached))?;
             writer.settle(&kind.tables)
         });
@@ -196,7 +227,7 @@ impl Feed {
         }
     }
 
-    /// Waits for changes and writes them; or writes how far the informer has gone on without one.
+    /// Waits for changes and writes them, or only the informer's new version.
     async fn turn(&mut self) {
         let mut waiting = self.kind.waiting.subscribe();
         let is_waited_for = *waiting.borrow_and_update() > 0;
@@ -215,7 +246,9 @@ impl Feed {
         self.bare.report(&self.informer);
     }
 
-    /// Writes the changes of this moment; those that come meanwhile are left, for there may be no end of them.
+    /// Writes the changes that are pending now.
+    ///
+    /// Changes that come meanwhile are left for later, since they may never stop.
     async fn write_present(&mut self) {
         let mut left = self.unread.unwritten().0.max(1);
         while left > 0 && self.write_next().await {
@@ -223,25 +256,25 @@ impl Feed {
         }
     }
 
-    /// Writes what has come by now; returns whether there was a change.
+    /// Writes the next batch of changes; false if there was none, or after a stop.
     async fn write_next(&mut self) -> bool {
         let (steps, reached) = self.batch();
         let is_empty = steps.is_empty();
-        // A version alone is written, too: an answer of that version says so then, from whatever process it comes.
+        // A new version without changes is written, too, so that the answers of all processes have it.
         if !is_empty || (self.is_filled && reached != self.reached) {
             self.write(steps.into(), reached).await;
         } else {
-            // Until all is there, it is noted with the last of it.
+            // During the first fill the version is written at the end of it.
             self.reached = reached;
         }
         !is_empty && !self.stopping.is_cancelled()
     }
 
-    /// Takes changes that have come by now; returns them, and up to where the kind is with them.
+    /// Takes the next batch of changes; returns it and the state it leads to.
     fn batch(&mut self) -> (Vec<Step>, Reached) {
         let status = self.informer.status();
         let unread = &self.unread;
-        // After the version: all up to it have begun.
+        // `begun` is read after the version, so that the steps of all changes up to the version have begun.
         if let Some(version) = status.version.and_then(|version| version.number().ok()) {
             self.covered.mark(unread.begun(), version);
         }
@@ -259,15 +292,25 @@ impl Feed {
 
     async fn write(&mut self, steps: Arc<[Step]>, reached: Reached) {
         let (kind, to_read) = (Arc::clone(&self.kind), Arc::clone(&steps));
-        // Once, however often they are written: what cannot be indexed is counted.
+        // Made once, even if the write is tried again: values that cannot be indexed are counted here.
         let ops = blocking(move || Ok(to_read.iter().map(|step| kind.op(step)).collect()));
         let Ok(ops) = ops.await else { return };
         let ops: Arc<Vec<Op>> = Arc::new(ops);
+        let is_other = self.identity.is_some() && self.identity != self.identity().await;
         let kind = Arc::clone(&self.kind);
         let written = self.is_filled.then_some(reached);
-        let written = self.retry(move |writer| writer.apply(&kind.tables, &ops, written));
+        let written = self.retry(move |writer| {
+            if is_other {
+                // These may be the first objects of another selection.
+                writer.identify(&kind.tables, None)?;
+            }
+            writer.apply(&kind.tables, &ops, written)
+        });
         if !written.await {
             return;
+        }
+        if is_other {
+            self.identity = None;
         }
         if self.is_filled {
             let states = steps.iter().flat_map(events);
@@ -297,7 +340,9 @@ impl Feed {
         self.stopping.run_until_cancelled(paused).await;
     }
 
-    /// Does what writes until it succeeds; a full disk, say, is waited out. Returns whether it has, before a stop.
+    /// Repeats a write until it succeeds; returns false if it is stopped before.
+    ///
+    /// After an error, such as a full disk, the write is tried again with growing [pauses](PAUSES).
     async fn retry<F>(&self, write: F) -> bool
     where
         F: Fn(&mut Writer) -> Result<(), StorageError> + Clone + Send + 'static,
@@ -316,7 +361,7 @@ impl Feed {
                 Err(error) => (error.to_string(), false),
             };
             if is_lost {
-                // Another may write by now: all that follows is done by who comes next.
+                // Another process may write by now, and will write what this one could not.
                 self.stopping.cancel();
             }
             let kind = self.kind.tables.schema.gvk();
@@ -345,7 +390,7 @@ impl Feed {
 }
 
 impl Inner {
-    /// Makes the change of a row from what happened to an object.
+    /// Converts a step of an object into a change of its row.
     fn op(&self, step: &Step) -> Op {
         let Some(object) = &step.new else {
             return Op::Delete(step.key.clone());
@@ -374,7 +419,9 @@ impl Inner {
     }
 }
 
-/// Returns the states between which a step leads, for watches; a successor of the same name is a deletion and a creation.
+/// Returns the events of a step for watches: the states before and after.
+///
+/// A successor of the same name is a deletion and a creation.
 fn events(step: &Step) -> impl Iterator<Item = (Option<State>, Option<State>)> + use<> {
     let state = |object: &Option<Arc<_>>| object.as_ref().map(|it| State::new(Arc::clone(it)));
     let (old, new) = (state(&step.old), state(&step.new));

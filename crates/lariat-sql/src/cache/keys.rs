@@ -1,4 +1,4 @@
-//! The keys of encrypted kinds, which all who share a database have.
+//! The keys of encrypted kinds, shared by all processes of a database.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use super::error::SqlError;
 use super::feed::blocking;
 use crate::sealed::Keys;
 use crate::sql::StorageError;
-use crate::store::{Database, Writer};
+use crate::store::{Readers, Writer};
 
-/// How often keys are stored again that another process has replaced meanwhile.
+/// How often storing is tried while other processes replace the keys.
 const TRIES: u32 = 8;
 
 /// The keys of a cache, and where they are stored.
@@ -19,15 +19,15 @@ const TRIES: u32 = 8;
 pub(super) struct SharedKeys {
     pub(super) keys: Keys,
     sealing: Arc<Sealing>,
-    database: Database,
+    readers: Arc<Readers>,
 }
 
 impl SharedKeys {
-    /// Reads the keys, or makes and stores them; wraps them again where the key that wraps them has changed.
+    /// Reads the stored keys, or creates and stores new ones.
     ///
-    /// Returns the writer, too, which was lent.
+    /// If the wrapping key has changed, they are wrapped again. The writer is returned with them.
     pub(super) async fn open(
-        database: &Database,
+        readers: &Arc<Readers>,
         sealing: &Arc<Sealing>,
         mut writer: Writer,
     ) -> Result<(Self, Writer), SqlError> {
@@ -40,13 +40,13 @@ impl SharedKeys {
             .await?;
             let keyring = keyring(stored.as_deref(), sealing.wrapper()).await?;
             let is_stored;
-            // Before anything is sealed with it.
+            // Stored before anything is encrypted with it.
             (writer, is_stored) = store(writer, stored, &keyring).await?;
             if is_stored {
                 let opened = Self {
                     keys: Keys::new(keyring),
                     sealing: Arc::clone(sealing),
-                    database: database.clone(),
+                    readers: Arc::clone(readers),
                 };
                 return Ok((opened, writer));
             }
@@ -54,14 +54,19 @@ impl SharedKeys {
         Err(SqlError::Storage(StorageError::Superseded))
     }
 
-    /// Reads the keys again, which another process may have replaced; returns whether they are others.
+    /// Reads the stored keys again; returns whether they have changed.
+    ///
+    /// Another process may have replaced them.
     pub(super) async fn refresh(&self) -> Result<bool, SqlError> {
-        let database = self.database.clone();
-        let stored = blocking(move || Ok(Writer::open_to_read(&database)?.keyring()?));
+        if !self.readers.database().is_shared() {
+            return Ok(false);
+        }
+        let reader = self.readers.reader().await;
+        let stored = blocking(move || Ok(reader.keyring()?));
         self.replace(stored.await?).await
     }
 
-    /// Uses these keys, as they are stored; returns whether they are others.
+    /// Uses these stored keys from now on; returns whether they have changed.
     pub(super) async fn replace(&self, stored: Option<Vec<u8>>) -> Result<bool, SqlError> {
         let Some(stored) = stored else {
             return Ok(false);
@@ -74,27 +79,29 @@ impl SharedKeys {
         Ok(true)
     }
 
-    /// Makes a new data key, and stores it before it is used; by this writer, or a connection of its own.
+    /// Makes a new data key, and stores it before it is used.
+    ///
+    /// It is stored by the writer, or by a new connection if there is none.
     pub(super) async fn rotate(&self, writer: Option<&Arc<Mutex<Writer>>>) -> Result<(), SqlError> {
         for _ in 0..TRIES {
-            let (keys, database) = (self.keys.clone(), self.database.clone());
+            let (keys, readers) = (self.keys.clone(), Arc::clone(&self.readers));
             let writer = writer.cloned();
             let rotated = blocking(move || match writer {
-                // One after the other: none may replace what another has stored.
+                // Under the lock, so that no rotation replaces what another has stored.
                 Some(writer) => rotate(&keys, &mut writer.lock()),
-                None => rotate(&keys, &mut Writer::open(&database)?),
+                None => rotate(&keys, &mut Writer::open(readers.database())?),
             });
             if rotated.await? {
                 return Ok(());
             }
-            // Another process has replaced them meanwhile: none may be lost.
+            // Another process has replaced the keys: its keys must not be lost.
             self.refresh().await?;
         }
         Err(SqlError::Storage(StorageError::Superseded))
     }
 }
 
-/// Makes a new data key and stores it; returns false if other keys are stored than these.
+/// Makes a new data key and stores it; returns false if other keys are stored.
 fn rotate(keys: &Keys, writer: &mut Writer) -> Result<bool, SqlError> {
     let current = keys.current();
     let keyring = current.rotated().map_err(StorageError::from)?;
@@ -105,7 +112,9 @@ fn rotate(keys: &Keys, writer: &mut Writer) -> Result<bool, SqlError> {
     Ok(is_stored)
 }
 
-/// Stores keys in the place of others, unless they are the same; returns whether they are there now.
+/// Stores keys unless they are stored already; returns whether they are stored.
+///
+/// They replace the keys `before`. If other keys are stored by now, nothing is written.
 async fn store(
     mut writer: Writer,
     before: Option<Vec<u8>>,
@@ -120,7 +129,9 @@ async fn store(
     stored.await
 }
 
-/// Reads stored keys, or makes some; wraps them again where the key that wraps them has changed.
+/// Reads stored keys, or creates new ones.
+///
+/// If the wrapping key has changed, they are wrapped again.
 async fn keyring(stored: Option<&[u8]>, wrapper: &dyn KeyWrapper) -> Result<Keyring, SqlError> {
     let keyring = match stored {
         None => Keyring::create(wrapper).await,

@@ -1,4 +1,4 @@
-//! One kind of the cache, as those who ask it see it.
+//! One kind of the cache, to query and to watch.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -9,6 +9,7 @@ use lariat_core::Gvk;
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::{Notify, watch};
 use tokio::time::{self, Instant};
+use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, SqlStatus};
 use super::error::SqlError;
@@ -20,10 +21,12 @@ use crate::query::{Cursor, Part, Plan, Query, QueryError, Scope, View};
 use crate::revision::{Place, Revision};
 use crate::schema::Schema;
 use crate::sql::StorageError;
-use crate::store::{Reached, Read, ReadError, Readers, Tables};
+use crate::store::{Reached, Read, ReadError, Reader, Readers, Tables};
 use crate::watch::{History, Watch, WatchError};
 
-/// A kind of a [`SqlCache`](crate::SqlCache), which answers queries and can be watched. Clones are cheap.
+/// A kind of a [`SqlCache`](crate::SqlCache), to query and to watch.
+///
+/// Clones are cheap.
 #[derive(Clone)]
 pub struct SqlKind {
     inner: Arc<Inner>,
@@ -35,7 +38,9 @@ pub(super) struct Inner {
     pub(super) tables: Tables,
     /// The changes since this process began to write; none while another does.
     history: RwLock<Option<Arc<History>>>,
-    /// What the informer has published and is not written yet; nothing while another process writes.
+    /// Changes that the informer has published and that are not written yet.
+    ///
+    /// There are none while another process writes.
     unread: RwLock<Arc<Unread>>,
     common: Common,
     pub(super) progress: watch::Sender<Progress>,
@@ -51,6 +56,7 @@ pub(super) struct Common {
     pub(super) readers: Arc<Readers>,
     pub(super) keys: Option<SharedKeys>,
     pub(super) patience: Duration,
+    pub(super) query_timeout: Duration,
     /// How many changes of a kind are kept for watches.
     pub(super) history: usize,
     /// Notified when a query begins to wait.
@@ -87,7 +93,7 @@ impl SqlKind {
         }
     }
 
-    /// Returns the kind as a user sees it, who may see no more than this.
+    /// Returns the kind restricted to what a user may see.
     ///
     /// Objects that are not allowed are in no answer, total, count or event. A kind that is restricted again allows what
     /// both do. The access is that of this moment: ask [`AccessReviews`](crate::AccessReviews) again for later queries, and
@@ -100,10 +106,10 @@ impl SqlKind {
         kind
     }
 
-    /// Lets a kind that is [restricted](Self::restricted) be asked by [associated](crate::Association) objects of another kind,
-    /// of which the user may see no more than this.
+    /// Lets queries ask by [associated](crate::Association) objects of another kind.
     ///
-    /// Without it such queries are errors. Objects that are not allowed count as missing, in conditions, orders and summaries.
+    /// The access says which of those objects the user may see. A kind that is [restricted](Self::restricted) answers such
+    /// queries with an error otherwise. Objects that are not allowed count as missing, in conditions, orders and summaries.
     /// Accesses that are given twice allow what both do.
     #[must_use]
     pub fn restricted_associated(&self, other: &Gvk, access: Access) -> Self {
@@ -126,18 +132,18 @@ impl SqlKind {
 
     /// Answers a query from one state of the cache.
     ///
-    /// It waits for the first sync of the kind and of those which the query asks about beside it, and for the revision that it
-    /// asks for, as long as the [patience](crate::SqlCacheBuilder::patience) of the cache lasts. The revision of the answer is at
-    /// least that one; it is about this kind only.
+    /// It waits for the first sync of the kind and of the other kinds that the query asks about, and for the revision that the
+    /// query asks for, at most as long as the [patience](crate::SqlCacheBuilder::patience) of the cache. The revision of the
+    /// answer is at least that one; it is about this kind only.
     ///
     /// # Errors
     ///
-    /// The query names an unknown field or a value of another type, the cache is not there in time, or its file cannot be
-    /// read.
+    /// The query names an unknown field or a value of another type, the cache is not there in time, the query takes longer
+    /// than [it may](crate::SqlCacheBuilder::query_timeout), or the file cannot be read.
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
+    /// Dropping the future loses nothing, and interrupts the query in the database.
     pub async fn query(&self, query: &Query) -> Result<Answer, SqlError> {
         let plan = Arc::new(self.plan(query)?);
         let label = plan.namespaces.as_ref().and_then(|it| it.label.clone());
@@ -163,7 +169,7 @@ impl SqlKind {
         self.answer(plan, at_least).await
     }
 
-    /// Answers a query, once there is one state of all kinds that it asks about and it is new enough.
+    /// Answers a query once its kinds are synced and this kind is new enough.
     async fn answer(&self, plan: Arc<Plan>, at_least: u64) -> Result<Answer, SqlError> {
         let deadline = deadline(self.inner.common.patience);
         loop {
@@ -175,7 +181,7 @@ impl SqlKind {
                 Ok(read) if read.revision.version() >= at_least => return Ok(read.into()),
                 // It may be at an earlier version again, where the API server was restored or namespaces are read one by one.
                 Ok(read) => self.behind(read.revision, at_least),
-                // A process has begun to write it, of which the progress here may say nothing yet.
+                // Another process has begun to write the kind, which its progress here may not show yet.
                 Err(ReadError::Unfilled { kind }) => self.not_synced(kind),
                 Err(ReadError::Storage(error)) => {
                     let is_sealed = matches!(error, StorageError::Seal(_));
@@ -196,12 +202,29 @@ impl SqlKind {
     }
 
     async fn read(&self, plan: &Arc<Plan>) -> Result<Result<Read, ReadError>, SqlError> {
-        let reader = self.inner.common.readers.reader().await;
         let (inner, plan) = (Arc::clone(&self.inner), Arc::clone(plan));
-        blocking(move || Ok(reader.read(&inner.tables, &plan))).await
+        let interrupt = CancellationToken::new();
+        let interrupted = interrupt.clone();
+        // Whether the time is over or this future is dropped: the database does not go on.
+        let _interrupts = interrupt.drop_guard();
+        let read = async {
+            let reader = inner.reader().await;
+            blocking(move || Ok(reader.read(&inner.tables, &plan, &interrupted))).await
+        };
+        let after = self.inner.common.query_timeout;
+        if after.is_zero() {
+            return read.await;
+        }
+        let read = time::timeout(after, read).await;
+        read.unwrap_or_else(|_| {
+            let kind = self.schema().gvk().clone();
+            Err(SqlError::Timeout { kind, after })
+        })
     }
 
-    /// Reads the keys of an encrypted kind again, which processes share; returns whether they are others.
+    /// Reads the keys of an encrypted kind again; returns whether they changed.
+    ///
+    /// Another process that shares the cache may have replaced them.
     async fn has_new_keys(&self) -> Result<bool, SqlError> {
         let is_sealed = self.inner.tables.sealed.is_some();
         match self.inner.common.keys.as_ref().filter(|_| is_sealed) {
@@ -220,15 +243,15 @@ impl SqlKind {
     /// more: list again. Of replicas that share a cache only the one that writes it has watches.
     pub fn watch(&self, query: &Query, since: Option<Revision>) -> Result<Watch, WatchError> {
         let schema = self.schema();
+        if let Some(label) = query.namespaces.as_ref().and_then(|it| it.label.clone()) {
+            let why = "name the namespaces of a watch";
+            return Err(QueryError::NamespaceLabel { label, why }.into());
+        }
         let plan = self.plan(query)?;
         if let Some(association) = plan.conditional(schema) {
             let why = "a watch does not follow the other kind: watch without this condition, or watch that kind and list again";
             let why = why.to_owned();
             return Err(QueryError::Association { association, why }.into());
-        }
-        if let Some(label) = plan.namespaces.as_ref().and_then(|it| it.label.clone()) {
-            let why = "name the namespaces of a watch";
-            return Err(QueryError::NamespaceLabel { label, why }.into());
         }
         let Some(history) = self.inner.history() else {
             let kind = schema.gvk().clone();
@@ -238,7 +261,7 @@ impl SqlKind {
         Watch::new(schema, plan, &history, since)
     }
 
-    /// Returns up to where the kind is written.
+    /// Returns the revision up to which the kind is written.
     #[must_use]
     pub fn revision(&self) -> Revision {
         let Reached {
@@ -283,7 +306,7 @@ impl SqlKind {
         Plan::new(&scope, query)
     }
 
-    /// Returns which version the query has to be answered at.
+    /// Returns the lowest version at which the query may be answered.
     fn at_least(&self, query: &Query, plan: &Plan) -> Result<u64, QueryError> {
         let asked = query.at_least.map_or(0, Revision::version);
         let Part::After {
@@ -293,7 +316,7 @@ impl SqlKind {
         else {
             return Ok(asked);
         };
-        // Another replica may have made it, which was ahead of this one.
+        // The cursor may come from another replica, which was ahead of this one.
         let sealed = self.inner.tables.sealed.as_ref();
         let keys = sealed.map(|sealed| sealed.keys.current());
         let cursor = Cursor::read(cursor, plan, keys.as_deref())?;
@@ -336,7 +359,7 @@ impl SqlKind {
         }
     }
 
-    /// Counts a query that waits, until this is dropped, and lets a replica look at once.
+    /// Counts a waiting query until the guard is dropped, and wakes the replica.
     fn waits(&self) -> Waits<'_> {
         let waits = Waits::new(&self.inner.waiting);
         self.inner.common.wanted.notify_one();
@@ -364,11 +387,23 @@ impl SqlKind {
 }
 
 impl Inner {
+    /// Returns whether the cache is in a file, from which the next process goes on.
+    pub(super) fn is_in_file(&self) -> bool {
+        self.common.readers.database().is_file()
+    }
+
+    /// Waits until fewer queries than the limit are answered.
+    pub(super) async fn reader(&self) -> Reader {
+        self.common.readers.reader().await
+    }
+
     fn history(&self) -> Option<Arc<History>> {
         self.history.read().clone()
     }
 
-    /// Returns the place in a history that begins now; its start as long as what there is at first is not written.
+    /// Returns the revision from which a watch that begins now goes on.
+    ///
+    /// Until the first sync is written, its place is the start of the history.
     fn now(&self, history: &History) -> Revision {
         let reached = self.progress.borrow().reached;
         let is_of_it = reached.history == history.number();
@@ -379,7 +414,9 @@ impl Inner {
         Revision::new(reached.version, Some(place))
     }
 
-    /// Begins to write the kind: with a history, and with nothing that an earlier turn of this process has left.
+    /// Begins to write the kind, with a new history and no pending changes.
+    ///
+    /// Changes that an earlier turn of this process left unwritten are dropped.
     pub(super) fn begin(&self) -> (Arc<History>, Arc<Unread>) {
         let history = Arc::new(History::new(self.common.history));
         let unread = Arc::<Unread>::default();
@@ -390,7 +427,7 @@ impl Inner {
         (history, unread)
     }
 
-    /// Ends it; `is_elsewhere` if another process writes the kind from now on.
+    /// Ends the history; `is_elsewhere` if another process writes from now on.
     pub(super) fn end(&self, is_elsewhere: bool) {
         let history = if is_elsewhere {
             *self.unread.write() = Arc::default();

@@ -7,10 +7,13 @@ mod columns;
 mod covered;
 mod error;
 mod feed;
+mod kept;
 mod keys;
 mod kind;
 #[cfg(feature = "postgres")]
 mod replica;
+#[cfg(test)]
+mod timeout_tests;
 mod unread;
 
 use std::collections::HashMap;
@@ -32,10 +35,10 @@ pub use kind::SqlKind;
 use crate::store::Writer;
 use keys::SharedKeys;
 
-/// The state of some kinds in SQL, filled by the informers of a [`SharedCacheFactory`].
+/// Keeps some kinds in SQL, filled by the informers of a [`SharedCacheFactory`].
 ///
-/// Each kind is one more reader of its informer; no watch is opened for it that is not there already. Changes are written
-/// in their order, many at a time, by tasks that the informers never wait for.
+/// Each kind is one more reader of its informer, so no second watch is opened for it. Changes are written in batches, by
+/// tasks that the informers never wait for. Several changes of one object that are pending are written as one.
 ///
 /// ```no_run
 /// use lariat_cache::SharedCacheFactory;
@@ -76,7 +79,7 @@ impl SqlCache {
         SqlCacheBuilder::new(factory)
     }
 
-    /// Returns a kind, to be asked.
+    /// Returns a kind, to query and to watch.
     ///
     /// # Errors
     ///
@@ -103,9 +106,10 @@ impl SqlCache {
         all
     }
 
-    /// Encrypts with a new data key from now on; what is written already stays as it is, and can be read.
+    /// Makes a new data key, which encrypts what is written from now on.
     ///
-    /// The key that wraps the data keys is another: where it was rotated, the next start wraps them again.
+    /// Rows that are written already stay unchanged and can still be read. The key that wraps the data keys is not rotated by
+    /// this: after it was, the next start wraps the data keys again.
     ///
     /// # Errors
     ///
@@ -121,8 +125,9 @@ impl SqlCache {
         }
     }
 
-    /// Returns whether this process writes the cache; where it is in a file or in memory, it always does.
+    /// Returns whether this process writes the cache.
     ///
+    /// A cache in a file or in memory is always written by its process.
     /// Of the replicas that share a PostgreSQL server one writes at a time, and the others only read.
     #[must_use]
     pub fn is_writing(&self) -> bool {
@@ -131,7 +136,7 @@ impl SqlCache {
 
     /// Stops the tasks, and waits until what they have begun to write is written.
     ///
-    /// Watches end. Queries go on to be answered, with what was written last.
+    /// Watches end. Queries are still answered, from what was written last.
     ///
     /// # Cancel safety
     ///

@@ -1,4 +1,4 @@
-//! A replica of a cache that several processes share: it reads, and writes in turn.
+//! A replica of a shared cache, which reads, and writes when it is its turn.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,16 +18,18 @@ use super::keys::SharedKeys;
 use super::kind::SqlKind;
 use crate::store::{Database, Stored, Writer};
 
-/// How often a replica looks how far the others are, while no query waits for it, and whether it can write.
+/// How often a replica reads the stored progress, and tries to become the writer.
+///
+/// While a query waits, the progress is read more often.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// How often the one that writes looks whether it still does.
+/// How often the replica that writes checks whether it still may.
 const BEAT: Duration = Duration::from_secs(3);
 
-/// How long it waits after an error of the server, at first and at most.
+/// The pause after an error of the server: at first, and at most.
 const RESTS: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(5));
 
-/// What takes turns with others.
+/// A replica, which takes turns to write with the others.
 pub(super) struct Replica {
     pub(super) database: Database,
     pub(super) factory: SharedCacheFactory,
@@ -38,12 +40,12 @@ pub(super) struct Replica {
     pub(super) wanted: Arc<Notify>,
 }
 
-/// A replica at work.
+/// A running replica.
 struct Running {
     replica: Replica,
     writes: watch::Sender<bool>,
     stopping: CancellationToken,
-    /// When it tries again to become the one that writes.
+    /// When it tries again to become the writer.
     next_try: Instant,
     has_failed: bool,
 }
@@ -88,7 +90,7 @@ impl Replica {
         kinds.any(|kind| *kind.inner().waiting.borrow() > 0)
     }
 
-    /// Notes how far the kinds are in the database.
+    /// Updates the progress of the kinds from what is stored.
     fn follow(&self, stored: &[Stored]) {
         for kind in &self.kinds {
             let number = kind.inner().tables.layout.number();
@@ -115,7 +117,7 @@ impl Replica {
         }
     }
 
-    /// Writes with the right to, until it has none any more.
+    /// Writes the kinds until this process may not write any more, or is stopped.
     async fn write(
         &self,
         mut writer: Writer,
@@ -149,7 +151,7 @@ impl Replica {
             biased;
             () = ended.cancelled() => {}
             () = lost => {}
-            // It does not end by itself, unless it panics.
+            // A feed that is not stopped ends only if it panics.
             Some(_) = feeds.join_next() => {}
             () = self.beat(&writer) => {}
         }
@@ -158,7 +160,9 @@ impl Replica {
         Ok(())
     }
 
-    /// Looks now and then whether this process still writes, until it does not; and for keys that another has made.
+    /// Checks at intervals whether this process still writes.
+    ///
+    /// It returns once the process does not. It also loads keys that another process has stored.
     async fn beat(&self, writer: &Arc<Mutex<Writer>>) {
         loop {
             time::sleep(BEAT).await;
@@ -171,7 +175,7 @@ impl Replica {
             let stored = match beat.await {
                 Ok(stored) => stored,
                 Err(error) => {
-                    // Whatever it is, a new session finds out who writes, and makes tables that were dropped.
+                    // After any error a new session finds out which process writes, and makes tables that were dropped.
                     tracing::warn!(%error, "this process writes the SQL cache no more");
                     return;
                 }
@@ -205,7 +209,9 @@ impl Running {
         }
     }
 
-    /// Looks how far the kinds are, writes if it is its turn, and rests; returns the session, if it is of use.
+    /// Reads the stored progress, then writes if it is this process's turn, or waits.
+    ///
+    /// After waiting it returns the session for the next turn. After writing there is none.
     async fn turn(&mut self, session: Option<Writer>) -> Result<Option<Writer>, SqlError> {
         let database = self.replica.database.clone();
         let is_due = Instant::now() >= self.next_try;
@@ -240,7 +246,7 @@ impl Running {
         Ok(None)
     }
 
-    /// Waits until it has to look again.
+    /// Waits until the next turn.
     async fn rest(&mut self) {
         let replica = &self.replica;
         let is_waited_for = replica.is_waited_for();

@@ -1,4 +1,4 @@
-//! What an informer has said and is not written yet.
+//! Changes that an informer has published and that are not written yet.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// What happened to an object since it was written last: from which state to which.
+/// The change of an object since it was last written: states before and after.
 ///
 /// [`lariat_cache::Changes`] would forget the state from which a deletion began, and with it whether a watch had shown the
 /// object.
@@ -47,7 +47,7 @@ struct State {
     steps: HashMap<ObjectKey, (u64, Step)>,
     /// How many steps have begun.
     begun: u64,
-    /// How many steps are taken and not written yet, and since when the first of them waits.
+    /// The number of steps taken but not written, and since when the first waits.
     taken: Option<(usize, Instant)>,
 }
 
@@ -88,14 +88,17 @@ impl Unread {
         self.state.lock().begun
     }
 
-    /// Returns the number of the first step that is not taken: all before it are, or went away by themselves.
+    /// Returns the number of the oldest step that is not taken.
+    ///
+    /// All steps before it were taken, or dropped because the object was created and deleted before it was written. If no
+    /// step is left, it is the number that the next one gets.
     pub(super) fn first(&self) -> u64 {
         let state = self.state.lock();
         let first = state.order.first_key_value();
         first.map_or(state.begun, |(number, _)| *number)
     }
 
-    /// Returns how many steps are not written, and how long the informer's first change of them waits by now.
+    /// Returns how many steps are not written, and the age of the oldest one.
     pub(super) fn unwritten(&self) -> (usize, Duration) {
         let state = self.state.lock();
         let (taken, since) = state.taken.unzip();
@@ -103,15 +106,15 @@ impl Unread {
             let (_, key) = state.order.first_key_value()?;
             state.steps.get(key).map(|(_, step)| step.since)
         };
-        // What is taken began before what is not.
+        // Steps that were taken began before those that were not.
         let age = since.or_else(waiting).map(|since| since.elapsed());
         let unwritten = taken.unwrap_or_default() + state.order.len();
         (unwritten, age.unwrap_or_default())
     }
 
-    /// Adds that the content of an object has come, of which no change says so.
+    /// Adds a step for an object whose content has come without a change.
     ///
-    /// A step that the object has already leads to a state at least as new.
+    /// An object that already has a step is left out: that step leads to a state at least as new.
     pub(super) fn filled_in(&self, old: Arc<CachedObject>, new: Arc<CachedObject>) {
         let mut state = self.state.lock();
         if !state.steps.contains_key(new.key()) {
@@ -154,7 +157,7 @@ impl State {
         if let Some((number, step)) = self.steps.get_mut(key) {
             step.new = new.cloned();
             if step.old.is_none() && step.new.is_none() {
-                // It came and went.
+                // The object was created and deleted before it was written.
                 self.order.remove(number);
                 self.steps.remove(key);
             }

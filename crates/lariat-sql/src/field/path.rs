@@ -5,8 +5,9 @@ use std::str::FromStr;
 
 use serde_json::Value as Json;
 
-/// Where a field is in an object: `spec.nodeName`, `spec.containers[*].image`, `status.conditions[?(@.type=="Ready")].status`.
+/// Where a field is in an object, such as `spec.containers[*].image`.
 ///
+/// Other examples are `spec.nodeName` and `status.conditions[?(@.type=="Ready")].status`.
 /// Members are separated by dots. A member whose name has dots or brackets in it is written as `['a.b/c']` or `["a.b/c"]`, or
 /// without quotes if no bracket is in it, as `metadata.annotations[a.b/c]`. `[2]` is the third element of an array, `[*]` stands
 /// for all of them, and `[?(@.type=="Ready")]` for the first whose member is that text. JSONPaths of printer columns, which
@@ -27,14 +28,18 @@ enum Step {
 }
 
 impl Path {
-    /// Returns whether it stands for any number of values, because it goes through all elements of an array.
+    /// Returns whether the path can have any number of values.
+    ///
+    /// It can if it goes through all elements of an array.
     #[must_use]
     pub fn is_many(&self) -> bool {
         self.steps.contains(&Step::All)
     }
 
-    /// Returns its steps as JSON: a text for a member, a number for an element, `null` for all elements, and an object for the
-    /// first element whose member at a path is a text.
+    /// Returns the steps of the path as JSON.
+    ///
+    /// A step is a text for a member, a number for an element, `null` for all elements, and an object for the first element
+    /// whose member at a path is a text.
     ///
     /// ```
     /// let path: lariat_sql::Path = "spec.containers[*].image".parse()?;
@@ -52,7 +57,7 @@ impl Path {
         steps.collect()
     }
 
-    /// Finds the values in an object, in their order, but `null`.
+    /// Finds the values in an object, in their order, except `null`.
     ///
     /// # Errors
     ///

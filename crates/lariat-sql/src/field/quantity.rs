@@ -1,4 +1,4 @@
-//! Quantities of Kubernetes, such as `500m` or `2Gi`, as numbers that compare exactly.
+//! Quantities of Kubernetes, such as `500m` or `2Gi`, which compare exactly.
 
 use std::fmt;
 use std::str::FromStr;
@@ -75,7 +75,7 @@ fn parse(text: &str) -> Option<i128> {
     Some(sign * scaled(digits, fraction, suffix)?)
 }
 
-/// Returns `digits / 10^fraction` times what the suffix says, in billionths, rounded up.
+/// Returns `digits / 10^fraction` times the suffix, in billionths, rounded up.
 fn scaled(digits: i128, fraction: u32, suffix: &str) -> Option<i128> {
     let binary = |power| Some((1024_i128.checked_pow(power)?, 0));
     let (factor, exponent) = match suffix {
@@ -107,7 +107,7 @@ fn scaled(digits: i128, fraction: u32, suffix: &str) -> Option<i128> {
         };
     }
     let power = 10_i128.checked_pow(u32::try_from(-exponent).ok()?);
-    // What is divided by more than any number is a billionth at most.
+    // The divisor is larger than any number, so the result is rounded up to a billionth, or is zero.
     let Some(power) = power else {
         return Some(i128::from(digits > 0));
     };

@@ -14,9 +14,13 @@ use super::quantity::Quantity;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FieldType {
-    /// Texts, by their bytes. Numbers and booleans of JSON are taken as they are written.
+    /// Texts, compared by their bytes.
+    ///
+    /// Numbers and booleans of JSON are taken as texts.
     Text,
-    /// Texts with numbers in them: `pod-9` comes before `pod-10`, and case counts only between texts that are equal otherwise.
+    /// Texts with numbers in them: `pod-9` comes before `pod-10`.
+    ///
+    /// Case counts only between texts that are equal otherwise.
     Natural,
     /// Whole numbers of 64 bits.
     Integer,
@@ -28,7 +32,9 @@ pub enum FieldType {
     Quantity,
     /// Moments as RFC 3339 has them, down to a microsecond.
     Time,
-    /// Addresses, IPv4 before IPv6. IPv4 addresses that are written as IPv6 count as IPv4.
+    /// IP addresses, IPv4 before IPv6.
+    ///
+    /// IPv4 addresses that are written as IPv6 count as IPv4.
     Ip,
 }
 

@@ -1,4 +1,4 @@
-//! Who asks.
+//! Authentication of requests.
 
 use std::sync::Arc;
 
@@ -15,10 +15,14 @@ const LONGEST_TOKEN: usize = 16 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthError {
-    /// The request has no token, or one that is not good: it is answered 401, with this reason.
+    /// The request has no token, or one that is refused.
+    ///
+    /// It is answered 401, with this reason.
     #[error("{0}")]
     Unauthenticated(String),
-    /// It cannot be found out whose the token is: it is answered 503, with this reason.
+    /// The user of the token cannot be found out now.
+    ///
+    /// It is answered 503, with this reason.
     #[error("{0}")]
     Unavailable(String),
 }
@@ -31,10 +35,10 @@ impl AuthError {
 
 type Check = dyn Fn(&HeaderMap) -> BoxFuture<'static, Result<User, AuthError>> + Send + Sync;
 
-/// What finds out who asks.
+/// How requests are authenticated.
 #[derive(Clone)]
 pub(super) enum Auth {
-    /// It was not said how: nobody gets in.
+    /// Not configured: every request is refused.
     Unset,
     Open(User),
     Reviews(Box<TokenReviews>),
@@ -42,7 +46,7 @@ pub(super) enum Auth {
 }
 
 impl Auth {
-    /// Lets everyone in, as the user that the API server has for it.
+    /// Accepts every request, as the API server's anonymous user.
     pub(super) fn open() -> Self {
         Self::Open(User::new("system:anonymous").group("system:unauthenticated"))
     }
@@ -59,7 +63,7 @@ impl Auth {
         matches!(self, Self::Open(_))
     }
 
-    /// Returns who sends a request.
+    /// Returns the user that sends a request.
     pub(super) async fn user(&self, headers: &HeaderMap) -> Result<User, AuthError> {
         match self {
             Self::Unset => Err(AuthError::unauthenticated(

@@ -17,10 +17,12 @@ use crate::query::{Query, field};
 use crate::revision::Revision;
 use crate::schema::{NAME, NAMESPACE};
 
-/// For how long the namespaces of a kind are taken as they were, although it has changed.
+/// How long known namespaces of a kind are used although it has changed.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// About how many namespaces a query may ask by name; the reviews are about all of the kind, if it asks about more.
+/// How many namespaces a query may name to be reviewed for these alone.
+///
+/// For a query that names more, all namespaces of the kind are reviewed.
 const MOST_NAMED: usize = 64;
 
 /// Finds out what users may see by reviews.
@@ -84,9 +86,9 @@ impl Authorizer {
         Ok(access)
     }
 
-    /// Returns the namespaces in which a kind has objects; of namespaces, those that there are.
+    /// Returns the namespaces in which a kind has objects.
     ///
-    /// They are those of the revision that a query waits for, or later ones.
+    /// For the kind `Namespace` these are all namespaces. They are those of the revision that a query waits for, or later ones.
     async fn namespaces(
         &self,
         kind: &SqlKind,

@@ -18,7 +18,9 @@ const CHUNK: usize = 64 * 1024;
 
 const END: &[u8] = b"]}\n";
 
-/// A list as JSON: the objects are taken from the answer as they are sent, so that there is no second copy of all.
+/// A list as JSON.
+///
+/// The objects are taken from the answer as they are sent, so that they are not copied all at once.
 #[derive(Debug)]
 pub(super) struct ListBody {
     /// What comes before the objects, until it is sent.

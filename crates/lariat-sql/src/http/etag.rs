@@ -1,4 +1,4 @@
-//! Telling whether a client has an answer already.
+//! Entity tags, which show whether a client already has an answer.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -9,7 +9,9 @@ use crate::access::Access;
 use crate::query::Query;
 use crate::revision::{Place, Revision};
 
-/// What an answer depends on beside the state of its kind: the question, and who asks.
+/// A hash of the query and of what the user may see.
+///
+/// The answer depends on these and on the state of the kind.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Question(u64);
 
@@ -27,7 +29,7 @@ impl Question {
 
     /// Returns the tag of the answer at a revision of this process.
     ///
-    /// The number of the change stands for the state: the version goes on without changes as well.
+    /// It has the number of the last change and not the resource version, which also rises when the kind has not changed.
     pub(super) fn tag(self, revision: Revision) -> Option<HeaderValue> {
         let Place { history, change } = revision.place()?;
         let tag = format!("W/\"{history:08x}-{change}-{:016x}\"", self.0);
@@ -35,7 +37,7 @@ impl Question {
     }
 }
 
-/// Hashes what tells accesses apart.
+/// Hashes the namespaces and names of an access.
 fn hash_access(access: &Access, hasher: &mut DefaultHasher) {
     access.is_everything().hash(hasher);
     let namespaces: Vec<&str> = access.namespaces().collect();
@@ -58,7 +60,7 @@ pub(super) fn of_content(content: &[u8]) -> HeaderValue {
     tag.expect("hexadecimal digits are fine in a header")
 }
 
-/// Returns whether a client has what a tag stands for.
+/// Returns whether a client has the answer with this tag.
 pub(super) fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     // The comparison is the weak one.
     let strip = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();

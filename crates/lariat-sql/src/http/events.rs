@@ -20,16 +20,16 @@ const RETRY: u32 = 1_000;
 /// What a watch needs beside its query.
 #[derive(Debug)]
 pub(super) struct Terms {
-    /// How often it says that it is alive.
+    /// How often a heartbeat is sent.
     pub(super) heartbeat: Duration,
-    /// After which time it ends, if it does.
+    /// After which time the watch ends; none: never.
     pub(super) longest: Option<Duration>,
     pub(super) stopping: CancellationToken,
     /// Room for the watch, until it ends.
     pub(super) place: Place,
 }
 
-/// A watch that is sent. Nothing runs while its client does not read.
+/// A watch that is sent; it is driven only while its client reads.
 struct Events {
     watch: Watch,
     beats: Interval,
@@ -41,7 +41,7 @@ struct Events {
 
 /// Returns the body that sends a watch.
 pub(super) fn body(watch: Watch, terms: Terms) -> Body {
-    // The first beat is at once: it says from where the client goes on, whatever comes.
+    // The first heartbeat is sent at once, so that the client has a revision to go on from.
     let mut beats = time::interval(terms.heartbeat);
     beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let events = Events {

@@ -15,7 +15,9 @@ const HTML: &str = include_str!("page.html");
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) html: Bytes,
-    /// The `Content-Security-Policy`: its own style and script, and requests to this service.
+    /// The `Content-Security-Policy` of the page.
+    ///
+    /// It allows the page's own style and script, and requests to this service.
     pub(super) policy: HeaderValue,
 }
 

@@ -8,11 +8,11 @@ use crate::access::User;
 use crate::query::{Operator, Query, label};
 
 impl Shared {
-    /// Replaces the label by which a query names namespaces with the names of those whose labels the user may see.
+    /// Replaces the namespace label of a query with names of namespaces.
     ///
-    /// Otherwise a user who sees objects in a namespace, but not the namespace itself, finds out its labels by asking with one
-    /// after the other. For the same reason it makes no difference whether a label is on a namespace the user may not see. A user who
-    /// sees all namespaces learns nothing new; then the cache joins them, in the same state as the objects.
+    /// They are the namespaces with the label that the user may see. Otherwise a user who sees objects in a namespace, but not
+    /// the namespace itself, could find out its labels by trying them. For a user who may see all namespaces nothing is
+    /// replaced: the cache joins them, in the same state as the objects.
     pub(super) async fn without_label(
         &self,
         user: &User,

@@ -1,4 +1,4 @@
-//! Tokens, as the API server judges them.
+//! Authentication of tokens by the API server.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,7 +17,7 @@ use super::auth::AuthError;
 use crate::access::User;
 
 const TTL: Duration = Duration::from_secs(60);
-/// For how long a token that was refused is refused without a question, at most.
+/// How long a refused token is refused without another review, at most.
 const REFUSED_TTL: Duration = Duration::from_secs(10);
 const TOKENS: usize = 1_000;
 const CONCURRENCY: usize = 16;
@@ -27,7 +27,7 @@ const REFUSED: &str =
     "the token is not good: it is unknown, expired or revoked, or for another audience";
 const UNKNOWN: &str = "whose the token is cannot be found out now: try again";
 
-/// Finds out from the API server whose bearer tokens are, with `TokenReview`s.
+/// Authenticates bearer tokens by `TokenReview`s of the API server.
 ///
 /// Its program needs the verb `create` for `tokenreviews.authentication.k8s.io`. An answer is used again for
 /// [some time](Self::with_ttl) (60 seconds unless set): this is how long a token that is revoked stays good. A token that was
@@ -69,7 +69,9 @@ impl TokenReviews {
         }
     }
 
-    /// Sets how long an answer is used (default 60 seconds), from the moment its question is sent; zero asks each time.
+    /// Sets how long an answer is used (default 60 seconds).
+    ///
+    /// The time counts from the moment the review is sent. With zero each request is reviewed.
     #[must_use]
     pub fn with_ttl(self, ttl: Duration) -> Self {
         let known = Arc::default();
@@ -131,7 +133,7 @@ impl TokenReviews {
             let now = Instant::now();
             all.retain(|_, known| now < known.until);
         }
-        // Tokens that are refused make no room for themselves.
+        // A refused token does not displace another one.
         if all.len() >= TOKENS && known.user.is_some() {
             let refused = all.iter().find(|(_, known)| known.user.is_none());
             let oldest = || all.iter().min_by_key(|(_, known)| known.until);
@@ -229,7 +231,7 @@ mod tests {
         for number in 1..TOKENS {
             reviews.remember(hash(number), known(true, 60));
         }
-        // One more that is refused makes no room for itself, and one that is good does.
+        // One more refused token does not displace another, and one that is good does.
         reviews.remember(hash(TOKENS), known(false, 60));
         assert!(reviews.known(&hash(TOKENS)).is_none());
         reviews.remember(hash(TOKENS), known(true, 60));

@@ -1,4 +1,4 @@
-//! How much may be under way at a time: in all, and for each user.
+//! Limits on what is under way at a time: in all, and for each user.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::status::Refusal;
 use crate::access::User;
 
-/// How many there are of each user, by name; nobody has none.
+/// How many places each user has, by name; no count is zero.
 type Users = Arc<Mutex<HashMap<String, usize>>>;
 
-/// Room for so many at a time.
+/// A limited number of places, for requests or watches.
 #[derive(Debug)]
 pub(super) struct Room {
     what: &'static str,
@@ -22,7 +22,7 @@ pub(super) struct Room {
     users: Users,
 }
 
-/// A place in a room, until it is dropped.
+/// A place that a user has taken; dropping it gives it back.
 #[derive(Debug)]
 pub(super) struct Place {
     users: Users,
@@ -42,9 +42,9 @@ impl Room {
         }
     }
 
-    /// Takes a place for a user; there may be none.
+    /// Takes a place for a user; an error if none is free.
     ///
-    /// Users are told apart by their names: what else is known of one may differ from token to token.
+    /// Users are identified by their names: other values of a user may differ from token to token.
     pub(super) fn take(&self, user: &User) -> Result<Place, Refusal> {
         let mut users = self.users.lock();
         let count = users.get(user.name()).copied().unwrap_or_default();

@@ -31,6 +31,9 @@ use crate::schema::{NAME, NAMESPACE};
 type Answered = Result<Response, Refusal>;
 type Of<T> = Result<Path<T>, PathRejection>;
 
+/// How many values a summary may have.
+const COUNTS: usize = 10_000;
+
 const JSON: &str = "application/json";
 const EVENT_STREAM: &str = "text/event-stream";
 /// The names of the segments of a path, in their order.
@@ -76,29 +79,40 @@ async fn describe(State(shared): State<Arc<Shared>>, request: Request) -> Answer
 
 async fn kinds(State(shared): State<Arc<Shared>>, request: Request) -> Answered {
     let (parts, _) = request.into_parts();
-    shared.enter(&parts).await?;
+    let user = shared.enter(&parts).await?;
     target::of_none(parts.uri.query().unwrap_or_default())?;
-    let kinds: Vec<Json> = shared.kinds.values().map(description).collect();
+    let mut kinds = Vec::with_capacity(shared.kinds.len());
+    for kind in shared.kinds.values() {
+        let access = shared.access(&user, kind, &Query::new()).await?;
+        if !access.is_nothing() {
+            kinds.push(description(kind));
+        }
+    }
     let kinds = json!({"kinds": kinds, "isOpen": shared.auth.is_open()});
     Ok(json_response(Body::from(kinds.to_string())))
 }
 
-/// Describes a kind: its fields, and how far it is.
+/// Describes a kind: its fields and its state.
 fn description(kind: &SqlKind) -> Json {
     let (status, gvk) = (kind.status(), kind.schema().gvk());
     let state = match (&status.last_error, status.is_synced) {
-        // What goes wrong may name files: it is in the log.
+        // The error may name files, so only the log has it.
         (Some(_), _) => "failing",
         (None, true) => "ready",
         (None, false) => "filling",
     };
     let fields: Vec<Json> = kind.schema().fields().iter().map(field_of).collect();
+    let associations = kind.schema().associations().iter();
+    let associations =
+        associations.map(|it| json!({"name": it.name(), "kind": it.kind().to_string()}));
+    let associations: Vec<Json> = associations.collect();
     json!({
         "group": gvk.group(), "version": gvk.version(), "kind": gvk.kind(),
         "path": format!("v1/{}", path_of(gvk)), "fields": fields, "state": state,
         "revision": status.revision.to_string(), "unwritten": status.unwritten,
         "lagMilliseconds": u64::try_from(status.lag.as_millis()).unwrap_or(u64::MAX),
-        "unindexable": status.unindexable,
+        "unindexable": status.unindexable, "withoutContent": status.without_content,
+        "skippedColumns": status.skipped_columns, "associations": associations,
     })
 }
 
@@ -121,6 +135,7 @@ async fn list(State(shared): State<Arc<Shared>>, path: Of<Kind>, request: Reques
     }
     let place = shared.requests.take(&user)?;
     let query = shared.without_label(&user, target.query).await?;
+    let query = query.most_counts(COUNTS);
     let view = shared.view_for(&user, (&path, &query)).await?;
     let question = Question::new(&query, view.access());
     let tag_at = |revision| question.and_then(|question| question.tag(revision));
@@ -159,7 +174,7 @@ async fn watch(
         Some(revision) => revision,
         None => match query.at_least {
             Some(revision) => revision,
-            // What fills the kind at first is no change.
+            // The objects of the first sync are not sent as changes.
             None => {
                 let synced = Query::new().limit(1);
                 view.query(&synced).await?.revision
@@ -183,7 +198,7 @@ async fn watch(
     Ok(response)
 }
 
-/// Reads from where a client that was cut off goes on.
+/// Reads the revision from which a client goes on that was cut off.
 fn last_event_id(headers: &HeaderMap) -> Result<Option<Revision>, Refusal> {
     let Some(id) = headers.get("last-event-id").filter(|id| !id.is_empty()) else {
         return Ok(None);
@@ -254,7 +269,7 @@ async fn object(
     };
     let view = shared.view(user, path, &asked).await?;
     let gvk = view.kind();
-    // Whether it exists is not said to those who may not see it.
+    // A user who may not see the object does not learn whether it exists.
     if !view.access().allows(&key) {
         let name = user.name();
         return Err(Refusal::forbidden(format!(
@@ -308,7 +323,7 @@ async fn not_found() -> Refusal {
 
 /// Returns an answer in JSON.
 ///
-/// A client may keep it, and asks each time whether it is still good.
+/// A client may cache it, and has to revalidate it each time.
 fn json_response(body: Body) -> Response {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
@@ -338,7 +353,7 @@ fn not_modified(tag: HeaderValue) -> Response {
     with_tag(response, Some(tag))
 }
 
-/// Answers with what does not change while the service runs.
+/// Answers with content that does not change while the service runs.
 fn fixed(headers: &HeaderMap, content_type: &'static str, content: &Bytes) -> Response {
     let tag = etag::of_content(content);
     if etag::is_known(headers, &tag) {

@@ -24,11 +24,13 @@ const CONNECTIONS: usize = 1_024;
 const HEAD: Duration = Duration::from_secs(30);
 /// How long a client may read nothing of what it is sent.
 const STALLED: Duration = Duration::from_secs(30);
-/// How long requests that are under way have at the end.
+/// How long requests that are under way may take after a stop.
 const GRACE: Duration = Duration::from_secs(10);
-/// How long it waits when a connection cannot be accepted, such as without file descriptors.
+/// The pause after a failed accept, such as without free file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-/// How many bytes of a connection are in memory: room for the longest URL and as much of headers, at least.
+/// How many bytes of a connection are buffered.
+///
+/// The longest URL fits, and at least as many bytes of headers.
 const BUFFER: usize = 4 * LONGEST_URL;
 
 /// Serves connections until it is stopped.
@@ -74,7 +76,7 @@ pub(super) async fn run(listener: TcpListener, router: Router, stopping: Cancell
 
 /// Serves a connection until its client goes away.
 async fn serve(stream: TcpStream, router: Router, stopping: CancellationToken) {
-    // Events are small, and waited for.
+    // Events are small, and should be sent at once.
     let _ = stream.set_nodelay(true);
     let io = TokioIo::new(Impatient::new(stream, STALLED));
     let connection = http1::Builder::new()
@@ -185,7 +187,7 @@ mod tests {
         let (ours, mut theirs) = tokio::io::duplex(8);
         let mut stream = Impatient::new(ours, STALLED);
         stream.write_all(b"12345678").await.unwrap();
-        // Whoever reads now and then stays.
+        // A client that reads now and then is not cut off.
         for _ in 0..3 {
             let more = async {
                 time::sleep(STALLED - Duration::from_secs(1)).await;

@@ -39,9 +39,9 @@ const WATCHES: Limit = Limit {
     of_user: 32,
 };
 
-/// Serves the kinds of a [`SqlCache`] over HTTP; see the [module](super) for what it answers.
+/// Serves the kinds of a [`SqlCache`] over HTTP; see the [module](super).
 ///
-/// It lets nobody in until it has an [authentication](Self::authenticate) and knows [what users may see](Self::authorize), or is
+/// It refuses every request until it has an [authentication](Self::authenticate) and knows [what users may see](Self::authorize), or is
 /// [open to everyone](Self::open_to_everyone). There is no TLS: serve it on a loopback address, or behind a proxy.
 ///
 /// ```no_run
@@ -78,7 +78,7 @@ struct Limit {
 
 impl Limit {
     fn room(self, what: &'static str, is_open: bool) -> Room {
-        // Everybody is one user then.
+        // All requests are of one user then.
         let of_user = if is_open { self.of_all } else { self.of_user };
         Room::new(what, self.of_all, of_user)
     }
@@ -102,7 +102,7 @@ impl SqlService {
         }
     }
 
-    /// Lets in whoever shows a bearer token that the API server knows.
+    /// Authenticates requests by bearer tokens that the API server knows.
     ///
     /// What they see is up to [`authorize`](Self::authorize) or [`visible`](Self::visible); without either that is nothing.
     pub fn authenticate(self, reviews: TokenReviews) -> Self {
@@ -110,7 +110,7 @@ impl SqlService {
         Self { auth, ..self }
     }
 
-    /// Lets in whom a function knows by the headers of a request.
+    /// Authenticates requests by a function of their headers.
     ///
     /// What they see is up to [`authorize`](Self::authorize) or [`visible`](Self::visible); without either that is nothing. The
     /// reasons of errors are sent to clients.
@@ -123,9 +123,10 @@ impl SqlService {
         Self { auth, ..self }
     }
 
-    /// Lets everyone in, as the user `system:anonymous`, and shows everything unless [`visible`](Self::visible) says otherwise.
+    /// Accepts requests without authentication, as the user `system:anonymous`.
     ///
-    /// Whoever reaches the address reads what the program may read. [`serve`](Self::serve) on a loopback address refuses requests
+    /// Everything is shown unless [`visible`](Self::visible) says otherwise. Anyone who can reach the address can read what
+    /// the program may read. [`serve`](Self::serve) on a loopback address refuses requests
     /// whose `Host` is neither an IP address nor `localhost`, so that pages of other sites cannot ask in a browser.
     pub fn open_to_everyone(self) -> Self {
         let auth = Auth::open();
@@ -147,7 +148,7 @@ impl SqlService {
         Self { sight, ..self }
     }
 
-    /// Sets what a user may see of a kind, where [reviews](Self::authorize) do not say it.
+    /// Sets what a user may see of a kind, instead of [reviews](Self::authorize).
     ///
     /// The function is called for each list and object, and at the start of each watch; it should remember what is expensive. An
     /// error shows nothing and is answered 503.
@@ -160,50 +161,59 @@ impl SqlService {
         Self { sight, ..self }
     }
 
-    /// Sets how many objects a list has that does not say how many (default 1,000; zero counts as one).
+    /// Sets how many objects a list has by default (1,000; zero counts as one).
     pub fn default_page(mut self, objects: u64) -> Self {
         self.pages.default = objects.max(1);
         self.pages.largest = self.pages.largest.max(self.pages.default);
         self
     }
 
-    /// Sets how many objects a list has at most (default 10,000, at least the default page); one that asks for more is refused.
+    /// Sets how many objects a list has at most (default 10,000).
+    ///
+    /// It is at least the [default page](Self::default_page). A list that asks for more is refused.
     pub fn largest_page(mut self, objects: u64) -> Self {
         self.pages.largest = objects.max(self.pages.default);
         self
     }
 
-    /// Sets how many lists and objects are answered at a time (default 64; zero counts as one); others are answered 429.
+    /// Sets how many lists and objects are answered at a time (default 64).
     ///
+    /// Zero counts as one. Further requests are answered 429.
     /// A list counts until its client has read it: so many lists are in memory at most.
     pub fn requests(mut self, requests: usize) -> Self {
         self.requests.of_all = requests;
         self
     }
 
-    /// Sets how many of them one user may have (default 16; zero counts as one); others are answered 429.
+    /// Sets how many [requests](Self::requests) one user may have (default 16).
     ///
-    /// Users are told apart by their names. There is no such limit where the service is [open to everyone](Self::open_to_everyone).
+    /// Zero counts as one. Further requests are answered 429. Users are identified by their names.
+    /// There is no such limit where the service is [open to everyone](Self::open_to_everyone).
     pub fn requests_per_user(mut self, requests: usize) -> Self {
         self.requests.of_user = requests;
         self
     }
 
-    /// Sets how many watches there are at a time (default 256; zero counts as one); others are answered 429.
+    /// Sets how many watches there are at a time (default 256).
+    ///
+    /// Zero counts as one. Further watches are answered 429.
     pub fn watches(mut self, watches: usize) -> Self {
         self.watches.of_all = watches;
         self
     }
 
-    /// Sets how many of them one user may have (default 32; zero counts as one); others are answered 429.
+    /// Sets how many [watches](Self::watches) one user may have (default 32).
     ///
+    /// Zero counts as one. Further watches are answered 429.
     /// As for [requests](Self::requests_per_user), there is no such limit where the service is open to everyone.
     pub fn watches_per_user(mut self, watches: usize) -> Self {
         self.watches.of_user = watches;
         self
     }
 
-    /// Sets how often a watch without changes sends something (default 15 seconds; zero counts as a millisecond).
+    /// Sets how often a watch sends a heartbeat (default 15 seconds).
+    ///
+    /// It has the revision from which the client can go on. Zero counts as a millisecond.
     pub fn heartbeat(self, heartbeat: Duration) -> Self {
         let heartbeat = heartbeat.max(Duration::from_millis(1));
         Self { heartbeat, ..self }
@@ -211,8 +221,9 @@ impl SqlService {
 
     /// Sets after which time a watch ends (default 60 seconds; zero: never).
     ///
-    /// Its client comes again and goes on where it was, unless its token was revoked or it may see nothing any more. What it may
-    /// see is found out only then: a shorter time reveals less, and costs more requests. Watches of a service that is
+    /// Its client connects again and goes on where it was, unless its token was revoked or it may see nothing any more. What it
+    /// may see is checked only then: with a shorter time a right that is taken away ends sooner, at the cost of more requests.
+    /// Watches of a service that is
     /// [open to everyone](Self::open_to_everyone) do not end, unless [`visible`](Self::visible) says what may be seen.
     pub fn longest_watch(self, longest_watch: Duration) -> Self {
         Self {
@@ -226,14 +237,15 @@ impl SqlService {
         Self { stopping, ..self }
     }
 
-    /// Returns the routes, to be served by a program with others, or [nested](Router::nest) below a path.
+    /// Returns the routes, for a program that serves them itself.
     ///
-    /// The program limits connections, the sizes of heads and how long a client may take to read.
+    /// They can be served with others, or [nested](Router::nest) below a path.
+    /// The program has to limit connections, the sizes of heads and how long a client may take to read.
     pub fn into_router(self) -> Router {
         self.router(false)
     }
 
-    /// Serves HTTP/1.1 on an address until [`stop_with`](Self::stop_with) says otherwise.
+    /// Serves HTTP/1.1 on an address until it is [stopped](Self::stop_with).
     ///
     /// There are 1,024 connections at most; further ones wait. A client has 30 seconds to send a head and, if it does not read what it
     /// is sent, 30 seconds until it is cut off. At the end watches are ended, and requests that are under way have 10 seconds.

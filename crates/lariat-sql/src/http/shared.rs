@@ -1,4 +1,4 @@
-//! What all requests share: who gets in, and what there is.
+//! The state that all requests share.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -11,6 +11,7 @@ use lariat_core::Gvk;
 use tokio_util::sync::CancellationToken;
 
 use super::auth::Auth;
+use super::authorize::of_namespaces;
 use super::room::Room;
 use super::status::Refusal;
 use super::target::{CORE, Pages};
@@ -46,7 +47,7 @@ impl Shared {
         Ok(self.auth.user(&request.headers).await?)
     }
 
-    /// Checks what has nothing to do with users.
+    /// Checks the length of the URL and the `Host`.
     pub(super) fn check(&self, request: &Parts) -> Result<(), Refusal> {
         let uri = &request.uri;
         let length = uri.path().len() + uri.query().map_or(0, |query| 1 + query.len());
@@ -86,14 +87,17 @@ impl Shared {
         Ok(View::new(kind, access))
     }
 
-    /// Returns a kind as a user may see it, and may ask by the associated kinds that a query names.
+    /// Returns a kind as a user may see it, with the associated kinds of a query.
     pub(super) async fn view_for(
         &self,
         user: &User,
         (path, query): (&str, &Query),
     ) -> Result<View, Refusal> {
         let mut view = self.view(user, path, query).await?;
-        for other in view.others(query) {
+        let namespaces = query.namespaces.as_ref();
+        let labelled = namespaces.and_then(|namespaces| namespaces.label.as_ref());
+        let others = view.others(query).into_iter();
+        for other in others.chain(labelled.map(|_| of_namespaces())) {
             // All that the user may see of it: it may be cluster-scoped, where the query names namespaces.
             let access = match self.kinds.get(&path_of(&other)) {
                 Some(kind) => self.access(user, kind, &Query::new()).await?,
@@ -130,7 +134,7 @@ pub(super) fn path_of(kind: &Gvk) -> String {
 
 /// Returns whether a request names this machine by an address or as `localhost`.
 ///
-/// A page of another site that has its name lead here is kept out by it.
+/// This keeps out a page of another site whose name is resolved to this machine (DNS rebinding).
 fn is_local(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST).and_then(|it| it.to_str().ok());
     let authority = host.and_then(|host| host.parse::<http::uri::Authority>().ok());

@@ -1,4 +1,4 @@
-//! What is answered instead of what was asked for: a `Status`, as the API server has it.
+//! The answer to a refused request: a `Status`, as the API server has it.
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
@@ -12,10 +12,10 @@ use crate::query::{QueryError, UrlError};
 use crate::sql::StorageError;
 use crate::watch::WatchError;
 
-/// How many seconds a client waits before it asks again what is not there yet.
+/// After how many seconds a client may ask again.
 const RETRY_AFTER: u32 = 1;
 
-/// A request that is not answered as it wishes.
+/// Why a request is refused.
 #[derive(Debug)]
 pub(super) struct Refusal {
     code: StatusCode,
@@ -165,7 +165,7 @@ impl IntoResponse for Refusal {
 
 impl From<UrlError> for Refusal {
     fn from(error: UrlError) -> Self {
-        // Whoever reads the parameters takes these away before.
+        // This parameter is taken out before a query is read, so the error does not list it.
         let more = match &error {
             UrlError::Unknown { .. } => ", watch",
             _ => "",
@@ -191,6 +191,7 @@ impl From<QueryError> for Refusal {
             QueryError::Value { subject, .. } | QueryError::Operator { subject, .. } => {
                 Self::parameter(&subject, message)
             }
+            QueryError::ManyCounts { .. } => Self::parameter("summary", message),
             QueryError::Cursor(_) => Self::parameter("continue", message),
             QueryError::Search { .. } => Self::parameter("search", message),
             _ => Self::bad_request(message),
@@ -210,10 +211,13 @@ impl From<SqlError> for Refusal {
         match error {
             SqlError::Query(error) => error.into(),
             SqlError::UnknownKind { .. } => Self::not_found(error.to_string()),
+            SqlError::Timeout { .. } => {
+                Self::new(StatusCode::GATEWAY_TIMEOUT, "Timeout", error.to_string())
+            }
             SqlError::NotSynced { .. } | SqlError::Stopped => {
                 unavailable(error.to_string()).later()
             }
-            // The server of the database is away, or busy: its name is not for all who ask.
+            // The server of the database cannot be reached, or is busy. Clients do not learn its name.
             SqlError::Storage(StorageError::Server { .. } | StorageError::Postgres { .. }) => {
                 tracing::warn!(%error, "a query of the SQL cache failed");
                 unavailable("the database of the SQL cache cannot be read now".to_owned()).later()

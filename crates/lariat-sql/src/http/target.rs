@@ -1,4 +1,4 @@
-//! What a URL asks for.
+//! The parameters of a URL.
 
 use std::borrow::Cow;
 
@@ -14,9 +14,9 @@ pub(super) const CORE: &str = "core";
 /// How many objects a list may have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pages {
-    /// If it does not say how many.
+    /// How many it has if its URL gives no number.
     pub(super) default: u64,
-    /// If it does.
+    /// The largest number that a URL may give.
     pub(super) largest: u64,
 }
 

@@ -1,6 +1,6 @@
 //! What a user may see of a kind.
 //!
-//! This is the one place where users meet objects: routes have no kind to ask, only the [`View`] of it that a user has.
+//! Routes read objects only through a [`View`], the part of a kind that the user may see.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -80,7 +80,9 @@ impl VisibleError {
     }
 }
 
-/// A review failed. The reason is told without what the API server said.
+/// Converts the error of a review.
+///
+/// The message of the API server is logged, and is not sent to the client.
 impl From<AccessError> for VisibleError {
     fn from(error: AccessError) -> Self {
         tracing::warn!(
@@ -91,7 +93,7 @@ impl From<AccessError> for VisibleError {
     }
 }
 
-/// What finds out what a user may see of a kind.
+/// How the service finds out what a user may see of a kind.
 #[derive(Clone)]
 pub(super) enum Sight {
     Function(Arc<Look>),

@@ -4,7 +4,9 @@ use std::error::Error as _;
 
 use tokio_postgres::Error;
 
-/// Returns the text of an error: a message and its code, but no details, in which values of rows may be.
+/// Returns the message and the code of an error.
+///
+/// Details are left out, for they may have values of rows in them.
 pub(super) fn describe(error: &Error) -> String {
     match error.as_db_error() {
         Some(said) => format!("{} ({})", said.message(), said.code().code()),

@@ -1,8 +1,9 @@
 //! PostgreSQL: one schema of a database, and connections to it.
 //!
-//! All of it blocks, on threads that may. One process holds an advisory lock, on the session with which it writes: a session
-//! that ends, for whatever reason, has ended its transaction and its right to write. Beside that each transaction looks
-//! whether another has counted the epoch on, for a pool of connections in between may give the lock to another session.
+//! All calls block, and are made on threads that may block. The process that writes holds an advisory lock on the session with
+//! which it writes: when the session ends, for whatever reason, so do its transaction and its right to write. Each
+//! transaction also checks that no other process has raised the epoch, for a pool of connections in between may give the
+//! lock to another session.
 
 mod copy;
 mod error;

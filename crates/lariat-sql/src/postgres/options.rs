@@ -1,4 +1,4 @@
-//! Which server, and who writes.
+//! The options of a database in PostgreSQL.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,20 +13,19 @@ use super::tls::Tls;
 /// The schema that tables are in, by default.
 const SCHEMA: &str = "lariat";
 
-/// How long a statement of a query may take, by default.
-const STATEMENT: Duration = Duration::from_secs(30);
-
 /// How long it may take to connect, unless the connection string says so.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// How long a server may be silent before the connection to it is given up, unless the connection string says so.
+/// How long a server may be silent before its connection is given up.
+///
+/// The connection string may say otherwise.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// A database of a PostgreSQL server, in which replicas share one cache.
 ///
 /// Each cluster needs a schema of its own: one process writes it, and deletes what its cluster does not have. The others only
-/// read, open no watch, and answer as the one that writes does. Which one that is, the server decides by an advisory lock:
-/// the first that comes, and another once its connection ends. With a [leadership](Self::written_by_leader) it is the leader.
+/// read, open no watch, and answer as the one that writes does. The one that gets an advisory lock of the server writes: the
+/// first to ask, and another once its connection ends. With a [leadership](Self::written_by_leader) it is the leader.
 ///
 /// It works with PostgreSQL 13 and later, and encoding `UTF8`. Between it and the server may be a pool of connections only if
 /// it gives each connection one session. The program's user needs the right to create the schema, or to create tables in it.
@@ -46,14 +45,14 @@ const SILENCE: Duration = Duration::from_secs(30);
 pub struct Postgres {
     pub(super) config: Box<Config>,
     pub(super) schema: String,
-    pub(super) statement: Duration,
     pub(super) tls: Option<Tls>,
     leadership: Option<Leadership>,
 }
 
 impl Postgres {
-    /// Reads a connection string, as `postgresql://user:password@host:5432/database` or `host=… user=… dbname=…`.
+    /// Reads a connection string.
     ///
+    /// It has the form `postgresql://user:password@host:5432/database` or `host=… user=… dbname=…`.
     /// The password, and with it the string, is in no error, log or debug form.
     ///
     /// # Errors
@@ -79,15 +78,15 @@ impl Postgres {
         Ok(Self {
             config: Box::new(config),
             schema: SCHEMA.to_owned(),
-            statement: STATEMENT,
             tls: None,
             leadership: None,
         })
     }
 
-    /// Encrypts all connections, and trusts a server that has a certificate of one of these authorities for its host's name.
+    /// Encrypts all connections, and verifies the server by these certificates.
     ///
-    /// They are in the form PEM; those of a Debian system are in `/etc/ssl/certs/ca-certificates.crt`. `sslmode` does not count
+    /// The server needs a certificate for its host's name that one of these authorities has signed.
+    /// The certificates are in the form PEM; those of a Debian system are in `/etc/ssl/certs/ca-certificates.crt`. `sslmode` does not count
     /// then. It speaks TLS 1.3, and shows no certificate of its own.
     ///
     /// # Errors
@@ -99,11 +98,14 @@ impl Postgres {
         Ok(self)
     }
 
-    /// Keeps the tables in this schema (default `lariat`), which nothing else may use. It is made if it is not there.
+    /// Keeps the tables in this schema (default `lariat`).
+    ///
+    /// Nothing else may use the schema. It is made if it is not there.
     ///
     /// # Errors
     ///
-    /// The name is not one of lower case letters, digits and `_`, with no digit first and 63 of them at most.
+    /// The name is not one of lower case letters, digits and `_`, with no digit first and 63 of them at most, or
+    /// begins with `pg_`.
     pub fn schema(mut self, name: &str) -> Result<Self, PostgresError> {
         let is_plain = name
             .bytes()
@@ -118,7 +120,9 @@ impl Postgres {
         Ok(self)
     }
 
-    /// Lets the process write that leads, and no other: as `SharedControllerFactory::leadership` or an elector has it.
+    /// Lets only the leader write.
+    ///
+    /// The leadership is that of `SharedControllerFactory::leadership` or of an elector.
     ///
     /// While none leads, queries are answered with what was written last.
     ///
@@ -127,12 +131,6 @@ impl Postgres {
     /// with those.
     pub fn written_by_leader(mut self, leadership: Leadership) -> Self {
         self.leadership = Some(leadership);
-        self
-    }
-
-    /// Lets a statement of a query take so long (default 30 s; zero: any time), after which the query fails.
-    pub fn statement_timeout(mut self, timeout: Duration) -> Self {
-        self.statement = timeout;
         self
     }
 

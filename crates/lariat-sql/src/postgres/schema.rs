@@ -3,13 +3,13 @@
 use crate::sql::{Connection, Param, Statement, StorageError, Transaction};
 
 /// The form of the tables; those of another form are refused.
-const FORM: i64 = 2;
+const FORM: i64 = 3;
 
-/// What there is before the first kind.
+/// The tables that are made before those of the first kind.
 const TABLES: &str = "
     CREATE TABLE kinds (number bigint PRIMARY KEY, kind text COLLATE \"C\" NOT NULL UNIQUE,
         signature text COLLATE \"C\" NOT NULL, version bigint NOT NULL, history bigint NOT NULL, change bigint NOT NULL,
-        synced bigint NOT NULL);
+        synced bigint NOT NULL, identity bytea);
     CREATE TABLE keyring (id bigint PRIMARY KEY CHECK (id = 1), stored bytea NOT NULL);
     CREATE TABLE writer (epoch bigint NOT NULL);
     INSERT INTO writer VALUES (0);
@@ -49,7 +49,9 @@ impl From<StorageError> for Refused {
     }
 }
 
-/// Makes the schema and what is in it before the first kind, unless it is there; one process after the other.
+/// Makes the schema and its first tables, unless they are there.
+///
+/// A lock lets one process do so at a time.
 pub(super) fn prepare(
     connection: &mut dyn Connection,
     schema: &str,

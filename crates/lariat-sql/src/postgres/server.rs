@@ -1,6 +1,7 @@
 //! Opening sessions.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
@@ -11,30 +12,33 @@ use tokio_postgres::{Client, Config, Error, NoTls, Socket};
 use super::error::describe;
 use super::options::Postgres;
 use super::schema::{self, Refused};
-use super::session::Session;
+use super::session::{Canceler, Session};
 use crate::sql::{Connection, StorageError};
 
 /// A schema of a database.
 #[derive(Debug, Clone)]
 pub(crate) struct Server {
     options: Arc<Postgres>,
+    /// How long a statement that reads may take; zero: any time.
+    timeout: Duration,
     name: String,
 }
 
 impl Server {
-    pub(crate) fn new(options: Postgres) -> Self {
+    pub(crate) fn new(options: Postgres, timeout: Duration) -> Self {
         Self {
             name: options.server(),
+            timeout,
             options: Arc::new(options),
         }
     }
 
-    /// Opens a session that may come to write, and makes the schema if it is not there.
+    /// Opens a session that can claim to write, and makes the schema if necessary.
     pub(crate) fn open(&self) -> Result<Session, StorageError> {
         let mut session = self.connect("lariat-sql")?;
         let version = schema::check(&mut session).map_err(|why| self.refused(why))?;
-        // A process that is stopped in the middle gives up what it has locked after a while. Who writes waits for none who
-        // reads, but where tables are dropped.
+        // A process that is suspended in a transaction loses its locks after a while. A write waits for reads only where it
+        // drops tables.
         let mut settings = "SET idle_in_transaction_session_timeout = '60s'; SET lock_timeout = '10s';
             SET tcp_keepalives_idle = 15; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3;"
             .to_owned();
@@ -51,7 +55,11 @@ impl Server {
     /// Opens a session that only reads.
     pub(crate) fn open_to_read(&self) -> Result<Session, StorageError> {
         let mut session = self.connect("lariat-sql reader")?;
-        let timeout = self.options.statement.as_millis();
+        // A process that is killed interrupts nothing itself.
+        let timeout = self
+            .timeout
+            .as_millis()
+            .min(u128::from(i32::MAX.unsigned_abs()));
         session.run(&format!(
             "SET default_transaction_read_only = on; SET statement_timeout = {timeout};
              SET idle_in_transaction_session_timeout = '60s';"
@@ -76,7 +84,8 @@ impl Server {
             let what = "check that it runs, and the host, the user, the password and the database of the connection string";
             self.refused(Refused::No(format!("{why}: {what}")))
         })?;
-        let mut session = Session::new(client, driver, runtime, self.name.clone());
+        let canceler = Canceler::new(&client, self.options.tls.clone());
+        let mut session = Session::new(client, driver, canceler, runtime, self.name.clone());
         // Plans of large statements are not worth the time to compile them.
         session.run(&format!(
             "SET search_path TO \"{}\"; SET jit = off;",
@@ -85,7 +94,9 @@ impl Server {
         Ok(session)
     }
 
-    /// Returns the number of the lock that the process has who writes; those of different schemas differ.
+    /// Returns the number of the lock of the process that writes.
+    ///
+    /// Different schemas have different numbers.
     fn lock(&self) -> i64 {
         crate::sql::number_of(&format!("lariat-sql writer of {}", self.options.schema))
     }
@@ -109,7 +120,7 @@ where
     let (client, connection) = config.connect(tls).await?;
     let mut driver = JoinSet::new();
     driver.spawn(async move {
-        // Whoever uses it gets the error.
+        // The calls that use the client return the error.
         let _ = connection.await;
     });
     Ok((client, driver))

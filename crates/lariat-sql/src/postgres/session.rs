@@ -3,47 +3,94 @@
 use std::collections::HashMap;
 use std::future::Future;
 use std::pin::pin;
+use std::time::Duration;
 
 use futures::{SinkExt, TryStreamExt};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
+use tokio::time;
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{Client, Error, SimpleQueryMessage};
+use tokio_postgres::{CancelToken, Client, Error, NoTls, SimpleQueryMessage};
+use tokio_util::sync::CancellationToken;
 
 use super::copy;
 use super::error::describe;
+use super::tls::Tls;
 use super::values::Bound;
 use crate::sql::{Arg, Columns, Connection, Dialect, Param, Statement, StorageError, Transaction};
 
 /// How many statements a session keeps prepared; the kinds of queries are few.
 const PREPARED: usize = 256;
 
+/// How long it tries to let the server end a statement that is interrupted.
+const CANCEL: Duration = Duration::from_secs(2);
+
 /// A connection to the server, which is used by threads that may block.
 pub(crate) struct Session {
     client: Client,
+    canceler: Canceler,
+    /// Ends its statements.
+    interrupt: CancellationToken,
     runtime: Handle,
     prepared: HashMap<String, tokio_postgres::Statement>,
     /// Reads and writes the socket; it ends with the session.
     _driver: JoinSet<()>,
     /// What the server is called in errors.
     server: String,
-    /// The lock of the one who writes; none if it only reads.
+    /// The lock of the session that writes; none if it only reads.
     lock: Option<i64>,
-    /// Which of those who wrote one after the other this is; none of those who read.
+    /// The epoch in which it writes, one more for each claim; none before its own.
     epoch: Option<i64>,
-    /// Whether another writes now.
+    /// Whether another session writes now.
     is_superseded: bool,
+}
+
+/// Asks the server to end what a session waits for.
+pub(super) struct Canceler {
+    token: CancelToken,
+    tls: Option<Tls>,
+}
+
+impl Canceler {
+    pub(super) fn new(client: &Client, tls: Option<Tls>) -> Self {
+        let token = client.cancel_token();
+        Self { token, tls }
+    }
+
+    /// Sends the request over a connection of its own, as the protocol demands.
+    async fn cancel(&self) {
+        let cancelled = async {
+            match &self.tls {
+                Some(tls) => self.token.cancel_query(tls.clone()).await,
+                None => self.token.cancel_query(NoTls).await,
+            }
+        };
+        match time::timeout(CANCEL, cancelled).await {
+            Ok(Ok(())) => {}
+            // The server ends the statement after its statement_timeout.
+            Ok(Err(error)) => {
+                tracing::debug!(
+                    error = describe(&error),
+                    "a query cannot be cancelled on the server"
+                );
+            }
+            Err(_) => tracing::debug!("a query cannot be cancelled on the server in time"),
+        }
+    }
 }
 
 impl Session {
     pub(super) fn new(
         client: Client,
         driver: JoinSet<()>,
+        canceler: Canceler,
         runtime: Handle,
         server: String,
     ) -> Self {
         Self {
             client,
+            canceler,
+            interrupt: CancellationToken::new(),
             runtime,
             prepared: HashMap::new(),
             _driver: driver,
@@ -82,10 +129,17 @@ impl Session {
         }
     }
 
-    /// Waits for the server.
+    /// Waits for the server, unless it is interrupted.
     fn wait<T>(&self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, StorageError> {
-        let answer = self.runtime.block_on(answer);
-        answer.map_err(|error| self.failed(&error))
+        self.runtime.block_on(async {
+            match self.interrupt.run_until_cancelled(answer).await {
+                Some(answer) => answer.map_err(|error| self.failed(&error)),
+                None => {
+                    self.canceler.cancel().await;
+                    Err(StorageError::Interrupted)
+                }
+            }
+        })
     }
 
     fn prepare(&mut self, sql: &str) -> Result<tokio_postgres::Statement, StorageError> {
@@ -100,7 +154,9 @@ impl Session {
         Ok(prepared)
     }
 
-    /// Begins a transaction of the one who writes; no later one can begin to write before it ends.
+    /// Begins a transaction that writes, if the epoch is still the current one.
+    ///
+    /// No other session can claim to write before it ends.
     fn begin_to_write(&mut self, epoch: i64) -> Result<(), StorageError> {
         let begin = "BEGIN; SELECT epoch FROM writer FOR SHARE";
         let said = self.wait(self.client.simple_query(begin));
@@ -137,7 +193,10 @@ impl Connection for Session {
     }
 
     fn roll_back(&mut self) {
-        if let Err(error) = self.run("ROLLBACK") {
+        // A session that was interrupted is not used again.
+        if !self.interrupt.is_cancelled()
+            && let Err(error) = self.run("ROLLBACK")
+        {
             tracing::debug!(%error, "a transaction of the SQL cache ended with its connection");
         }
     }
@@ -172,8 +231,7 @@ impl Connection for Session {
             }
             Ok(())
         };
-        let queried = self.runtime.block_on(query);
-        queried.map_err(|error| self.failed(&error))?;
+        self.wait(query)?;
         looked
     }
 
@@ -189,6 +247,11 @@ impl Connection for Session {
             }
             copy.finish().await.map(drop)
         })
+    }
+
+    fn interrupt_by(&mut self, token: &CancellationToken) -> Result<(), StorageError> {
+        self.interrupt = token.clone();
+        Ok(())
     }
 
     fn dialect(&self) -> Dialect {
@@ -222,7 +285,7 @@ impl Connection for Session {
     }
 
     fn is_lost(&self) -> bool {
-        self.client.is_closed() || self.is_superseded
+        self.client.is_closed() || self.is_superseded || self.interrupt.is_cancelled()
     }
 }
 

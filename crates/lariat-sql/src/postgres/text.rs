@@ -1,7 +1,8 @@
 //! Texts as PostgreSQL takes them.
 //!
-//! It has no text with a NUL in it. The first four characters are written as three of them, so that all other texts are
-//! what they are; texts still compare by their bytes, and one has another in it if and only if what stands for it has.
+//! It has no text with a NUL in it. Each of the characters 0 to 3 is therefore written as three characters of 1 to 3; texts
+//! without them are not changed. Written texts compare by their bytes as the originals do, and one has another in it if and
+//! only if its original has.
 
 use std::borrow::Cow;
 

@@ -16,12 +16,14 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, InvalidDnsNameError, ServerName};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// Makes encrypted connections to servers whose certificates some authorities have signed.
+/// Makes encrypted connections to servers that some authorities vouch for.
 #[derive(Clone)]
 pub(super) struct Tls(TlsConnector);
 
 impl Tls {
-    /// Reads the certificates of authorities; none if there is one that cannot be read, or none at all.
+    /// Reads the certificates of authorities.
+    ///
+    /// None if one of them cannot be read, or if there are none.
     pub(super) fn new(certificates: &[u8]) -> Option<Self> {
         let mut roots = RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(certificates) {

@@ -13,7 +13,7 @@ use crate::revision::Revision;
 use crate::schema::Schema;
 use crate::sql::Param;
 
-/// The last row of an answer: what the objects are sorted by, and the revision of the answer.
+/// The end of an answer: the sort keys of its last row, and its revision.
 ///
 /// It is bound to the kind, and to the conditions and the order of its query, by a hash that is the same in all processes. Of an
 /// encrypted kind it is encrypted as well, with the keys of the kind.
@@ -53,7 +53,7 @@ impl Cursor {
 
     /// Reads one that was written for the same query.
     ///
-    /// Its keys are of the types that the query sorts by, whoever has made it.
+    /// Its keys are checked to be of the types that the query sorts by, since a client may have changed it.
     ///
     /// # Errors
     ///
@@ -87,12 +87,15 @@ impl Cursor {
     }
 }
 
-/// Returns what differs between kinds, and between queries with other conditions or another order.
+/// Returns a hash of the kind, the conditions and the order of a query.
+///
+/// A cursor fits queries with the same one.
 pub(super) fn shape(schema: &Schema, query: &Query, orders: &[Order]) -> Context {
     let asked = Query {
         part: Part::All,
         summaries: Vec::new(),
         summarizes_namespaces: false,
+        most_counts: None,
         at_least: None,
         ..query.clone()
     };

@@ -79,6 +79,16 @@ pub enum QueryError {
         /// How many are possible.
         most: usize,
     },
+    /// A summary has more values than the query allows.
+    #[error(
+        "the summary by {subject} has more than {most} values: ask with more conditions, or count something else"
+    )]
+    ManyCounts {
+        /// The field or label.
+        subject: String,
+        /// How many the query [allows](crate::Query::most_counts).
+        most: usize,
+    },
     /// A page, a size or a limit is zero.
     #[error("{what} is zero: {instead}")]
     Zero {
@@ -95,7 +105,10 @@ pub enum QueryError {
         /// What is wrong.
         why: &'static str,
     },
-    /// Namespaces are asked for by a label, and the cache has none, or the query is watched.
+    /// Namespaces are asked for by a label, which is not possible here.
+    ///
+    /// The cache has no namespaces in plain text, the kind is encrypted, the query is watched, or it is not known which
+    /// namespaces may be seen.
     #[error("namespaces cannot be found by the label {label}: {why}")]
     NamespaceLabel {
         /// The label.

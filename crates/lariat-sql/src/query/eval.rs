@@ -17,7 +17,9 @@ use crate::schema::{NAME, Schema};
 pub(crate) struct Others<'a>(pub(crate) &'a [(Associated, Vec<Row>)]);
 
 impl Others<'_> {
-    /// Returns the values of a field or label, of an object or of those associated with it that may be seen.
+    /// Returns the values of a field or label.
+    ///
+    /// They are those of the object, or of the objects associated with it that may be seen.
     pub(crate) fn values(self, plan: &Plan, row: &Row, target: &Target) -> Vec<Value> {
         let Target::Associated(place, of) = target else {
             return own_values(row, target);
@@ -134,7 +136,7 @@ impl Plan {
     }
 }
 
-/// Compares by namespace, then by name; objects of the cluster come last, as all that has no value.
+/// Compares by namespace, then by name; cluster-scoped objects come last.
 fn by_key(schema: &Schema, one: &Row, other: &Row) -> Ordering {
     let namespace = nulls_last(
         one.key.namespace().map(str::as_bytes),

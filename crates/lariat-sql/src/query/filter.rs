@@ -10,7 +10,7 @@ pub enum Operator {
     Equal,
     /// The opposite of [`Equal`](Self::Equal) (`!=`).
     NotEqual,
-    /// The text has the given one in it; the case of letters of ASCII does not count (`~`).
+    /// The text has the given one in it; the case of ASCII does not count (`~`).
     Like,
     /// The opposite of [`Like`](Self::Like) (`!~`).
     NotLike,
@@ -59,7 +59,9 @@ impl Operator {
     }
 }
 
-/// What a condition or an order is about: a field or a label, of the object or of an associated one.
+/// What a condition or an order is about: a field or a label.
+///
+/// It is that of the object, or of an associated one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// A field, by its name.
@@ -75,7 +77,9 @@ pub enum Subject {
     },
 }
 
-/// Names a field, for conditions and orders; `metadata.labels[app]` is the label `app`.
+/// Names a field; `metadata.labels[app]` names the label `app`.
+///
+/// It is for conditions, orders and summaries.
 #[must_use]
 pub fn field(name: &str) -> Subject {
     Subject::parse(name)
@@ -87,8 +91,9 @@ pub fn label(key: &str) -> Subject {
     Subject::Label(key.to_owned())
 }
 
-/// Names a field or label of associated objects, for conditions, orders and summaries.
+/// Names a field or label of associated objects.
 ///
+/// It is for conditions, orders and summaries.
 /// A condition holds if one of the objects meets it, and a negated one if none does. In a URL it is written with a colon, as in
 /// `node:status.capacity.memory`.
 #[must_use]
@@ -100,7 +105,9 @@ pub fn associated(association: &str, of: Subject) -> Subject {
 }
 
 impl Subject {
-    /// Reads the name of a field, or a label in the form `metadata.labels[app]` or `metadata.labels.app`.
+    /// Reads the name of a field or label.
+    ///
+    /// A label has the form `metadata.labels[app]` or `metadata.labels.app`; all else is the name of a field.
     #[must_use]
     pub fn parse(name: &str) -> Self {
         let label = name.strip_prefix("metadata.labels").and_then(|rest| {

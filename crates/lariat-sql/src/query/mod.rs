@@ -45,6 +45,7 @@ pub struct Query {
     pub(crate) part: Part,
     pub(crate) summaries: Vec<Subject>,
     pub(crate) summarizes_namespaces: bool,
+    pub(crate) most_counts: Option<usize>,
     pub(crate) at_least: Option<Revision>,
 }
 
@@ -66,7 +67,7 @@ pub(crate) enum Part {
 pub(crate) struct Namespaces {
     /// Names of namespaces, or values of the label.
     pub(crate) values: Vec<String>,
-    /// The label of a namespace that says what it belongs to; none if values are names only.
+    /// The label of namespaces to compare; none if the values are names only.
     pub(crate) label: Option<String>,
     pub(crate) is_negated: bool,
 }
@@ -78,7 +79,9 @@ impl Query {
         Self::default()
     }
 
-    /// Asks for objects that meet a condition, or one of several, beside all that was asked before.
+    /// Asks for objects that meet a condition, or one of several.
+    ///
+    /// All filters of a query have to hold.
     #[must_use]
     pub fn filter(mut self, conditions: impl Into<AnyOf>) -> Self {
         self.filters.push(conditions.into());
@@ -96,8 +99,9 @@ impl Query {
         self
     }
 
-    /// Asks for objects in these namespaces, or in those whose label has one of these values.
+    /// Asks for objects in namespaces with these names or label values.
     ///
+    /// Each value is the name of a namespace, or a value of the label that namespaces have.
     /// For projects of Rancher the label is [`PROJECT_LABEL`]. The cache needs the kind `Namespace` for this. With
     /// `is_negated` it asks for the objects in all other namespaces.
     #[must_use]
@@ -115,8 +119,9 @@ impl Query {
         self
     }
 
-    /// Asks for objects in whose [searchable](crate::Field::searchable) fields all these words are.
+    /// Asks for objects that have all these words in their searchable fields.
     ///
+    /// See [`Field::searchable`](crate::Field::searchable).
     /// Words are runs of letters and digits; case does not count. The last word may be the beginning of one.
     #[must_use]
     pub fn search(mut self, words: &str) -> Self {
@@ -124,14 +129,18 @@ impl Query {
         self
     }
 
-    /// Sorts by a field or label, after all that was asked before; what has no value comes last.
+    /// Sorts by a field or label; objects without a value come last.
+    ///
+    /// It decides between objects that are equal by the orders added before.
     #[must_use]
     pub fn sort(mut self, by: Subject) -> Self {
         self.sort.push((by, false));
         self
     }
 
-    /// Sorts backwards by a field or label, after all that was asked before; what has no value comes first.
+    /// Sorts backwards by a field or label; objects without a value come first.
+    ///
+    /// It decides between objects that are equal by the orders added before.
     #[must_use]
     pub fn sort_descending(mut self, by: Subject) -> Self {
         self.sort.push((by, true));
@@ -145,7 +154,9 @@ impl Query {
         self
     }
 
-    /// Asks for so many objects, from the first on; the answer has a cursor for those which follow.
+    /// Asks for this many objects at most, from the first on.
+    ///
+    /// The answer has a cursor for the objects that [follow](Self::after).
     #[must_use]
     pub fn limit(mut self, limit: u64) -> Self {
         let cursor = match self.part {
@@ -156,8 +167,9 @@ impl Query {
         self
     }
 
-    /// Asks for what follows the objects of an answer with this cursor, as many as the [limit](Self::limit) says.
+    /// Asks for the objects that follow those of an answer with this cursor.
     ///
+    /// A [limit](Self::limit) says how many.
     /// The query has to be the same otherwise. Objects that are created or deleted meanwhile neither repeat nor hide others.
     #[must_use]
     pub fn after(mut self, cursor: &str) -> Self {
@@ -181,6 +193,15 @@ impl Query {
     #[must_use]
     pub fn summarize(mut self, by: Subject) -> Self {
         self.summaries.push(by);
+        self
+    }
+
+    /// Sets how many values a summary may have (default: any number).
+    ///
+    /// A summary with more values is an error.
+    #[must_use]
+    pub fn most_counts(mut self, most: usize) -> Self {
+        self.most_counts = Some(most);
         self
     }
 

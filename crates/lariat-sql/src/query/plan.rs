@@ -15,7 +15,9 @@ use crate::access::Access;
 use crate::field::{FieldType, Value};
 use crate::schema::{NAME, NAMESPACE, Schema};
 
-/// How much a query can have of each: SQLite nests expressions a thousand deep, and takes 32,766 parameters.
+/// How many conditions a query can have.
+///
+/// This and the following limits are those of SQLite, which nests expressions a thousand deep and takes 32,766 parameters.
 const CONDITIONS: usize = 500;
 const VALUES: usize = 20_000;
 const ORDERS: usize = 20;
@@ -26,12 +28,18 @@ const WORDS: usize = 50;
 pub(crate) struct Plan {
     /// What may be seen: an object that all of them allow.
     pub(crate) accesses: Arc<[Access]>,
-    /// What may be seen of the kind of each association that the query asks by: an object that all of them allow.
+    /// What may be seen of the kind of each association of the schema.
+    ///
+    /// An object may be seen if all accesses of its kind allow it.
     pub(crate) associated: Arc<[Vec<Access>]>,
     /// Of each of these one has to hold.
     pub(crate) filters: Vec<Vec<Test>>,
     /// The namespaces that objects have to be in, or must not be in.
     pub(crate) namespaces: Option<Namespaces>,
+    /// What may be seen of namespaces that are found by a label.
+    ///
+    /// A namespace may be seen if all of them allow it.
+    pub(crate) labelled: Vec<Access>,
     /// All words have to be found, the last one as the beginning of a word.
     pub(crate) words: Vec<String>,
     /// Namespace and name decide after these.
@@ -40,15 +48,20 @@ pub(crate) struct Plan {
     pub(crate) summaries: Vec<Summary>,
     /// Whether summaries count each namespace by itself.
     pub(crate) summarizes_namespaces: bool,
+    /// How many values a summary may have; none: any number.
+    pub(crate) most_counts: Option<usize>,
     /// Other kinds that the answer depends on.
     pub(crate) others: BTreeSet<Gvk>,
-    /// Differs between queries that find other objects, or in another order; see [`Cursor`](super::Cursor).
+    /// Differs between queries that find other objects, or in another order.
+    ///
+    /// See [`Cursor`](super::Cursor).
     pub(crate) shape: Context,
 }
 
 /// What objects are counted by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Summary {
+    pub(crate) subject: String,
     pub(crate) target: Target,
     /// The type of the values.
     pub(crate) of: FieldType,
@@ -103,7 +116,9 @@ pub(crate) struct Order {
 }
 
 impl Plan {
-    /// Returns what objects are sorted by, and whether backwards: the orders of the query, namespace and name.
+    /// Returns what objects are sorted by, and whether backwards.
+    ///
+    /// These are the orders of the query, then namespace and name.
     pub(crate) fn targets(&self, schema: &Schema) -> Vec<(Target, bool)> {
         let place = |name| Target::Field(schema.place(name).unwrap_or_default());
         let orders = self.orders.iter();
@@ -142,7 +157,9 @@ impl Plan {
         });
         let mut others: BTreeSet<Gvk> = others.collect();
         let namespaces = query.namespaces.as_ref();
-        if namespaces.is_some_and(|namespaces| namespaces.label.is_some()) {
+        let label = namespaces.and_then(|namespaces| namespaces.label.as_deref());
+        let labelled = label.map(|label| scope.namespaces(label)).transpose()?;
+        if labelled.is_some() {
             others.insert(Gvk::new("", "v1", "Namespace"));
         }
         Ok(Self {
@@ -151,6 +168,8 @@ impl Plan {
             words: words(scope.schema, query.search.as_deref())?,
             part: part(&query.part)?,
             namespaces: query.namespaces.clone(),
+            labelled: labelled.unwrap_or_default(),
+            most_counts: query.most_counts,
             summarizes_namespaces: query.summarizes_namespaces,
             shape: cursor::shape(scope.schema, query, &orders),
             filters,
@@ -257,7 +276,12 @@ fn order(scope: &Scope<'_>, subject: &Subject, is_descending: bool) -> Result<Or
 
 fn summary(scope: &Scope<'_>, by: &Subject) -> Result<Summary, QueryError> {
     let Found { target, of, .. } = found(scope, by)?;
-    Ok(Summary { target, of })
+    let subject = by.to_string();
+    Ok(Summary {
+        subject,
+        target,
+        of,
+    })
 }
 
 fn tests(scope: &Scope<'_>, any: &AnyOf) -> Result<Vec<Test>, QueryError> {

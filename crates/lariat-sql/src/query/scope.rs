@@ -1,4 +1,4 @@
-//! What a query is checked against: the fields of a kind and of its associations, and what may be seen.
+//! The fields and the accesses that a query is checked against.
 
 use std::sync::Arc;
 
@@ -16,7 +16,9 @@ use crate::schema::Schema;
 pub(crate) struct View {
     /// What may be seen of the kind: an object that all of them allow.
     pub(crate) accesses: Arc<[Access]>,
-    /// What may be seen of other kinds. Where the kind itself is restricted, those which are not named are not asked by.
+    /// What may be seen of other kinds.
+    ///
+    /// If the kind itself is restricted, queries cannot ask by kinds that are not named here.
     pub(crate) others: Arc<[(Gvk, Access)]>,
 }
 
@@ -27,6 +29,14 @@ pub(crate) struct Scope<'a> {
     /// The other kinds of the schema's associations, in their order.
     pub(crate) others: &'a [Associated],
     pub(crate) view: &'a View,
+}
+
+impl View {
+    /// Returns what may be seen of another kind.
+    fn of(&self, kind: &Gvk) -> impl Iterator<Item = &Access> {
+        let of_kind = self.others.iter().filter(move |(of, _)| of == kind);
+        of_kind.map(|(_, access)| access)
+    }
 }
 
 impl Scope<'_> {
@@ -61,12 +71,29 @@ impl Scope<'_> {
 
     /// Returns what may be seen of the kind of each association.
     pub(super) fn accesses(&self) -> Arc<[Vec<Access>]> {
-        let others = self.others.iter().map(|other| {
-            let of_kind = self.view.others.iter();
-            let of_kind = of_kind.filter(|(kind, _)| kind == other.schema.gvk());
-            of_kind.map(|(_, access)| access.clone()).collect()
-        });
+        let others = self.others.iter();
+        let others = others.map(|other| self.view.of(other.schema.gvk()).cloned().collect());
         others.collect()
+    }
+
+    /// Returns what may be seen of the namespaces that a query finds by this label.
+    ///
+    /// # Errors
+    ///
+    /// It is not known.
+    pub(super) fn namespaces(&self, label: &str) -> Result<Vec<Access>, QueryError> {
+        let accesses: Vec<Access> = self
+            .view
+            .of(&Gvk::new("", "v1", "Namespace"))
+            .cloned()
+            .collect();
+        if !self.view.accesses.is_empty() && accesses.is_empty() {
+            return Err(QueryError::NamespaceLabel {
+                label: label.to_owned(),
+                why: "what may be seen of v1 Namespace is not known: add it by SqlKind::restricted_associated",
+            });
+        }
+        Ok(accesses)
     }
 }
 

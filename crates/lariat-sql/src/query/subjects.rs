@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use super::{Query, Subject};
 
 impl Query {
-    /// Returns the fields and labels that the query filters, sorts or counts by, each once.
+    /// Returns the fields and labels that the query names, each once.
     ///
-    /// A program that indexes what is asked for makes a [`Schema`](crate::Schema) of them.
+    /// It filters, sorts or counts by them. A program that indexes what is asked for makes a [`Schema`](crate::Schema) of them.
     ///
     /// ```
     /// use lariat_sql::{Query, field, label};
@@ -34,7 +34,9 @@ impl Query {
         named.map(|namespaces| namespaces.values.as_slice())
     }
 
-    /// Returns the fields and labels that the query [counts](Self::summarize) by, in the order of an answer's summaries.
+    /// Returns the fields and labels that the query [counts](Self::summarize) by.
+    ///
+    /// They are in the order of an answer's summaries.
     #[must_use]
     pub fn summarized(&self) -> &[Subject] {
         &self.summaries

@@ -1,4 +1,4 @@
-//! Kinds whose rows are encrypted: nothing of an object is in the file that can be read, not even its name.
+//! Kinds whose rows are encrypted, including the names of objects.
 //!
 //! A row is found by a keyed hash of its key. Conditions, orders and counts are made from the rows in memory, all of which a
 //! query opens: some microseconds each.
@@ -15,7 +15,7 @@ use parking_lot::RwLock;
 
 use crate::sql::Dialect;
 
-pub(crate) use read::{keys, read};
+pub(crate) use read::{keys, page, read};
 pub(crate) use write::write;
 
 /// The keys of a cache, which can be rotated while it is used.
@@ -31,7 +31,7 @@ impl Keys {
         Arc::clone(&self.0.read())
     }
 
-    /// Seals with other keys from now on; they have to be stored already.
+    /// Encrypts with other keys from now on; they have to be stored already.
     pub(crate) fn replace(&self, keyring: Keyring) {
         *self.0.write() = Arc::new(keyring);
     }

@@ -12,7 +12,7 @@ use crate::query::{Cursor, Others, Part, Plan, Target};
 use crate::row::Row;
 use crate::schema::Schema;
 use crate::sql::{Connection, List, Param, Statement, StorageError, Transaction};
-use crate::store::{Count, Found, Read, ReadError};
+use crate::store::{Count, Found, Page, Read, ReadError};
 
 /// A row that is opened.
 struct Opened {
@@ -21,7 +21,9 @@ struct Opened {
     row: Row,
 }
 
-/// Returns the keys of all rows; one that cannot be opened is deleted, for the informer brings it again.
+/// Returns the keys of all rows, and deletes rows that cannot be decrypted.
+///
+/// The informer brings the objects of deleted rows again.
 pub(crate) fn keys(
     connection: &mut dyn Connection,
     of: &Sealed,
@@ -62,7 +64,9 @@ pub(crate) fn read(
         Ok(())
     })?;
     for by in &plan.summaries {
-        answer.summaries.push(summary(&rows, &by.target, plan));
+        let counts = summary(&rows, &by.target, plan);
+        by.check(counts.len(), plan.most_counts.unwrap_or(usize::MAX))?;
+        answer.summaries.push(counts);
     }
     let keys = of.keys.current();
     part(&mut rows, (schema, plan), &keys, &mut answer)?;
@@ -89,6 +93,31 @@ pub(crate) fn read(
         });
     }
     Ok(answer)
+}
+
+/// Opens the objects whose rows come behind one.
+pub(crate) fn page(
+    connection: &mut dyn Connection,
+    of: &Sealed,
+    after: i64,
+    size: u64,
+) -> Result<Page, StorageError> {
+    let select = format!("SELECT id, hash, json FROM {} WHERE id > ", of.table);
+    let sql = Statement::new(of.dialect, &select).with("", Param::Integer(after));
+    let sql = sql.with_end(&format!(" ORDER BY id LIMIT {size}"));
+    let keys = of.keys.current();
+    let mut page = Page {
+        objects: Vec::new(),
+        last: None,
+    };
+    connection.query(&sql, &mut |mut columns| {
+        page.last = Some(columns.integer()?);
+        let (hash, body) = (columns.bytes()?, columns.bytes()?);
+        let json = keys.open(&of.context(&hash, "json"), &body)?;
+        page.objects.push(json.to_vec().into());
+        Ok(())
+    })?;
+    Ok(page)
 }
 
 /// Leaves the rows of the part that the query asks for, in their order.

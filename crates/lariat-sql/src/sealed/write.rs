@@ -7,7 +7,7 @@ use super::row;
 use crate::sql::{Arg, Connection, List, Statement, StorageError};
 use crate::store::Op;
 
-/// Writes changes of different rows; returns whether anything is another than before.
+/// Writes changes of different rows; returns whether anything has changed.
 pub(crate) fn write(
     connection: &mut dyn Connection,
     of: &Sealed,
@@ -42,7 +42,9 @@ pub(crate) fn write(
     Ok(deleted > 0 || !rows.is_empty())
 }
 
-/// Returns the hashes of initial changes whose JSON is there, and whose row can be opened.
+/// Returns the hashes of initial changes that are stored already.
+///
+/// Their JSON is the same, and their row can be decrypted.
 fn unchanged(
     connection: &mut dyn Connection,
     of: &Sealed,

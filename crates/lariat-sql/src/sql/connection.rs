@@ -1,5 +1,7 @@
 //! What a database has to do for the cache.
 
+use tokio_util::sync::CancellationToken;
+
 use super::error::StorageError;
 use super::{Arg, Dialect, Param, Statement};
 
@@ -8,7 +10,7 @@ pub(crate) trait Connection: Send {
     /// Begins a transaction; one that reads sees one state from here on.
     fn begin(&mut self, access: Transaction) -> Result<(), StorageError>;
 
-    /// Ends the transaction: what it wrote is kept, all of it or, after an error, nothing.
+    /// Ends the transaction and keeps what it wrote or, after an error, nothing.
     fn commit(&mut self) -> Result<(), StorageError>;
 
     /// Ends the transaction, and nothing of it is kept.
@@ -30,17 +32,26 @@ pub(crate) trait Connection: Send {
     /// Writes rows into a table, whose columns may be named behind it.
     fn insert(&mut self, into: &str, rows: &[Vec<Arg<'_>>]) -> Result<(), StorageError>;
 
+    /// Ends queries with [`StorageError::Interrupted`] once a token is cancelled.
+    ///
+    /// It replaces the token that was given before.
+    fn interrupt_by(&mut self, token: &CancellationToken) -> Result<(), StorageError>;
+
     /// Returns how its statements are written.
     fn dialect(&self) -> Dialect;
 
     /// Makes sure that what was deleted is in no file any more.
     fn scrub(&mut self) -> Result<(), StorageError>;
 
-    /// Becomes the one connection that writes, unless another is; with force the server ends the other. Returns whether it is.
+    /// Claims the right to write; returns whether this connection has it now.
+    ///
+    /// It does not get the right while another connection has it, unless by force: then the server ends the other.
     #[cfg(feature = "postgres")]
     fn claim(&mut self, by_force: bool) -> Result<bool, StorageError>;
 
-    /// Returns whether the server has ended it, or another has begun to write in its place.
+    /// Returns whether the connection cannot be used any more.
+    ///
+    /// The server has ended it, another writes in its place, or it was interrupted.
     fn is_lost(&self) -> bool;
 }
 

@@ -30,7 +30,9 @@ impl Dialect {
         }
     }
 
-    /// Returns the function that finds a part in a text; texts are lowered as far as ASCII goes.
+    /// Returns the function that finds a part in a text.
+    ///
+    /// Both are in lower case, as far as ASCII goes.
     pub(super) fn position(self) -> &'static str {
         match self {
             Self::Sqlite => "instr",

@@ -65,6 +65,9 @@ pub enum StorageError {
     /// Another process writes the cache now.
     #[error("another process has begun to write the SQL cache: this one only reads it from now on")]
     Superseded,
+    /// A query was given up while the database answered it.
+    #[error("the query was interrupted")]
+    Interrupted,
     /// SQLite refuses a statement.
     #[error("SQLite: {0}")]
     Sqlite(String),
@@ -82,7 +85,10 @@ impl From<SealError> for StorageError {
 
 impl From<rusqlite::Error> for StorageError {
     fn from(error: rusqlite::Error) -> Self {
-        // Its texts name tables, columns and codes, never values.
-        Self::Sqlite(error.to_string())
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::OperationInterrupted) => Self::Interrupted,
+            // Its texts name tables, columns and codes, never values.
+            _ => Self::Sqlite(error.to_string()),
+        }
     }
 }

@@ -20,7 +20,7 @@ struct Ends {
 }
 
 impl Select<'_> {
-    /// Returns the column in which [`pairs`](Self::pairs) have the values of a field or label.
+    /// Returns the column of a field or label in [`pairs`](Self::pairs).
     pub(super) fn paired(&self, association: usize, target: &Target) -> Column {
         let other = &self.joined[association];
         match target {
@@ -30,8 +30,9 @@ impl Select<'_> {
         }
     }
 
-    /// Adds tables and conditions that pair each row's id, as `t.id`, with the values of associated objects that may be seen.
+    /// Adds tables and conditions that pair rows with associated values.
     ///
+    /// Each row's id, as `t.id`, is paired with the values of associated objects that may be seen.
     /// It ends within the conditions, so others can follow.
     pub(super) fn pairs(&self, association: usize, target: &Target, sql: &mut Statement) {
         let (own, other) = (self.layout, &self.joined[association]);
@@ -63,7 +64,9 @@ impl Select<'_> {
         }
     }
 
-    /// Adds the rows, as `r`, with a column for each key of the order that is of associated objects: `r.s3` is the fourth key.
+    /// Adds the rows, as `r`, with columns for sort keys of associated objects.
+    ///
+    /// `r.s3` is the fourth key of the order.
     pub(super) fn rows_to_sort(&self, keys: &[(Target, bool)], sql: &mut Statement) {
         let keys = keys.iter().enumerate();
         let mut keys = keys.filter_map(|(number, (target, _))| match target {
@@ -87,7 +90,7 @@ impl Select<'_> {
         sql.push(&format!(" FROM {rows} AS q) AS r"));
     }
 
-    /// Adds the table of this kind that has what it is associated by, unless that is the row.
+    /// Adds the table of this kind that it is associated by, unless it is the rows.
     fn own_end(&self, link: &Link, sql: &mut Statement) {
         let own = self.layout;
         match link {

@@ -1,4 +1,4 @@
-//! SQL: which tables a kind has, the statements that a query becomes, and what a database does with them.
+//! SQL: the tables of a kind, the statements of a query, and connections.
 //!
 //! Names come from numbers alone, and values are always parameters: no text of a user or an object becomes part of a statement.
 
@@ -20,10 +20,14 @@ pub(crate) use layout::Layout;
 pub(crate) use select::{From, Select};
 pub(crate) use statement::{Arg, List, Param, Statement};
 
-/// The part of a long text or of long bytes that an index has, for one entry has 2,700 bytes at most in PostgreSQL.
+/// The part of a long text or of long bytes that an index has.
+///
+/// An entry of an index in PostgreSQL has 2,700 bytes at most.
 const BEGINNING: &str = "1, 300";
 
-/// Returns a number that two texts do not share but by a chance of one in 2⁶³: a part of SHA-256.
+/// Returns a number for a text, a part of its SHA-256.
+///
+/// Two texts share a number with a probability of 2⁻⁶³.
 pub(crate) fn number_of(text: &str) -> i64 {
     let hash = digest(&SHA256, text.as_bytes());
     let first = hash.as_ref().first_chunk().copied().unwrap_or_default();

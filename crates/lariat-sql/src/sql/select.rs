@@ -35,8 +35,9 @@ impl Select<'_> {
         sql
     }
 
-    /// Counts them by the values of a field or label, and by namespace if that is asked for.
+    /// Counts them by the values of a field or label.
     ///
+    /// They are counted by namespace as well if the query asks for it.
     /// Columns are the value as it is shown, its count, and the namespace.
     pub(crate) fn summary(&self, by: &Target) -> Statement {
         let mut sql = self.statement("SELECT ");
@@ -82,6 +83,10 @@ impl Select<'_> {
         }
         self.conditions(&mut sql);
         sql.push(&format!(" AND {value} IS NOT NULL GROUP BY 1, 3"));
+        if let Some(most) = self.plan.most_counts {
+            // One more than it may be, to know that there are too many.
+            sql.push(&format!(" LIMIT {}", most.saturating_add(1)));
+        }
         sql
     }
 
@@ -148,7 +153,7 @@ impl Select<'_> {
         Column::of_texts("value", self.layout.dialect())
     }
 
-    /// Returns the ranges of what comes behind the row with these keys, in their order.
+    /// Returns the ranges of rows behind the row with these keys, in their order.
     ///
     /// First those that are equal in all keys but the last, then in all but the last two, and so on: each is one range of an
     /// index, where one condition for all of them would be none.
@@ -162,7 +167,7 @@ impl Select<'_> {
         let lasts = (0..keys.len()).rev();
         let ranges = lasts.flat_map(|last| {
             let bounds = match (&keys[last], directions[last]) {
-                // Nothing comes behind what has no value, but other keys.
+                // Rows without a value come last: only the following keys can be greater.
                 (Param::Null, false) => Vec::new(),
                 (Param::Null, true) => vec![Bound::NotNull],
                 (value, false) => vec![Bound::Above(value.clone()), Bound::Null],
@@ -270,6 +275,9 @@ impl Select<'_> {
             sql.bind(Param::Text(label.clone()));
             sql.push(" AND l.value");
             sql.among(values());
+            for access in self.plan.labelled.iter().filter(|it| !it.is_everything()) {
+                allowed(access, "n", sql);
+            }
             sql.push(")");
         }
         let is = if namespaces.is_negated { "NOT " } else { "" };
@@ -417,7 +425,9 @@ fn one_of(column: &Column, values: Vec<Param>, sql: &mut Statement) {
 /// How many long texts are looked up in an index; more are looked for in all rows.
 const FEW: usize = 16;
 
-/// Adds a comparison of a column with a value, and one of their beginnings if the index has no more of them.
+/// Adds a comparison of a column with a value.
+///
+/// If the index has only the beginnings of values, these are compared as well.
 fn compares(column: &Column, operator: &str, value: Param, sql: &mut Statement) {
     let Column {
         compared, is_long, ..

@@ -85,7 +85,9 @@ impl Statement {
         self
     }
 
-    /// Adds that what was named before is one of these values. They go in one parameter, of whatever number they are.
+    /// Adds that the expression before is one of these values.
+    ///
+    /// The values are one parameter, however many they are.
     pub(crate) fn among(&mut self, list: List) {
         let (before, after) = match (self.dialect, &list) {
             (Dialect::Postgres, _) => (" = ANY(", ")"),
@@ -114,7 +116,7 @@ impl Statement {
 }
 
 impl List {
-    /// Makes a list of parameters, or gives them back if they are not of one type that lists have.
+    /// Makes a list of parameters; gives them back if no list has their type.
     pub(super) fn of(params: Vec<Param>) -> Result<Self, Vec<Param>> {
         match params.first() {
             Some(Param::Text(_)) => {
@@ -144,7 +146,7 @@ impl List {
 }
 
 impl Param {
-    /// Compares stored values of one column as the database does; what is missing comes last.
+    /// Compares values of one column as the database does; null comes last.
     pub(crate) fn compare(&self, other: &Self) -> Ordering {
         match (self, other) {
             (Self::Text(one), Self::Text(other)) => one.cmp(other),

@@ -44,7 +44,7 @@ impl Types {
         }
     }
 
-    /// Returns the columns of values, as they are shown, and as they are compared if that differs.
+    /// Returns the columns of values: as shown and, if that differs, as compared.
     fn columns(&self, of: FieldType, column: &Column) -> Vec<String> {
         let shown = match of {
             FieldType::Text | FieldType::Natural => self.text,

@@ -3,17 +3,27 @@
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use rusqlite::{ToSql, params_from_iter};
 use serde_json::Value as Json;
+use tokio_util::sync::CancellationToken;
 
 use super::lock::Lock;
 use crate::sql::{
     Arg, Columns, Connection, Dialect, List, Param, Statement, StorageError, Transaction,
 };
 
+/// After how many instructions of SQLite a query checks for an interrupt.
+///
+/// These take well below a millisecond.
+const INTERRUPTIBLE: i32 = 1_000;
+
 /// A connection to SQLite.
 #[derive(Debug)]
 pub(crate) struct Sqlite {
     connection: rusqlite::Connection,
-    /// Of the one connection that writes to a file; given up after that is closed, for fields are dropped in their order.
+    /// Ends its queries.
+    interrupt: CancellationToken,
+    /// The lock of the connection that writes to a file.
+    ///
+    /// It is released after the connection is closed, for fields are dropped in their order.
     _lock: Option<Lock>,
 }
 
@@ -21,6 +31,7 @@ impl Sqlite {
     pub(super) fn new(connection: rusqlite::Connection, lock: Option<Lock>) -> Self {
         Self {
             connection,
+            interrupt: CancellationToken::new(),
             _lock: lock,
         }
     }
@@ -28,7 +39,7 @@ impl Sqlite {
 
 impl Connection for Sqlite {
     fn begin(&mut self, _: Transaction) -> Result<(), StorageError> {
-        // The one who writes waits for nobody, and a reader sees one state from its first statement on.
+        // There is one writer, so it waits for no other; a reader sees one state from its first statement on.
         self.run("BEGIN")
     }
 
@@ -68,6 +79,10 @@ impl Connection for Sqlite {
         let count = statement.column_count();
         let mut rows = statement.query(params_from_iter(&sql.params))?;
         while let Some(row) = rows.next()? {
+            // What looks at the rows may take longer than finding them.
+            if self.interrupt.is_cancelled() {
+                return Err(StorageError::Interrupted);
+            }
             let columns = (0..count).map(|column| read(row.get_ref(column)?));
             look(Columns::new(columns.collect::<rusqlite::Result<_>>()?))?;
         }
@@ -85,6 +100,14 @@ impl Connection for Sqlite {
             statement.execute(params_from_iter(row))?;
         }
         Ok(())
+    }
+
+    fn interrupt_by(&mut self, token: &CancellationToken) -> Result<(), StorageError> {
+        self.interrupt = token.clone();
+        let token = token.clone();
+        let is_interrupted = move || token.is_cancelled();
+        let connection = &mut self.connection;
+        Ok(connection.progress_handler(INTERRUPTIBLE, Some(is_interrupted))?)
     }
 
     fn dialect(&self) -> Dialect {
@@ -155,4 +178,46 @@ fn read(column: ValueRef<'_>) -> rusqlite::Result<Param> {
         ValueRef::Text(_) => Param::Text(column.as_str()?.to_owned()),
         ValueRef::Blob(bytes) => Param::Bytes(bytes.to_vec()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sqlite::Database;
+
+    /// Numbers without an end.
+    const ENDLESS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT ";
+
+    #[test]
+    fn a_query_without_an_end_is_interrupted_and_the_next_one_is_not() {
+        let mut connection = Database::in_memory().open().unwrap();
+        let query = |connection: &mut Sqlite, what: &str, look: &mut dyn FnMut()| {
+            let sql = Statement::new(Dialect::Sqlite, &format!("{ENDLESS}{what}"));
+            connection.query(&sql, &mut |_| {
+                look();
+                Ok(())
+            })
+        };
+        // Before it has found a row.
+        let token = CancellationToken::new();
+        connection.interrupt_by(&token).unwrap();
+        token.cancel();
+        let ended = query(&mut connection, "count(*) FROM n", &mut || ());
+        assert!(matches!(ended, Err(StorageError::Interrupted)), "{ended:?}");
+        // Between two rows.
+        let token = CancellationToken::new();
+        connection.interrupt_by(&token).unwrap();
+        let mut rows = 0;
+        let ended = query(&mut connection, "i FROM n", &mut || {
+            rows += 1;
+            if rows == 3 {
+                token.cancel();
+            }
+        });
+        assert!(matches!(ended, Err(StorageError::Interrupted)), "{ended:?}");
+        assert_eq!(rows, 3);
+        connection.interrupt_by(&CancellationToken::new()).unwrap();
+        query(&mut connection, "i FROM n LIMIT 5", &mut || rows += 1).unwrap();
+        assert_eq!(rows, 8);
+    }
 }

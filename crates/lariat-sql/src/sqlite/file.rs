@@ -11,12 +11,13 @@ use super::lock::Lock;
 use crate::sql::StorageError;
 
 /// The form of the tables; a file of another form is made new.
-const FORM: i64 = 3;
+const FORM: i64 = 4;
 
 /// What there is before the first kind.
 const KINDS: &str = "
     CREATE TABLE kinds (number INTEGER PRIMARY KEY, kind TEXT NOT NULL UNIQUE, signature TEXT NOT NULL,
-        version INTEGER NOT NULL, history INTEGER NOT NULL, change INTEGER NOT NULL, synced INTEGER NOT NULL);
+        version INTEGER NOT NULL, history INTEGER NOT NULL, change INTEGER NOT NULL, synced INTEGER NOT NULL,
+        identity BLOB);
     CREATE TABLE keyring (id INTEGER PRIMARY KEY CHECK (id = 1), stored BLOB NOT NULL);";
 
 /// What SQLite calls the program that owns a file: `lari`.
@@ -28,10 +29,10 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 /// How long a statement waits for another connection.
 const BUSY: Duration = Duration::from_secs(120);
 
-/// How many pages the log may have before it is written back, and how large its file may stay.
+/// The number of pages in the log before a checkpoint, and its size after one.
 const LOG: &str = "PRAGMA wal_autocheckpoint = 8000; PRAGMA journal_size_limit = 67108864;";
 
-/// How much memory a connection has for pages, in KiB; temporary tables are in memory, too.
+/// A connection's memory for pages, in KiB; temporary tables are in memory, too.
 const MEMORY: &str = "PRAGMA cache_size = -32768; PRAGMA temp_store = MEMORY;";
 
 /// Where a cache is kept.
@@ -60,6 +61,11 @@ impl Database {
         Self {
             place: Place::File(path.into()),
         }
+    }
+
+    /// Returns whether it is kept in a file.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self.place, Place::File(_))
     }
 
     /// Opens it for writing.
@@ -155,7 +161,9 @@ pub(super) fn file_error(
     }
 }
 
-/// Makes the file, if it is not there, so that only its owner can read it. SQLite gives its log the same mode.
+/// Makes the file if it is not there, and lets only its owner read it.
+///
+/// SQLite gives its log the same mode.
 fn restrict(path: &Path) -> Result<(), StorageError> {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     let file = std::fs::OpenOptions::new()
@@ -170,7 +178,7 @@ fn restrict(path: &Path) -> Result<(), StorageError> {
 
 /// Returns whether a file is a cache, what is left of one, or not there yet.
 ///
-/// Nothing else is changed or deleted, whoever names it by mistake.
+/// Other files are neither changed nor deleted if their path is given by mistake.
 fn is_ours(path: &Path) -> Result<bool, StorageError> {
     use std::io::Read as _;
     let mut header = Vec::new();
@@ -206,7 +214,9 @@ fn is_damaged(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Marks a new database as a cache, before anything is written to it; one of another program is an error.
+/// Marks a new database as a cache, before anything is written to it.
+///
+/// A database of another program is an error.
 fn identify(connection: &Connection) -> rusqlite::Result<()> {
     let id: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
     let tables: i64 =

@@ -8,7 +8,7 @@ use std::path::Path;
 use super::file::file_error;
 use crate::sql::StorageError;
 
-/// The lock on the file of a cache, given up when it is dropped or the process ends.
+/// The lock on the file of a cache, released on drop or when the process ends.
 ///
 /// It is taken on a file of its own, `<path>-lock`, which has the process id for the error of the next cache. The database
 /// itself is not opened for it: closing any handle of a file ends all of SQLite's own locks on that file.

@@ -20,7 +20,9 @@ use crate::row::Row;
 use crate::schema::Schema;
 use crate::sql::Connection;
 
-/// Names of objects and values of their fields alike; a key of a namespace and a text of SQL among them.
+/// Names of objects, and values of their fields.
+///
+/// The key of an object in a namespace and a text with a quote are among them.
 const TEXTS: [&str; 6] = ["a", "A", "a1", "10", "two/a", "it's"];
 
 /// Associations, by their names; those of the first four have one object at most.
@@ -52,7 +54,7 @@ fn schema(name: &str) -> Schema {
     Schema::new(kind(name), fields).unwrap()
 }
 
-/// The schema of the kind that is asked, which has associations with the two others and itself.
+/// The schema of the queried kind, associated with the two others and itself.
 fn asked() -> Schema {
     let (name, other) = ("metadata.name", || kind("Other"));
     let all = [
@@ -325,7 +327,9 @@ pub(super) fn view(own: Vec<Access>, others: Vec<Access>) -> View {
     }
 }
 
-/// Looks whether all queries find and count what the rows say, at once and in parts; those that cannot be sorted so aside.
+/// Checks that all queries find and count what the rows say.
+///
+/// They are asked at once and in parts. Queries that cannot be sorted are left out.
 pub(super) fn agree(stage: &Stage, queries: &[Query], view: &View) -> Result<(), TestCaseError> {
     for query in queries {
         let plan = match stage.plan(query, view) {

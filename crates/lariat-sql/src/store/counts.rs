@@ -2,9 +2,10 @@
 
 use std::cmp::Reverse;
 
+use super::reader::ReadError;
 use crate::field::{FieldType, Quantity, Value, natural_key};
-use crate::query::Summary;
-use crate::sql::{Connection, Param, Select, StorageError};
+use crate::query::{QueryError, Summary};
+use crate::sql::{Connection, Param, Select};
 
 /// How many objects have a value.
 #[derive(Debug, PartialEq, Eq)]
@@ -15,7 +16,9 @@ pub(crate) struct Count {
 }
 
 impl Count {
-    /// Makes counts in their order: most objects first, then by value and namespace, whatever database has counted.
+    /// Sorts counts: most objects first, then by value and namespace.
+    ///
+    /// The order is the same for all databases.
     pub(crate) fn sorted(
         counts: impl IntoIterator<Item = (Value, Option<String>, u64)>,
     ) -> Vec<Self> {
@@ -43,7 +46,8 @@ pub(super) fn summary(
     connection: &mut dyn Connection,
     select: &Select<'_>,
     by: &Summary,
-) -> Result<Vec<Count>, StorageError> {
+) -> Result<Vec<Count>, ReadError> {
+    let most = select.plan.most_counts.unwrap_or(usize::MAX);
     let mut counts = Vec::new();
     connection.query(&select.summary(&by.target), &mut |mut columns| {
         let (shown, objects) = (columns.param(), columns.integer()?);
@@ -52,7 +56,19 @@ pub(super) fn summary(
         counts.extend(value.map(|value| (value, namespace, objects.unsigned_abs())));
         Ok(())
     })?;
+    by.check(counts.len(), most)?;
     Ok(Count::sorted(counts))
+}
+
+impl Summary {
+    /// Returns an error if there are more counts than the query allows.
+    pub(crate) fn check(&self, counts: usize, most: usize) -> Result<(), QueryError> {
+        if counts <= most {
+            return Ok(());
+        }
+        let subject = self.subject.clone();
+        Err(QueryError::ManyCounts { subject, most })
+    }
 }
 
 /// Returns a value as it was stored to be shown; none if it is not of its type.

@@ -1,6 +1,8 @@
 //! Which database it is.
 
 use std::path::PathBuf;
+#[cfg(feature = "postgres")]
+use std::time::Duration;
 
 use crate::sql::{Connection, Dialect, StorageError};
 use crate::sqlite;
@@ -23,8 +25,8 @@ impl Database {
     }
 
     #[cfg(feature = "postgres")]
-    pub(crate) fn on_server(options: crate::postgres::Postgres) -> Self {
-        Self::Postgres(crate::postgres::Server::new(options))
+    pub(crate) fn on_server(options: crate::postgres::Postgres, timeout: Duration) -> Self {
+        Self::Postgres(crate::postgres::Server::new(options, timeout))
     }
 
     /// Returns how its statements are written.
@@ -34,6 +36,16 @@ impl Database {
             #[cfg(feature = "postgres")]
             Self::Postgres(_) => Dialect::Postgres,
         }
+    }
+
+    /// Returns whether other processes may write it, too.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.dialect() == Dialect::Postgres
+    }
+
+    /// Returns whether it is a file, which the next process finds.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self, Self::Sqlite(database) if database.is_file())
     }
 
     /// Opens it for writing.

@@ -7,8 +7,9 @@ use crate::sql::{
     Connection, Dialect, Layout, Param, Statement, StorageError, Transaction, number_of,
 };
 
-/// Marks a sealed kind until what was written in plain text before is in no free page and no log any more, so that the next
-/// process sees to it if this one is killed.
+/// Marks an encrypted kind whose former plain text may still be in the database.
+///
+/// It may be in free pages or the log. If this process is killed before they are cleaned, the next one cleans them.
 const UNCLEAN: &str = "unclean";
 
 /// Returns the tables of a kind, which is encrypted if there are keys.
@@ -74,7 +75,7 @@ pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(
         if let Some((number, _)) = &known {
             drop_tables(connection, *number)?;
         }
-        let into = "kinds (number, kind, signature, version, history, change, synced)";
+        let into = "kinds (number, kind, signature, version, history, change, synced, identity)";
         let mut sql = Statement::new(dialect, &format!("INSERT INTO {into} VALUES ("));
         let number = layout.number();
         let numbers = [0; 4].map(Param::Integer);
@@ -82,7 +83,8 @@ pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(
         let values = [Param::Integer(number)]
             .into_iter()
             .chain(texts)
-            .chain(numbers);
+            .chain(numbers)
+            .chain([Param::Null]);
         sql.join(values, ", ", Statement::bind);
         sql.push(")");
         connection.execute(&sql)?;
@@ -104,7 +106,7 @@ pub(super) fn open(connection: &mut dyn Connection, tables: &Tables) -> Result<(
     Ok(())
 }
 
-/// Drops the tables of all kinds but these, in a database that no other cache shares.
+/// Drops the tables of all other kinds, in a database that is not shared.
 pub(super) fn keep_only(
     connection: &mut dyn Connection,
     kinds: &[String],
@@ -146,7 +148,9 @@ pub(super) fn keyring(connection: &mut dyn Connection) -> Result<Option<Vec<u8>>
     stored.map(|mut stored| stored.bytes()).transpose()
 }
 
-/// Stores the keys of encrypted kinds in the place of those that were there; returns whether those were still there.
+/// Stores the keys of encrypted kinds in the place of `before`.
+///
+/// It writes nothing and returns false if other keys are stored by now.
 pub(super) fn replace_keyring(
     connection: &mut dyn Connection,
     before: Option<&[u8]>,

@@ -2,6 +2,7 @@
 
 mod counts;
 mod database;
+mod kept;
 mod kinds;
 mod reader;
 mod readers;
@@ -12,9 +13,10 @@ mod writer;
 
 pub(crate) use counts::Count;
 pub(crate) use database::Database;
+pub(crate) use kept::Page;
 pub(crate) use kinds::tables;
 pub(crate) use reader::{Found, Read, ReadError, Tables};
-pub(crate) use readers::Readers;
+pub(crate) use readers::{Reader, Readers};
 #[cfg(feature = "postgres")]
 pub(crate) use turns::Stored;
 pub(crate) use writer::{Op, Reached, Writer};

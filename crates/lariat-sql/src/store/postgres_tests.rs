@@ -1,6 +1,7 @@
 //! PostgreSQL answers as the rows themselves do, and as SQLite does.
 
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -39,7 +40,7 @@ impl Place {
         let number = self.schemas.fetch_add(1, Ordering::Relaxed);
         let options = Postgres::new(&self.server.url()).expect("options");
         let options = options.schema(&format!("t{number}")).expect("a name");
-        Database::on_server(options)
+        Database::on_server(options, Duration::ZERO)
     }
 
     fn runner(cases: u32) -> TestRunner {
@@ -159,7 +160,8 @@ const SUMMARIES: [&str; 9] = [
 /// Writes a row that is no kind.
 fn put(connection: &mut dyn Connection) {
     let row = [Arg::Integer(7), Arg::text("kind"), Arg::text("plain")];
-    let row = row.into_iter().chain([0; 4].map(Arg::Integer)).collect();
+    let row = row.into_iter().chain([0; 4].map(Arg::Integer));
+    let row = row.chain([Arg::Null]).collect();
     connection.insert("kinds", &[row]).expect("written");
 }
 
@@ -233,7 +235,7 @@ fn a_schema_of_something_else_or_of_another_form_is_refused() {
     assert!(error.contains("have form 9"), "{error}");
     place.server.sql("CREATE DATABASE latin ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0 LOCALE_PROVIDER 'libc'");
     let url = place.server.url().replace("/postgres?", "/latin?");
-    let latin = Database::on_server(Postgres::new(&url).unwrap());
+    let latin = Database::on_server(Postgres::new(&url).unwrap(), Duration::ZERO);
     let error = latin.open().err().unwrap().to_string();
     assert!(
         error.contains("encoding LATIN1: create one with UTF8"),

@@ -177,7 +177,9 @@ fn objects(
     Ok(ordered.collect())
 }
 
-/// Finds the rows of the part that the query asks for; notes their total, and where the next part begins.
+/// Finds the rows of the part that the query asks for.
+///
+/// It also notes their total, and where the next part begins.
 fn part(
     connection: &mut dyn Connection,
     select: &Select<'_>,

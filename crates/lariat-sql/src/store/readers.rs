@@ -1,14 +1,18 @@
 //! The connections that read.
 
+use std::fmt;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 use super::database::Database;
+use super::kept::{self, Page};
+use super::kinds;
 use super::reader::{Read, ReadError, Tables, read};
 use crate::query::Plan;
-use crate::sql::Connection;
+use crate::sql::{Connection, StorageError};
 
 /// Connections that read, as many as are used at a time.
 pub(crate) struct Readers {
@@ -32,6 +36,10 @@ impl Readers {
         }
     }
 
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
+    }
+
     /// Waits until fewer than the limit read.
     pub(crate) async fn reader(self: &Arc<Self>) -> Reader {
         let permits = Arc::clone(&self.permits);
@@ -44,19 +52,64 @@ impl Readers {
 }
 
 impl Reader {
-    /// Answers a query. It blocks.
-    pub(crate) fn read(&self, of: &Tables, plan: &Plan) -> Result<Read, ReadError> {
+    /// Answers a query, unless it is interrupted. It blocks.
+    pub(crate) fn read(
+        &self,
+        of: &Tables,
+        plan: &Plan,
+        interrupt: &CancellationToken,
+    ) -> Result<Read, ReadError> {
+        self.with(interrupt, |connection| match read(connection, of, plan) {
+            Err(ReadError::Storage(error)) => Err(error),
+            answer => Ok(answer),
+        })?
+    }
+
+    /// Returns the keys of encrypted kinds, as they are stored. It blocks.
+    pub(crate) fn keyring(&self) -> Result<Option<Vec<u8>>, StorageError> {
+        self.with(&CancellationToken::new(), kinds::keyring)
+    }
+
+    /// Returns the version of a kind's objects, if they were read under this identity.
+    ///
+    /// It blocks.
+    pub(crate) fn kept_version(
+        &self,
+        of: &Tables,
+        identity: &str,
+    ) -> Result<Option<u64>, StorageError> {
+        self.with(&CancellationToken::new(), |connection| {
+            kept::version(connection, of, identity)
+        })
+    }
+
+    /// Returns objects that are kept, behind a row. It blocks.
+    pub(crate) fn kept_page(&self, of: &Tables, after: i64) -> Result<Page, StorageError> {
+        self.with(&CancellationToken::new(), |connection| {
+            kept::page(connection, of, after)
+        })
+    }
+
+    fn with<T>(
+        &self,
+        interrupt: &CancellationToken,
+        read: impl Fn(&mut dyn Connection) -> Result<T, StorageError>,
+    ) -> Result<T, StorageError> {
         loop {
+            if interrupt.is_cancelled() {
+                return Err(StorageError::Interrupted);
+            }
             let idle = self.readers.idle.lock().pop();
             let was_idle = idle.is_some();
             let mut connection = match idle {
                 Some(idle) => idle,
                 None => self.readers.database.open_to_read()?,
             };
-            let answer = read(&mut *connection, of, plan);
-            if !matches!(answer, Err(ReadError::Storage(_))) {
+            connection.interrupt_by(interrupt)?;
+            let answer = read(&mut *connection);
+            if answer.is_ok() {
                 self.readers.idle.lock().push(connection);
-            } else if was_idle && connection.is_lost() {
+            } else if was_idle && connection.is_lost() && !interrupt.is_cancelled() {
                 // It was lost before, and those beside it, too.
                 self.readers.idle.lock().clear();
                 continue;
@@ -64,5 +117,37 @@ impl Reader {
             // One that has failed is not used again.
             return answer;
         }
+    }
+}
+
+impl fmt::Debug for Readers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Readers")
+            .field("database", &self.database)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn an_interrupted_reader_makes_room_and_nothing_is_read_for_it() {
+        let readers = Arc::new(Readers::new(Database::in_memory(), 1));
+        let reader = readers.reader().await;
+        let waits = time::timeout(Duration::from_secs(1), readers.reader());
+        assert!(waits.await.is_err());
+        let token = CancellationToken::new();
+        token.cancel();
+        let read = reader.with(&token, |_| -> Result<(), StorageError> { unreachable!() });
+        assert!(matches!(read, Err(StorageError::Interrupted)), "{read:?}");
+        drop(reader);
+        let reader = readers.reader().await;
+        reader.with(&CancellationToken::new(), |_| Ok(())).unwrap();
     }
 }

@@ -33,9 +33,9 @@ pub(super) fn keys(
     keys.into_iter().map(|mut key| key.text()).collect()
 }
 
-/// Writes changes of different rows; returns whether anything is another than before.
+/// Writes changes of different rows; returns whether anything has changed.
 ///
-/// All of a table at once, so that a server far away is asked a few times and not for each row. Where nothing that is indexed
+/// All rows of a table are written at once, so that a remote server is asked a few times and not for each row. Where nothing that is indexed
 /// has changed, as with most updates of a status, only version and JSON are written, of which there is no index.
 pub(super) fn write(
     connection: &mut dyn Connection,
@@ -110,7 +110,7 @@ fn known(
     Ok(known)
 }
 
-/// Returns the numbers of those rows that are there in the very state that an initial change has.
+/// Returns the numbers of rows that already have the state of an initial change.
 fn unchanged(
     connection: &mut dyn Connection,
     layout: &Layout,
@@ -146,7 +146,9 @@ fn unchanged(
     Ok(same)
 }
 
-/// Returns a number that is above those of all rows; there is one writer, so it stays so.
+/// Returns a number above those of all rows.
+///
+/// No other process takes it, since only one writes.
 fn next_id(connection: &mut dyn Connection, layout: &Layout) -> Result<i64, StorageError> {
     let sql = format!("SELECT coalesce(max(id), 0) FROM {}", layout.rows());
     let last = connection.first(&Statement::new(connection.dialect(), &sql))?;
@@ -279,7 +281,7 @@ fn put_words(
     connection.insert(&layout.words_into(), &rows.collect::<Vec<_>>())
 }
 
-/// Returns the columns of a value, as it is shown, and as it is compared if that differs.
+/// Returns the columns of a value: as shown and, if that differs, as compared.
 fn args(is_natural: bool, value: Option<&Value>) -> impl Iterator<Item = Arg<'_>> {
     let compared = value.map_or(Arg::Null, Arg::of);
     let shown = is_natural.then(|| {

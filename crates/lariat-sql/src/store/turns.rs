@@ -9,12 +9,14 @@ impl Writer {
         stored(&mut *self.connection)
     }
 
-    /// Becomes the one who writes, unless another is; with force the other's connection ends. Returns whether it is.
+    /// Claims the right to write; returns whether this process has it now.
+    ///
+    /// It does not get the right while another process has it, unless by force: then the other's connection ends.
     pub(crate) fn claim(&mut self, by_force: bool) -> Result<bool, StorageError> {
         self.connection.claim(by_force)
     }
 
-    /// Lets nobody read kinds that are none of these, for they are not written any more.
+    /// Marks all other kinds as not synced, since they are not written any more.
     pub(crate) fn disown(&mut self, own: Vec<i64>) -> Result<(), StorageError> {
         self.connection.within(Transaction::Writes, |connection| {
             let sql = "UPDATE kinds SET synced = 0 WHERE synced <> 0 AND NOT number";
@@ -24,7 +26,7 @@ impl Writer {
         })
     }
 
-    /// Looks whether it is still the one who writes.
+    /// Checks that it still has the right to write.
     pub(crate) fn beat(&mut self) -> Result<(), StorageError> {
         self.connection.within(Transaction::Writes, |_| Ok(()))
     }

@@ -6,7 +6,7 @@ use lariat_core::ObjectKey;
 
 use super::database::Database;
 use super::reader::Tables;
-use super::{kinds, rows};
+use super::{kept, kinds, rows};
 use crate::row::Row;
 use crate::sealed;
 use crate::sql::{Connection, Dialect, Param, Statement, StorageError, Transaction};
@@ -53,18 +53,12 @@ impl Writer {
         Ok(Self { connection })
     }
 
-    /// Opens it to look at what is stored, and to write nothing.
-    pub(crate) fn open_to_read(database: &Database) -> Result<Self, StorageError> {
-        let connection = database.open_to_read()?;
-        Ok(Self { connection })
-    }
-
     /// Finds or makes the tables of a kind.
     pub(crate) fn open_kind(&mut self, tables: &Tables) -> Result<(), StorageError> {
         kinds::open(&mut *self.connection, tables)
     }
 
-    /// Drops the tables of all kinds but these, in a database that no other cache shares.
+    /// Drops the tables of all other kinds, in a database that is not shared.
     pub(crate) fn keep_only(&mut self, kinds: &[String]) -> Result<(), StorageError> {
         kinds::keep_only(&mut *self.connection, kinds)
     }
@@ -88,13 +82,25 @@ impl Writer {
         }
     }
 
+    /// Stores the identity under which the objects of a kind were read.
+    ///
+    /// With none, the next process lists them.
+    pub(crate) fn identify(
+        &mut self,
+        tables: &Tables,
+        identity: Option<&str>,
+    ) -> Result<(), StorageError> {
+        kept::identify(&mut *self.connection, tables, identity)
+    }
+
     /// Returns the keys of encrypted kinds, as they are stored.
     pub(crate) fn keyring(&mut self) -> Result<Option<Vec<u8>>, StorageError> {
         kinds::keyring(&mut *self.connection)
     }
 
-    /// Stores the keys of encrypted kinds, before anything is sealed with them; returns whether those were there that they
-    /// replace.
+    /// Stores the keys of encrypted kinds, before anything is encrypted with them.
+    ///
+    /// It writes nothing and returns false if other keys than `before` are stored by now.
     pub(crate) fn replace_keyring(
         &mut self,
         before: Option<&[u8]>,

@@ -1,4 +1,4 @@
-//! The last changes of a kind, for those who watch it.
+//! The last changes of a kind, for its watches.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
@@ -21,7 +21,7 @@ pub(crate) struct Event {
     pub(crate) new: Option<State>,
 }
 
-/// A state of an object, whose row is read when the first asks for it.
+/// A state of an object, whose row is read on first use.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) object: Arc<CachedObject>,
@@ -48,10 +48,10 @@ impl State {
 
 /// The last changes of a kind, as many as it may keep.
 ///
-/// Whoever writes waits for none who reads: one that is too slow finds that what it has to read next is gone.
+/// A write never waits for watches: one that is too slow finds that its next change is not kept any more.
 #[derive(Debug)]
 pub(crate) struct History {
-    /// Tells it from others.
+    /// Distinguishes it from other histories.
     number: u32,
     events: Mutex<VecDeque<Arc<Event>>>,
     limit: usize,
@@ -118,7 +118,7 @@ impl History {
         }
     }
 
-    /// Lets all watches end once they have read what there is.
+    /// Lets all watches end once they have read the changes that are kept.
     pub(crate) fn end(&self, is_elsewhere: bool) {
         let over = if is_elsewhere {
             Over::Elsewhere
@@ -145,7 +145,7 @@ impl History {
         }
     }
 
-    /// Returns what shows how far it is.
+    /// Returns a receiver that is notified of changes and of the end.
     pub(crate) fn newest(&self) -> watch::Receiver<Newest> {
         self.newest.subscribe()
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use lariat_cache::CachedObject;
 use lariat_core::Gvk;
 use tokio::sync::watch;
+use tokio::task;
 
 pub(crate) use history::{Event, History, Newest, Next, Over, State};
 
@@ -91,7 +92,7 @@ pub enum WatchError {
 
 /// The changes of what a query finds, in their order, from a revision on.
 ///
-/// Each change comes once it is written, so whoever reads an event and then lists sees it. Nothing is left out: a reader
+/// Each change comes once it is written, so a list after an event includes it. Nothing is left out: a reader
 /// that is too slow for the history of the kind is cut off with [`WatchError::TooSlow`], and holds up neither the cache nor
 /// others. It ends after an error.
 #[derive(Debug)]
@@ -153,6 +154,8 @@ impl Watch {
                     if let Some(event) = self.seen(&event) {
                         return Some(Ok(event));
                     }
+                    // A thousand changes may be of others.
+                    task::consume_budget().await;
                 }
                 // The history has the sender, so it does not fail.
                 Next::NotYet => drop(self.newest.changed().await),

@@ -71,6 +71,13 @@ async fn tokens_are_judged_by_the_api_server() {
     client.get(MAPS).await.refused(401);
     let jane = client.token("jane-token");
     assert_eq!(jane.get(MAPS).await.status, 200);
+    let kinds_of = async |token| {
+        let kinds = client.token(token).get("/v1/kinds").await.json();
+        kinds["kinds"].as_array().map(Vec::len)
+    };
+    assert_eq!(kinds_of("jane-token").await, Some(2));
+    // A kind of which nothing may be seen is not described.
+    assert_eq!(kinds_of("joe-token").await, Some(0));
     let joe = client.token("joe-token").get(MAPS).await;
     assert_eq!(
         joe.refused(403),

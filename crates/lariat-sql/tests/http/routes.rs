@@ -21,6 +21,12 @@ async fn kinds_are_listed_with_their_fields_and_state() {
         map["fields"][5],
         json!({"name": "data.color", "type": "text", "isMany": false, "isSearchable": true, "steps": ["data", "color"]})
     );
+    assert_eq!(
+        (&map["withoutContent"], &map["skippedColumns"]),
+        (&json!(0), &json!(0))
+    );
+    let namespace = json!([{"name": "ns", "kind": "v1 Namespace"}]);
+    assert_eq!(map["associations"], namespace);
     assert_eq!(kinds["kinds"][1]["kind"], "Namespace");
 }
 

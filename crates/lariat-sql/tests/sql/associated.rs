@@ -319,3 +319,45 @@ async fn associations_that_cannot_be_made_are_errors_at_the_start() {
     let unwritable = Association::label("a.b", maps_kind(), "x");
     assert!(maps().associate(unwritable).is_err());
 }
+
+#[tokio::test]
+async fn a_restricted_view_finds_namespaces_only_by_labels_of_those_that_may_be_seen() {
+    let stage = Stage::new().await;
+    stage.namespace("open", "8Gi").await;
+    let version = stage.namespace("hidden", "8Gi").await;
+    for namespace in ["open", "hidden"] {
+        let maps: Api<ConfigMap> = Api::namespaced(stage.bench.cluster.client(), namespace);
+        let map = json!({"metadata": {"name": format!("in-{namespace}")}});
+        let map = serde_json::from_value(map).expect("a ConfigMap");
+        maps.create(&PostParams::default(), &map)
+            .await
+            .expect("created");
+    }
+    stage.settled(&version).await;
+    let query = || Query::new().projects_or_namespaces(["z-8Gi"], "zone", false);
+    assert_eq!(stage.names(query()).await, ["in-hidden", "in-open"]);
+    // A user who may see all ConfigMaps and no Namespace could find out their labels.
+    let maps = stage.maps.restricted(Access::everything());
+    let error = stage.names_of(&maps, query()).await.expect_err("not known");
+    let what = "add it by SqlKind::restricted_associated";
+    assert!(error.to_string().contains(what), "{error}");
+    let open = Access::of_names(None, ["open"]);
+    let maps = maps.restricted_associated(&namespace_kind(), open);
+    let found = stage.names_of(&maps, query()).await;
+    assert_eq!(found.expect("answered"), ["in-open"]);
+}
+
+#[tokio::test]
+async fn a_summary_with_more_values_than_the_query_allows_is_an_error() {
+    let stage = Stage::new().await;
+    for name in ["a", "b", "c"] {
+        stage.map(name, name, json!({})).await;
+    }
+    let query = || Query::new().filter(field("data.of").exists());
+    let query = || query().summarize(field("data.of"));
+    assert_eq!(stage.names(query().most_counts(3)).await, ["a", "b", "c"]);
+    let error = stage.names_of(&stage.maps, query().most_counts(2)).await;
+    let error = error.expect_err("too many").to_string();
+    let expected = "the summary by data.of has more than 2 values";
+    assert!(error.starts_with(expected), "{error}");
+}

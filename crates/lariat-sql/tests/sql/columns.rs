@@ -1,15 +1,15 @@
 //! Printer columns of CustomResourceDefinitions as fields.
 
-use std::time::Duration;
-
+use http::StatusCode;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{Api, ApiResource, DynamicObject, PostParams};
 use kube::core::GroupVersionKind;
 use lariat_cache::SharedCacheFactory;
+use lariat_cluster::faults::{Action, Refusal, Rule};
 use lariat_core::Gvk;
 use lariat_sql::{Field, FieldType, Query, Schema, SqlCache, SqlError, field};
 use serde_json::{Value as Json, json};
-use tokio::time;
+use tokio::time::{self, Duration};
 
 use crate::bench::{Bench, names};
 
@@ -74,8 +74,8 @@ async fn is_established(definitions: &Api<CustomResourceDefinition>) -> bool {
 
 async fn start(bench: &Bench, schema: Schema) -> Result<(SharedCacheFactory, SqlCache), SqlError> {
     let factory = SharedCacheFactory::new(bench.cluster.client());
-    let builder = SqlCache::builder(&factory).kind_with_columns(schema);
-    let sql = builder.patience(Duration::from_secs(30)).start().await?;
+    let builder = SqlCache::builder(&factory).kind(schema);
+    let sql = builder.start().await?;
     factory.start();
     Ok((factory, sql))
 }
@@ -104,6 +104,12 @@ async fn columns_are_fields_of_their_types() {
         "the field of the schema is the one that is searchable"
     );
     assert_eq!(kind.status().skipped_columns, 1);
+    let schema = Schema::new(widget(), []).expect("a schema");
+    let (_factory, sql) = start(&bench, schema.without_columns())
+        .await
+        .expect("started");
+    let kind = sql.kind(&widget()).expect("it is there");
+    assert_eq!(kind.schema().fields().len(), 4);
 }
 
 #[tokio::test]
@@ -127,22 +133,27 @@ async fn built_in_kinds_have_no_columns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn columns_that_cannot_be_read_are_an_error_at_the_start_and_no_hang() {
+async fn columns_are_left_out_that_are_not_there_or_forbidden_and_no_answer_is_an_error() {
     let bench = Bench::new().await;
     let schema = || Schema::new(widget(), []).expect("a schema");
-    let error = start(&bench, schema()).await.expect_err("it is not served");
-    assert!(matches!(error, SqlError::Columns { .. }), "{error}");
-    assert!(
-        error
-            .to_string()
-            .contains("is not served by the API server"),
-        "{error}"
-    );
+    let fields = async || {
+        let (_factory, sql) = start(&bench, schema()).await.expect("started");
+        let kind = sql.kind(&widget()).expect("it is there");
+        kind.schema().fields().len()
+    };
+    assert_eq!(fields().await, 4, "it is not served");
     widgets(&bench).await;
+    let forbidden = Rule::new(Action::Refuse(Refusal::new(StatusCode::FORBIDDEN)));
+    let forbidden = forbidden.resource("customresourcedefinitions").verb("get");
+    bench.cluster.faults().add(forbidden);
+    assert_eq!(fields().await, 4, "the definition may not be read");
+    bench.cluster.faults().clear();
+    assert_eq!(fields().await, 6);
     bench.cluster.faults().blackhole("");
     let error = start(&bench, schema()).await.expect_err("no answer");
+    assert!(matches!(error, SqlError::Columns { .. }), "{error}");
     assert!(
-        error.to_string().contains("no answer within 30s"),
+        error.to_string().contains("no answer within 10s"),
         "{error}"
     );
 }

@@ -8,5 +8,6 @@ mod damage;
 mod defects;
 mod feed;
 mod progress;
+mod restart;
 mod sealed;
 mod watch;

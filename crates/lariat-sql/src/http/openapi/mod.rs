@@ -1,4 +1,4 @@
-//! What is served, as OpenAPI 3.1.
+//! The description of the API in OpenAPI 3.1.
 
 mod schemas;
 
@@ -239,7 +239,9 @@ fn parameters() -> Json {
     Json::Object(parameters.collect())
 }
 
-/// Returns the name of a parameter as a key of components, in which there is no exclamation mark.
+/// Returns the key of a parameter in the components.
+///
+/// Keys cannot have an exclamation mark.
 fn component(name: &str) -> String {
     name.replace('!', ".not")
 }

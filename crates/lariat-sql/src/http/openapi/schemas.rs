@@ -1,8 +1,8 @@
-//! The forms of what is answered.
+//! The schemas of answers.
 
 use serde_json::{Value as Json, json};
 
-/// Returns all forms, by their names.
+/// Returns all schemas, by their names.
 pub(super) fn schemas() -> Json {
     json!({
         "Object": {"type": "object", "description": "An object as the API server has it."},
@@ -51,7 +51,10 @@ fn kinds() -> Json {
             "state": {"enum": ["ready", "filling", "failing"]},
             "unwritten": number(), "lagMilliseconds": number(),
             "unindexable": {"type": "object", "additionalProperties": number()},
-            "fields": array(&field),
+            "withoutContent": number(), "skippedColumns": number(), "fields": array(&field),
+            "associations": array(&json!({
+                "type": "object", "properties": {"name": text(), "kind": text()},
+            })),
         },
     });
     json!({

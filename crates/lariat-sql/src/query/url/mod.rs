@@ -26,8 +26,9 @@ const REVISION: &str =
     "a revision: a resource version, or what an answer returned, as 81734-1f0a93c4-512";
 
 impl Query {
-    /// Reads the URL form of a query, such as `filter=spec.nodeName=node-1&sort=-metadata.name&pagesize=50`.
+    /// Reads the URL form of a query.
     ///
+    /// An example is `filter=spec.nodeName=node-1&sort=-metadata.name&pagesize=50`.
     /// The text is what stands behind the question mark, percent-encoded. Parameters are:
     ///
     /// | parameter | meaning |
@@ -96,6 +97,7 @@ impl Query {
             part: parameters.part()?,
             summaries,
             summarizes_namespaces: parameters.flag("summarynamespaced")?,
+            most_counts: None,
             at_least: parameters.revision()?,
         })
     }

@@ -100,6 +100,7 @@ fn queries() -> impl Strategy<Value = Query> {
         part,
         summaries: counted.0,
         summarizes_namespaces: counted.1,
+        most_counts: None,
         at_least: counted.2,
     })
 }

@@ -60,7 +60,7 @@ impl<'a> Reader<'a> {
         self.items(Self::condition).map(AnyOf)
     }
 
-    /// Reads names of fields and labels to sort by, with a minus for those that descend.
+    /// Reads names of fields and labels to sort by; a minus sorts backwards.
     pub(super) fn orders(mut self) -> Result<Vec<(Subject, bool)>, UrlError> {
         self.items(|reader| {
             let is_descending = reader.take("-");
@@ -200,7 +200,9 @@ impl<'a> Reader<'a> {
         Ok(rest[..end].to_owned())
     }
 
-    /// Reads the name of a field or label, with an association in front of a colon; one in quotes is that of a field.
+    /// Reads the name of a field or label, and of an association if there is one.
+    ///
+    /// The association stands in front of a colon. A name in quotes is that of a field.
     fn name(&mut self) -> Result<Subject, UrlError> {
         if let Some(association) = self.association() {
             if self.association().is_some() {
@@ -219,7 +221,7 @@ impl<'a> Reader<'a> {
         Some(name)
     }
 
-    /// Reads the name of a field or label of the objects themselves, or of associated ones.
+    /// Reads the name of a field or label, without an association.
     fn own_name(&mut self) -> Result<Subject, UrlError> {
         if let Some(quote) = self.quote() {
             return Ok(Subject::Field(self.quoted(quote)?.into_owned()));
@@ -255,7 +257,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads what is in brackets, and returns it unless it is a condition on elements of an array.
+    /// Reads what is in brackets; none for a condition on elements of an array.
     fn bracket(&mut self) -> Result<Option<Cow<'a, str>>, UrlError> {
         self.at += 1;
         let key = if self.take("?(") {
@@ -299,7 +301,9 @@ impl<'a> Reader<'a> {
         Some(quote)
     }
 
-    /// Reads a text behind its opening quote; a backslash takes the character behind it as it is.
+    /// Reads a text behind its opening quote.
+    ///
+    /// A character behind a backslash is taken literally.
     fn quoted(&mut self, quote: char) -> Result<Cow<'a, str>, UrlError> {
         let text: &'a str = &self.text[self.at..];
         let mut unescaped: Option<String> = None;

@@ -230,7 +230,7 @@ fn every_other_parameter_is_read() {
     }
 }
 
-/// A parameter, its value, and at which character what is found that cannot be there.
+/// A parameter, its value, and at which character the error finds what.
 const FAULTS: &[(&str, &str, usize, &str)] = &[
     ("filter", "", 1, "nothing"),
     ("filter", " ", 2, "its end"),

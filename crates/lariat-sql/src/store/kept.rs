@@ -1,0 +1,76 @@
+//! The objects of an earlier run, from which the informer of a kind goes on.
+
+use ring::digest::{SHA256, digest};
+
+use super::reader::Tables;
+use crate::sealed;
+use crate::sql::{Connection, Param, Statement, StorageError, Transaction};
+
+/// How many objects are read at a time.
+const PAGE: u64 = 500;
+
+/// Some objects, and the number of the last row.
+pub(crate) struct Page {
+    pub(crate) objects: Vec<Box<[u8]>>,
+    pub(crate) last: Option<i64>,
+}
+
+/// Stores the identity under which the objects of a kind were read, or none.
+pub(super) fn identify(
+    connection: &mut dyn Connection,
+    of: &Tables,
+    identity: Option<&str>,
+) -> Result<(), StorageError> {
+    let identity = identity.map_or(Param::Null, hash);
+    let sql = Statement::new(connection.dialect(), "UPDATE kinds SET identity = ");
+    let number = Param::Integer(of.layout.number());
+    let sql = sql.with("", identity).with(" WHERE number = ", number);
+    connection.within(Transaction::Writes, |connection| connection.execute(&sql))?;
+    Ok(())
+}
+
+/// Returns the version of all objects of a kind.
+///
+/// None if they are not complete, or were read under another identity.
+pub(super) fn version(
+    connection: &mut dyn Connection,
+    of: &Tables,
+    identity: &str,
+) -> Result<Option<u64>, StorageError> {
+    let select = "SELECT version FROM kinds WHERE synced <> 0 AND version > 0 AND number = ";
+    let sql = Statement::new(connection.dialect(), select);
+    let sql = sql.with("", Param::Integer(of.layout.number()));
+    let sql = sql.with(" AND identity = ", hash(identity));
+    let found = connection.first(&sql)?;
+    let version = found.map(|mut found| found.integer()).transpose()?;
+    Ok(version.map(i64::unsigned_abs))
+}
+
+/// Reads the objects whose rows come behind one.
+pub(super) fn page(
+    connection: &mut dyn Connection,
+    of: &Tables,
+    after: i64,
+) -> Result<Page, StorageError> {
+    if let Some(sealed) = &of.sealed {
+        return sealed::page(connection, sealed, after, PAGE);
+    }
+    let select = format!("SELECT id, json FROM {} WHERE id > ", of.layout.json());
+    let sql = Statement::new(connection.dialect(), &select).with("", Param::Integer(after));
+    let sql = sql.with_end(&format!(" ORDER BY id LIMIT {PAGE}"));
+    let mut page = Page {
+        objects: Vec::new(),
+        last: None,
+    };
+    connection.query(&sql, &mut |mut columns| {
+        page.last = Some(columns.integer()?);
+        page.objects.push(columns.bytes()?.into());
+        Ok(())
+    })?;
+    Ok(page)
+}
+
+/// Returns what is stored of an identity: a hash, which shows no selection.
+fn hash(identity: &str) -> Param {
+    Param::Bytes(digest(&SHA256, identity.as_bytes()).as_ref().to_vec())
+}

@@ -1,0 +1,175 @@
+//! What the next process takes from the file: the watch goes on, and nothing is listed.
+
+use std::path::Path;
+
+use lariat_cache::{Selection, SharedCacheFactory};
+use lariat_seal::{LocalKeys, Sealing};
+use lariat_sql::{Query, SqlCacheBuilder, field};
+use serde_json::json;
+
+use crate::bench::{Bench, Folder, Process, maps_kind, names, schema};
+
+/// Counts the requests that read all ConfigMaps.
+fn lists(bench: &Bench) -> usize {
+    let requests = bench.cluster.journal().requests();
+    let of_maps = requests.iter().filter(|it| it.resource == "configmaps");
+    // One object is read alone, to find out whether the server was restored from a backup.
+    let lists = |query: &str| !query.starts_with("limit=1&");
+    let reads = of_maps.filter(|it| {
+        it.verb == "list" && lists(&it.query) || it.query.contains("sendInitialEvents")
+    });
+    reads.count()
+}
+
+async fn sorted(process: &Process, version: &str) -> Vec<String> {
+    let query = Query::new().sort(field("metadata.name"));
+    let answer = process.at(query, version).await;
+    names(&answer).into_iter().map(str::to_owned).collect()
+}
+
+/// Changes objects while no process runs, and looks what the next one reads.
+async fn goes_on(configure: impl Fn(SqlCacheBuilder) -> SqlCacheBuilder, is_dropped: bool) {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    for name in ["changed", "deleted", "same"] {
+        bench.create(name, json!({"color": "red"})).await;
+    }
+    let version = bench.patch("same", json!({"data": {"size": "7"}})).await;
+    let process = bench.start_with(Some(&file), &configure).await;
+    assert_eq!(
+        sorted(&process, &version).await,
+        ["changed", "deleted", "same"]
+    );
+    if is_dropped {
+        drop(process);
+    } else {
+        process.stop().await;
+    }
+    bench.delete("deleted").await;
+    bench
+        .patch("changed", json!({"data": {"color": "blue"}}))
+        .await;
+    let version = bench.create("new", json!({"color": "blue"})).await;
+    let before = lists(&bench);
+    let process = bench.start_with(Some(&file), &configure).await;
+    assert_eq!(sorted(&process, &version).await, ["changed", "new", "same"]);
+    let blue = Query::new().filter(field("data.color").equals("blue"));
+    assert_eq!(names(&process.at(blue, &version).await), ["changed", "new"]);
+    assert_eq!(lists(&bench), before);
+    // And once more, from what this process has written.
+    process.stop().await;
+    let version = bench.create("newer", json!({})).await;
+    let process = bench.start_with(Some(&file), &configure).await;
+    assert_eq!(
+        sorted(&process, &version).await,
+        ["changed", "new", "newer", "same"]
+    );
+    assert_eq!(lists(&bench), before);
+}
+
+#[tokio::test]
+async fn the_watch_goes_on_where_the_file_ends() {
+    goes_on(|builder| builder, false).await;
+}
+
+#[tokio::test]
+async fn the_watch_goes_on_after_a_process_that_did_not_stop() {
+    goes_on(|builder| builder, true).await;
+}
+
+#[tokio::test]
+async fn the_watch_goes_on_from_an_encrypted_kind() {
+    let key = || LocalKeys::from_bytes(&std::array::from_fn::<u8, 32, _>(|place| place as u8));
+    goes_on(
+        move |builder| builder.sealed(Sealing::of_everything(key().expect("a key"))),
+        false,
+    )
+    .await;
+}
+
+/// Starts a process, which finds these objects, and lists them or goes on from the file.
+async fn finds(bench: &Bench, file: &Path, (version, expected): (&str, &[&str]), is_listed: bool) {
+    let before = lists(bench);
+    let process = bench.start(Some(file)).await;
+    assert_eq!(sorted(&process, version).await, expected);
+    process.stop().await;
+    assert_eq!(lists(bench) > before, is_listed);
+}
+
+#[tokio::test]
+async fn what_was_read_as_something_else_is_listed() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    bench.create("red", json!({})).await;
+    bench
+        .patch("red", json!({"metadata": {"labels": {"color": "red"}}}))
+        .await;
+    let version = bench.create("blue", json!({})).await;
+    // Another selection from the beginning.
+    let start = async |selection: Option<Selection>| {
+        let factory = SharedCacheFactory::new(bench.cluster.client());
+        let sql = lariat_sql::SqlCache::builder(&factory)
+            .kind(schema())
+            .in_file(&file);
+        let sql = sql.start().await.expect("started");
+        if let Some(selection) = selection {
+            factory.for_kind(maps_kind()).select(selection);
+        }
+        factory.start();
+        let maps = sql.kind(&maps_kind()).expect("the kind is there");
+        Process { factory, sql, maps }
+    };
+    let red = || Selection::all().with_labels("color=red".parse().expect("a selector"));
+    let process = start(Some(red())).await;
+    assert_eq!(sorted(&process, &version).await, ["red"]);
+    process.stop().await;
+    finds(&bench, &file, (&version, &["blue", "red"]), true).await;
+    // Another selection while it runs.
+    let process = start(None).await;
+    assert_eq!(sorted(&process, &version).await, ["blue", "red"]);
+    process.factory.for_kind(maps_kind()).select(red());
+    while sorted(&process, &version).await != ["red"] {
+        tokio::task::yield_now().await;
+    }
+    drop(process);
+    finds(&bench, &file, (&version, &["blue", "red"]), true).await;
+    // Nothing is in the way now.
+    finds(&bench, &file, (&version, &["blue", "red"]), false).await;
+}
+
+#[tokio::test]
+async fn a_file_of_another_cluster_is_compared_with_a_list() {
+    let (bench, other, folder) = (Bench::new().await, Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    let version = other.create("there", json!({})).await;
+    finds(&other, &file, (&version, &["there"]), true).await;
+    let version = bench.create("here", json!({})).await;
+    finds(&bench, &file, (&version, &["here"]), true).await;
+}
+
+#[tokio::test]
+async fn a_version_that_has_expired_and_rows_that_cannot_be_read_are_listed() {
+    let (bench, folder) = (Bench::new().await, Folder::new());
+    let file = folder.0.join("cache.db");
+    for number in 0..3 {
+        bench.create(&format!("n{number}"), json!({})).await;
+    }
+    let version = bench.create("last", json!({})).await;
+    finds(&bench, &file, (&version, &["last", "n0", "n1", "n2"]), true).await;
+    bench.delete("n1").await;
+    bench.cluster.compact();
+    finds(&bench, &file, (&version, &["last", "n0", "n2"]), true).await;
+    let database = rusqlite::Connection::open(&file).expect("opened");
+    let json: String = database
+        .query_row(
+            "SELECT name FROM sqlite_schema WHERE name LIKE 'json%'",
+            [],
+            |row| row.get(0),
+        )
+        .expect("it is there");
+    let damage =
+        format!("UPDATE {json} SET json = x'7b22' WHERE id = (SELECT max(id) FROM {json})");
+    database.execute_batch(&damage).expect("written");
+    drop(database);
+    finds(&bench, &file, (&version, &["last", "n0", "n2"]), true).await;
+}
