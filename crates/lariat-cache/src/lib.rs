@@ -74,7 +74,9 @@ pub use options::{Filling, KindOptions, MissingKind};
 pub use reflector::{Decision, Ending, ReflectorPolicy};
 pub use reflector::{Source, SourceBody, SourceError, SourceRequest};
 pub use selection::Selection;
-pub use store::{CachedObject, Change, DecodeError, IndexError, Query, Snapshot, Storage, Store};
+pub use store::{
+    CachedObject, Change, DecodeError, IndexError, ObjectJson, Query, Snapshot, Storage, Store,
+};
 pub use transform::Transform;
 pub use view::{Metadata, View};
-pub use warm::{WarmObjects, WarmSource, WarmSourceError};
+pub use warm::{WarmIdentity, WarmObjects, WarmSource, WarmSourceError};

@@ -1,7 +1,7 @@
 //! What all users of a kind share.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey, ObjectMetadata, ResourceKind, ResourceVersion, Scope, Uid};
@@ -41,6 +41,8 @@ pub(crate) struct Core {
     /// Where the objects of an earlier run are, if they are kept elsewhere.
     pub(super) warm_source: parking_lot::Mutex<Option<Arc<dyn WarmSource>>>,
     pub(super) cluster: ClusterUid,
+    /// How often something else was selected, or all objects were given up.
+    pub(super) generation: AtomicU64,
     /// What reflectors of other kinds find out about the API server.
     pub(super) server: SharedServer,
     pub(super) flight: Option<KindFlight>,
@@ -109,6 +111,7 @@ impl Core {
             warm: surroundings.warm,
             warm_source: parking_lot::Mutex::default(),
             cluster: surroundings.cluster,
+            generation: AtomicU64::new(0),
             server: surroundings.server,
             flight,
             missed_answers: AtomicBool::new(false),

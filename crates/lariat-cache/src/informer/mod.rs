@@ -15,6 +15,7 @@ mod warmth;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use lariat_core::{Gvk, ObjectKey};
@@ -24,7 +25,7 @@ use crate::client::KindClient;
 use crate::selection::Selection;
 use crate::store::{CachedObject, Store};
 use crate::view::View;
-use crate::warm::WarmSource;
+use crate::warm::{WarmIdentity, WarmSource};
 
 pub(crate) use budget::SharedBudget;
 pub use changes::Changes;
@@ -118,10 +119,23 @@ impl Informer {
     /// Returns what must be the same for objects that are kept now to be used by a later run.
     ///
     /// It names the cluster, what is selected and what is done with objects before they are cached. None if a later run has
-    /// to list in any case: the kind is restricted to namespaces, changed by a function, cached without the content of
-    /// objects, or the API server does not say within ten seconds which cluster it is.
-    pub async fn warm_identity(&self) -> Option<String> {
-        self.core.warm_identity().await
+    /// to list in any case: the kind is restricted to namespaces, changed by a function, or cached without the content of
+    /// objects; and until it is [known](Self::cluster_is_known) which cluster this is.
+    #[must_use]
+    pub fn warm_identity(&self) -> Option<WarmIdentity> {
+        self.core.warm_identity()
+    }
+
+    /// Waits until the API server has said which cluster this is.
+    ///
+    /// Returns false if the program may not get the namespace `kube-system`, by whose uid clusters are told apart. A server
+    /// that does not answer is asked again.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn cluster_is_known(&self) -> bool {
+        self.core.cluster.wait().await
     }
 
     /// Says that somebody reads the kind as `K`: the content is watched from now on if that needs it.
@@ -142,6 +156,7 @@ impl Informer {
             change(wanted);
             let changes = *wanted != before;
             if changes {
+                self.core.generation.fetch_add(1, Ordering::SeqCst);
                 self.core.progress.behind();
             }
             changes

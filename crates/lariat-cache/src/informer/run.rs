@@ -1,6 +1,7 @@
 //! Running the reflectors of a kind.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::future::OptionFuture;
@@ -243,6 +244,9 @@ impl Core {
         if now - since >= VANISHED_AFTER && !self.store.is_empty() {
             let objects = self.store.len();
             tracing::warn!(kind = %self.gvk(), objects, "the kind is gone, and its objects with it");
+            // What an earlier run left is gone, too, and what is kept from now on is not all there is.
+            *self.resume.lock() = None;
+            self.generation.fetch_add(1, Ordering::SeqCst);
             self.publisher.clear();
         }
     }

@@ -11,7 +11,7 @@ use super::core::Wanted;
 use super::status::Phase;
 use crate::reflector::Intake;
 use crate::store::Content;
-use crate::warm::{Cold, WarmObjects, WarmSource};
+use crate::warm::{Cold, WarmIdentity, WarmObjects, WarmSource};
 
 impl Core {
     /// Fills the store with what an earlier run has kept, if there is such a thing.
@@ -25,7 +25,7 @@ impl Core {
             return;
         };
         let kind = self.gvk();
-        let source = self.warm_source.lock().clone();
+        let source = self.warm_source.lock().take();
         if let Some(source) = source {
             match self.warm_objects(&*source, (&wanted, content)).await {
                 Ok(Some(found)) => {
@@ -69,7 +69,11 @@ impl Core {
         source: &dyn WarmSource,
         (wanted, content): (&Wanted, Content),
     ) -> Result<Option<WarmObjects>, String> {
-        let Some(identity) = self.identity_of(wanted, content).await else {
+        // While the API server is away there is nothing to list, either.
+        if self.identity_of(wanted, content).is_none() && !self.cluster.wait().await {
+            return Ok(None);
+        }
+        let Some(identity) = self.identity_of(wanted, content) else {
             return Ok(None);
         };
         let opened = source.open(identity).await;
@@ -125,18 +129,21 @@ impl Core {
     }
 
     /// Returns what must be the same for objects that are kept now to be used by a later run.
-    pub(super) async fn warm_identity(&self) -> Option<String> {
+    pub(super) fn warm_identity(&self) -> Option<WarmIdentity> {
+        // First, so that what is changed meanwhile makes another generation.
+        let generation = self.generation.load(Ordering::SeqCst);
         let (wanted, content) = self.wanted_now();
-        self.identity_of(&wanted, content).await
+        let text = self.identity_of(&wanted, content)?;
+        Some(WarmIdentity { text, generation })
     }
 
-    async fn identity_of(&self, wanted: &Wanted, content: Content) -> Option<String> {
+    fn identity_of(&self, wanted: &Wanted, content: Content) -> Option<String> {
         let reading = self.warm_reading(wanted, content)?;
         // What is cached on demand may have no content.
         if content != Content::Whole {
             return None;
         }
-        let cluster = self.cluster.uid().await.ok()?;
+        let cluster = self.cluster.known()?;
         Some(format!("{} {cluster} {reading}", crate::warm::FORMAT))
     }
 

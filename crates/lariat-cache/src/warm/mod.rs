@@ -22,10 +22,13 @@ use tokio::time;
 
 use crate::store::Store;
 use keys::Keys;
-pub use source::{WarmObjects, WarmSource, WarmSourceError};
+pub use source::{WarmIdentity, WarmObjects, WarmSource, WarmSourceError};
 
 /// How long the API server may take to say which cluster this is.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long it waits before the API server is asked again that did not answer, at first and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// Where the stores of a factory are kept between two runs; a clone is the same place.
 #[derive(Clone)]
@@ -69,8 +72,8 @@ pub(crate) enum Cold {
     NoFile,
     #[error("Secrets are not kept without a key")]
     NoKey,
-    #[error("the API server does not say which cluster this is")]
-    UnknownCluster,
+    #[error("the API server does not say which cluster this is: {0}")]
+    UnknownCluster(String),
     #[error("the file is of another cluster")]
     OtherCluster,
     #[error("the file is of other options, or of another version of Lariat")]
@@ -260,21 +263,54 @@ impl WarmStore {
 pub(crate) struct ClusterUid {
     client: Client,
     uid: Arc<OnceCell<String>>,
+    explained: Arc<AtomicBool>,
 }
 
 impl ClusterUid {
     pub(crate) fn new(client: Client) -> Self {
-        let uid = Arc::default();
-        Self { client, uid }
+        Self {
+            client,
+            uid: Arc::default(),
+            explained: Arc::default(),
+        }
     }
 
     /// Returns it; the API server is asked until it answers once.
     pub(crate) async fn uid(&self) -> Result<String, Cold> {
-        let uid = self.uid.get_or_try_init(|| self.ask()).await;
-        uid.cloned()
+        let uid = self.uid.get_or_try_init(|| async {
+            let asked = self.ask().await;
+            asked.map_err(|error| Cold::UnknownCluster(describe(&*error)))
+        });
+        uid.await.cloned()
     }
 
-    async fn ask(&self) -> Result<String, Cold> {
+    /// Returns it, if the API server has said so.
+    pub(crate) fn known(&self) -> Option<&str> {
+        self.uid.get().map(String::as_str)
+    }
+
+    /// Waits until it is known; returns whether it is. A refusal is logged once.
+    pub(crate) async fn wait(&self) -> bool {
+        let (mut pause, longest) = PAUSES;
+        loop {
+            let asked = self.uid.get_or_try_init(|| self.ask()).await;
+            let Err(error) = asked else { return true };
+            if error.downcast_ref().is_some_and(is_refused) {
+                if !self.explained.swap(true, Ordering::Relaxed) {
+                    let reason = describe(&*error);
+                    tracing::info!(
+                        reason,
+                        "kinds are listed at every start: allow the program to get the namespace kube-system, by which clusters are told apart"
+                    );
+                }
+                return false;
+            }
+            time::sleep(pause).await;
+            pause = (2 * pause).min(longest);
+        }
+    }
+
+    async fn ask(&self) -> Result<String, WarmSourceError> {
         #[derive(Deserialize)]
         struct Namespace {
             metadata: Metadata,
@@ -284,13 +320,16 @@ impl ClusterUid {
             uid: String,
         }
         let request = Request::get("/api/v1/namespaces/kube-system").body(Vec::new());
-        let request = request.map_err(|_| Cold::UnknownCluster)?;
-        let answer = time::timeout(ANSWER_TIMEOUT, self.client.request::<Namespace>(request));
-        match answer.await {
-            Ok(Ok(namespace)) => Ok(namespace.metadata.uid),
-            _ => Err(Cold::UnknownCluster),
-        }
+        let answer = self.client.request::<Namespace>(request?);
+        let answer = time::timeout(ANSWER_TIMEOUT, answer).await;
+        let namespace = answer.map_err(|_| format!("no answer within {ANSWER_TIMEOUT:?}"))?;
+        Ok(namespace?.metadata.uid)
     }
+}
+
+/// Returns whether the API server does not let the program know.
+fn is_refused(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if matches!(status.code, 401 | 403 | 404))
 }
 
 /// What a sealed file belongs to: it does not open in the place of another kind's.

@@ -10,6 +10,23 @@ use lariat_core::ResourceVersion;
 /// Why a [`WarmSource`] cannot be read.
 pub type WarmSourceError = Box<dyn Error + Send + Sync>;
 
+/// What must be the same for objects that were kept to be used by a later run.
+///
+/// Two are equal if nothing else was selected in between, and the kind was served all the time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WarmIdentity {
+    pub(crate) text: String,
+    pub(crate) generation: u64,
+}
+
+impl WarmIdentity {
+    /// Returns what is kept with the objects, and passed to [`WarmSource::open`] by a later run.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
 /// Where an informer finds the objects of an earlier run, in place of a file.
 ///
 /// See [`Informer::warm_from`](crate::Informer::warm_from).

@@ -6,13 +6,36 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::Api;
 use lariat_cache::SharedClientFactory;
 use lariat_core::{Gvk, describe};
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use super::error::SqlError;
 use crate::schema::Schema;
 
-/// How long the API server may take to answer.
+/// How long it is tried, and how long after a failure it is tried again.
 const ANSWER: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// The groups of kube-apiserver with a dot, which have no definitions; those of definitions have one, too.
+const BUILT_IN: [&str; 18] = [
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "apiregistration.k8s.io",
+    "authentication.k8s.io",
+    "authorization.k8s.io",
+    "certificates.k8s.io",
+    "coordination.k8s.io",
+    "discovery.k8s.io",
+    "events.k8s.io",
+    "flowcontrol.apiserver.k8s.io",
+    "internal.apiserver.k8s.io",
+    "networking.k8s.io",
+    "node.k8s.io",
+    "rbac.authorization.k8s.io",
+    "resource.k8s.io",
+    "scheduling.k8s.io",
+    "storage.k8s.io",
+    "storagemigration.k8s.io",
+];
 
 /// Adds the printer columns of a kind's CustomResourceDefinition.
 ///
@@ -23,21 +46,18 @@ pub(super) async fn add(schema: Schema, clients: &SharedClientFactory) -> Result
         kind: kind.clone(),
         why,
     };
-    // The group of a definition has a dot.
-    if !schema.reads_columns() || !kind.group().contains('.') {
+    let is_built_in = !kind.group().contains('.') || BUILT_IN.contains(&kind.group());
+    if !schema.reads_columns() || is_built_in {
         return Ok(schema);
     }
-    let definition = match time::timeout(ANSWER, read(&kind, clients)).await {
-        Ok(read) => read.map_err(failed)?,
-        Err(_) => return Err(failed(format!("no answer within {ANSWER:?}"))),
-    };
+    let definition = find(&kind, clients).await.map_err(failed)?;
     match definition {
         Found::Definition(definition) => {
             let added = schema.with_columns(&definition);
             added.map_err(|error| failed(error.to_string()))
         }
         Found::None => Ok(schema),
-        Found::Unreadable(why) => {
+        Found::NotServed(why) | Found::Forbidden(why) => {
             tracing::warn!(
                 %kind, why,
                 "the printer columns are no fields until the program starts again: name its fields in a Schema without_columns"
@@ -52,14 +72,33 @@ enum Found {
     Definition(Box<CustomResourceDefinition>),
     /// It is built in, or served by an aggregated API server.
     None,
-    /// It is not served yet, or the definition may not be read.
-    Unreadable(String),
+    NotServed(String),
+    Forbidden(String),
+}
+
+/// Reads the definition of a kind.
+///
+/// An API server that has just started answers errors, and may not know its custom kinds yet: it is asked again for a while.
+async fn find(kind: &Gvk, clients: &SharedClientFactory) -> Result<Found, String> {
+    let deadline = Instant::now() + ANSWER;
+    loop {
+        let read = time::timeout_at(deadline, read(kind, clients)).await;
+        let found = read.unwrap_or_else(|_| Err(format!("no answer within {ANSWER:?}")));
+        let is_final = matches!(
+            found,
+            Ok(Found::Definition(_) | Found::None | Found::Forbidden(_))
+        );
+        if is_final || Instant::now() + PAUSE >= deadline {
+            return found;
+        }
+        time::sleep(PAUSE).await;
+    }
 }
 
 async fn read(kind: &Gvk, clients: &SharedClientFactory) -> Result<Found, String> {
     let resource = match clients.mapper().kind(kind).await {
         Ok(resource) => resource,
-        Err(error) if error.is_unknown() => return Ok(Found::Unreadable(describe(&error))),
+        Err(error) if error.is_unknown() => return Ok(Found::NotServed(describe(&error))),
         Err(error) => return Err(describe(&error)),
     };
     let name = format!("{}.{}", resource.plural(), kind.group());
@@ -69,7 +108,7 @@ async fn read(kind: &Gvk, clients: &SharedClientFactory) -> Result<Found, String
         Ok(None) => Ok(Found::None),
         Err(kube::Error::Api(status)) if status.is_forbidden() => {
             let why = format!("no permission to get customresourcedefinitions/{name}");
-            Ok(Found::Unreadable(why))
+            Ok(Found::Forbidden(why))
         }
         Err(error) => Err(format!("{name}: {}", describe(&error))),
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lariat_cache::{Informer, Subscriber};
+use lariat_cache::{Informer, Phase, Subscriber, WarmIdentity};
 use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 use tokio::time::{self, Instant};
@@ -72,8 +72,8 @@ pub(super) struct Feed {
     bare: Bare,
     /// Whether all objects of the first sync are written.
     is_filled: bool,
-    /// The informer's identity for a restart; none if the next process has to list.
-    identity: Option<String>,
+    /// The informer's identity that is written for a restart; with none the next process lists.
+    identity: Option<WarmIdentity>,
     /// The token of the whole cache, where replicas share it.
     shared: Option<CancellationToken>,
     /// Stops the feed; a write that has begun is finished first.
@@ -146,20 +146,41 @@ impl Feed {
             kind: Arc::clone(&self.kind),
             shared: self.shared.clone(),
         };
-        let identity = self.identity().await;
-        self.fill(identity).await;
-        while !self.stopping.is_cancelled() {
-            self.turn().await;
+        let informer = self.informer.clone();
+        let is_in_file = self.kind.is_in_file();
+        let write = async {
+            self.fill().await;
+            while !self.stopping.is_cancelled() {
+                self.turn().await;
+            }
+        };
+        // Without the cluster's uid the next process cannot go on from the file.
+        let know = async {
+            if is_in_file {
+                informer.cluster_is_known().await;
+            }
+            std::future::pending().await
+        };
+        tokio::select! {
+            () = write => {}
+            () = know => {}
         }
     }
 
-    /// Returns what the informer reads now, as a later process has to.
-    async fn identity(&self) -> Option<String> {
-        if !self.kind.is_in_file() {
+    /// Returns the identity that is written with a batch that was taken before.
+    ///
+    /// Once it is none, all changes have to be in the batch, and the informer synced, for it to be one again: the rows may be of
+    /// another selection until then.
+    fn identity(&self) -> Option<WarmIdentity> {
+        if !self.kind.is_in_file() || self.bare.len() > 0 {
             return None;
         }
-        let identity = self.informer.warm_identity();
-        self.stopping.run_until_cancelled(identity).await.flatten()
+        let now = self.informer.warm_identity();
+        let is_whole = || {
+            let is_synced = self.informer.status().phase == Phase::Synced;
+            is_synced && self.unread.is_empty()
+        };
+        now.filter(|now| self.identity.as_ref() == Some(now) || is_whole())
     }
 
     fn note_phase(&self) {
@@ -171,7 +192,7 @@ impl Feed {
     /// Writes the first sync, and deletes rows whose objects are gone.
     ///
     /// Such rows are left by an earlier process.
-    async fn fill(&mut self, identity: Option<String>) {
+    async fn fill(&mut self) {
         // The version that another process has written before.
         let before = self.kind.progress.borrow().reached.version;
         let deadline = Instant::now() + STALE;
@@ -197,13 +218,9 @@ impl Feed {
                 Err(_) => {}
             }
         }
-        // Something else may have been selected meanwhile.
-        self.identity = identity.filter(|_| self.bare.len() == 0);
-        if self.identity != self.identity().await {
-            self.identity = None;
-        }
+        let identity = self.identity();
+        self.identity.clone_from(&identity);
         let (kind, informer) = (Arc::clone(&self.kind), self.informer.clone());
-        let identity = self.identity.clone();
         let (reached, unread) = (self.reached, Arc::clone(&self.unread));
         let written = self.retry(move |writer| {
             let keys = writer.keys(&kind.tables)?;
@@ -212,9 +229,11 @@ impl Feed {
             let keys = keys.filter(|key| !unread.has(key));
             let gone = keys.filter(|key| !informer.store().contains(key));
             let ops: Vec<Op> = gone.map(Op::Delete).collect();
-            // First, since it holds for the rows that are there, too.
-            writer.identify(&kind.tables, identity.as_deref())?;
-            writer.apply(&kind.tables, &ops, Some(reached))?;
+            // What is not selected any more may have gone from the store just now.
+            let identity = identity.as_ref();
+            let identity = identity.filter(|it| informer.warm_identity().as_ref() == Some(*it));
+            let identity = identity.map(WarmIdentity::as_str);
+            writer.apply(&kind.tables, &ops, Some((reached, identity)))?;
             writer.settle(&kind.tables)
         });
         if written.await {
@@ -233,7 +252,8 @@ impl Feed {
         let is_waited_for = *waiting.borrow_and_update() > 0;
         let look = if is_waited_for { LOOK } else { LOOK_SHARED };
         let looks = is_waited_for || self.shared.is_some();
-        let has_bare = self.bare.len() > 0;
+        // Its content may come, or the next process may be able to go on from the file.
+        let has_bare = self.bare.len() > 0 || (self.identity.is_none() && self.kind.is_in_file());
         tokio::select! {
             biased;
             () = self.stopping.cancelled() => return,
@@ -261,7 +281,8 @@ impl Feed {
         let (steps, reached) = self.batch();
         let is_empty = steps.is_empty();
         // A new version without changes is written, too, so that the answers of all processes have it.
-        if !is_empty || (self.is_filled && reached != self.reached) {
+        let has_news = || reached != self.reached || self.identity() != self.identity;
+        if !is_empty || (self.is_filled && has_news()) {
             self.write(steps.into(), reached).await;
         } else {
             // During the first fill the version is written at the end of it.
@@ -296,21 +317,16 @@ impl Feed {
         let ops = blocking(move || Ok(to_read.iter().map(|step| kind.op(step)).collect()));
         let Ok(ops) = ops.await else { return };
         let ops: Arc<Vec<Op>> = Arc::new(ops);
-        let is_other = self.identity.is_some() && self.identity != self.identity().await;
-        let kind = Arc::clone(&self.kind);
-        let written = self.is_filled.then_some(reached);
+        let identity = self.identity();
+        self.identity.clone_from(&identity);
+        let (kind, is_filled) = (Arc::clone(&self.kind), self.is_filled);
         let written = self.retry(move |writer| {
-            if is_other {
-                // These may be the first objects of another selection.
-                writer.identify(&kind.tables, None)?;
-            }
-            writer.apply(&kind.tables, &ops, written)
+            let identity = identity.as_ref().map(WarmIdentity::as_str);
+            let reached = is_filled.then_some((reached, identity));
+            writer.apply(&kind.tables, &ops, reached)
         });
         if !written.await {
             return;
-        }
-        if is_other {
-            self.identity = None;
         }
         if self.is_filled {
             let states = steps.iter().flat_map(events);

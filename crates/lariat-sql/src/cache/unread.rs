@@ -122,7 +122,8 @@ impl Unread {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    /// Returns whether all steps are taken.
+    pub(super) fn is_empty(&self) -> bool {
         self.state.lock().order.is_empty()
     }
 

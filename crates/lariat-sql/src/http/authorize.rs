@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lariat_cache::RestMapper;
-use lariat_core::{Gvk, Scope};
+use lariat_core::{Gvk, ResourceKind, Scope};
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
@@ -57,16 +57,7 @@ impl Authorizer {
         query: &Query,
     ) -> Result<Access, VisibleError> {
         let gvk = kind.schema().gvk();
-        let resource = self.mapper.kind(gvk).await.map_err(|error| {
-            let error = lariat_core::describe(&error);
-            tracing::warn!(kind = %gvk, error, "what users may see is not known");
-            VisibleError::new("the kind cannot be looked up; the log of the program says why")
-        })?;
-        let nowhere: [String; 0] = [];
-        let all = self
-            .reviews
-            .of_user(user, Verb::List, &resource, nowhere)
-            .await?;
+        let (all, resource) = self.everywhere(user, kind).await?;
         let is_namespace = *gvk == of_namespaces();
         if all.is_everything() || (resource.scope() == Scope::Cluster && !is_namespace) {
             return Ok(all);
@@ -84,6 +75,23 @@ impl Authorizer {
             }
         };
         Ok(access)
+    }
+
+    /// Returns what a user may see of a kind without regard to namespaces, and where it is served.
+    pub(super) async fn everywhere(
+        &self,
+        user: &User,
+        kind: &SqlKind,
+    ) -> Result<(Access, ResourceKind), VisibleError> {
+        let gvk = kind.schema().gvk();
+        let resource = self.mapper.kind(gvk).await.map_err(|error| {
+            let error = lariat_core::describe(&error);
+            tracing::warn!(kind = %gvk, error, "what users may see is not known");
+            VisibleError::new("the kind cannot be looked up; the log of the program says why")
+        })?;
+        let nowhere: [String; 0] = [];
+        let all = self.reviews.of_user(user, Verb::List, &resource, nowhere);
+        Ok((all.await?, resource))
     }
 
     /// Returns the namespaces in which a kind has objects.

@@ -108,6 +108,14 @@ impl Shared {
         Ok(view)
     }
 
+    /// Returns whether a user may see all objects of a kind; what is not known is not allowed.
+    pub(super) async fn sees_all(&self, user: &User, kind: &SqlKind) -> bool {
+        match &self.sight {
+            Some(sight) => sight.sees_all(user, kind).await.unwrap_or_default(),
+            None => self.auth.is_open(),
+        }
+    }
+
     /// Returns what a user may see of a kind, at least in the namespaces of a query.
     pub(super) async fn access(
         &self,

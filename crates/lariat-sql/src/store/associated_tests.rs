@@ -245,7 +245,9 @@ impl Stage {
             };
             writer.open_kind(&tables).unwrap();
             let reached = Some(Reached::default());
-            writer.apply(&tables, &ops, reached).unwrap();
+            writer
+                .apply(&tables, &ops, reached.map(|reached| (reached, None)))
+                .unwrap();
             writer.settle(&tables).unwrap();
             opened.push(tables);
         }

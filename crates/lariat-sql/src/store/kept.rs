@@ -4,7 +4,7 @@ use ring::digest::{SHA256, digest};
 
 use super::reader::Tables;
 use crate::sealed;
-use crate::sql::{Connection, Param, Statement, StorageError, Transaction};
+use crate::sql::{Connection, Param, Statement, StorageError};
 
 /// How many objects are read at a time.
 const PAGE: u64 = 500;
@@ -13,20 +13,6 @@ const PAGE: u64 = 500;
 pub(crate) struct Page {
     pub(crate) objects: Vec<Box<[u8]>>,
     pub(crate) last: Option<i64>,
-}
-
-/// Stores the identity under which the objects of a kind were read, or none.
-pub(super) fn identify(
-    connection: &mut dyn Connection,
-    of: &Tables,
-    identity: Option<&str>,
-) -> Result<(), StorageError> {
-    let identity = identity.map_or(Param::Null, hash);
-    let sql = Statement::new(connection.dialect(), "UPDATE kinds SET identity = ");
-    let number = Param::Integer(of.layout.number());
-    let sql = sql.with("", identity).with(" WHERE number = ", number);
-    connection.within(Transaction::Writes, |connection| connection.execute(&sql))?;
-    Ok(())
 }
 
 /// Returns the version of all objects of a kind.
@@ -71,6 +57,6 @@ pub(super) fn page(
 }
 
 /// Returns what is stored of an identity: a hash, which shows no selection.
-fn hash(identity: &str) -> Param {
+pub(super) fn hash(identity: &str) -> Param {
     Param::Bytes(digest(&SHA256, identity.as_bytes()).as_ref().to_vec())
 }

@@ -107,7 +107,8 @@ impl Reader {
             };
             connection.interrupt_by(interrupt)?;
             let answer = read(&mut *connection);
-            if answer.is_ok() {
+            // One that was interrupted after the answer may have an open transaction.
+            if answer.is_ok() && !connection.is_lost() {
                 self.readers.idle.lock().push(connection);
             } else if was_idle && connection.is_lost() && !interrupt.is_cancelled() {
                 // It was lost before, and those beside it, too.

@@ -267,7 +267,7 @@ impl Stage {
         };
         writer.open_kind(&tables).unwrap();
         writer
-            .apply(&tables, &[], Some(Reached::default()))
+            .apply(&tables, &[], Some((Reached::default(), None)))
             .unwrap();
         Self {
             schema,
@@ -314,7 +314,7 @@ impl Stage {
             ..Reached::default()
         };
         self.writer
-            .apply(&self.tables, &ops, Some(reached))
+            .apply(&self.tables, &ops, Some((reached, None)))
             .unwrap();
     }
 

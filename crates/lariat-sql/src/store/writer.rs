@@ -82,17 +82,6 @@ impl Writer {
         }
     }
 
-    /// Stores the identity under which the objects of a kind were read.
-    ///
-    /// With none, the next process lists them.
-    pub(crate) fn identify(
-        &mut self,
-        tables: &Tables,
-        identity: Option<&str>,
-    ) -> Result<(), StorageError> {
-        kept::identify(&mut *self.connection, tables, identity)
-    }
-
     /// Returns the keys of encrypted kinds, as they are stored.
     pub(crate) fn keyring(&mut self) -> Result<Option<Vec<u8>>, StorageError> {
         kinds::keyring(&mut *self.connection)
@@ -125,7 +114,7 @@ impl Writer {
         &mut self,
         tables: &Tables,
         ops: &[Op],
-        reached: Option<Reached>,
+        reached: Option<(Reached, Option<&str>)>,
     ) -> Result<(), StorageError> {
         let ops = last_of_each(ops);
         self.connection.within(Transaction::Writes, |connection| {
@@ -158,15 +147,16 @@ fn note(
     connection: &mut dyn Connection,
     number: i64,
     has_changed: bool,
-    reached: Option<Reached>,
+    reached: Option<(Reached, Option<&str>)>,
 ) -> Result<(), StorageError> {
     let number = Param::Integer(number);
     let sql = |text| Statement::new(connection.dialect(), text);
     let sql = match reached {
-        Some(reached) => sql("UPDATE kinds SET synced = 1, version = ")
+        Some((reached, identity)) => sql("UPDATE kinds SET synced = 1, version = ")
             .with("", Param::Integer(reached.version.cast_signed()))
             .with(", history = ", Param::Integer(reached.history.into()))
             .with(", change = ", Param::Integer(reached.change.cast_signed()))
+            .with(", identity = ", identity.map_or(Param::Null, kept::hash))
             .with(" WHERE number = ", number),
         None if has_changed => {
             sql("UPDATE kinds SET synced = 0 WHERE synced <> 0 AND number = ").with("", number)
