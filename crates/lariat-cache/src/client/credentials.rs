@@ -432,6 +432,11 @@ impl Http1 {
         self.hyper.lock().clone()
     }
 
+    /// Returns what opens its connections.
+    pub(super) fn dialer(&self) -> &Dialer {
+        &self.dialer
+    }
+
     fn forget_idle(&self) {
         let next = hyper(self.dialer.clone());
         // The old one closes its connections when it is dropped, after the lock.

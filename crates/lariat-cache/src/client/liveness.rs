@@ -17,7 +17,6 @@ use futures::future::{BoxFuture, Shared};
 use http::{Request, Uri};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use http_body_util::{BodyExt, Limited};
-use hyper::body::Incoming;
 use kube::client::Body;
 use tokio::time::{self, Instant, Sleep};
 use tower::BoxError;
@@ -135,16 +134,16 @@ impl Liveness {
 /// The body of an answer over HTTP/1.1. When nothing comes, it ends with an error if the server is not reached.
 ///
 /// Time counts while the body is being read. It has one timer, from the first wait on.
-pub(super) struct TestedBody {
-    body: Incoming,
+pub(super) struct TestedBody<B> {
+    body: B,
     liveness: Arc<Liveness>,
     timer: Option<Pin<Box<Sleep>>>,
     /// The test that this body waits for.
     test: Option<Test>,
 }
 
-impl TestedBody {
-    pub(super) fn new(body: Incoming, liveness: Arc<Liveness>) -> Self {
+impl<B> TestedBody<B> {
+    pub(super) fn new(body: B, liveness: Arc<Liveness>) -> Self {
         Self {
             body,
             liveness,
@@ -177,7 +176,10 @@ impl TestedBody {
     }
 }
 
-impl HttpBody for TestedBody {
+impl<B> HttpBody for TestedBody<B>
+where
+    B: HttpBody<Data = Bytes, Error = hyper::Error> + Unpin,
+{
     type Data = Bytes;
     type Error = BoxError;
 

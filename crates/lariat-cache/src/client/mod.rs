@@ -5,6 +5,7 @@ mod clock;
 mod connect;
 mod credentials;
 mod dial;
+mod driven;
 mod exec;
 mod gate;
 mod identity;

@@ -17,8 +17,9 @@ use kube::{Client, Config};
 use parking_lot::Mutex;
 use tower::{BoxError, Service, ServiceBuilder, ServiceExt};
 
-use super::credentials::{CredentialError, Credentials, Http1, Login};
+use super::credentials::{CredentialError, Credentials, Http1, Login, Transport};
 use super::dial::{self, NotConnected};
+use super::driven;
 use super::liveness::{Liveness, TEST_PATH, TestedBody};
 use super::pool::{OpenError, Pool, Sent};
 use super::request;
@@ -58,7 +59,7 @@ pub(super) async fn client(config: Config, http2: Http2) -> Result<Client, Crede
 )]
 struct NotHttp {
     url: Uri,
-    source: legacy::Error,
+    source: BoxError,
 }
 
 /// The connections to one server.
@@ -157,6 +158,9 @@ impl Shared {
             return self.send_http1(&transport.upgrades, request).await;
         }
         let speaks = *self.speaks.lock();
+        if speaks == Some(Speaks::Http1) && request::is_watch(&request) {
+            return self.send_driven(transport, request).await;
+        }
         if speaks == Some(Speaks::Http1) {
             return self.send_http1(&transport.http1, request).await;
         }
@@ -177,10 +181,8 @@ impl Shared {
         http1: &Http1,
         request: Request<Body>,
     ) -> Result<Response<RouterBody>, BoxError> {
-        let response = match http1.get().request(request).await {
-            Ok(response) => response,
-            Err(error) => return Err(self.explain(error)),
-        };
+        let response = http1.get().request(request).await;
+        let response = response.map_err(|error| self.explain(error))?;
         // Another server may be there by now. This answer comes as it comes, the next request shares a connection.
         if response.version() == Version::HTTP_2 && !self.is_fixed {
             *self.speaks.lock() = Some(Speaks::Http2);
@@ -194,12 +196,31 @@ impl Shared {
         Ok(response.map(|body| TestedBody::new(body, liveness).boxed_unsync()))
     }
 
+    /// Sends a watch on a connection of its own, which is driven by who reads the answer.
+    async fn send_driven(
+        &self,
+        transport: &Transport,
+        request: Request<Body>,
+    ) -> Result<Response<RouterBody>, BoxError> {
+        let dialer = transport.http1.dialer();
+        let socket = dialer.dial().await?;
+        if socket.is_http2 {
+            // Another server is there by now.
+            dialer.put(socket);
+            return self.send_http1(&transport.http1, request).await;
+        }
+        let response = driven::send(socket, request).await;
+        let response = response.map_err(|error| self.explain(error))?;
+        self.liveness.heard();
+        let liveness = Arc::clone(&self.liveness);
+        Ok(response.map(|body| TestedBody::new(body, liveness).boxed_unsync()))
+    }
+
     /// Says what may be wrong where TLS answers to HTTP.
-    fn explain(&self, error: legacy::Error) -> BoxError {
-        let cause = error.source().and_then(|cause| cause.downcast_ref());
-        let is_strange = cause.is_some_and(hyper::Error::is_parse);
+    fn explain(&self, error: impl Error + Send + Sync + 'static) -> BoxError {
+        let is_strange = find::<hyper::Error>(&error).is_some_and(hyper::Error::is_parse);
         if is_strange && self.url.scheme() == Some(&Scheme::HTTP) {
-            let (url, source) = (self.url.clone(), error);
+            let (url, source) = (self.url.clone(), error.into());
             return NotHttp { url, source }.into();
         }
         error.into()

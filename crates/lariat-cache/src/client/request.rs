@@ -1,6 +1,6 @@
 //! Requests: how long they last, and copies of them.
 
-use http::Request;
+use http::{Method, Request};
 use kube::client::Body;
 
 /// How long a request lasts.
@@ -27,6 +27,15 @@ impl Length {
             Self::Brief
         }
     }
+}
+
+/// Returns whether a request is a watch of a collection, as reflectors send it.
+pub(super) fn is_watch<B>(request: &Request<B>) -> bool {
+    let query = request.uri().query().unwrap_or_default();
+    let is_asked = query
+        .split('&')
+        .any(|pair| matches!(pair, "watch=true" | "watch=1"));
+    is_asked && request.method() == Method::GET && !is_passed_on(request.uri().path())
 }
 
 /// Returns whether a path, whatever stands before `/api`, is a watch of old.

@@ -14,7 +14,7 @@ use super::user::User;
 use crate::client::Sent;
 use crate::flight::KindFlight;
 use crate::selection::Selection;
-use crate::store::{CachedObject, Change, Content, Delta, Listing, Store};
+use crate::store::{Age, CachedObject, Change, Content, Delta, Listing, Store};
 
 /// Somebody who is told of every change of a kind.
 ///
@@ -229,11 +229,17 @@ impl Publisher {
         }
     }
 
+    /// Packs all objects that have changed lately: nothing has come for a while.
+    pub(crate) fn rest(&self) {
+        self.store.pack_young(Age::All);
+    }
+
     /// Packs what has grown enough for it, and keeps to the memory budget.
     ///
     /// Both may take their time, so they happen after a reflector's changes, which hurries less than a handler that
     /// waits for the answer to a write; and without the lock under which others publish.
     fn keep_small(&self) {
+        self.store.pack_young(Age::Old);
         self.store.learn();
         self.budget.enforce();
     }

@@ -15,6 +15,10 @@ use super::source::{SourceBody, SourceError};
 /// How many bytes are taken in before they are worked on, if they are there already.
 const BATCH: usize = 256 * 1024;
 
+/// How long bytes of an initial list are waited for once some have come, unless there are as many.
+const GATHER: Duration = Duration::from_millis(1);
+const LOAD: usize = 64 * 1024;
+
 /// The bytes of a watch as lines, with an eye on how long nothing comes.
 pub(super) struct WatchStream {
     body: SourceBody,
@@ -46,7 +50,7 @@ impl WatchStream {
         self.read_within(None).await
     }
 
-    /// The same, with less patience than usual.
+    /// The same for an initial list, with less patience than usual: what comes within a millisecond is taken in together.
     pub(super) async fn read_within(&mut self, patience: Option<Duration>) -> Option<End> {
         if let Some(end) = self.end.take() {
             return Some(end);
@@ -57,6 +61,10 @@ impl WatchStream {
             return Some(Err(ReflectorError::Silent { verb, after }));
         };
         self.take_in(first);
+        if patience.is_some() && self.end.is_none() && self.lines.len() < LOAD {
+            // Each event comes by itself, and to be woken for each costs more than to take it in.
+            time::sleep(GATHER).await;
+        }
         while self.end.is_none()
             && self.lines.len() < BATCH
             && let Some(next) = self.body.frame().now_or_never()

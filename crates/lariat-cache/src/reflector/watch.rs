@@ -25,6 +25,9 @@ const WATCH_TIMEOUT: Duration = Duration::from_secs(300);
 /// How long a watch that goes on from an earlier run has to be open before it counts as one that works.
 const CONFIRMATION: Duration = Duration::from_secs(1);
 
+/// How long nothing has to come before the objects that have changed lately are packed.
+const REST: Duration = Duration::from_secs(1);
+
 /// How far a watch has come.
 #[derive(Debug, Default)]
 pub(super) struct Cursor {
@@ -146,6 +149,10 @@ impl Reflector {
                     return Ok(());
                 }
                 read = stream.read_within(patience) => read,
+                () = time::sleep(REST), if self.publisher.store().has_young() => {
+                    self.publisher.rest();
+                    continue;
+                }
             };
             match read {
                 None => {}

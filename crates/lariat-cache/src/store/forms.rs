@@ -82,13 +82,23 @@ impl Store {
     fn repack(&self) {
         for keys in self.keys().chunks(CHUNK) {
             let mut writer = self.writer.lock();
+            // What is counted here is in the tree.
+            self.flush(&mut writer);
             let retains = writer.codec.retains();
+            let (mut before, mut after) = (0, 0);
             for object in keys.iter().filter_map(|key| self.table.get(key.as_str())) {
                 object.retain(retains);
-                if let Some(repacked) = object.repacked(&writer.codec) {
-                    self.put(&mut writer, Edit::Repack(Arc::new(repacked)));
+                if object.has_content() && !writer.codec.keeps_content() {
+                    if let Some(object) = object.without_content(&writer.codec) {
+                        self.put(&mut writer, Edit::Replace(Arc::new(object)));
+                    }
+                } else {
+                    before += object.bytes();
+                    object.repack(&writer.codec);
+                    after += object.bytes();
                 }
             }
+            self.state.write().resize(before, after);
             self.flush(&mut writer);
             // Who waits for it comes first.
             parking_lot::MutexGuard::unlock_fair(writer);

@@ -17,6 +17,7 @@ mod table;
 mod tests;
 mod tree;
 mod writer;
+mod young;
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use hashbrown::HashMap;
 use lariat_core::{Gvk, ObjectKey, ObjectMetadata, Remembered, ResourceVersion};
 use parking_lot::{Mutex, RwLock};
 
-pub use body::Storage;
+pub use body::{ObjectJson, Storage};
 pub use change::Change;
 pub(crate) use decodes::Decodes;
 pub(crate) use delta::{Content, Delta, Listing};
@@ -38,6 +39,7 @@ pub use query::Query;
 use table::Table;
 use tree::Tree;
 use writer::Writer;
+pub(crate) use young::Age;
 
 use crate::content_filter::KindFilter;
 
@@ -289,6 +291,7 @@ impl Store {
         let writer = self.writer.lock();
         let (writes, most_writes) = writer.own_writes();
         let collections = writer.collections();
+        let (young, most_young) = (writer.young.len(), writer.young.most());
         // Until a selection is known, one reads all.
         let most_collections = writer
             .namespaces()
@@ -300,6 +303,7 @@ impl Store {
             Remembered::new("cached objects", self.table.len(), objects),
             Remembered::new("own writes", writes, most_writes),
             Remembered::new("collections", collections, most_collections),
+            Remembered::new("objects to pack", young, most_young),
         ];
         of_store.into_iter().chain(of_indexes)
     }

@@ -1,7 +1,6 @@
 //! One cached state of an object, and the values decoded from it.
 
 use std::any::{Any, TypeId};
-use std::borrow::Cow;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -11,7 +10,7 @@ use lariat_core::{Gvk, ObjectMetadata, RawObject};
 use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 
-use super::body::{Body, Codec};
+use super::body::{Body, Codec, Dictionary, ObjectJson, pack};
 use super::error::DecodeError;
 use super::recent;
 use crate::transform::metadata_of;
@@ -23,18 +22,25 @@ use crate::transform::metadata_of;
 /// [`ObjectMetadata`].
 pub struct CachedObject {
     metadata: ObjectMetadata,
-    body: Body,
+    /// Whether the content is a `PartialObjectMetadata`.
+    partial: bool,
     /// Whether decoded values are kept even if nobody has them.
     retains: AtomicBool,
     /// The number of the list that mentioned the object last.
     seen_by: AtomicU32,
+    content: Mutex<Held>,
+}
+
+/// The content, which changes its form but not what it says, and what was decoded from it.
+struct Held {
+    body: Body,
     /// At most one value of each type; none for most objects, which nobody looks into. Boxed, because
     /// there are many objects.
     #[allow(
         clippy::box_collection,
         reason = "a Vec of its own is three words in every object"
     )]
-    decoded: Mutex<Option<Box<Vec<Decoded>>>>,
+    decoded: Option<Box<Vec<Decoded>>>,
 }
 
 /// A value decoded to some type.
@@ -50,51 +56,81 @@ impl CachedObject {
     #[must_use]
     pub fn new(raw: RawObject) -> Self {
         let (metadata, json) = raw.into_parts();
-        Self::from_parts(metadata, Body::plain(json, false))
+        Self::from_parts(metadata, Body::plain(json), false)
     }
 
     /// Wraps a raw object and the value it was made from.
     #[must_use]
     pub fn with_value<K: Send + Sync + 'static>(raw: RawObject, value: &Arc<K>) -> Self {
         let object = Self::new(raw);
-        object.remember(&mut object.decoded.lock(), value);
+        object.remember(&mut object.content.lock(), value);
         object
     }
 
-    fn from_parts(metadata: ObjectMetadata, body: Body) -> Self {
+    fn from_parts(metadata: ObjectMetadata, body: Body, partial: bool) -> Self {
+        let decoded = None;
         Self {
             metadata,
-            body,
+            partial,
             retains: AtomicBool::new(false),
             seen_by: AtomicU32::new(0),
-            decoded: Mutex::default(),
+            content: Mutex::new(Held { body, decoded }),
         }
+    }
+
+    /// Keeps an object as JSON, whatever was chosen for its kind.
+    pub(super) fn plain(raw: RawObject, partial: bool, codec: &Codec) -> Self {
+        let (metadata, json) = raw.into_parts();
+        let object = Self::from_parts(metadata, Body::plain(json), partial);
+        object.retains.store(codec.retains(), Ordering::Relaxed);
+        object
     }
 
     /// Keeps an object in the form that was chosen for its kind.
     pub(super) fn packed(raw: RawObject, partial: bool, codec: &Codec) -> Self {
         let (metadata, json) = raw.into_parts();
-        let object = Self::from_parts(metadata, codec.body(json, partial));
+        let object = Self::from_parts(metadata, codec.body(json), partial);
         object.retains.store(codec.retains(), Ordering::Relaxed);
         object
     }
 
-    /// Returns the same state in the form that is chosen for the kind by now, unless it has it already.
-    pub(super) fn repacked(&self, codec: &Codec) -> Option<Self> {
-        let body = if self.has_content() && !codec.keeps_content() {
-            codec.body(metadata_of(&self.json()?)?.into(), true)
-        } else if codec.is_current(&self.body) {
-            return None;
-        } else {
-            let body = codec.body(self.json()?.into_owned().into(), self.body.is_partial());
-            // Some texts do not become smaller.
-            let is_same = !body.is_packed() && !self.body.is_packed();
-            (!is_same).then_some(body)?
-        };
-        let object = Self::from_parts(self.metadata.clone(), body);
+    /// Returns the same state without its content.
+    pub(super) fn without_content(&self, codec: &Codec) -> Option<Self> {
+        let body = codec.body(metadata_of(&self.json()?)?.into());
+        let object = Self::from_parts(self.metadata.clone(), body, true);
         object.retains.store(codec.retains(), Ordering::Relaxed);
         object.see(self.seen_by());
         Some(object)
+    }
+
+    /// Brings the content into the form that is chosen for the kind by now, unless it has it already.
+    pub(super) fn repack(&self, codec: &Codec) {
+        let content = self.content.lock();
+        if codec.is_current(&content.body) {
+            return;
+        }
+        let json = content.body.json();
+        drop(content);
+        if let Some(json) = json {
+            self.content.lock().body = codec.body(json.into_owned().into());
+        }
+    }
+
+    /// Returns the content packed; none if it is packed already, or would not become smaller.
+    pub(super) fn packed_with(&self, dictionary: &Arc<Dictionary>) -> Option<Body> {
+        let json = match &self.content.lock().body {
+            Body::Plain(json) => Arc::clone(json),
+            Body::Packed { .. } => return None,
+        };
+        // Without the lock, for handlers may be reading it.
+        pack(dictionary, &json)
+    }
+
+    /// Replaces the form of the content.
+    pub(super) fn set_body(&self, body: Body) {
+        let before = std::mem::replace(&mut self.content.lock().body, body);
+        // Freed behind the lock.
+        drop(before);
     }
 
     /// Returns whether the content is here, rather than the metadata alone.
@@ -103,7 +139,7 @@ impl CachedObject {
     /// of objects that a [`ContentFilter`](crate::ContentFilter) leaves out.
     #[must_use]
     pub fn has_content(&self) -> bool {
-        !self.body.is_partial()
+        !self.partial
     }
 
     /// Returns the JSON: of the object, or of its metadata if that is all there is.
@@ -111,8 +147,8 @@ impl CachedObject {
     /// It is without `metadata.managedFields`, unless the kind keeps them. `None` only if memory was
     /// damaged.
     #[must_use]
-    pub fn json(&self) -> Option<Cow<'_, [u8]>> {
-        self.body.json()
+    pub fn json(&self) -> Option<ObjectJson> {
+        self.content.lock().body.json()
     }
 
     /// Returns whether the content is what a JSON says, in whatever order: lists and watches write members differently.
@@ -120,7 +156,7 @@ impl CachedObject {
     /// Of an object without its content only the metadata count: the API server sends them as `PartialObjectMetadata`,
     /// and what this process wrote or gave up has the kind of the whole object.
     pub(crate) fn has_same_content(&self, json: &[u8]) -> bool {
-        let is_partial = self.body.is_partial();
+        let is_partial = self.partial;
         let value = |json: &[u8]| {
             let mut value = serde_json::from_slice::<serde_json::Value>(json).ok()?;
             if is_partial {
@@ -130,7 +166,7 @@ impl CachedObject {
             }
         };
         self.json().is_some_and(|known| {
-            *known == *json || value(&known).is_some_and(|known| value(json) == Some(known))
+            known[..] == *json || value(&known).is_some_and(|known| value(json) == Some(known))
         })
     }
 
@@ -139,32 +175,32 @@ impl CachedObject {
     #[must_use]
     pub fn bytes(&self) -> usize {
         // An `Arc` has two counters in front.
-        16 + size_of::<Self>() + self.metadata.heap_bytes() + self.body.len()
+        16 + size_of::<Self>() + self.metadata.heap_bytes() + self.content.lock().body.len()
     }
 
     /// Returns how long the content is as JSON.
     #[must_use]
     pub fn json_bytes(&self) -> usize {
-        self.body.json_len()
+        self.content.lock().body.json_len()
     }
 
     /// Returns how many decoded values are kept for it.
     pub(super) fn retained(&self) -> usize {
-        let decoded = self.decoded.lock();
-        let kept = decoded.iter().flat_map(|all| all.iter());
+        let content = self.content.lock();
+        let kept = content.decoded.iter().flat_map(|all| all.iter());
         kept.filter(|each| each.kept.is_some()).count()
     }
 
     /// Returns whether it has links to decoded values, dead ones too.
     #[cfg(test)]
     pub(super) fn remembers(&self) -> bool {
-        self.decoded.lock().is_some()
+        self.content.lock().decoded.is_some()
     }
 
     /// Says whether decoded values are kept from now on.
     pub(super) fn retain(&self, retains: bool) {
         self.retains.store(retains, Ordering::Relaxed);
-        if !retains && let Some(decoded) = &mut *self.decoded.lock() {
+        if !retains && let Some(decoded) = &mut self.content.lock().decoded {
             decoded.iter_mut().for_each(|each| each.kept = None);
         }
     }
@@ -188,26 +224,26 @@ impl CachedObject {
         K: DeserializeOwned + Send + Sync + 'static,
     {
         // Held while decoding, so that two who ask at once do not both decode.
-        let mut decoded = self.decoded.lock();
+        let mut content = self.content.lock();
         let wanted = TypeId::of::<K>();
-        let known = decoded.iter().flat_map(|all| all.iter());
+        let known = content.decoded.iter().flat_map(|all| all.iter());
         let known = known
             .filter(|each| each.as_type == wanted)
             .find_map(|each| each.value.upgrade());
         if let Some(Ok(value)) = known.map(Arc::downcast::<K>) {
             return Ok(value);
         }
-        let value = Arc::new(self.decode_anew::<K>(gvk)?);
-        self.remember(&mut decoded, &value);
-        drop(decoded);
+        let value = Arc::new(self.decode_anew::<K>(&content.body, gvk)?);
+        self.remember(&mut content, &value);
+        drop(content);
         recent::decoded(self);
         Ok(value)
     }
 
     /// Gives the memory of values up that nobody has any more.
     pub(super) fn forget_dead(&self) {
-        let mut decoded = self.decoded.lock();
-        if let Some(all) = &mut *decoded {
+        let decoded = &mut self.content.lock().decoded;
+        if let Some(all) = decoded {
             all.retain(|each| each.value.strong_count() > 0);
             if all.is_empty() {
                 *decoded = None;
@@ -215,15 +251,10 @@ impl CachedObject {
         }
     }
 
-    #[allow(clippy::box_collection, reason = "as above")]
-    fn remember<K: Send + Sync + 'static>(
-        &self,
-        decoded: &mut Option<Box<Vec<Decoded>>>,
-        value: &Arc<K>,
-    ) {
+    fn remember<K: Send + Sync + 'static>(&self, content: &mut Held, value: &Arc<K>) {
         let shared: Arc<dyn Any + Send + Sync> = Arc::<K>::clone(value);
         let as_type = TypeId::of::<K>();
-        let all = decoded.get_or_insert_default();
+        let all = content.decoded.get_or_insert_default();
         all.retain(|each| each.as_type != as_type && each.value.strong_count() > 0);
         all.push(Decoded {
             as_type,
@@ -232,11 +263,11 @@ impl CachedObject {
         });
     }
 
-    fn decode_anew<K: DeserializeOwned>(&self, gvk: &Gvk) -> Result<K, DecodeError> {
-        if self.body.is_partial() {
+    fn decode_anew<K: DeserializeOwned>(&self, body: &Body, gvk: &Gvk) -> Result<K, DecodeError> {
+        if self.partial {
             return Err(DecodeError::no_content(gvk, self.key()));
         }
-        let json = self.json().unwrap_or_default();
+        let json = body.json().unwrap_or_default();
         // The path costs time, so it is looked for only once decoding has failed.
         serde_json::from_slice(&json).map_err(|_| {
             let mut json = serde_json::Deserializer::from_slice(&json);

@@ -14,6 +14,7 @@ use super::index::{IndexFn, Values, values};
 use super::object::CachedObject;
 use super::own::OwnWrites;
 use super::reached::Reached;
+use super::young::Young;
 use crate::selection::Selection;
 use crate::transform::metadata_of;
 
@@ -24,6 +25,7 @@ pub(super) const CHUNK: usize = 64;
 #[derive(Default)]
 pub(super) struct Writer {
     pub(super) codec: Codec,
+    pub(super) young: Young,
     own: OwnWrites,
     reached: Reached,
     /// What `reached` is about.
@@ -64,8 +66,8 @@ impl Writer {
 /// A change of the order and the indexes.
 pub(super) enum Edit {
     Put(Arc<CachedObject>, Option<Values>),
-    /// The same state in another form.
-    Repack(Arc<CachedObject>),
+    /// The same state with its content or without, which indexes do not find out.
+    Replace(Arc<CachedObject>),
     Remove(ObjectKey),
 }
 
@@ -317,7 +319,8 @@ impl Store {
                 && !known.has_same_content(object.json())
         };
         let is_other_state = known.as_ref().is_some_and(is_other_state);
-        let new = self.packed(writer, object, listing.content);
+        let (object, partial) = self.kept(writer, object, listing.content);
+        let new = Arc::new(CachedObject::packed(object, partial, &writer.codec));
         new.see(listing.mark);
         match known {
             Some(known) if is_same_state(&known, &new) && !is_other_state => {
@@ -325,7 +328,7 @@ impl Store {
                     // Indexes that read content find it now …
                     (false, true) => self.put_new(writer, new),
                     // … and keep what they found while it was here.
-                    (true, false) => self.put(writer, Edit::Repack(new)),
+                    (true, false) => self.put(writer, Edit::Replace(new)),
                     _ => known.see(listing.mark),
                 }
             }
@@ -368,7 +371,7 @@ impl Store {
         if stale && !completes {
             return;
         }
-        let new = self.packed(writer, object, content);
+        let new = self.young(writer, object, content);
         if let Some(known) = &known {
             new.see(known.seen_by());
         }
@@ -386,18 +389,29 @@ impl Store {
         known.has_content() == is_whole || (is_whole && self.filter().is_some())
     }
 
-    fn packed(&self, writer: &Writer, object: RawObject, content: Content) -> Arc<CachedObject> {
+    /// Returns what is kept of an object, and whether that is its metadata alone.
+    fn kept(&self, writer: &Writer, object: RawObject, content: Content) -> (RawObject, bool) {
         let partial = content == Content::MetadataOnly;
         // The watch goes on reporting content for a moment after it was given up.
         let is_kept = || writer.codec.keeps_content() && self.wants_content(content, &object);
         if partial || is_kept() {
-            return Arc::new(CachedObject::packed(object, partial, &writer.codec));
+            return (object, partial);
         }
-        let object = match metadata_of(object.json()) {
-            Some(json) => object.with_json(json),
-            None => object,
-        };
-        Arc::new(CachedObject::packed(object, true, &writer.codec))
+        match metadata_of(object.json()) {
+            Some(json) => (object.with_json(json), true),
+            None => (object, true),
+        }
+    }
+
+    /// Makes an object of a state that has just come; it is packed later, if at all.
+    fn young(&self, writer: &mut Writer, object: RawObject, content: Content) -> Arc<CachedObject> {
+        let (object, partial) = self.kept(writer, object, content);
+        let bytes = object.json().len();
+        let object = CachedObject::plain(object, partial, &writer.codec);
+        if writer.codec.dictionary(bytes).is_some() {
+            writer.young.add(&object, bytes);
+        }
+        Arc::new(object)
     }
 
     fn put_new(&self, writer: &mut Writer, new: Arc<CachedObject>) {
@@ -421,13 +435,15 @@ impl Store {
         if is_back || known.is_none_or(|known| known.uid() != last.uid()) {
             return;
         }
-        let last = self.packed(writer, last, content);
+        // It is not stored any more, so it is not packed.
+        let (last, partial) = self.kept(writer, last, content);
+        let last = Arc::new(CachedObject::plain(last, partial, &writer.codec));
         self.take_out(writer, last.key());
         changes.push(Change::Deleted { last });
     }
 
     pub(super) fn put(&self, writer: &mut Writer, edit: Edit) {
-        if let Edit::Put(object, _) | Edit::Repack(object) = &edit {
+        if let Edit::Put(object, _) | Edit::Replace(object) = &edit {
             self.table.insert(Arc::clone(object));
         }
         writer.pending.push(edit);
@@ -457,11 +473,16 @@ impl Store {
 }
 
 impl super::State {
+    /// Counts that objects take another number of bytes than before.
+    pub(super) fn resize(&mut self, before: usize, after: usize) {
+        self.bytes = self.bytes + after - before;
+    }
+
     /// Makes a change; returns what it replaces, to be dropped.
     fn edit(&mut self, edit: Edit) -> Option<Arc<CachedObject>> {
         let (old, new, reindex) = match edit {
             Edit::Put(new, values) => (self.tree.insert(Arc::clone(&new)), Some(new), Some(values)),
-            Edit::Repack(new) => (self.tree.insert(Arc::clone(&new)), Some(new), None),
+            Edit::Replace(new) => (self.tree.insert(Arc::clone(&new)), Some(new), None),
             Edit::Remove(key) => (self.tree.remove(key.as_str()), None, Some(None)),
         };
         if let Some(values) = reindex {

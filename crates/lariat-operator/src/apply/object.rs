@@ -123,18 +123,21 @@ impl Run<'_> {
             return true;
         }
         let whole = cached.as_ref().filter(|cached| cached.has_content());
-        let json = match (live, whole) {
-            (Some(live), _) => Cow::Borrowed(live.as_bytes()),
-            (None, Some(cached)) => cached.json().unwrap_or_default(),
-            (None, None) => return false,
+        let cached = whole.map(|cached| cached.json().unwrap_or_default());
+        let Some(json) = live
+            .as_ref()
+            .map(|live| live.as_bytes())
+            .or(cached.as_deref())
+        else {
+            return false;
         };
         let Some(existing) = existing else {
             return false;
         };
-        let object = serde_json::from_slice(&json).unwrap_or_default();
+        let object = serde_json::from_slice(json).unwrap_or_default();
         let is_as_wanted = drift::is_as_wanted(target, &object, &self.set.shared.name);
         if is_as_wanted {
-            place.remember(&id, target.hash, (&existing.uid, &existing.version, &json));
+            place.remember(&id, target.hash, (&existing.uid, &existing.version, json));
         }
         is_as_wanted
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::dictionary::Dictionary;
-use super::{Body, Bytes, Storage};
+use super::{Body, Storage};
 
 /// How much a kind holds before compression is worth its dictionary.
 const WORTH_IT: usize = 1024 * 1024;
@@ -21,7 +21,7 @@ const FEW: usize = 64;
 const WORTHWHILE_SHARE: f64 = 0.6;
 
 /// Shorter texts are kept as they are.
-const SHORTEST: usize = 128;
+pub(in crate::store) const SHORTEST: usize = 128;
 
 /// Makes bodies in the form that was chosen for the kind.
 #[derive(Debug, Default)]
@@ -79,23 +79,21 @@ impl Codec {
         }
     }
 
-    /// Makes a body.
-    pub(in crate::store) fn body(&self, json: Box<[u8]>, partial: bool) -> Body {
-        let packed = match &self.learned {
-            Learned::Dictionary(dictionary) if self.compresses() && json.len() >= SHORTEST => {
-                dictionary.pack(&json).map(|bytes| (bytes, dictionary))
+    /// Makes a body in the form that is chosen.
+    pub(in crate::store) fn body(&self, json: Box<[u8]>) -> Body {
+        let packed = self.dictionary(json.len());
+        let packed = packed.and_then(|dictionary| pack(dictionary, &json));
+        packed.unwrap_or_else(|| Body::plain(json))
+    }
+
+    /// Returns what a JSON of a length is packed with, if it is.
+    pub(in crate::store) fn dictionary(&self, length: usize) -> Option<&Arc<Dictionary>> {
+        match &self.learned {
+            Learned::Dictionary(dictionary) if self.compresses() && length >= SHORTEST => {
+                Some(dictionary)
             }
             _ => None,
-        };
-        let bytes = match (packed, u32::try_from(json.len())) {
-            (Some((bytes, dictionary)), Ok(length)) => Bytes::Packed {
-                bytes,
-                length,
-                dictionary: Arc::clone(dictionary),
-            },
-            _ => Bytes::Plain(json),
-        };
-        Body { bytes, partial }
+        }
     }
 
     /// Returns whether the content of objects is kept, rather than their metadata alone.
@@ -105,20 +103,20 @@ impl Codec {
 
     /// Returns whether a body is in the form that is chosen by now, as far as can be said without making another.
     pub(in crate::store) fn is_current(&self, body: &Body) -> bool {
-        match (&body.bytes, &self.learned) {
-            (Bytes::Packed { .. }, _) if !self.compresses() => false,
+        match (body, &self.learned) {
+            (Body::Packed { .. }, _) if !self.compresses() => false,
             (
-                Bytes::Packed {
+                Body::Packed {
                     dictionary: was, ..
                 },
                 Learned::Dictionary(is),
             ) => Arc::ptr_eq(was, is),
             // Better than nothing, until there is another dictionary.
-            (Bytes::Packed { .. }, _) => true,
-            (Bytes::Plain(json), Learned::Dictionary(_)) => {
+            (Body::Packed { .. }, _) => true,
+            (Body::Plain(json), Learned::Dictionary(_)) => {
                 !self.compresses() || json.len() < SHORTEST
             }
-            (Bytes::Plain(_), _) => true,
+            (Body::Plain(_), _) => true,
         }
     }
 
@@ -188,6 +186,15 @@ impl Course {
             None => Lesson::Learned(Learned::Incompressible),
         }
     }
+}
+
+/// Packs a JSON; `None` if that does not make it smaller.
+pub(in crate::store) fn pack(dictionary: &Arc<Dictionary>, json: &[u8]) -> Option<Body> {
+    Some(Body::Packed {
+        bytes: dictionary.pack(json)?,
+        length: u32::try_from(json.len()).ok()?,
+        dictionary: Arc::clone(dictionary),
+    })
 }
 
 /// Returns how large samples are once they are packed, beside how large they were.

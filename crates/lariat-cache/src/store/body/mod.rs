@@ -5,11 +5,12 @@ mod dictionary;
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
-pub(super) use codec::{Codec, Course, SAMPLES};
-use dictionary::Dictionary;
+pub(super) use codec::{Codec, Course, SAMPLES, SHORTEST, pack};
+pub(super) use dictionary::Dictionary;
 
 /// In which form a kind's objects are kept.
 ///
@@ -37,15 +38,9 @@ pub enum Storage {
     Auto,
 }
 
-/// The JSON of an object, or of its metadata alone.
-pub(super) struct Body {
-    bytes: Bytes,
-    /// Whether this is a `PartialObjectMetadata`.
-    partial: bool,
-}
-
-enum Bytes {
-    Plain(Box<[u8]>),
+/// The JSON of an object, in one of two forms.
+pub(super) enum Body {
+    Plain(Arc<[u8]>),
     Packed {
         bytes: Box<[u8]>,
         /// How long the JSON is.
@@ -55,47 +50,105 @@ enum Bytes {
 }
 
 impl Body {
-    pub(super) fn plain(json: Box<[u8]>, partial: bool) -> Self {
-        Self {
-            bytes: Bytes::Plain(json),
-            partial,
-        }
-    }
-
-    pub(super) fn is_partial(&self) -> bool {
-        self.partial
+    pub(super) fn plain(json: Box<[u8]>) -> Self {
+        Self::Plain(json.into())
     }
 
     /// Returns the JSON; `None` if it cannot be unpacked, which would be a defect of the memory.
-    pub(super) fn json(&self) -> Option<Cow<'_, [u8]>> {
-        match &self.bytes {
-            Bytes::Plain(json) => Some(Cow::Borrowed(json)),
-            Bytes::Packed {
+    pub(super) fn json(&self) -> Option<ObjectJson> {
+        let form = match self {
+            Self::Plain(json) => Form::Shared(Arc::clone(json)),
+            Self::Packed {
                 bytes,
                 length,
                 dictionary,
-            } => dictionary.unpack(bytes, *length as usize).map(Cow::Owned),
-        }
+            } => Form::Owned(dictionary.unpack(bytes, *length as usize)?),
+        };
+        Some(ObjectJson(form))
     }
 
     /// Returns the bytes held.
     pub(super) fn len(&self) -> usize {
-        match &self.bytes {
-            Bytes::Plain(json) => json.len(),
-            Bytes::Packed { bytes, .. } => bytes.len(),
+        match self {
+            Self::Plain(json) => json.len(),
+            Self::Packed { bytes, .. } => bytes.len(),
         }
     }
 
     /// Returns the length of the JSON.
     pub(super) fn json_len(&self) -> usize {
-        match &self.bytes {
-            Bytes::Plain(json) => json.len(),
-            Bytes::Packed { length, .. } => *length as usize,
+        match self {
+            Self::Plain(json) => json.len(),
+            Self::Packed { length, .. } => *length as usize,
         }
     }
 
     /// Returns whether it is packed.
+    #[cfg(test)]
     pub(super) fn is_packed(&self) -> bool {
-        matches!(self.bytes, Bytes::Packed { .. })
+        matches!(self, Self::Packed { .. })
+    }
+}
+
+/// The JSON of a cached object, shared with the cache or unpacked from it.
+///
+/// It dereferences to the bytes. The text stays the same, whatever happens to the object meanwhile.
+#[derive(Clone, Default)]
+pub struct ObjectJson(Form);
+
+#[derive(Clone)]
+enum Form {
+    Shared(Arc<[u8]>),
+    Owned(Vec<u8>),
+}
+
+impl ObjectJson {
+    /// Returns the bytes, copied if the cache has them, too.
+    #[must_use]
+    pub fn into_owned(self) -> Vec<u8> {
+        match self.0 {
+            Form::Shared(json) => json.to_vec(),
+            Form::Owned(json) => json,
+        }
+    }
+}
+
+impl Default for Form {
+    fn default() -> Self {
+        Self::Owned(Vec::new())
+    }
+}
+
+impl Deref for ObjectJson {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Form::Shared(json) => json,
+            Form::Owned(json) => json,
+        }
+    }
+}
+
+impl AsRef<[u8]> for ObjectJson {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl PartialEq for ObjectJson {
+    fn eq(&self, other: &Self) -> bool {
+        **self == **other
+    }
+}
+
+impl Eq for ObjectJson {}
+
+impl fmt::Debug for ObjectJson {
+    /// Shows the length; the content stays out of logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ObjectJson")
+            .field("bytes", &self.len())
+            .finish_non_exhaustive()
     }
 }

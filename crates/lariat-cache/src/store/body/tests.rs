@@ -27,7 +27,7 @@ fn what_is_packed_comes_out_again() {
     let mut codec = Codec::default();
     assert!(learn(&mut codec, &samples()));
     for number in 1_000..1_100 {
-        let body = codec.body(json(number), false);
+        let body = codec.body(json(number));
         assert!(body.is_packed() && body.len() < body.json_len() / 2);
         assert_eq!(*body.json().unwrap(), *json(number));
     }
@@ -38,7 +38,7 @@ fn small_kinds_stay_plain_until_they_have_grown() {
     let codec = Codec::default();
     assert!(!codec.wants_samples(1_000_000));
     assert!(codec.wants_samples(1_100_000));
-    assert!(!codec.body(json(1), false).is_packed());
+    assert!(!codec.body(json(1)).is_packed());
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn what_does_not_become_smaller_is_kept_as_it_is() {
     let mut codec = Codec::default();
     assert!(!learn(&mut codec, &samples));
     assert!(!codec.wants_samples(usize::MAX), "it does not try again");
-    assert!(!codec.body(samples[0].clone(), false).is_packed());
+    assert!(!codec.body(samples[0].clone()).is_packed());
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod filter;
 mod model;
 mod own_writes;
 mod queries;
+mod young;
 
 use lariat_core::{Gvk, RawObject, ResourceVersion};
 use serde_json::json;
