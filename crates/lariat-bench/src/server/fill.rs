@@ -173,3 +173,38 @@ fn shares(count: usize, tasks: usize) -> impl Iterator<Item = Range<usize>> {
     let at = move |task: usize| count * task / tasks;
     (0..tasks).map(move |task| at(task)..at(task + 1))
 }
+
+#[cfg(test)]
+mod tests {
+    use lariat_cluster::Cluster;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn server_keeps_the_managers_of_a_pod_s_fields() {
+        let cluster = Cluster::builder().garbage_collection(false);
+        let cluster = cluster.start().await.unwrap();
+        let filler = Filler::fill(Api::Embedded(cluster.service()), 3).await;
+        let filler = filler.unwrap();
+        let read = async |index: usize| {
+            let request = http::Request::get(filler.paths[index].as_str());
+            let request = request.body(Vec::new()).unwrap();
+            let pod: Value = cluster.client().request(request).await.unwrap();
+            pod
+        };
+        for index in 0..3 {
+            let pod = read(index).await;
+            assert_eq!(pod["metadata"]["managedFields"], pods::pod(index).managed);
+            let size = pod.to_string().len();
+            assert!((5_000..8_500).contains(&size), "{size} bytes");
+        }
+        filler.change(1, 0).await.unwrap();
+        let pod = read(1).await;
+        let entries = pod["metadata"]["managedFields"].as_array().unwrap();
+        let managers: Vec<&str> = entries
+            .iter()
+            .filter_map(|entry| entry["manager"].as_str())
+            .collect();
+        assert_eq!(managers, [pods::CONTROLLER, pods::KUBELET, CHANGER]);
+    }
+}
