@@ -316,8 +316,8 @@ Options; of those with several values, each value is run:
   --n N,…              how much there is to do
   --pods N             storm, fanout, latency: pods that are there (10,000); sync: the same as --n
   --handlers H,…       handlers, instead of 1 and 10 (fanout: and 100), where there are any
-  --rate R,…           latency: changes a second under load (20,000; 600 on a genuine server); above that, one in 100
-                       is timed, and far above it they come as fast as is read
+  --rate R,…           latency: changes a second in the case load (20,000; 600 on a genuine server), of which 200 are
+                       timed: all below that, one in 100 above 20,000, and far above it they come as fast as is read
                        storm, fanout: changes a second, instead of as many as are read
                        queue: adds a second of delayed-paced (18,000)
   --runs N             runs of each (3); a row has the median of each value, with the least and the most

@@ -3,8 +3,13 @@
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+
+/// How often it is looked whether another process goes on.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// This program once more, with other arguments; it is ended when this is dropped.
 #[derive(Debug)]
@@ -60,6 +65,33 @@ impl Process {
             bail!("a process has ended: {}", self.child.wait()?);
         }
         Ok(line.trim_end().to_owned())
+    }
+
+    /// Waits for a line for as long as another process goes on, without which it would not come.
+    pub(crate) fn hear_beside(&mut self, other: &mut Self) -> Result<String> {
+        let Self { child, output, .. } = self;
+        let (line, ended) = thread::scope(|scope| {
+            let reading = scope.spawn(|| {
+                let mut line = String::new();
+                output.read_line(&mut line).map(|_| line)
+            });
+            let mut ended = None;
+            while !reading.is_finished() && ended.is_none() {
+                thread::park_timeout(LOOK);
+                ended = other.child.try_wait()?;
+            }
+            if ended.is_some() {
+                // So that the reading ends too.
+                child.kill()?;
+            }
+            let line = reading.join().map_err(|_| anyhow!("the reader panicked"))?;
+            anyhow::Ok((line?, ended))
+        })?;
+        match ended {
+            None if line.is_empty() => bail!("a process has ended: {}", self.child.wait()?),
+            None => Ok(line.trim_end().to_owned()),
+            Some(ended) => bail!("the server's process has ended: {ended}"),
+        }
     }
 
     /// Waits for a line that begins with a word; returns the rest of it.

@@ -86,13 +86,17 @@ impl Stage {
 fn play(run: &Run, target: &Target, server: Option<&mut Process>) -> Result<Vec<Row>> {
     let (text, target) = (serde_json::to_string(run)?, serde_json::to_string(target)?);
     let mut child = Process::spawn(&["child", &text, &target])?;
-    if let (Some(cues), Some(server)) = (Cues::of(run), server) {
-        child.hear_after("ready")?;
-        let floor = server.ask_after(&cues.prepare, "held")?;
-        child.ask_after(&format!("go {floor}"), "going")?;
-        server.ask_after(&cues.release, "released")?;
-    }
-    Ok(serde_json::from_str(&child.hear()?)?)
+    let said = match (Cues::of(run), server) {
+        (Some(cues), Some(server)) => {
+            child.hear_after("ready")?;
+            let floor = server.ask_after(&cues.prepare, "held")?;
+            child.ask_after(&format!("go {floor}"), "going")?;
+            server.ask_after(&cues.release, "released")?;
+            child.hear_beside(server)?
+        }
+        _ => child.hear()?,
+    };
+    Ok(serde_json::from_str(&said)?)
 }
 
 /// What the server is told once a subject has seen all pods.
