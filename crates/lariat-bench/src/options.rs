@@ -332,7 +332,8 @@ A genuine API server instead of the embedded one, for sync, storm and latency:
                        without it, sync reads the pods that are there, and writes nothing
 storm and latency always create their pods in a namespace of their own, change them, and delete it at the end. No
 scheduler takes these pods up. The server makes changes while the subject reads: in storm at --rate or as many as it
-can, and in latency times begin when the request of a change is sent.
+can, and in latency times begin when the request of a change is sent, so that what counts is the difference from the
+floor. A row whose ops/s stay below its rate has met a server that could not keep up.
 
 merged, in storm and fanout, counts changes for which a handler was not called, as a later one was there by then.
 

@@ -6,7 +6,7 @@
 //! when a line has arrived, with `floor-scan` after the pass over its JSON.
 //!
 //! A genuine server stamps nothing. There the first stamp is of when the request of the change was sent, so that the
-//! server's part is in every time, the floor's too.
+//! server's part is in every time, the floor's too: what a subject adds is the difference from the floor.
 
 use anyhow::{Result, ensure};
 
