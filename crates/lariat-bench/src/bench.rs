@@ -18,8 +18,6 @@ pub(crate) struct Bench {
     pub(crate) columns: &'static [Column],
     /// Returns the runs that were asked for.
     pub(crate) plan: fn(&Options) -> Vec<Run>,
-    /// By what the run in the middle is found.
-    pub(crate) rank: fn(&Row) -> f64,
 }
 
 /// One run: one case of one subject.
@@ -36,7 +34,7 @@ pub(crate) struct Run {
     pub(crate) rate: Option<usize>,
 }
 
-const STORM_COLUMNS: [Column; 8] = [
+const STORM_COLUMNS: [Column; 9] = [
     column::WALL,
     column::CPU,
     column::CPU_PER_OP,
@@ -45,15 +43,16 @@ const STORM_COLUMNS: [Column; 8] = [
     column::PEAK,
     column::STEADY,
     column::HANDLER_RUNS,
+    column::MERGED,
 ];
 
 pub(crate) const BENCHES: [Bench; 9] = [
     Bench {
         name: "queue",
-        about: "the work queue alone",
+        about: "the work queue alone; delayed-paced is fed at a rate, delayed all at once",
         cases: &queue::CASES,
         subjects: &queue::SUBJECTS,
-        n_means: "keys or adds; each case has its own number",
+        n_means: "keys or adds; each case has its own number (delayed-paced: 40,000)",
         columns: &[
             column::WALL,
             column::CPU,
@@ -63,13 +62,12 @@ pub(crate) const BENCHES: [Bench; 9] = [
             column::P99,
         ],
         plan: queue::plan,
-        rank: |row| row.ops_per_s,
     },
     Bench {
         name: "sync",
         about: "from the start until every handler has seen every pod, as metadata or as some type",
         cases: &subjects::CASES,
-        subjects: &subjects::SUBJECTS,
+        subjects: &subjects::WITH_FLOOR,
         n_means: "pods (20,000)",
         columns: &[
             column::WALL,
@@ -80,17 +78,15 @@ pub(crate) const BENCHES: [Bench; 9] = [
             column::PER_OBJECT,
         ],
         plan: live::plan,
-        rank: |row| row.cpu_s,
     },
     Bench {
         name: "storm",
-        about: "10,000 pods change as fast as the client reads, until every handler has seen the last states",
+        about: "pods change as fast as the client reads, until every handler has seen the last states",
         cases: &["metadata", "typed"],
-        subjects: &subjects::SUBJECTS,
+        subjects: &subjects::WITH_FLOOR,
         n_means: "changes (200,000)",
         columns: &STORM_COLUMNS,
         plan: live::plan,
-        rank: |row| row.cpu_s,
     },
     Bench {
         name: "fanout",
@@ -100,11 +96,10 @@ pub(crate) const BENCHES: [Bench; 9] = [
         n_means: "changes (50,000); kube-rs has 20,000 at most with several handlers",
         columns: &STORM_COLUMNS,
         plan: live::plan,
-        rank: |row| row.cpu_s,
     },
     Bench {
         name: "latency",
-        about: "10,000 pods, 200 of them change a second, alone or among others: from the server's write until a handler has it",
+        about: "200 pods change a second, alone or among others: from the server's write until a handler has it",
         cases: &live::LATENCY_CASES,
         subjects: &live::LATENCY_SUBJECTS,
         n_means: "changes that are timed (2,000); under load kube-rs has 200 at most with several handlers",
@@ -118,7 +113,6 @@ pub(crate) const BENCHES: [Bench; 9] = [
             column::HANDLER_RUNS,
         ],
         plan: live::plan_latency,
-        rank: |row| row.p50_us.unwrap_or_default(),
     },
     Bench {
         name: "relist",
@@ -138,7 +132,6 @@ pub(crate) const BENCHES: [Bench; 9] = [
             column::BLOCKED,
         ],
         plan: live::plan,
-        rank: |row| row.cpu_s,
     },
     Bench {
         name: "reads",
@@ -154,7 +147,6 @@ pub(crate) const BENCHES: [Bench; 9] = [
             column::PER_OBJECT,
         ],
         plan: live::plan_reads,
-        rank: |row| row.ops_per_s,
     },
     Bench {
         name: "sql",
@@ -173,7 +165,6 @@ pub(crate) const BENCHES: [Bench; 9] = [
             column::FILE,
         ],
         plan: sql::plan,
-        rank: |row| row.p50_us.unwrap_or(row.wall_s),
     },
     Bench {
         name: "cluster",
@@ -194,7 +185,6 @@ pub(crate) const BENCHES: [Bench; 9] = [
             column::PEAK,
         ],
         plan: cluster::plan,
-        rank: |row| row.wall_s,
     },
 ];
 

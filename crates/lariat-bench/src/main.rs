@@ -1,7 +1,14 @@
 //! Measures Lariat beside others.
 //!
 //! `cargo run --release -p lariat-bench -- run sync` runs every case of the initial sync, each subject in
-//! a process of its own, and prints a table; `--help` lists what there is.
+//! a process of its own, and prints a table: the medians of three runs, with the least and the most. With
+//! `--interleave` the subjects take turns. `--help` lists what there is.
+//!
+//! `sync`, `storm` and `latency` measure the floor too: what it takes to read the same bytes over the same client and
+//! throw them away, with a pass over their JSON or without. How far a subject is from it is a ratio of one run, which
+//! the speed of the machine does not change.
+//!
+//! Servers are the embedded one, in a process of its own, or with `--server` a genuine one.
 
 mod bench;
 mod meter;
@@ -18,6 +25,7 @@ mod server;
 mod sql;
 mod stage;
 mod subjects;
+mod target;
 
 use std::process::ExitCode;
 
@@ -26,6 +34,7 @@ use bench::Run;
 use options::{Command, Options};
 use report::{Report, Row};
 use stage::Stage;
+use target::Target;
 
 fn main() -> ExitCode {
     match Command::parse(std::env::args().skip(1)).and_then(obey) {
@@ -44,11 +53,12 @@ fn obey(command: Command) -> Result<()> {
             Ok(())
         }
         Command::Run(options) => run(&options),
-        Command::Child { run, url } => child(&run, &url),
+        Command::Child { run, target } => child(&run, &target),
         Command::Serve {
             pods,
             modifications,
         } => server::serve(pods, modifications),
+        Command::Attend { target, pods } => server::genuine::serve(&target, pods),
         Command::Plot { files } => plot::print(&files),
     }
 }
@@ -59,35 +69,36 @@ fn run(options: &Options) -> Result<()> {
     if runs.is_empty() {
         bail!("no such run; --help lists what there is");
     }
-    let report = Report::begin(options.json, bench.columns);
-    let mut stage = Stage::default();
-    for run in runs {
-        let mut cases: Vec<Vec<Row>> = Vec::new();
+    let report = Report::begin(options.json, options.runs, bench.columns);
+    let mut stage = Stage::new(options.genuine.clone());
+    // What takes turns: the subjects of a case, or each run with itself.
+    let take_turns =
+        |a: &Run, b: &Run| options.interleaves && (&a.case, a.pods) == (&b.case, b.pods);
+    for turns in runs.chunk_by(take_turns) {
+        let mut cases: Vec<Vec<Vec<Row>>> = turns.iter().map(|_| Vec::new()).collect();
         for _ in 0..options.runs {
-            let rows = stage.play(&run)?;
-            cases.resize_with(rows.len(), Vec::new);
-            for (case, row) in cases.iter_mut().zip(rows) {
-                // JSON has every run, a table the median.
-                if options.json {
-                    report.row(&row);
+            for (cases, run) in cases.iter_mut().zip(turns) {
+                let rows = stage.play(run)?;
+                cases.resize_with(rows.len(), Vec::new);
+                for (case, row) in cases.iter_mut().zip(rows) {
+                    report.run(&row);
+                    case.push(row);
                 }
-                case.push(row);
             }
         }
-        for mut rows in cases.into_iter().filter(|_| !options.json) {
-            rows.sort_by(|a, b| (bench.rank)(a).total_cmp(&(bench.rank)(b)));
-            report.row(&rows[rows.len() / 2]);
+        for case in cases.iter().flatten() {
+            report.case(case);
         }
     }
-    Ok(())
+    stage.end()
 }
 
-fn child(run: &Run, url: &str) -> Result<()> {
+fn child(run: &Run, target: &Target) -> Result<()> {
     let rows: Vec<Row> = match run.bench.as_str() {
         "cluster" => vec![cluster::run(run)?],
-        "queue" => vec![queue::run(&run.case, &run.subject, run.n)?],
-        "sql" => sql::run(run, url)?,
-        _ => vec![live::run(run, url)?],
+        "queue" => vec![queue::run(run)?],
+        "sql" => sql::run(run, target)?,
+        _ => vec![live::run(run, target)?],
     };
     process::say(&serde_json::to_string(&rows)?)
 }

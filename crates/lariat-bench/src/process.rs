@@ -1,27 +1,43 @@
 //! Processes that are talked to line by line.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
+
+/// How often it is looked whether another process goes on.
+const LOOK: Duration = Duration::from_millis(200);
 
 /// This program once more, with other arguments; it is ended when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Process {
     child: Child,
-    input: ChildStdin,
+    /// None once it was told to end.
+    input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
 impl Process {
     pub(crate) fn spawn(arguments: &[&str]) -> Result<Self> {
-        let mut child = Command::new(std::env::current_exe()?)
-            .args(arguments)
+        Self::start(Command::new(std::env::current_exe()?).args(arguments))
+    }
+
+    /// Starts a process that is not interrupted together with this one, so that it can clean up when its input ends.
+    pub(crate) fn spawn_apart(arguments: &[&str]) -> Result<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        Self::start(command.args(arguments).process_group(0))
+    }
+
+    fn start(command: &mut Command) -> Result<Self> {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
         Ok(Self {
-            input: child.stdin.take().context("its input is piped")?,
+            input: Some(child.stdin.take().context("its input is piped")?),
             output: BufReader::new(child.stdout.take().context("its output is piped")?),
             child,
         })
@@ -29,8 +45,17 @@ impl Process {
 
     /// Says something, and waits for the answer.
     pub(crate) fn ask(&mut self, line: &str) -> Result<String> {
-        writeln!(self.input, "{line}").context("a process has ended")?;
+        let mut input = self.input.as_ref().context("a process was told to end")?;
+        writeln!(input, "{line}").context("a process has ended")?;
         self.hear()
+    }
+
+    /// Ends the input of the process, and waits until it has ended by itself.
+    pub(crate) fn end(&mut self) -> Result<()> {
+        drop(self.input.take());
+        let ended = self.child.wait()?;
+        ensure!(ended.success(), "a process has ended: {ended}");
+        Ok(())
     }
 
     /// Waits for a line.
@@ -40,6 +65,33 @@ impl Process {
             bail!("a process has ended: {}", self.child.wait()?);
         }
         Ok(line.trim_end().to_owned())
+    }
+
+    /// Waits for a line for as long as another process goes on, without which it would not come.
+    pub(crate) fn hear_beside(&mut self, other: &mut Self) -> Result<String> {
+        let Self { child, output, .. } = self;
+        let (line, ended) = thread::scope(|scope| {
+            let reading = scope.spawn(|| {
+                let mut line = String::new();
+                output.read_line(&mut line).map(|_| line)
+            });
+            let mut ended = None;
+            while !reading.is_finished() && ended.is_none() {
+                thread::park_timeout(LOOK);
+                ended = other.child.try_wait()?;
+            }
+            if ended.is_some() {
+                // So that the reading ends too.
+                child.kill()?;
+            }
+            let line = reading.join().map_err(|_| anyhow!("the reader panicked"))?;
+            anyhow::Ok((line?, ended))
+        })?;
+        match ended {
+            None if line.is_empty() => bail!("a process has ended: {}", self.child.wait()?),
+            None => Ok(line.trim_end().to_owned()),
+            Some(ended) => bail!("the server's process has ended: {ended}"),
+        }
     }
 
     /// Waits for a line that begins with a word; returns the rest of it.

@@ -36,6 +36,10 @@ pub(crate) struct Row {
     pub(crate) bytes_per_object: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) handler_runs: Option<u64>,
+    /// Changes that handlers were not called for, because a later one was there by then: changes of all handlers
+    /// without their runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) merged: Option<u64>,
     /// The longest time one get took, whatever the reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) longest_get_us: Option<f64>,
@@ -80,6 +84,7 @@ pub(crate) const STEADY: Column = ("steady MB", |row| row.steady_rss_mb);
 pub(crate) const PER_KEY: Column = ("bytes/key", |row| row.bytes_per_key);
 pub(crate) const PER_OBJECT: Column = ("bytes/object", |row| row.bytes_per_object);
 pub(crate) const HANDLER_RUNS: Column = ("runs", |row| row.handler_runs.map(|runs| runs as f64));
+pub(crate) const MERGED: Column = ("merged", |row| row.merged.map(|merged| merged as f64));
 pub(crate) const GET: Column = ("get µs", |row| row.longest_get_us);
 pub(crate) const LIST: Column = ("list µs", |row| row.longest_list_us);
 pub(crate) const BLOCKED: Column = ("blocked µs", |row| row.blocked_us);
@@ -87,44 +92,80 @@ pub(crate) const FILE: Column = ("file MB", |row| row.file_mb);
 pub(crate) const P50: Column = ("p50 µs", |row| row.p50_us);
 pub(crate) const P99: Column = ("p99 µs", |row| row.p99_us);
 
+/// How wide a column is: for one value, and for a median with the ends of its range.
+const NARROW: usize = 12;
+const WIDE: usize = 22;
+
+/// Prints a row for each case and subject, or a line of JSON for each run.
 #[derive(Debug)]
 pub(crate) struct Report {
     json: bool,
+    width: usize,
     columns: &'static [Column],
 }
 
 impl Report {
-    pub(crate) fn begin(json: bool, columns: &'static [Column]) -> Self {
+    pub(crate) fn begin(json: bool, runs: usize, columns: &'static [Column]) -> Self {
+        let width = if runs > 1 { WIDE } else { NARROW };
         if !json {
             print!(
-                "{:<13} {:<20} {:>9} {:>8}",
+                "{:<14} {:<20} {:>9} {:>8}",
                 "case", "subject", "n", "handlers"
             );
             for (title, _) in columns {
-                print!(" {title:>12}");
+                print!(" {title:>width$}");
             }
             println!();
         }
-        Self { json, columns }
+        Self {
+            json,
+            width,
+            columns,
+        }
     }
 
-    pub(crate) fn row(&self, row: &Row) {
+    /// Prints one run, where each is printed.
+    pub(crate) fn run(&self, row: &Row) {
         if self.json {
             println!("{}", serde_json::to_string(row).unwrap_or_default());
-            return;
         }
+    }
+
+    /// Prints the medians of all runs of a case and a subject, with the least and the most, where that is printed.
+    pub(crate) fn case(&self, runs: &[Row]) {
+        let Some(row) = runs.first().filter(|_| !self.json) else {
+            return;
+        };
         let handlers = row
             .handlers
             .map_or_else(|| "–".to_owned(), |handlers| handlers.to_string());
         print!(
-            "{:<13} {:<20} {:>9} {handlers:>8}",
+            "{:<14} {:<20} {:>9} {handlers:>8}",
             row.case, row.subject, row.n
         );
         for (_, value) in self.columns {
-            print!(" {:>12}", text(value(row)));
+            let values = runs.iter().filter_map(value).collect();
+            print!(" {:>width$}", spread(values), width = self.width);
         }
         println!();
     }
+}
+
+/// Writes the median of values, and their range if they differ.
+fn spread(mut values: Vec<f64>) -> String {
+    values.sort_unstable_by(f64::total_cmp);
+    let [least, .., most] = values[..] else {
+        return text(values.first().copied());
+    };
+    let half = values.len() / 2;
+    let median = text(Some(f64::midpoint(
+        values[half],
+        values[(values.len() - 1) / 2],
+    )));
+    if least == most {
+        return median;
+    }
+    format!("{median} [{}–{}]", text(Some(least)), text(Some(most)))
 }
 
 /// Writes a number with about three digits that count.
@@ -134,5 +175,19 @@ fn text(value: Option<f64>) -> String {
         Some(value) if value < 10.0 => format!("{value:.3}"),
         Some(value) if value < 100.0 => format!("{value:.1}"),
         Some(value) => format!("{value:.0}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_runs_are_told_by_their_median_and_range() {
+        assert_eq!(spread(vec![]), "–");
+        assert_eq!(spread(vec![3.0]), "3.000");
+        assert_eq!(spread(vec![200.0; 3]), "200");
+        assert_eq!(spread(vec![12.0, 9.5, 150.0]), "12.0 [9.500–150]");
+        assert_eq!(spread(vec![40.0, 10.0, 20.0, 11.0]), "15.5 [10.0–40.0]");
     }
 }

@@ -1,16 +1,20 @@
 //! What runs play on: a server for those that need one, and a process for each.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
 use crate::bench::Run;
 use crate::live;
+use crate::options::Genuine;
 use crate::process::Process;
 use crate::report::Row;
 use crate::sql;
+use crate::target::Target;
 
 /// Plays runs one after the other; a server goes on for as long as runs need one like it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Stage {
+    /// The server that is used, if it is not the embedded one.
+    genuine: Option<Genuine>,
     server: Option<Server>,
 }
 
@@ -19,32 +23,44 @@ struct Server {
     process: Process,
     pods: usize,
     modifications: usize,
-    url: String,
+    target: Target,
 }
 
 impl Stage {
+    pub(crate) fn new(genuine: Option<Genuine>) -> Self {
+        Self {
+            genuine,
+            server: None,
+        }
+    }
+
     /// Plays one run in a process of its own; returns a row for each case it measures.
     pub(crate) fn play(&mut self, run: &Run) -> Result<Vec<Row>> {
         let (case, subject) = (&run.case, &run.subject);
-        let played = self.played(run);
+        let played = self.played(run.clone());
         played.with_context(|| format!("{case} of {subject}"))
     }
 
-    fn played(&mut self, run: &Run) -> Result<Vec<Row>> {
-        let text = serde_json::to_string(run)?;
+    /// Ends the server, if there is one.
+    pub(crate) fn end(self) -> Result<()> {
+        self.server.map_or(Ok(()), Server::end)
+    }
+
+    fn played(&mut self, mut run: Run) -> Result<Vec<Row>> {
         let Some(pods) = run.pods else {
-            let mut child = Process::spawn(&["child", &text, ""])?;
-            return Ok(serde_json::from_str(&child.hear()?)?);
+            return play(&run, &Target::default(), None);
         };
-        let server = self.server(pods, changes(run))?;
-        let mut child = Process::spawn(&["child", &text, &server.url])?;
-        if let Some(cues) = Cues::of(run) {
-            child.hear_after("ready")?;
-            let floor = server.process.ask_after(&cues.prepare, "held")?;
-            child.ask_after(&format!("go {floor}"), "going")?;
-            server.process.ask_after(&cues.release, "released")?;
+        let is_made = self.genuine.as_ref().is_none_or(|genuine| genuine.is_made);
+        let server = self.server(if is_made { pods } else { 0 }, changes(&run))?;
+        if !is_made {
+            let there = server.process.ask_after("count", "counted")?.parse()?;
+            ensure!(
+                there > 0,
+                "there are no pods on the server; --create makes some"
+            );
+            (run.n, run.pods) = (Some(there), Some(there));
         }
-        let rows = serde_json::from_str(&child.hear()?)?;
+        let rows = play(&run, &server.target, Some(&mut server.process))?;
         // Whoever comes next reads its pods at no pace.
         server.process.ask_after("release", "released")?;
         Ok(rows)
@@ -54,11 +70,33 @@ impl Stage {
         let fits = |server: &Server| server.pods == pods && server.modifications >= modifications;
         if !self.server.as_ref().is_some_and(fits) {
             // Two at a time would need the memory of both.
-            self.server = None;
-            self.server = Some(Server::start(pods, modifications)?);
+            if let Some(server) = self.server.take() {
+                server.end()?;
+            }
+            self.server = Some(match &self.genuine {
+                Some(genuine) => Server::attend(&genuine.target, pods)?,
+                None => Server::start(pods, modifications)?,
+            });
         }
         self.server.as_mut().context("it was just started")
     }
+}
+
+/// Plays a run, for which a server does what the run is about.
+fn play(run: &Run, target: &Target, server: Option<&mut Process>) -> Result<Vec<Row>> {
+    let (text, target) = (serde_json::to_string(run)?, serde_json::to_string(target)?);
+    let mut child = Process::spawn(&["child", &text, &target])?;
+    let said = match (Cues::of(run), server) {
+        (Some(cues), Some(server)) => {
+            child.hear_after("ready")?;
+            let floor = server.ask_after(&cues.prepare, "held")?;
+            child.ask_after(&format!("go {floor}"), "going")?;
+            server.ask_after(&cues.release, "released")?;
+            child.hear_beside(server)?
+        }
+        _ => child.hear()?,
+    };
+    Ok(serde_json::from_str(&said)?)
 }
 
 /// What the server is told once a subject has seen all pods.
@@ -100,6 +138,7 @@ fn changes(run: &Run) -> usize {
 }
 
 impl Server {
+    /// Starts the embedded server.
     fn start(pods: usize, modifications: usize) -> Result<Self> {
         let (count, changes) = (pods.to_string(), modifications.to_string());
         let mut process =
@@ -109,7 +148,43 @@ impl Server {
             process,
             pods,
             modifications,
-            url,
+            target: Target::embedded(url),
         })
+    }
+
+    /// Starts a process that creates pods on a genuine server, or only looks if there are to be none.
+    fn attend(target: &Target, pods: usize) -> Result<Self> {
+        let (text, count) = (serde_json::to_string(target)?, pods.to_string());
+        let mut process = Process::spawn_apart(&["attend", &text, &count])?;
+        let namespace = process.hear_after("ready")?;
+        let namespace = Some(namespace).filter(|namespace| !namespace.is_empty());
+        Ok(Self {
+            process,
+            pods,
+            modifications: usize::MAX,
+            target: Target {
+                namespace,
+                ..target.clone()
+            },
+        })
+    }
+
+    fn end(mut self) -> Result<()> {
+        self.clean_up()
+    }
+
+    /// Lets it delete what it has made on a genuine server.
+    fn clean_up(&mut self) -> Result<()> {
+        if self.target.is_genuine {
+            self.process.end()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Where a run has failed, that is what is told; the process says itself what it could not delete.
+        let _ = self.clean_up();
     }
 }

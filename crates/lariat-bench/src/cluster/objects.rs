@@ -63,8 +63,8 @@ pub(super) fn creation(object: &Value) -> Ask {
 pub(super) fn pod(number: usize) -> (String, Value) {
     let mut pod = pods::pod(number);
     if let Some(metadata) = pod.object["metadata"].as_object_mut() {
-        // The server accounts for fields itself, and would collect pods whose owner is missing.
-        metadata.retain(|member, _| member != pods::STORED_FIELD && member != "ownerReferences");
+        // The server would collect pods whose owner is missing.
+        metadata.remove("ownerReferences");
     }
     let all = format!("/api/v1/namespaces/{}/pods", pod.namespace);
     (all, pod.object)

@@ -2,7 +2,11 @@
 //!
 //! Both stamps are read from one clock: the server's when it hands a line to the connection, a subject's
 //! when its handler has the typed pod. kube-rs enters its handlers with it; Lariat decodes it inside, when
-//! the first handler asks, so that this is part of the time too. With several handlers each counts.
+//! the first handler asks, so that this is part of the time too. With several handlers each counts. The floor's is read
+//! when a line has arrived, with `floor-scan` after the pass over its JSON.
+//!
+//! A genuine server stamps nothing. There the first stamp is of when the request of the change was sent, so that the
+//! server's part is in every time, the floor's too: what a subject adds is the difference from the floor.
 
 use anyhow::{Result, ensure};
 
@@ -12,15 +16,21 @@ use crate::meter::Meter;
 use crate::options::Options;
 use crate::process::{hear, say};
 use crate::report::Row;
-use crate::subjects::{Job, PROBES};
+use crate::subjects::Job;
+use crate::target::Target;
 
 /// Probes alone, or among many other changes.
 pub(crate) const CASES: [&str; 2] = ["idle", "load"];
 
-/// The first two are run by default.
-pub(crate) const SUBJECTS: [&str; 7] = [
+/// The first four are run by default.
+pub(crate) const SUBJECTS: [&str; 12] = [
     "lariat",
     "kube-rs",
+    "floor",
+    "floor-scan",
+    "floor-http1",
+    "floor-http2",
+    "floor-one-thread",
     "kube-rs-shared",
     "lariat-http1",
     "lariat-http2",
@@ -32,8 +42,9 @@ pub(crate) const SUBJECTS: [&str; 7] = [
 const PROBE_RATE: usize = 200;
 const PROBE_COUNT: usize = 2_000;
 
-/// Changes a second under load.
+/// Changes a second under load; a genuine server cannot write as many.
 const LOAD_RATE: usize = 20_000;
+const GENUINE_LOAD_RATE: usize = 600;
 
 /// The most changes to a probe: what a run needs at the server stays below 2 GB, whatever the rate.
 const MOST_CROWD: usize = 100;
@@ -45,15 +56,19 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
         false => asked.to_vec(),
     };
     let subjects = match options.subjects.is_empty() {
-        true => SUBJECTS[..2].iter().map(|&name| name.to_owned()).collect(),
+        true => SUBJECTS[..4].iter().map(|&name| name.to_owned()).collect(),
         false => options.subjects.clone(),
+    };
+    let load = match options.genuine {
+        Some(_) => GENUINE_LOAD_RATE,
+        None => LOAD_RATE,
     };
     let mut runs = Vec::new();
     for n in or(&options.n, &[PROBE_COUNT]) {
         for case in options.bench.cases(options) {
             let rates = match case {
                 "idle" => vec![PROBE_RATE],
-                _ => or(&options.rates, &[LOAD_RATE]),
+                _ => or(&options.rates, &[load]),
             };
             for rate in rates {
                 for handlers in or(&options.handlers, &[1, 10]) {
@@ -63,7 +78,7 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
                         subject: subject.clone(),
                         n: Some(n),
                         handlers: Some(handlers),
-                        pods: Some(PODS),
+                        pods: Some(options.pods.unwrap_or(PODS)),
                         rate: Some(rate),
                     };
                     runs.extend(subjects.iter().map(run).map(shortened).filter(fits));
@@ -89,11 +104,12 @@ pub(crate) fn crowd(run: &Run) -> usize {
     (rate / PROBE_RATE).clamp(1, MOST_CROWD)
 }
 
-pub(super) async fn measure(run: &Run, url: &str) -> Result<Row> {
+pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {
     let mut row = run.row();
     let job = Job {
-        case: PROBES,
-        ..super::job(run, url)
+        case: "typed",
+        is_stamped: true,
+        ..super::job(run, target)
     };
     // What the row says is about the probes alone.
     let (_live, sync_cpu) = sync::fill(&mut run.row(), &job).await?;
@@ -103,7 +119,7 @@ pub(super) async fn measure(run: &Run, url: &str) -> Result<Row> {
     job.tally.begin_probes(row.n);
     let meter = Meter::begin();
     say("going")?;
-    job.tally.all_seen().await;
+    job.tally.all_seen().await?;
     (row.wall_s, row.cpu_s) = meter.seconds();
     let latencies = job.tally.latencies();
     ensure!(

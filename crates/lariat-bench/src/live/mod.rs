@@ -17,6 +17,7 @@ use crate::bench::Run;
 use crate::options::Options;
 use crate::report::Row;
 use crate::subjects;
+use crate::target::Target;
 
 pub(crate) use latency::{
     CASES as LATENCY_CASES, SUBJECTS as LATENCY_SUBJECTS, crowd, plan as plan_latency,
@@ -58,9 +59,20 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
         (true, "fanout") => vec![1, 10, 100],
         (true, _) => vec![1, 10],
     };
+    // Only storms have a rate, and as a rule they have none.
+    let rates: Vec<Option<usize>> = match options.rates.is_empty() {
+        true => vec![None],
+        false => options.rates.iter().copied().map(Some).collect(),
+    };
     let mut runs = Vec::new();
-    for &n in &n {
-        let pods = if storms(bench.name) { PODS } else { n };
+    for (&n, &rate) in n
+        .iter()
+        .flat_map(|n| rates.iter().map(move |rate| (n, rate)))
+    {
+        let pods = match storms(bench.name) {
+            true => options.pods.unwrap_or(PODS),
+            false => n,
+        };
         for case in bench.cases(options) {
             for &handlers in &handlers {
                 let subjects = subjects_of(options, case, handlers);
@@ -71,7 +83,7 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
                     subject,
                     handlers: Some(handlers),
                     pods: Some(pods),
-                    rate: None,
+                    rate,
                 };
                 runs.extend(subjects.into_iter().map(run).filter(fits));
             }
@@ -94,8 +106,12 @@ fn amount(bench: &str, subject: &str, n: usize, handlers: usize) -> usize {
 
 /// Returns who is compared: kube-rs' shared stream where there is something to share.
 fn subjects_of(options: &Options, case: &str, handlers: usize) -> Vec<String> {
+    let has_floor = options.bench.name != "fanout" && options.bench.name != "relist";
     let usual = match handlers {
-        1 => &["lariat", "kube-rs"][..],
+        1 if has_floor && matches!(case, "metadata" | "typed") => {
+            &["lariat", "kube-rs", "floor", "floor-scan"][..]
+        }
+        1 => &["lariat", "kube-rs"],
         // There kube-rs is as its stable interface has it: each handler brings a watch and a store.
         _ if options.bench.name == "fanout" => &["lariat", "kube-rs"],
         // A shared stream has one type, and no dynamic one.
@@ -123,18 +139,19 @@ fn fits(run: &Run) -> bool {
         );
     }
     // Two handlers are the fewest that can differ; a cache alone has none.
+    let has_handlers = !run.subject.ends_with("-reflector") && !subjects::is_floor(&run.subject);
     fits && !(run.case == "mixed" && run.handlers == Some(1))
-        && !(run.subject.ends_with("-reflector") && run.handlers != Some(1))
+        && (has_handlers || run.handlers == Some(1))
 }
 
 /// Runs one subject once, in this process.
-pub(crate) fn run(run: &Run, url: &str) -> Result<Row> {
+pub(crate) fn run(run: &Run, target: &Target) -> Result<Row> {
     match run.bench.as_str() {
-        "sync" => within(run, sync::measure(run, url)),
-        "storm" | "fanout" => within(run, storm::measure(run, url)),
-        "latency" => within(run, latency::measure(run, url)),
-        "relist" => within(run, relist::measure(run, url)),
-        "reads" => within(run, reads::measure(run, url)),
+        "sync" => within(run, sync::measure(run, target)),
+        "storm" | "fanout" => within(run, storm::measure(run, target)),
+        "latency" => within(run, latency::measure(run, target)),
+        "relist" => within(run, relist::measure(run, target)),
+        "reads" => within(run, reads::measure(run, target)),
         other => bail!("no benchmark {other:?}"),
     }
 }
@@ -152,11 +169,14 @@ fn within(run: &Run, measure: impl Future<Output = Result<Row>>) -> Result<Row> 
 }
 
 /// Returns the subject's job, with `tally` to tell how far it is.
-fn job<'a>(run: &'a Run, url: &'a str) -> subjects::Job<'a> {
+fn job<'a>(run: &'a Run, target: &'a Target) -> subjects::Job<'a> {
+    let (pods, handlers) = (run.pods.unwrap_or(0), run.handlers.unwrap_or(1));
     subjects::Job {
         subject: &run.subject,
         case: &run.case,
-        url,
-        tally: subjects::Tally::new(run.pods.unwrap_or(0), run.handlers.unwrap_or(1)),
+        // A storm's floor counts all lines.
+        is_stamped: storms(&run.bench) && target.is_genuine && !subjects::is_floor(&run.subject),
+        target,
+        tally: subjects::Tally::new(pods, handlers, target.has_own_pods()),
     }
 }

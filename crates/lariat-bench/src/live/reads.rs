@@ -25,6 +25,7 @@ use crate::options::Options;
 use crate::pods;
 use crate::report::Row;
 use crate::subjects::{Variant, kube_client, lariat_pods};
+use crate::target::Target;
 
 /// By key, with somebody holding every value or nobody any; by a label with an index, and by one that no
 /// index helps with.
@@ -75,17 +76,17 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
     runs
 }
 
-pub(super) async fn measure(run: &Run, url: &str) -> Result<Row> {
+pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {
     let mut row = run.row();
     match run.subject.as_str() {
-        "kube-rs" => kube_rs(&mut row, run, url).await?,
-        _ => lariat(&mut row, run, url).await?,
+        "kube-rs" => kube_rs(&mut row, run, target).await?,
+        _ => lariat(&mut row, run, target).await?,
     }
     Ok(row)
 }
 
-async fn lariat(row: &mut Row, run: &Run, url: &str) -> Result<()> {
-    let factory = Variant::of(&run.subject)?.caches(url).await?;
+async fn lariat(row: &mut Row, run: &Run, target: &Target) -> Result<()> {
+    let factory = Variant::of(&run.subject)?.caches(target).await?;
     let cache = lariat_pods(&factory).cache::<Pod>();
     factory.start();
     factory.wait_for_sync(Duration::from_secs(100)).await?;
@@ -132,9 +133,12 @@ fn selector(case: &str) -> String {
     }
 }
 
-async fn kube_rs(row: &mut Row, run: &Run, url: &str) -> Result<()> {
+async fn kube_rs(row: &mut Row, run: &Run, target: &Target) -> Result<()> {
     let (store, writer) = reflector::store::<Pod>();
-    let events = watcher(Api::all(kube_client(url)?), watcher::Config::default());
+    let events = watcher(
+        Api::all(kube_client(target).await?),
+        watcher::Config::default(),
+    );
     let mut tasks = JoinSet::new();
     tasks.spawn(
         reflector(writer, events)

@@ -14,6 +14,7 @@ use crate::meter::{self, Meter};
 use crate::process::{hear, say};
 use crate::report::Row;
 use crate::subjects::{Reader, Tally};
+use crate::target::Target;
 
 /// How long the reader waits between two looks, so that it does not compete for the processors.
 const PAUSE: Duration = Duration::from_micros(200);
@@ -21,9 +22,9 @@ const PAUSE: Duration = Duration::from_micros(200);
 /// Handlers that were not called for this long are through.
 const QUIET: Duration = Duration::from_millis(500);
 
-pub(super) async fn measure(run: &Run, url: &str) -> Result<Row> {
+pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {
     let mut row = run.row();
-    let job = super::job(run, url);
+    let job = super::job(run, target);
     let (live, sync_cpu) = sync::fill(&mut row, &job).await?;
     say("ready")?;
     let floor = tokio::task::spawn_blocking(|| hear("go")).await??;
@@ -36,7 +37,7 @@ pub(super) async fn measure(run: &Run, url: &str) -> Result<Row> {
     let goes_on = Arc::clone(&reading);
     let thread = thread::spawn(move || read(reader, &goes_on));
     say("going")?;
-    job.tally.all_seen().await;
+    job.tally.all_seen().await?;
     (row.wall_s, _) = meter.seconds();
     quiet(&job.tally).await;
     let (_, cpu) = meter.seconds();

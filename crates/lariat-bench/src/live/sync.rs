@@ -8,10 +8,11 @@ use crate::bench::Run;
 use crate::meter::{self, Meter};
 use crate::report::Row;
 use crate::subjects::{self, Job, Live};
+use crate::target::Target;
 
-pub(super) async fn measure(run: &Run, url: &str) -> Result<Row> {
+pub(super) async fn measure(run: &Run, target: &Target) -> Result<Row> {
     let mut row = run.row();
-    let (_live, _) = fill(&mut row, &super::job(run, url)).await?;
+    let (_live, _) = fill(&mut row, &super::job(run, target)).await?;
     Ok(row)
 }
 
@@ -19,7 +20,7 @@ pub(super) async fn measure(run: &Run, url: &str) -> Result<Row> {
 pub(super) async fn fill(row: &mut Row, job: &Job<'_>) -> Result<(Live, f64)> {
     let meter = Meter::begin();
     let live = subjects::start(job).await?;
-    job.tally.all_seen().await;
+    job.tally.all_seen().await?;
     (row.wall_s, row.cpu_s) = meter.seconds();
     time::sleep(SETTLING).await;
     row.peak_rss_mb = Some(meter::peak_mb());

@@ -1,20 +1,30 @@
 //! Who manages which field of a pod: what the API server notes for every field that is written.
+//!
+//! The entries are those of kube-apiserver 1.36 for a pod of a ReplicaSet: of the controller that made it from the
+//! template (with the defaults, but without what admission adds), and of its kubelet, which reports its status. Network
+//! plugins add a third one; here their annotations have no owner.
 
 use serde_json::{Value, json};
 
 use super::status::CONDITIONS;
 use super::{Plan, object, spec};
 
+/// Who creates pods.
+pub(crate) const CONTROLLER: &str = "kube-controller-manager";
+
+/// Who reports their status.
+pub(crate) const KUBELET: &str = "kubelet";
+
 /// Returns the entries of the controller that made the pod and of its kubelet.
 pub(super) fn fields(plan: &Plan) -> Value {
     json!([
         {
             "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": by_controller(plan),
-            "manager": "kube-controller-manager", "operation": "Update", "time": plan.time(0),
+            "manager": CONTROLLER, "operation": "Update", "time": plan.time(0),
         },
         {
             "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:status": by_kubelet(plan)},
-            "manager": "kubelet", "operation": "Update", "subresource": "status", "time": plan.time(14),
+            "manager": KUBELET, "operation": "Update", "subresource": "status", "time": plan.time(14),
         },
     ])
 }
@@ -23,7 +33,7 @@ fn by_controller(plan: &Plan) -> Value {
     let owner = format!(r#"k:{{"uid":"{}"}}"#, plan.owner);
     let containers = (0..plan.containers).map(|number| {
         let name = format!(r#"k:{{"name":"{}"}}"#, spec::container_name(plan, number));
-        (name, container(plan))
+        (name, container(plan, number))
     });
     json!({
         "f:metadata": {
@@ -44,38 +54,48 @@ fn by_controller(plan: &Plan) -> Value {
     })
 }
 
-fn container(plan: &Plan) -> Value {
+fn container(plan: &Plan, number: usize) -> Value {
     let env = plan.env.iter().map(|(name, _)| {
         let fields = json!({".": {}, "f:name": {}, "f:value": {}});
         (format!(r#"k:{{"name":"{name}"}}"#), fields)
     });
+    let itself = || (".".to_owned(), json!({}));
+    let port = spec::port(number);
+    let port = format!(r#"k:{{"containerPort":{port},"protocol":"TCP"}}"#);
+    let fields = json!({".": {}, "f:containerPort": {}, "f:name": {}, "f:protocol": {}});
     json!({
-        ".": {}, "f:env": object(env), "f:image": {}, "f:imagePullPolicy": {}, "f:name": {},
-        "f:ports": {
-            ".": {}, "k:{\"containerPort\":8080,\"protocol\":\"TCP\"}": {
-                ".": {}, "f:containerPort": {}, "f:name": {}, "f:protocol": {},
-            },
-        },
+        ".": {}, "f:env": object([itself()].into_iter().chain(env)), "f:image": {}, "f:imagePullPolicy": {},
+        "f:name": {}, "f:ports": object([itself(), (port, fields)]),
         "f:readinessProbe": {
-            ".": {}, "f:failureThreshold": {}, "f:httpGet": {".": {}, "f:path": {}, "f:port": {}},
-            "f:periodSeconds": {},
+            ".": {}, "f:failureThreshold": {},
+            "f:httpGet": {".": {}, "f:path": {}, "f:port": {}, "f:scheme": {}},
+            "f:periodSeconds": {}, "f:successThreshold": {}, "f:timeoutSeconds": {},
         },
         "f:resources": {
             ".": {}, "f:limits": {".": {}, "f:memory": {}},
             "f:requests": {".": {}, "f:cpu": {}, "f:memory": {}},
         },
+        "f:terminationMessagePath": {}, "f:terminationMessagePolicy": {},
     })
 }
 
 fn by_kubelet(plan: &Plan) -> Value {
     let conditions = CONDITIONS.map(|(name, _)| {
-        let fields = json!({".": {}, "f:lastTransitionTime": {}, "f:status": {}, "f:type": {}});
+        let fields = match name {
+            // It comes with the binding, and its kubelet adds which generation that was.
+            "PodScheduled" => json!({"f:observedGeneration": {}}),
+            _ => json!({
+                ".": {}, "f:lastProbeTime": {}, "f:lastTransitionTime": {}, "f:observedGeneration": {},
+                "f:status": {}, "f:type": {},
+            }),
+        };
         (format!(r#"k:{{"type":"{name}"}}"#), fields)
     });
     let address = format!(r#"k:{{"ip":"{}"}}"#, plan.ip);
-    let addresses = object([(address, json!({".": {}, "f:ip": {}}))]);
     json!({
-        "f:conditions": object(conditions), "f:containerStatuses": {}, "f:hostIP": {}, "f:hostIPs": {},
-        "f:phase": {}, "f:podIP": {}, "f:podIPs": addresses, "f:startTime": {},
+        "f:conditions": object(conditions), "f:containerStatuses": {}, "f:hostIP": {},
+        "f:hostIPs": {}, "f:observedGeneration": {}, "f:phase": {}, "f:podIP": {},
+        "f:podIPs": object([(".".to_owned(), json!({})), (address, json!({".": {}, "f:ip": {}}))]),
+        "f:startTime": {},
     })
 }

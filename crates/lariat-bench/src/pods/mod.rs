@@ -9,13 +9,8 @@ pub(crate) mod stamp;
 mod status;
 
 use fastrand::Rng;
+pub(crate) use managed::{CONTROLLER, KUBELET};
 use serde_json::{Map, Value, json};
-
-/// The field under which `managedFields` travel, which [`crate::server`] mends in the answers.
-///
-/// The embedded cluster accounts for `managedFields` itself by now and drops what it does not know, so
-/// these no longer arrive.
-pub(crate) const STORED_FIELD: &str = "managedFieldz";
 
 /// How many pods a deployment has.
 const REPLICAS: usize = 8;
@@ -25,6 +20,9 @@ const TEAMS: usize = 100;
 
 /// How many namespaces there are.
 pub(crate) const NAMESPACES: usize = 50;
+
+/// The service account of pods on a genuine server.
+pub(crate) const SERVICE_ACCOUNT: &str = "lariat-bench";
 
 /// One pod in this many is a canary.
 const CANARIES: usize = 100;
@@ -39,7 +37,7 @@ const ROLES: [&str; 10] = [
     "api", "worker", "web", "cache", "proxy", "cron", "sync", "export", "index", "stream",
 ];
 
-/// One pod, in the two parts in which it is written.
+/// One pod, in the parts in which it is written.
 #[derive(Debug)]
 pub(crate) struct Pod {
     pub(crate) namespace: String,
@@ -48,6 +46,11 @@ pub(crate) struct Pod {
     pub(crate) object: Value,
     /// What its kubelet reports.
     pub(crate) status: Value,
+    /// `metadata.managedFields` once both are written.
+    ///
+    /// A server accounts for writes itself. But whoever creates a pod with all it has comes to own what
+    /// admission, the scheduler and the network plugin add in a cluster, and all owners wrote just now.
+    pub(crate) managed: Value,
 }
 
 /// What the parts of a pod have in common.
@@ -75,8 +78,7 @@ struct Plan {
 pub(crate) fn pod(index: usize) -> Pod {
     let mut rng = Rng::with_seed(index as u64 ^ 0x9e37_79b9_7f4a_7c15);
     let plan = Plan::new(index, &mut rng);
-    let mut metadata = metadata(&plan, &mut rng);
-    metadata[STORED_FIELD] = managed::fields(&plan);
+    let metadata = metadata(&plan, &mut rng);
     Pod {
         namespace: plan.namespace.clone(),
         name: plan.name.clone(),
@@ -84,6 +86,24 @@ pub(crate) fn pod(index: usize) -> Pod {
             "apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec::spec(&plan, &mut rng),
         }),
         status: status::status(&plan, &mut rng),
+        managed: managed::fields(&plan),
+    }
+}
+
+impl Pod {
+    /// Moves the pod to a namespace of a genuine server, and takes from it what controllers there would act on: an
+    /// owner and a node that are missing, and a scheduler that would find a node.
+    pub(crate) fn move_to(&mut self, namespace: &str) {
+        self.namespace = namespace.to_owned();
+        if let Some(metadata) = self.object["metadata"].as_object_mut() {
+            metadata.remove("ownerReferences");
+            metadata.insert("namespace".to_owned(), namespace.into());
+        }
+        if let Some(spec) = self.object["spec"].as_object_mut() {
+            spec.remove("nodeName");
+            spec.insert("serviceAccountName".to_owned(), SERVICE_ACCOUNT.into());
+            spec.insert("schedulerName".to_owned(), "lariat-bench".into());
+        }
     }
 }
 

@@ -34,7 +34,7 @@ fn container(plan: &Plan, number: usize, token: &str) -> Value {
         "name": container_name(plan, number), "image": image(plan, number),
         "imagePullPolicy": "IfNotPresent",
         "env": env.collect::<Vec<_>>(),
-        "ports": [{"containerPort": 8080 + number, "name": "http", "protocol": "TCP"}],
+        "ports": [{"containerPort": port(number), "name": "http", "protocol": "TCP"}],
         "readinessProbe": {
             "httpGet": {"path": "/healthz", "port": "http"},
             "failureThreshold": 3, "periodSeconds": 10, "successThreshold": 1, "timeoutSeconds": 1,
@@ -47,6 +47,10 @@ fn container(plan: &Plan, number: usize, token: &str) -> Value {
             "mountPath": "/var/run/secrets/kubernetes.io/serviceaccount", "name": token, "readOnly": true,
         }],
     })
+}
+
+pub(super) fn port(number: usize) -> usize {
+    8080 + number
 }
 
 pub(super) fn container_name(plan: &Plan, number: usize) -> String {

@@ -1,7 +1,8 @@
 //! The label that tells when the server wrote the state that carries it.
 //!
-//! The states wait at the server before they are written, so they are stored with a blank label, which is
-//! filled in on the way out. Server and subjects are processes of one machine, and share its clock.
+//! At the embedded server the states wait before they are written, so they are stored with a blank label, which is
+//! filled in on the way out. To a genuine server the label is sent with the time of the request. Who writes and who
+//! reads are processes of one machine, and share its clock.
 
 use std::io::Write;
 
@@ -23,7 +24,17 @@ const BEFORE: &str = "\"example.com/written\":\"";
 pub(crate) fn read(metadata: &ObjectMeta) -> u64 {
     let labels = metadata.labels.as_ref();
     let label = labels.and_then(|labels| labels.get(LABEL));
-    label.and_then(|label| label.parse().ok()).unwrap_or(0)
+    label.map_or(0, |label| parse(label))
+}
+
+/// Returns what a label says.
+pub(crate) fn parse(label: &str) -> u64 {
+    label.parse().unwrap_or(0)
+}
+
+/// Returns what a label says that is written now.
+pub(crate) fn text() -> String {
+    format!("{:0width$}", meter::micros(), width = BLANK.len())
 }
 
 /// Fills in labels.
@@ -44,6 +55,14 @@ impl Stamper {
             let _ = write!(digits, "{:0width$}", meter::micros(), width = BLANK.len());
         }
     }
+
+    /// Returns when the state in a line was written; 0 if it does not tell.
+    pub(crate) fn find(&self, json: &[u8]) -> u64 {
+        let digits = self.0.find(json).map(|at| &json[at + BEFORE.len()..]);
+        let digits = digits.and_then(|digits| digits.get(..BLANK.len()));
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        digits.map_or(0, parse)
+    }
 }
 
 #[cfg(test)]
@@ -59,9 +78,12 @@ mod tests {
         let mut json = pod(BLANK).to_string().into_bytes();
         let before = meter::micros();
         Stamper::new().stamp(&mut json);
+        let found = Stamper::new().find(&json);
         let stamped: Pod = serde_json::from_slice(&json).unwrap();
         let written = read(&stamped.metadata);
         assert!((before..=meter::micros()).contains(&written), "{written}");
+        assert_eq!(found, written);
+        assert_eq!(Stamper::new().find(b"{}"), 0);
         let blank: Pod = serde_json::from_value(pod(BLANK)).unwrap();
         assert_eq!(read(&blank.metadata), 0);
     }

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::{Plan, hex, seed, spec};
 
 /// Conditions, and how many seconds after the scheduling each came true.
-pub(super) const CONDITIONS: [(&str, u32); 4] = [
+pub(super) const CONDITIONS: [(&str, u32); 5] = [
+    ("PodReadyToStartContainers", 2),
     ("Initialized", 0),
     ("Ready", 14),
     ("ContainersReady", 14),
@@ -16,7 +17,8 @@ pub(super) const CONDITIONS: [(&str, u32); 4] = [
 pub(super) fn status(plan: &Plan, rng: &mut Rng) -> Value {
     let conditions = CONDITIONS.map(|(name, after)| {
         json!({
-            "type": name, "status": "True", "lastProbeTime": null, "lastTransitionTime": plan.time(after),
+            "type": name, "observedGeneration": 1, "status": "True", "lastProbeTime": null,
+            "lastTransitionTime": plan.time(after),
         })
     });
     let containers: Vec<Value> = (0..plan.containers)
@@ -24,7 +26,7 @@ pub(super) fn status(plan: &Plan, rng: &mut Rng) -> Value {
         .collect();
     let host = format!("10.0.{}.{}", plan.started % 40, plan.started % 7 + 10);
     json!({
-        "phase": "Running", "qosClass": "Burstable", "conditions": conditions,
+        "observedGeneration": 1, "phase": "Running", "qosClass": "Burstable", "conditions": conditions,
         "containerStatuses": containers, "hostIP": host, "hostIPs": [{"ip": host}],
         "podIP": plan.ip, "podIPs": [{"ip": plan.ip}], "startTime": plan.time(0),
     })

@@ -106,10 +106,11 @@ pub(super) fn delayed(delayed: &Arc<Delayed>) {
                 noted.came(&key);
             }
         });
-        for (key, delay) in delayed.adds() {
+        let add = |key, delay| {
             let sent = sender.unbounded_send(request(key, delay));
             sent.expect("the receiver lives");
-        }
+        };
+        delayed.feed(add).await;
         worker.join_all().await;
     });
 }

@@ -95,9 +95,8 @@ pub(super) fn delayed(delayed: &Arc<Delayed>) {
                 noted.came(work.as_ref().expect("it is open").key());
             }
         });
-        for (key, delay) in delayed.adds() {
-            queue.add(key, Add::after(delay));
-        }
+        let add = |key, delay| queue.add(key, Add::after(delay));
+        delayed.feed(add).await;
         worker.join_all().await;
     });
 }

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use tokio::runtime::{Builder, Runtime};
+use tokio::time;
 
 use crate::bench::Run;
 use crate::meter::{self, Meter};
@@ -20,11 +21,12 @@ use crate::report::Row;
 
 pub(crate) type Key = Arc<str>;
 
-pub(crate) const CASES: [&str; 5] = [
+pub(crate) const CASES: [&str; 6] = [
     "distinct-1x1",
     "distinct-4x4",
     "hot-4x4",
     "delayed",
+    "delayed-paced",
     "memory",
 ];
 
@@ -41,6 +43,9 @@ const MOST_APPLIED: usize = 50_000;
 
 /// Delays are spread over this time.
 const DELAYS: Duration = Duration::from_millis(100);
+
+/// Delayed adds a second where they are paced.
+const PACE: usize = 18_000;
 
 /// Returns who takes part in a case: kube-rs' scheduler is its queue, its applier has retries too.
 fn subjects(case: &str) -> &'static [&'static str] {
@@ -66,35 +71,40 @@ pub(crate) fn plan(options: &Options) -> Vec<Run> {
     for &n in &n {
         for case in options.bench.cases(options) {
             for subject in subjects(case).iter().filter(is_wanted) {
-                runs.push(Run {
+                let run = |rate: Option<usize>| Run {
                     bench: options.bench.name.to_owned(),
                     case: case.to_owned(),
                     subject: (*subject).to_owned(),
                     n,
                     handlers: None,
                     pods: None,
-                    rate: None,
-                });
+                    rate,
+                };
+                runs.extend(rates(options, case).into_iter().map(run));
             }
         }
     }
     runs
 }
 
+/// Returns at how many adds a second a case is run, if not as fast as they can be made.
+fn rates(options: &Options, case: &str) -> Vec<Option<usize>> {
+    match case {
+        "delayed-paced" if options.rates.is_empty() => vec![Some(PACE)],
+        "delayed-paced" => options.rates.iter().copied().map(Some).collect(),
+        _ => vec![None],
+    }
+}
+
 /// Runs one subject once.
-pub(crate) fn run(case: &str, subject: &str, n: Option<usize>) -> Result<Row> {
+pub(crate) fn run(run: &Run) -> Result<Row> {
+    let (case, subject) = (run.case.as_str(), run.subject.as_str());
     let n = match (case, subject) {
         // Its cost per key grows with the number of keys that wait.
-        ("distinct-1x1", "kube-rs-applier") => n.unwrap_or(MOST_APPLIED).min(MOST_APPLIED),
-        _ => n.unwrap_or(default_n(case)),
+        ("distinct-1x1", "kube-rs-applier") => run.n.unwrap_or(MOST_APPLIED).min(MOST_APPLIED),
+        _ => run.n.unwrap_or(default_n(case)),
     };
-    let mut row = Row {
-        bench: "queue".to_owned(),
-        case: case.to_owned(),
-        subject: subject.to_owned(),
-        n,
-        ..Row::default()
-    };
+    let mut row = Row { n, ..run.row() };
     match (case, subject) {
         ("distinct-1x1", "lariat") => row.time(|| lariat::one_thread::<()>(keys(n))),
         ("distinct-1x1", "lariat-causes") => {
@@ -107,8 +117,8 @@ pub(crate) fn run(case: &str, subject: &str, n: Option<usize>) -> Result<Row> {
         ("hot-4x4", "lariat") => row.time(|| lariat::many(keys(HOT_KEYS), n)),
         ("hot-4x4", "kube-rs") => row.time(|| kube_rs::many(keys(HOT_KEYS), n)),
         ("hot-4x4", "kube-rs-applier") => row.time(|| kube_rs::applier(&keys(HOT_KEYS), n)),
-        ("delayed", "lariat") => row.lateness(lariat::delayed, n),
-        ("delayed", "kube-rs") => row.lateness(kube_rs::delayed, n),
+        ("delayed" | "delayed-paced", "lariat") => row.lateness(lariat::delayed, n),
+        ("delayed" | "delayed-paced", "kube-rs") => row.lateness(kube_rs::delayed, n),
         ("memory", "lariat") => row.memory(lariat::wait::<()>, n),
         ("memory", "lariat-causes") => row.memory(lariat::wait::<lariat::Causes>, n),
         ("memory", "kube-rs") => row.memory(kube_rs::wait, n),
@@ -122,6 +132,7 @@ fn default_n(case: &str) -> usize {
     match case {
         "hot-4x4" => 2_000_000,
         "delayed" => 100_000,
+        "delayed-paced" => 40_000,
         _ => 1_000_000,
     }
 }
@@ -142,7 +153,7 @@ impl Row {
 
     /// Measures how late delayed keys come.
     fn lateness(&mut self, run: impl FnOnce(&Arc<Delayed>), n: usize) {
-        let delayed = Arc::new(Delayed::new(n));
+        let delayed = Arc::new(Delayed::new(n, self.rate));
         let meter = Meter::begin();
         run(&delayed);
         self.finish(&meter);
@@ -169,28 +180,38 @@ impl Row {
 /// Delayed adds, and when their keys came.
 struct Delayed {
     begun: Instant,
+    /// How long after the other two adds follow, if they are paced.
+    every: Option<Duration>,
     adds: Vec<(Key, Duration)>,
     /// When each key was to come, and when it came, in nanoseconds since the beginning.
     times: Vec<(AtomicU64, AtomicU64)>,
 }
 
 impl Delayed {
-    fn new(n: usize) -> Self {
+    fn new(n: usize, rate: Option<usize>) -> Self {
         let delays = (0..).map(|at: u32| DELAYS * (at.wrapping_mul(2_654_435_761) >> 16) / 65_536);
         Self {
             begun: meter::now(),
+            every: rate.map(|rate| Duration::from_secs(1).div_f64(rate as f64)),
             adds: keys(n).into_iter().zip(delays).collect(),
             times: (0..n).map(|_| Default::default()).collect(),
         }
     }
 
-    /// Iterates over the adds; each is noted as due after its delay from now.
-    fn adds(&self) -> impl Iterator<Item = (Key, Duration)> {
-        let noted = self.adds.iter().zip(&self.times);
-        noted.map(|((key, delay), (due, _))| {
+    /// Makes the adds, at their pace if they have one; each is due after its delay from then.
+    async fn feed(&self, mut add: impl FnMut(Key, Duration)) {
+        let mut next = time::Instant::now();
+        for ((key, delay), (due, _)) in self.adds.iter().zip(&self.times) {
+            if let Some(every) = self.every {
+                // The timer of the runtime knows only milliseconds: adds within one are made together.
+                if next > time::Instant::now() {
+                    time::sleep_until(next).await;
+                }
+                next += every;
+            }
             due.store(self.nanos(*delay), Ordering::Relaxed);
-            (Key::clone(key), *delay)
-        })
+            add(Key::clone(key), *delay);
+        }
     }
 
     fn came(&self, key: &Key) {
@@ -242,4 +263,20 @@ fn share(keys: &Arc<Vec<Key>>, n: usize, producer: usize) -> impl Iterator<Item 
     (producer..n)
         .step_by(TASKS)
         .map(move |at| Key::clone(&keys[at % keys.len()]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn paced_adds_follow_each_other_and_others_are_made_at_once() {
+        for (rate, expected) in [(Some(1_000), 9), (None, 0)] {
+            let (begun, mut added) = (time::Instant::now(), Vec::new());
+            let delayed = Delayed::new(10, rate);
+            delayed.feed(|key, _| added.push(key)).await;
+            assert_eq!(added, keys(10));
+            assert_eq!(begun.elapsed(), Duration::from_millis(expected), "{rate:?}");
+        }
+    }
 }

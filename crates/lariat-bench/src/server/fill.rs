@@ -1,33 +1,30 @@
-//! Filling the cluster, and changing what is in it.
+//! Filling the server, and changing what is in it.
 
 use std::iter::repeat_n;
 use std::ops::Range;
 use std::sync::Arc;
 
-use anyhow::{Result, ensure};
-use bytes::Bytes;
-use http::{Method, Request};
-use http_body_util::{BodyExt, Full};
-use lariat_cluster::ClusterService;
+use anyhow::Result;
+use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
-use tower_service::Service;
 
+use super::api::Api;
 use crate::pods;
 use crate::pods::stamp;
 
-/// Writes go out from this many tasks: as many as the machine has processors to spare.
-pub(super) const TASKS: usize = 2;
-
-/// Writes pods through the cluster's own API, without a socket.
+/// Writes pods.
 pub(super) struct Filler {
-    service: ClusterService,
+    api: Api,
     /// Where each pod is, by its number.
     paths: Vec<String>,
     /// The number of the pod that comes last in a list.
     last: usize,
 }
+
+/// Who changes pods later.
+const CHANGER: &str = "lariat-bench";
 
 /// What an answer says about the object that was written.
 #[derive(Deserialize)]
@@ -43,56 +40,38 @@ struct Metadata {
 
 impl Filler {
     /// Creates namespaces and pods.
-    pub(super) async fn fill(service: ClusterService, count: usize) -> Result<Arc<Self>> {
-        let filler = Self {
-            service,
-            paths: Vec::new(),
-            last: 0,
-        };
-        for number in 0..pods::NAMESPACES {
-            let namespace = json!({"metadata": {"name": pods::namespace(number)}});
-            filler
-                .send(Method::POST, "/api/v1/namespaces", namespace.to_string())
-                .await?;
+    pub(super) async fn fill(api: Api, count: usize) -> Result<Arc<Self>> {
+        for namespace in (0..pods::NAMESPACES).map(pods::namespace) {
+            api.create_namespace(&namespace).await?;
         }
+        Self::create_pods(api, count, None).await
+    }
+
+    /// Creates pods: all in a namespace that is there, or each in its own.
+    pub(super) async fn create_pods(
+        api: Api,
+        count: usize,
+        home: Option<&str>,
+    ) -> Result<Arc<Self>> {
         let mut tasks = JoinSet::new();
-        let filler = Arc::new(filler);
-        for range in shares(count) {
-            let filler = Arc::clone(&filler);
+        for range in shares(count, api.tasks()) {
+            let (api, home) = (api.clone(), home.map(str::to_owned));
             tasks.spawn(async move {
                 let mut paths = Vec::new();
                 for index in range {
-                    paths.push(filler.create(index).await?);
+                    paths.push(create(&api, index, home.as_deref()).await?);
                 }
                 anyhow::Ok(paths)
             });
         }
         let mut paths = Vec::new();
-        for share in tasks.join_all().await {
-            paths.extend(share?);
+        while let Some(share) = tasks.join_next().await {
+            paths.extend(share??);
         }
         // Tasks end in any order; what a path is about is at its end.
         paths.sort_by_cached_key(|path: &String| pods::index(path));
         let last = (0..count).max_by_key(|index| &paths[*index]).unwrap_or(0);
-        let service = filler.service.clone();
-        Ok(Arc::new(Self {
-            service,
-            paths,
-            last,
-        }))
-    }
-
-    /// Creates a pod, and reports its status as its kubelet does; returns where it is.
-    async fn create(&self, index: usize) -> Result<String> {
-        let pod = pods::pod(index);
-        let all = format!("/api/v1/namespaces/{}/pods", pod.namespace);
-        self.send(Method::POST, &all, pod.object.to_string())
-            .await?;
-        let path = format!("{all}/{}", pod.name);
-        let status = json!({"status": pod.status});
-        self.send(Method::PATCH, &format!("{path}/status"), status.to_string())
-            .await?;
-        Ok(path)
+        Ok(Arc::new(Self { api, paths, last }))
     }
 
     /// Changes pods so many times in all, in rounds; those that are left over come first.
@@ -106,7 +85,7 @@ impl Filler {
         let mut before = 0;
         for (round, pods) in rounds.enumerate() {
             let mut tasks = JoinSet::new();
-            for range in shares(pods) {
+            for range in shares(pods, self.api.tasks()) {
                 let filler = Arc::clone(self);
                 tasks.spawn(async move {
                     let mut first = u64::MAX;
@@ -117,8 +96,8 @@ impl Filler {
                 });
             }
             before = u64::MAX;
-            for first in tasks.join_all().await {
-                before = before.min(first? - 1);
+            while let Some(first) = tasks.join_next().await {
+                before = before.min(first?? - 1);
             }
         }
         Ok(before)
@@ -135,17 +114,17 @@ impl Filler {
         self.patch(index, &metadata).await
     }
 
-    /// Changes a pod to a state that tells when it was written.
-    pub(super) async fn change_stamped(&self, index: usize) -> Result<u64> {
-        // A pod that was a probe before has the label already, and has to change all the same.
-        let metadata = json!({"labels": {stamp::LABEL: stamp::BLANK}, "annotations": changed(0)});
+    /// Changes a pod to a state that tells when it was written: as the stamp says.
+    pub(super) async fn change_stamped(&self, index: usize, stamp: &str) -> Result<u64> {
+        // A pod that was a probe before may have the stamp already, and has to change all the same.
+        let metadata = json!({"labels": {stamp::LABEL: stamp}, "annotations": changed(0)});
         self.patch(index, &metadata).await
     }
 
     async fn patch(&self, index: usize, metadata: &Value) -> Result<u64> {
         let patch = json!({"metadata": metadata});
-        self.send(Method::PATCH, &self.paths[index], patch.to_string())
-            .await
+        let path = format!("{}?fieldManager={CHANGER}", self.paths[index]);
+        version(&self.api.send(Method::PATCH, &path, &patch).await?)
     }
 
     /// Returns how many pods there are.
@@ -153,30 +132,35 @@ impl Filler {
         self.paths.len()
     }
 
-    /// Sends a write; returns the version it made.
-    async fn send(&self, method: Method, path: &str, body: String) -> Result<u64> {
-        let media = match method {
-            Method::PATCH => "application/merge-patch+json",
-            _ => "application/json",
-        };
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("content-type", media)
-            // Half an object is all there is to be read of the answer.
-            .header(
-                "accept",
-                "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
-            )
-            .body(Full::new(Bytes::from(body)))?;
-        let response = self.service.clone().call(request).await?;
-        let status = response.status();
-        let answer = response.into_body().collect().await?.to_bytes();
-        let text = || String::from_utf8_lossy(&answer).into_owned();
-        ensure!(status.is_success(), "{path}: {status}: {}", text());
-        let written: Written = serde_json::from_slice(&answer)?;
-        Ok(written.metadata.version.parse()?)
+    /// Returns from how many tasks writes go out.
+    pub(super) fn tasks(&self) -> usize {
+        self.api.tasks()
     }
+}
+
+/// Creates a pod as its controller does, and reports its status as its kubelet does; returns where it is.
+async fn create(api: &Api, index: usize, home: Option<&str>) -> Result<String> {
+    let mut pod = pods::pod(index);
+    if let Some(home) = home {
+        pod.move_to(home);
+    }
+    let all = format!("/api/v1/namespaces/{}/pods", pod.namespace);
+    let (controller, kubelet) = (pods::CONTROLLER, pods::KUBELET);
+    let creation = format!("{all}?fieldManager={controller}");
+    api.send(Method::POST, &creation, &pod.object).await?;
+    let path = format!("{all}/{}", pod.name);
+    let report = format!("{path}/status?fieldManager={kubelet}");
+    let status = json!({"status": pod.status});
+    api.send(Method::PATCH, &report, &status).await?;
+    let owners = json!({"metadata": {"managedFields": pod.managed}});
+    api.send(Method::PATCH, &path, &owners).await?;
+    Ok(path)
+}
+
+/// Returns the version an answer tells.
+fn version(answer: &[u8]) -> Result<u64> {
+    let written: Written = serde_json::from_slice(answer)?;
+    Ok(written.metadata.version.parse()?)
 }
 
 /// Returns an annotation of the same length every time, and never the same twice.
@@ -184,8 +168,43 @@ fn changed(round: usize) -> Value {
     json!({"example.com/last-change": format!("{round:06}-{:016x}", fastrand::u64(..))})
 }
 
-/// Splits numbers evenly between the tasks.
-fn shares(count: usize) -> impl Iterator<Item = Range<usize>> {
-    let at = move |task: usize| count * task / TASKS;
-    (0..TASKS).map(move |task| at(task)..at(task + 1))
+/// Splits numbers evenly between tasks.
+fn shares(count: usize, tasks: usize) -> impl Iterator<Item = Range<usize>> {
+    let at = move |task: usize| count * task / tasks;
+    (0..tasks).map(move |task| at(task)..at(task + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use lariat_cluster::Cluster;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn server_keeps_the_managers_of_a_pod_s_fields() {
+        let cluster = Cluster::builder().garbage_collection(false);
+        let cluster = cluster.start().await.unwrap();
+        let filler = Filler::fill(Api::Embedded(cluster.service()), 3).await;
+        let filler = filler.unwrap();
+        let read = async |index: usize| {
+            let request = http::Request::get(filler.paths[index].as_str());
+            let request = request.body(Vec::new()).unwrap();
+            let pod: Value = cluster.client().request(request).await.unwrap();
+            pod
+        };
+        for index in 0..3 {
+            let pod = read(index).await;
+            assert_eq!(pod["metadata"]["managedFields"], pods::pod(index).managed);
+            let size = pod.to_string().len();
+            assert!((5_000..8_500).contains(&size), "{size} bytes");
+        }
+        filler.change(1, 0).await.unwrap();
+        let pod = read(1).await;
+        let entries = pod["metadata"]["managedFields"].as_array().unwrap();
+        let managers: Vec<&str> = entries
+            .iter()
+            .filter_map(|entry| entry["manager"].as_str())
+            .collect();
+        assert_eq!(managers, [pods::CONTROLLER, pods::KUBELET, CHANGER]);
+    }
 }

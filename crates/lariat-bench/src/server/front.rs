@@ -1,5 +1,4 @@
-//! The door to the cluster: HTTP, with `managedFields` in the answers, and watches that can be held back
-//! or tell at a pace.
+//! The door to the cluster: HTTP with compressed lists, and watches that can be held back or tell at a pace.
 
 use std::convert::Infallible;
 use std::io;
@@ -18,18 +17,13 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use lariat_cluster::{ClusterService, ResponseBody};
-use memchr::memmem::Finder;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tower_service::Service;
 
 use super::flow::{self, Flow, Gate};
-use crate::pods::STORED_FIELD;
 use crate::pods::stamp::Stamper;
-
-/// What clients are to read instead of [`STORED_FIELD`]; it is as long.
-const SERVED_FIELD: &str = "managedFields";
 
 /// Answers smaller than this are not compressed, as on a real server.
 const GZIP_FROM: usize = 128 * 1024;
@@ -47,7 +41,6 @@ pub(super) struct Front {
 struct Door {
     cluster: ClusterService,
     flow: watch::Receiver<Flow>,
-    finder: Finder<'static>,
     stamper: Stamper,
 }
 
@@ -59,7 +52,6 @@ impl Front {
         let door = Arc::new(Door {
             cluster,
             flow: flow.subscribe(),
-            finder: Finder::new(STORED_FIELD),
             stamper: Stamper::new(),
         });
         let mut accepting = JoinSet::new();
@@ -104,7 +96,7 @@ impl Door {
     async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> io::Result<Response<Body>> {
         flow::released(&mut self.flow.clone()).await;
         let wants_gzip = takes_gzip(request.headers());
-        // Compressed answers could not be mended.
+        // What the cluster itself compresses could not be stamped.
         request.headers_mut().remove(ACCEPT_ENCODING);
         let query = request.uri().query().unwrap_or_default();
         let is_watch = query
@@ -115,7 +107,7 @@ impl Door {
         if is_watch {
             return Ok(Response::from_parts(parts, self.stream(body)));
         }
-        let mut whole = self.mend(&body.collect().await?.to_bytes()).freeze();
+        let mut whole = body.collect().await?.to_bytes();
         if wants_gzip && whole.len() >= GZIP_FROM {
             whole = gzip(&whole)?;
             parts
@@ -133,29 +125,21 @@ impl Door {
         let frames = stream::unfold((self, body, gate), async |(door, mut body, mut gate)| {
             let frame = body.frame().await?;
             let is_paced = gate.pass().await;
-            let mended = frame.map(|frame| frame.map_data(|data| door.line(&data, is_paced)));
-            Some((mended, (door, body, gate)))
+            // Only at a pace does anybody look at the time; the storm's lines are not searched for it.
+            let ready = match is_paced {
+                true => frame.map(|frame| frame.map_data(|line| door.stamped(line))),
+                false => frame,
+            };
+            Some((ready, (door, body, gate)))
         });
         StreamBody::new(frames).boxed_unsync()
     }
 
-    /// Makes a line ready to go out now.
-    fn line(&self, json: &Bytes, is_paced: bool) -> Bytes {
-        let mut line = self.mend(json);
-        // Only then does anybody look at the time; the storm's lines are not searched for it.
-        if is_paced {
-            self.stamper.stamp(&mut line);
-        }
-        line.freeze()
-    }
-
-    /// Writes the name of the field as clients know it.
-    fn mend(&self, json: &Bytes) -> BytesMut {
-        let mut mended = BytesMut::from(&json[..]);
-        for at in self.finder.find_iter(json) {
-            mended[at..at + SERVED_FIELD.len()].copy_from_slice(SERVED_FIELD.as_bytes());
-        }
-        mended
+    /// Writes the present time into a line that has a place for it.
+    fn stamped(&self, line: Bytes) -> Bytes {
+        let mut stamped = BytesMut::from(line);
+        self.stamper.stamp(&mut stamped);
+        stamped.freeze()
     }
 }
 

@@ -13,9 +13,11 @@
 //! - `pace R` lets them go on too, but watches tell R changes a second. Probes tell when they were written:
 //!   when they were handed to the connection, which is about to write them.
 
+mod api;
 mod fill;
 mod flow;
 mod front;
+pub(crate) mod genuine;
 mod probes;
 
 use std::io::BufRead;
@@ -27,9 +29,11 @@ use lariat_cluster::Cluster;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use api::Api;
 use fill::Filler;
 use flow::Flow;
 use front::Front;
+use probes::Pace;
 
 use crate::process::say;
 
@@ -43,7 +47,7 @@ pub(crate) fn serve(pods: usize, modifications: usize) -> Result<()> {
         // The owners of its pods are not there.
         let cluster = Cluster::builder().garbage_collection(false);
         let cluster = cluster.history(history).seed(1).start().await?;
-        let filler = Filler::fill(cluster.service(), pods).await?;
+        let filler = Filler::fill(Api::Embedded(cluster.service()), pods).await?;
         // Nobody reads how the pods came to be.
         cluster.compact();
         let front = Front::listen(cluster.service()).await?;
@@ -71,7 +75,12 @@ async fn obey(
         ("probe", numbers) => {
             let (count, crowd) = numbers.split_once(' ').context("two numbers")?;
             front.set(Flow::Held);
-            probes::probe(filler, count.parse()?, crowd.parse()?).await?;
+            let steps = probes::script(filler.pods(), count.parse()?, crowd.parse()?)?;
+            let pace = Pace {
+                due: None,
+                is_stamped: false,
+            };
+            probes::carry_out(filler, steps, pace).await?;
             Ok("held".to_owned())
         }
         ("release", _) => {

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use kube::Config;
 use lariat_cache::{Http2, SharedCacheFactory, from_config};
 use lariat_core::Gvk;
 use lariat_seal::{LocalKeys, Sealing};
@@ -12,6 +11,7 @@ use lariat_sql::{Field, FieldType, Query, Schema, SqlCache, SqlKind};
 
 use super::questions::{PAGE, Question};
 use crate::subjects::lariat_pods;
+use crate::target::Target;
 
 /// How long the cache may take to be where it is asked for.
 const PATIENCE: Duration = Duration::from_secs(1_200);
@@ -26,8 +26,8 @@ pub(super) struct Cached {
 }
 
 impl Cached {
-    pub(super) async fn start(subject: &str, url: &str) -> Result<Self> {
-        let client = from_config(Config::new(url.parse()?), Http2::default()).await?;
+    pub(super) async fn start(subject: &str, target: &Target) -> Result<Self> {
+        let client = from_config(target.config().await?, Http2::default()).await?;
         let factory = SharedCacheFactory::new(client);
         // It needs no discovery then.
         let _pods = lariat_pods(&factory);

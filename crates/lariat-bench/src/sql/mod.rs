@@ -17,6 +17,7 @@ use crate::meter::{self, Meter};
 use crate::options::Options;
 use crate::process::{hear, say};
 use crate::report::Row;
+use crate::target::Target;
 use questions::Question;
 
 /// The first sync, changes, and the questions in [`questions`].
@@ -90,9 +91,9 @@ pub(crate) fn storms(run: &Run) -> bool {
 }
 
 /// Runs the cases of one subject, in this process.
-pub(crate) fn run(run: &Run, url: &str) -> Result<Vec<Row>> {
+pub(crate) fn run(run: &Run, target: &Target) -> Result<Vec<Row>> {
     Runtime::new()?.block_on(async {
-        let measured = time::timeout(PATIENCE, measure(run, url)).await;
+        let measured = time::timeout(PATIENCE, measure(run, target)).await;
         measured.context("it took too long")?
     })
 }
@@ -105,11 +106,11 @@ enum Subject {
 }
 
 impl Subject {
-    async fn start(run: &Run, url: &str) -> Result<Self> {
+    async fn start(run: &Run, target: &Target) -> Result<Self> {
         Ok(match run.subject.as_str() {
-            "store" => Self::Store(naive::Store::start(url).await?),
-            "list" => Self::List(naive::Lists::new(url)?),
-            subject => Self::Cached(cached::Cached::start(subject, url).await?),
+            "store" => Self::Store(naive::Store::start(target).await?),
+            "list" => Self::List(naive::Lists::new(target).await?),
+            subject => Self::Cached(cached::Cached::start(subject, target).await?),
         })
     }
 
@@ -139,11 +140,11 @@ impl Subject {
     }
 }
 
-async fn measure(run: &Run, url: &str) -> Result<Vec<Row>> {
+async fn measure(run: &Run, target: &Target) -> Result<Vec<Row>> {
     let cases: Vec<&str> = run.case.split(',').collect();
     let mut rows = Vec::new();
     let meter = Meter::begin();
-    let mut subject = Subject::start(run, url).await?;
+    let mut subject = Subject::start(run, target).await?;
     subject.reach(None).await?;
     let is_list = matches!(subject, Subject::List(_));
     if cases.contains(&"load") && !is_list {

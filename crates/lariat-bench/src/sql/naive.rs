@@ -11,6 +11,7 @@ use tokio::time;
 
 use super::questions::Question;
 use crate::subjects::{Variant, kube_client, lariat_pods};
+use crate::target::Target;
 
 /// How often it looks whether the informer is where it is to be.
 const LOOK: Duration = Duration::from_millis(2);
@@ -26,8 +27,8 @@ pub(super) struct Store {
 }
 
 impl Store {
-    pub(super) async fn start(url: &str) -> Result<Self> {
-        let factory = Variant::of("lariat")?.caches(url).await?;
+    pub(super) async fn start(target: &Target) -> Result<Self> {
+        let factory = Variant::of("lariat")?.caches(target).await?;
         let informer = lariat_pods(&factory);
         let pods = informer.cache();
         factory.start();
@@ -71,8 +72,8 @@ impl Store {
 pub(super) struct Lists(Api<Pod>);
 
 impl Lists {
-    pub(super) fn new(url: &str) -> Result<Self> {
-        Ok(Self(Api::all(kube_client(url)?)))
+    pub(super) async fn new(target: &Target) -> Result<Self> {
+        Ok(Self(Api::all(kube_client(target).await?)))
     }
 
     pub(super) async fn ask(&self, question: &Question, turn: usize) -> Result<usize> {

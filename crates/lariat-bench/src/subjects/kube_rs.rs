@@ -11,18 +11,19 @@ use futures::StreamExt;
 use futures::future::{Ready, ready};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::{Api, ApiResource, DynamicObject};
-use kube::core::PartialObjectMeta;
+use kube::core::{NamespaceResourceScope, PartialObjectMeta};
 use kube::runtime::controller::{Action, Controller};
 use kube::runtime::reflector::{self, ObjectRef, Store, store::Writer};
 use kube::runtime::watcher::{self, watcher};
 use kube::runtime::{WatchStreamExt, reflector as reflect};
-use kube::{Client, Config, Resource, ResourceExt};
+use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use tokio::task::JoinSet;
 
 use super::tally::Tally;
-use super::{Job, Live, PROBES, Reader};
+use super::{Job, Live, Reader};
 use crate::pods::stamp;
+use crate::target::Target;
 
 /// How many objects the channel of shared streams holds: what its documentation suggests for many.
 const SHARED_BUFFER: usize = 1024;
@@ -58,8 +59,8 @@ struct Pods<K: Object> {
     state: fn(&K) -> u64,
 }
 
-pub(crate) fn client(url: &str) -> Result<Client> {
-    Ok(Client::try_from(Config::new(url.parse()?))?)
+pub(crate) async fn client(target: &Target) -> Result<Client> {
+    Ok(Client::try_from(target.config().await?)?)
 }
 
 fn config(subject: &str) -> watcher::Config {
@@ -70,13 +71,12 @@ fn config(subject: &str) -> watcher::Config {
 }
 
 /// Starts a controller with a watch and a store of its own for each handler.
-pub(super) fn controllers(job: &Job<'_>) -> Result<Live> {
-    let client = client(job.url)?;
+pub(super) async fn controllers(job: &Job<'_>) -> Result<Live> {
+    let client = client(job.target).await?;
     let mut tasks = JoinSet::new();
     let mut reader = None;
     for handler in 0..job.tally.handlers() {
-        let as_typed =
-            matches!(job.case, "typed" | PROBES) || (job.case == "mixed" && handler % 2 == 0);
+        let as_typed = job.case == "typed" || (job.case == "mixed" && handler % 2 == 0);
         let read = match job.case {
             "metadata" => controller(metadata(&client, job), handler, &job.tally, &mut tasks),
             _ if as_typed => controller(typed(&client, job), handler, &job.tally, &mut tasks),
@@ -93,32 +93,52 @@ pub(super) fn controllers(job: &Job<'_>) -> Result<Live> {
 
 fn metadata(client: &Client, job: &Job<'_>) -> Pods<PartialObjectMeta<Pod>> {
     Pods {
-        api: Api::all(client.clone()),
+        api: api(client, job),
         kind: (),
         config: config(job.subject),
-        state: version,
+        state: state(job),
     }
 }
 
 fn typed(client: &Client, job: &Job<'_>) -> Pods<Pod> {
     Pods {
-        api: Api::all(client.clone()),
+        api: api(client, job),
         kind: (),
         config: config(job.subject),
-        state: match job.case {
-            PROBES => |pod| stamp::read(&pod.metadata),
-            _ => version,
-        },
+        state: state(job),
     }
 }
 
 fn dynamic(client: &Client, job: &Job<'_>) -> Pods<DynamicObject> {
     let kind = ApiResource::erase::<Pod>(&());
+    let api = match &job.target.namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
+        None => Api::all_with(client.clone(), &kind),
+    };
     Pods {
-        api: Api::all_with(client.clone(), &kind),
+        api,
         kind,
         config: config(job.subject),
-        state: version,
+        state: state(job),
+    }
+}
+
+fn api<K>(client: &Client, job: &Job<'_>) -> Api<K>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+{
+    match &job.target.namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    }
+}
+
+/// Returns what handlers look at.
+fn state<K: Resource>(job: &Job<'_>) -> fn(&K) -> u64 {
+    if job.is_stamped {
+        |object| stamp::read(object.meta())
+    } else {
+        version
     }
 }
 
@@ -145,12 +165,18 @@ fn run<K: Object>(
     tasks: &mut JoinSet<()>,
 ) {
     let reconcile = move |object: Arc<K>, tally: Arc<Tally>| -> Ready<Result<Action, Infallible>> {
-        tally.saw(handler, &object.name_any(), state(&object));
+        saw(&tally, handler, &*object, state);
         ready(Ok(Action::await_change()))
     };
     let never = |_: Arc<K>, _: &Infallible, _: Arc<Tally>| Action::requeue(Duration::from_secs(1));
     let outcomes = controller.run(reconcile, never, Arc::clone(tally));
     tasks.spawn(outcomes.for_each(|_| ready(())));
+}
+
+fn saw<K: Resource>(tally: &Tally, handler: usize, object: &K, state: fn(&K) -> u64) {
+    let metadata = object.meta();
+    let name = metadata.name.as_deref().unwrap_or_default();
+    tally.saw(handler, metadata.namespace.as_deref(), name, state(object));
 }
 
 fn version<K: Resource>(object: &K) -> u64 {
@@ -161,11 +187,11 @@ fn version<K: Resource>(object: &K) -> u64 {
 }
 
 /// Starts controllers that share one watch and one store; kube-rs calls this unstable.
-pub(super) fn shared(job: &Job<'_>) -> Result<Live> {
-    let client = client(job.url)?;
+pub(super) async fn shared(job: &Job<'_>) -> Result<Live> {
+    let client = client(job.target).await?;
     match job.case {
         "metadata" => Ok(sharing(metadata(&client, job), &job.tally)),
-        "typed" | PROBES => Ok(sharing(typed(&client, job), &job.tally)),
+        "typed" => Ok(sharing(typed(&client, job), &job.tally)),
         _ => bail!("a shared stream has one type, and no dynamic one"),
     }
 }
@@ -189,8 +215,8 @@ fn sharing<K: Object + Resource<DynamicType = ()>>(pods: Pods<K>, tally: &Arc<Ta
 }
 
 /// Starts a reflector without a controller.
-pub(super) fn reflector(job: &Job<'_>) -> Result<Live> {
-    let client = client(job.url)?;
+pub(super) async fn reflector(job: &Job<'_>) -> Result<Live> {
+    let client = client(job.target).await?;
     match job.case {
         "metadata" => Ok(reflecting(metadata(&client, job), &job.tally)),
         "typed" => Ok(reflecting(typed(&client, job), &job.tally)),
@@ -207,7 +233,7 @@ fn reflecting<K: Object>(pods: Pods<K>, tally: &Arc<Tally>) -> Live {
     let tally = Arc::clone(tally);
     tasks.spawn(events.applied_objects().for_each(move |object| {
         if let Ok(object) = object {
-            tally.saw(0, &object.name_any(), version(&object));
+            saw(&tally, 0, &object, pods.state);
         }
         ready(())
     }));

@@ -1,21 +1,23 @@
 //! Lariat: a shared controller with handlers, or its cache alone.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
 use k8s_openapi::api::core::v1::Pod;
-use kube::Config;
-use kube::api::{DynamicObject, ObjectMeta};
+use kube::Resource;
+use kube::api::DynamicObject;
 use lariat_cache::{
-    CacheFactoryBuilder, Change, Filling, Http2, Informer, KindOptions, Metadata,
-    SharedCacheFactory, Storage, Subscriber, View, from_config,
+    CacheFactoryBuilder, CachedObject, Change, Filling, Http2, Informer, KindOptions, Metadata,
+    Selection, SharedCacheFactory, Storage, Subscriber, View, from_config,
 };
 use lariat_controller::{Context, Outcome, SharedController, SharedControllerFactory};
-use lariat_core::{Gvk, ObjectKey};
+use lariat_core::{Gvk, ObjectKey, ResourceKind, Scope};
 
 use super::tally::{Tally, number};
-use super::{Job, Live, PROBES, Reader};
+use super::{Job, Live, Reader};
 use crate::pods::stamp;
+use crate::target::Target;
 
 /// Workers of a controller: what controllers of Kubernetes itself have.
 const WORKERS: usize = 5;
@@ -52,18 +54,20 @@ impl Variant {
         Ok(variant)
     }
 
-    async fn client(&self, url: &str) -> Result<kube::Client> {
-        Ok(from_config(Config::new(url.parse()?), self.http2).await?)
+    async fn client(&self, target: &Target) -> Result<kube::Client> {
+        Ok(from_config(target.config().await?, self.http2).await?)
     }
 
     /// Makes a factory of caches.
-    pub(crate) async fn caches(self, url: &str) -> Result<SharedCacheFactory> {
-        let client = self.client(url).await?;
-        Ok(self.configure(SharedCacheFactory::builder(client)).build())
+    pub(crate) async fn caches(self, target: &Target) -> Result<SharedCacheFactory> {
+        let client = self.client(target).await?;
+        let builder = SharedCacheFactory::builder(client);
+        Ok(self.configure(builder, target).build())
     }
 
-    fn configure(self, caches: CacheFactoryBuilder) -> CacheFactoryBuilder {
-        caches.default_options(self.options)
+    fn configure(self, caches: CacheFactoryBuilder, target: &Target) -> CacheFactoryBuilder {
+        let selection = Selection::all().in_namespaces(&target.namespace);
+        caches.default_options(self.options.selection(selection))
     }
 }
 
@@ -71,20 +75,20 @@ impl Variant {
 pub(super) async fn controller(job: &Job<'_>) -> Result<Live> {
     let variant = Variant::of(job.subject)?;
     let content = variant.content;
-    let builder = SharedControllerFactory::builder(variant.client(job.url).await?);
-    let factory = builder.caches(|caches| variant.configure(caches)).build();
+    let builder = SharedControllerFactory::builder(variant.client(job.target).await?);
+    let factory = builder
+        .caches(|caches| variant.configure(caches, job.target))
+        .build();
     let pods = factory.for_object::<Pod>();
     for handler in 0..job.tally.handlers() {
         let as_typed = job.case == "typed" || (job.case == "mixed" && handler % 2 == 0);
         match job.case {
-            "metadata" => register(&pods.view::<Metadata>(), handler, &job.tally, |pod| {
-                number(pod.version())
-            })?,
-            PROBES => register(&pods, handler, &job.tally, |pod| stamp::read(&pod.metadata))?,
-            _ if as_typed => register(&pods, handler, &job.tally, |pod| parse(&pod.metadata))?,
-            _ => register(&pods.view::<DynamicObject>(), handler, &job.tally, |pod| {
-                parse(&pod.metadata)
-            })?,
+            "metadata" => register(&pods.view::<Metadata>(), handler, &job.tally, seen(job))?,
+            _ if as_typed => register(&pods, handler, &job.tally, state::<Pod>(job))?,
+            _ => {
+                let pods = pods.view::<DynamicObject>();
+                register(&pods, handler, &job.tally, state::<DynamicObject>(job))?;
+            }
         }
     }
     let cache = pods.view::<Metadata>().cache();
@@ -113,7 +117,8 @@ fn register<K: View>(
         let tally = Arc::clone(&tally);
         async move {
             if let Some(pod) = cx.object()? {
-                tally.saw(handler, cx.key().name(), state(&pod));
+                let key = cx.key();
+                tally.saw(handler, key.namespace(), key.name(), state(&pod));
             }
             Ok(Outcome::done())
         }
@@ -121,23 +126,39 @@ fn register<K: View>(
     Ok(())
 }
 
-fn parse(metadata: &ObjectMeta) -> u64 {
-    let version = metadata.resource_version.as_deref();
-    version
-        .and_then(|version| version.parse().ok())
-        .unwrap_or(0)
+/// Returns what handlers of objects look at.
+fn state<K: Resource>(job: &Job<'_>) -> fn(&K) -> u64 {
+    if job.is_stamped {
+        |object| stamp::read(object.meta())
+    } else {
+        |object| {
+            let version = object.meta().resource_version.as_deref();
+            version
+                .and_then(|version| version.parse().ok())
+                .unwrap_or(0)
+        }
+    }
+}
+
+/// Returns what handlers of metadata look at.
+fn seen<M: Deref<Target = CachedObject>>(job: &Job<'_>) -> fn(&M) -> u64 {
+    if job.is_stamped {
+        |object| object.labels().get(stamp::LABEL).map_or(0, stamp::parse)
+    } else {
+        |object| number(object.version())
+    }
 }
 
 /// Starts a cache whose only subscriber looks at the metadata of what changes.
 pub(super) async fn reflector(job: &Job<'_>) -> Result<Live> {
-    let factory = Variant::of(job.subject)?.caches(job.url).await?;
+    let factory = Variant::of(job.subject)?.caches(job.target).await?;
     let informer = pods(&factory);
     match job.case {
         "metadata" => {}
         "typed" | "dynamic" => informer.need::<Pod>(),
         _ => bail!("a cache alone has no handlers to mix"),
     }
-    let subscription = informer.subscribe(Arc::new(Counter(Arc::clone(&job.tally))));
+    let subscription = informer.subscribe(Arc::new(Counter(Arc::clone(&job.tally), seen(job))));
     factory.start();
     let cache = informer.cache::<Metadata>();
     let store = Arc::clone(cache.store());
@@ -150,20 +171,22 @@ pub(super) async fn reflector(job: &Job<'_>) -> Result<Live> {
 
 /// Returns the informer of pods.
 pub(crate) fn pods(factory: &SharedCacheFactory) -> Informer {
-    factory.for_resource_kind(&lariat_core::ResourceKind::new(
-        Gvk::new("", "v1", "Pod"),
-        "pods",
-        lariat_core::Scope::Namespaced,
-    ))
+    factory.for_resource_kind(&resource())
 }
 
-struct Counter(Arc<Tally>);
+/// Returns what pods are.
+pub(super) fn resource() -> ResourceKind {
+    ResourceKind::new(Gvk::new("", "v1", "Pod"), "pods", Scope::Namespaced)
+}
+
+struct Counter(Arc<Tally>, fn(&Arc<CachedObject>) -> u64);
 
 impl Subscriber for Counter {
     fn changed(&self, changes: &[Change]) {
         for change in changes {
             if let Change::Added { object, .. } | Change::Updated { new: object, .. } = change {
-                self.0.saw(0, object.key().name(), number(object.version()));
+                let key = object.key();
+                self.0.saw(0, key.namespace(), key.name(), (self.1)(object));
             }
         }
     }

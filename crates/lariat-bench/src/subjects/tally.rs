@@ -4,11 +4,13 @@ use std::fmt::{self, Write};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use anyhow::{Result, anyhow};
 use lariat_core::ResourceVersion;
 use tokio::sync::Notify;
 
 use super::latencies::Latencies;
-use crate::{meter, pods};
+use super::seen::Seen;
+use crate::meter;
 
 /// Counts, for each handler, the pods it has seen in a state that is new enough.
 ///
@@ -21,29 +23,21 @@ pub(crate) struct Tally {
     /// How many more first sights there have to be.
     missing: AtomicUsize,
     done: Notify,
+    /// Why nothing more will be seen.
+    failure: OnceLock<String>,
     /// There since it matters how long states are under way.
     latencies: OnceLock<Latencies>,
 }
 
-#[derive(Debug)]
-struct Seen {
-    /// A bit for each pod.
-    pods: Vec<AtomicU64>,
-    runs: AtomicU64,
-}
-
 impl Tally {
-    /// Expects every handler to see every pod once.
-    pub(crate) fn new(pods: usize, handlers: usize) -> Arc<Self> {
-        let seen = || Seen {
-            pods: (0..pods.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
-            runs: AtomicU64::new(0),
-        };
+    /// Expects every handler to see every pod once; `numbered` if the names of pods tell their numbers.
+    pub(crate) fn new(pods: usize, handlers: usize, numbered: bool) -> Arc<Self> {
         Arc::new(Self {
-            handlers: (0..handlers).map(|_| seen()).collect(),
+            handlers: (0..handlers).map(|_| Seen::new(pods, numbered)).collect(),
             first: AtomicU64::new(0),
             missing: AtomicUsize::new(pods * handlers),
             done: Notify::new(),
+            failure: OnceLock::new(),
             latencies: OnceLock::new(),
         })
     }
@@ -54,62 +48,88 @@ impl Tally {
     }
 
     /// Forgets what was seen, and expects every handler to see so many pods in states written from now on.
-    ///
-    /// It is noted how long these were under way to each handler.
-    pub(crate) fn begin_probes(&self, pods: usize) {
-        let expected = pods * self.handlers.len();
-        self.latencies.get_or_init(|| Latencies::new(expected));
+    pub(crate) fn begin_now(&self, pods: usize) {
         self.restart(meter::micros(), pods);
     }
 
-    fn restart(&self, first: u64, pods: usize) {
-        for seen in &self.handlers {
-            seen.pods
-                .iter()
-                .for_each(|pods| pods.store(0, Ordering::Relaxed));
-            seen.runs.store(0, Ordering::Relaxed);
-        }
+    /// Does the same, and notes how long these states were under way to each handler.
+    pub(crate) fn begin_probes(&self, pods: usize) {
+        let expected = pods * self.handlers.len();
+        self.latencies.get_or_init(|| Latencies::new(expected));
+        self.begin_now(pods);
+    }
+
+    fn restart(&self, first: u64, expected: usize) {
+        self.handlers.iter().for_each(Seen::forget);
         self.missing
-            .store(pods * self.handlers.len(), Ordering::Relaxed);
+            .store(expected * self.handlers.len(), Ordering::Relaxed);
         self.first.store(first, Ordering::SeqCst);
     }
 
     /// Notes that a handler was called for a pod in the state of a number.
-    pub(crate) fn saw(&self, handler: usize, name: &str, state: u64) {
+    pub(crate) fn saw(&self, handler: usize, namespace: Option<&str>, name: &str, state: u64) {
         let latencies = self.latencies.get();
         let now = latencies.map_or(0, |_| meter::micros());
         let seen = &self.handlers[handler];
-        seen.runs.fetch_add(1, Ordering::Relaxed);
-        if state < self.first.load(Ordering::Relaxed) {
-            return;
-        }
-        let index = pods::index(name);
-        let bit = 1 << (index % 64);
-        let before = seen.pods[index / 64].fetch_or(bit, Ordering::Relaxed);
-        if before & bit != 0 {
+        seen.called(1);
+        if state < self.first.load(Ordering::Relaxed) || !seen.note(namespace, name) {
             return;
         }
         if let Some(latencies) = latencies {
             latencies.note(state, now);
         }
+        self.is_there(1);
+    }
+
+    /// Notes that lines have arrived, each of which counts, whatever it is about.
+    pub(crate) fn arrived(&self, lines: usize) {
+        self.handlers[0].called(lines as u64);
+        self.is_there(lines);
+    }
+
+    /// Notes that a line of a state arrived at a time; it counts if the state is new enough.
+    pub(crate) fn arrived_from(&self, state: u64, now: u64) {
+        self.handlers[0].called(1);
+        if state < self.first.load(Ordering::Relaxed) {
+            return;
+        }
+        if let Some(latencies) = self.latencies.get() {
+            latencies.note(state, now);
+        }
+        self.is_there(1);
+    }
+
+    fn is_there(&self, sights: usize) {
         // What was noted has to be there for whoever is told that all is done.
-        if self.missing.fetch_sub(1, Ordering::AcqRel) == 1 {
+        let before = self.missing.fetch_sub(sights, Ordering::AcqRel);
+        if before <= sights && before > 0 {
             self.done.notify_one();
         }
     }
 
+    /// Notes that nothing more will be seen.
+    pub(crate) fn fail(&self, why: &anyhow::Error) {
+        // The first reason counts.
+        let _ = self.failure.set(format!("{why:#}"));
+        self.done.notify_one();
+    }
+
     /// Waits until everything expected was seen.
-    pub(crate) async fn all_seen(&self) {
+    ///
+    /// # Errors
+    ///
+    /// Nothing more will be seen.
+    pub(crate) async fn all_seen(&self) -> Result<()> {
         self.done.notified().await;
+        match self.failure.get() {
+            Some(why) => Err(anyhow!("{why}")),
+            None => Ok(()),
+        }
     }
 
     /// Returns how often handlers were called, all together.
     pub(crate) fn runs(&self) -> u64 {
-        let runs = self
-            .handlers
-            .iter()
-            .map(|seen| seen.runs.load(Ordering::Relaxed));
-        runs.sum()
+        self.handlers.iter().map(Seen::runs).sum()
     }
 
     /// Returns how long each probe was under way to each handler, in microseconds.
