@@ -2,8 +2,12 @@
 
 mod borrowed;
 mod cut;
+mod head;
+mod interner;
 mod metadata;
 mod scan;
+#[cfg(test)]
+mod scan_tests;
 #[cfg(test)]
 mod tests;
 mod uid;
@@ -11,9 +15,10 @@ mod uid;
 use std::fmt;
 use std::ops::Deref;
 
-use crate::{Gvk, Interner, ObjectKey, StrictObject};
+use crate::{Gvk, ObjectKey, StrictObject};
 use borrowed::{Name, Named};
 
+pub use interner::Interner;
 pub use metadata::{ObjectMetadata, OwnerRef};
 pub use scan::{ManagedFields, Scan};
 pub use uid::Uid;
@@ -21,7 +26,7 @@ pub use uid::Uid;
 /// One state of one object: compact metadata, and the JSON without `metadata.managedFields`.
 ///
 /// Typed and dynamic values are decoded from the JSON on demand. [`parse`](Self::parse) makes one pass
-/// over it and one copy of it. It dereferences to its [`ObjectMetadata`].
+/// over its metadata and one copy of it. It dereferences to its [`ObjectMetadata`].
 #[derive(Clone)]
 pub struct RawObject {
     metadata: ObjectMetadata,
@@ -41,6 +46,10 @@ impl RawObject {
     ///
     /// Built-in kinds arrive without `apiVersion` and `kind` inside lists; both are put back, so that
     /// what is stored can be read as any view. Unknown fields and their order are kept.
+    ///
+    /// The content behind the metadata is not looked at: if it is no JSON, the object is made and does not decode. See
+    /// [`Scan::new`] for what is checked here and what is not. Values inside `metadata` that are not read here, such as
+    /// annotations, have the syntax of JSON, and may not have the types that a decoder wants.
     ///
     /// # Errors
     ///
