@@ -60,6 +60,11 @@ impl<'a> JsonCursor<'a> {
         self.at
     }
 
+    /// Returns what was passed since a position.
+    pub(crate) fn since(&self, start: usize) -> &'a [u8] {
+        &self.json[start..self.at]
+    }
+
     /// Enters an object; [`next_member`](Self::next_member) says what is in it.
     ///
     /// # Errors

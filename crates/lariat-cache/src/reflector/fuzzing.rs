@@ -95,8 +95,8 @@ pub fn list_page(json: &[u8], gvk: &Gvk) -> Result<ListPage, String> {
     let json = page::valid(json.to_vec());
     let page = Page::parse(&json).map_err(|error| error.to_string())?;
     let mut intake = intake(gvk);
-    let items = page.items.iter().map(|item| {
-        let object = intake.read(item.get().as_bytes());
+    let items = page.items.into_iter().map(|item| {
+        let object = intake.read_item(item);
         object.map_err(|error| error.to_string())
     });
     Ok(ListPage {

@@ -2,6 +2,7 @@
 
 use lariat_core::{Gvk, Interner, ManagedFields, ObjectKey, RawObject, RawObjectError, Scan};
 
+use super::page::Item;
 use crate::store::{Content, Listing, Store};
 use crate::transform::Transform;
 
@@ -11,6 +12,7 @@ pub(crate) struct Intake {
     gvk: Gvk,
     content: Content,
     managed_fields: ManagedFields,
+    /// What is changed of objects with content.
     transform: Option<Transform>,
     interner: Interner,
     /// The key of the object that is looked at, to be used again.
@@ -33,11 +35,6 @@ impl Intake {
         managed_fields: ManagedFields,
         transform: Option<Transform>,
     ) -> Self {
-        // What is more than metadata is not kept, should the server send it.
-        let transform = match content {
-            Content::Whole => transform,
-            Content::MetadataOnly => Some(Transform::keep::<&str>([])),
-        };
         Self {
             gvk,
             content,
@@ -58,9 +55,17 @@ impl Intake {
         self.finish(scan)
     }
 
+    /// Reads an item of a list.
+    #[cfg(feature = "fuzzing")]
+    pub(super) fn read_item(&mut self, item: Item<'_>) -> Result<RawObject, RawObjectError> {
+        let scan = item.into_scan(&self.gvk)?;
+        self.finish(scan)
+    }
+
     /// Reads an object of a list; one whose state is known costs a look at its metadata.
-    pub(super) fn listed(&mut self, json: &[u8], store: &Store, listing: &Listing) -> Listed {
-        let read = Scan::new(json, &self.gvk).and_then(|scan| {
+    pub(super) fn listed(&mut self, item: Item<'_>, store: &Store, listing: &Listing) -> Listed {
+        let json = item.json();
+        let read = item.into_scan(&self.gvk).and_then(|scan| {
             self.key.clear();
             if !scan.namespace().is_empty() {
                 self.key.push_str(scan.namespace());
@@ -80,13 +85,30 @@ impl Intake {
     }
 
     fn finish(&mut self, scan: Scan<'_>) -> Result<RawObject, RawObjectError> {
-        // Nothing is there to be cut off, which spares a pass.
+        // Nothing is there to be cut off.
         let is_partial = scan.is_partial();
+        // What is more than metadata is not kept, should the server send it.
+        if self.content == Content::MetadataOnly && !is_partial {
+            return scan.into_metadata(&self.gvk, &mut self.interner, self.managed_fields);
+        }
         let object = scan.into_object(&self.gvk, &mut self.interner, self.managed_fields)?;
-        Ok(match &self.transform {
-            Some(_) if is_partial => object,
-            Some(transform) => transform.apply(object),
-            None => object,
-        })
+        match &self.transform {
+            Some(transform) if !is_partial => self.transformed(transform, object),
+            _ => Ok(object),
+        }
+    }
+
+    /// Changes an object; one whose content is no JSON is not taken in, for what is to be left out may be in it.
+    fn transformed(
+        &self,
+        transform: &Transform,
+        object: RawObject,
+    ) -> Result<RawObject, RawObjectError> {
+        match transform.change(object.json()) {
+            Some(json) => Ok(object.with_json(json)),
+            None => Scan::whole(object.json(), &self.gvk)
+                .map(drop)
+                .map(|()| object),
+        }
     }
 }

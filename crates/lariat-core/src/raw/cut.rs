@@ -39,7 +39,7 @@ pub(super) struct MissingType {
 
 impl MissingType {
     /// Writes the beginning of an object, up to the members it has.
-    fn head(self, gvk: &Gvk) -> String {
+    pub(super) fn head(self, gvk: &Gvk) -> String {
         let mut head = String::from("{");
         if self.api_version {
             head.push_str(r#""apiVersion":""#);
@@ -69,38 +69,28 @@ pub(super) fn copy_without(
     copy.into_boxed_slice()
 }
 
-/// Copies the type and the metadata of an object, these without the bytes of `cut`.
-pub(super) fn copy_metadata(parts: Parts<'_>, cut: Range<usize>, gvk: &Gvk) -> Box<[u8]> {
-    let missing = MissingType {
-        api_version: parts.api_version.is_none(),
-        kind: parts.kind.is_none(),
-    };
-    let head = missing.head(gvk);
-    let members = [
+const METADATA: &[u8] = br#""metadata":"#;
+
+/// Copies the type and the metadata of an object behind the beginning of one, the metadata without the bytes of `cut`.
+pub(super) fn copy_metadata(head: &str, parts: Parts<'_>, cut: Range<usize>) -> Box<[u8]> {
+    let types = [
         (&br#""apiVersion":"#[..], parts.api_version),
         (&br#""kind":"#[..], parts.kind),
     ];
-    let there = members
+    let types = types
         .into_iter()
-        .filter_map(|(name, value)| value.map(|value| (name, value)));
-    let length: usize = there
-        .clone()
-        .map(|(name, value)| name.len() + value.len() + 1)
-        .sum();
-    let before_cut = &parts.metadata[..cut.start];
-    let behind_cut = &parts.metadata[cut.end..];
-    const METADATA: &[u8] = br#""metadata":"#;
-    let rest = METADATA.len() + before_cut.len() + behind_cut.len() + 1;
-    let mut copy = Vec::with_capacity(head.len() + length + rest);
+        .filter_map(|(name, value)| value.map(|value| [name, value, b","]))
+        .flatten();
+    let metadata = [
+        METADATA,
+        &parts.metadata[..cut.start],
+        &parts.metadata[cut.end..],
+        b"}",
+    ];
+    let pieces = types.chain(metadata);
+    let length: usize = pieces.clone().map(<[u8]>::len).sum();
+    let mut copy = Vec::with_capacity(head.len() + length);
     copy.extend_from_slice(head.as_bytes());
-    for (name, value) in there {
-        copy.extend_from_slice(name);
-        copy.extend_from_slice(value);
-        copy.push(b',');
-    }
-    copy.extend_from_slice(METADATA);
-    copy.extend_from_slice(before_cut);
-    copy.extend_from_slice(behind_cut);
-    copy.push(b'}');
+    pieces.for_each(|piece| copy.extend_from_slice(piece));
     copy.into_boxed_slice()
 }

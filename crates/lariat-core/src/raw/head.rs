@@ -30,35 +30,52 @@ impl<'a> Head<'a> {
     /// Reads an object without white space around it.
     pub(super) fn read(json: &'a [u8]) -> Result<Self, Unclear> {
         let mut cursor = JsonCursor::new(json);
+        let head = Self::begin(&mut cursor)?;
+        check_rest(json, cursor, head.parts.has_type())?;
+        Ok(head)
+    }
+
+    /// Reads an object inside of a text, to its end; returns all of it beside its beginning.
+    pub(super) fn read_within(cursor: &mut JsonCursor<'a>) -> Result<(Self, &'a [u8]), Unclear> {
+        cursor.peek()?;
+        let start = cursor.position();
+        let head = Self::begin(cursor)?;
+        pass_content(cursor, head.parts.has_type())?;
+        Ok((head, cursor.since(start)))
+    }
+
+    /// Reads an object up to the end of its metadata.
+    fn begin(cursor: &mut JsonCursor<'a>) -> Result<Self, Unclear> {
+        let start = cursor.position();
         cursor.enter_object()?;
         let (mut api_version, mut kind) = (None, None);
         loop {
             match cursor.next_member()?.ok_or(Unclear)? {
-                b"apiVersion" => once(&mut api_version, type_text(&mut cursor)?)?,
-                b"kind" => once(&mut kind, type_text(&mut cursor)?)?,
+                b"apiVersion" => once(&mut api_version, type_text(cursor)?)?,
+                b"kind" => once(&mut kind, type_text(cursor)?)?,
                 b"metadata" => break,
-                name => other(name, &mut cursor)?,
+                name => other(name, cursor)?,
             }
         }
         cursor.peek()?;
-        let start = cursor.position();
-        let metadata = read_metadata(&mut cursor)?;
-        let end = cursor.position();
+        let metadata_start = cursor.position();
+        let metadata = read_metadata(cursor)?;
         // The cursor lets them pass inside of strings, where they are an error.
-        if has_control_characters(&json[..end]) {
+        if has_control_characters(cursor.since(start)) {
             return Err(Unclear);
         }
-        let has_type = api_version.is_some() && kind.is_some();
-        check_rest(json, cursor, has_type)?;
-        let metadata_json = &json[start..end];
-        Ok(Self {
-            parts: Parts {
-                api_version,
-                kind,
-                metadata: metadata_json,
-            },
-            metadata,
-        })
+        let parts = Parts {
+            api_version,
+            kind,
+            metadata: cursor.since(metadata_start),
+        };
+        Ok(Self { parts, metadata })
+    }
+}
+
+impl Parts<'_> {
+    fn has_type(&self) -> bool {
+        self.api_version.is_some() && self.kind.is_some()
     }
 }
 
@@ -186,13 +203,19 @@ fn check_rest(json: &[u8], mut cursor: JsonCursor<'_>, has_type: bool) -> Result
     }
     // The words are there, be it deeper inside as in the templates of workloads, or in a text.
     cursor.skip_value()?;
+    pass_content(&mut cursor, has_type)?;
+    cursor.end()
+}
+
+/// Passes the rest of an object, in which there is no member that counts.
+fn pass_content(cursor: &mut JsonCursor<'_>, has_type: bool) -> Result<(), Unclear> {
     while let Some(name) = cursor.next_member()? {
         if counts(name, has_type) {
             return Err(Unclear);
         }
         cursor.skip_value()?;
     }
-    cursor.end()
+    Ok(())
 }
 
 /// Returns whether a member behind the metadata would have to be looked at, or its name cannot be told.

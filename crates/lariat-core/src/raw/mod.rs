@@ -17,6 +17,7 @@ use std::ops::Deref;
 
 use crate::{Gvk, ObjectKey, StrictObject};
 use borrowed::{Name, Named};
+use head::Head;
 
 pub use interner::Interner;
 pub use metadata::{ObjectMetadata, OwnerRef};
@@ -56,6 +57,15 @@ impl RawObject {
     /// The text is not a JSON object, or lacks what every object has: `metadata.name`.
     pub fn parse(json: &[u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
         Scan::new(json, gvk)?.into_object(gvk, &mut Interner::new(), ManagedFields::Cut)
+    }
+
+    /// Copies the type and the metadata of an object, without its content.
+    ///
+    /// `None` if it is not written as API servers do, with type and metadata in front of the content.
+    #[must_use]
+    pub fn metadata_of(json: &[u8]) -> Option<Box<[u8]>> {
+        let parts = Head::read(json.trim_ascii()).ok()?.parts;
+        Some(cut::copy_metadata("{", parts, 0..0))
     }
 
     /// Returns the JSON.

@@ -8,7 +8,7 @@ use super::head::{Head, Parts};
 use super::interner::Interner;
 use super::metadata::ObjectMetadata;
 use super::{RawObject, RawObjectError, Uid};
-use crate::{Gvk, ObjectKey, ResourceVersion, StrictObject, without_values};
+use crate::{Gvk, JsonCursor, ObjectKey, ResourceVersion, StrictObject, Unclear, without_values};
 
 /// What one borrowed pass over an object's metadata has found, before anything is copied.
 ///
@@ -52,10 +52,24 @@ impl<'a> Scan<'a> {
         let json = json.trim_ascii();
         let scan = match Head::read(json) {
             Ok(head) => Self::of_head(json, head),
-            Err(_) => Self::whole(json, gvk)?,
+            Err(Unclear) => Self::parse(json, gvk)?,
         };
+        scan.named(gvk)
+    }
+
+    /// Looks at an object inside of a text, such as an item of a list, and moves behind it.
+    ///
+    /// It finds what [`new`](Self::new) finds, and that the content has the syntax of JSON as far as a cursor checks it.
+    ///
+    /// # Errors
+    ///
+    /// No object is here, or it is of a form of which only [`new`](Self::new) can tell what is in it or what is wrong with
+    /// it.
+    pub fn next(cursor: &mut JsonCursor<'a>) -> Result<Self, Unclear> {
+        let (head, json) = Head::read_within(cursor)?;
+        let scan = Self::of_head(json, head);
         if scan.metadata.name.is_empty() {
-            return Err(RawObjectError::new(gvk, "metadata.name is empty"));
+            return Err(Unclear);
         }
         Ok(scan)
     }
@@ -76,8 +90,24 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Looks at all of an object with a parser, which says what is wrong with it.
-    pub(super) fn whole(json: &'a [u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
+    /// Looks at all of an object with a parser, which notices damage of the content too.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a JSON object, or lacks what every object has: `metadata.name`.
+    pub fn whole(json: &'a [u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
+        let scan = Self::parse(json.trim_ascii(), gvk)?;
+        scan.named(gvk)
+    }
+
+    fn named(self, gvk: &Gvk) -> Result<Self, RawObjectError> {
+        if self.metadata.name.is_empty() {
+            return Err(RawObjectError::new(gvk, "metadata.name is empty"));
+        }
+        Ok(self)
+    }
+
+    fn parse(json: &'a [u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
         // serde would read an array as a struct by position.
         if json.first().is_some_and(|byte| *byte != b'{') {
             return Err(RawObjectError::new(gvk, "expected a JSON object"));
@@ -98,6 +128,12 @@ impl<'a> Scan<'a> {
             metadata,
             parts: None,
         })
+    }
+
+    /// Returns the text of the object.
+    #[must_use]
+    pub fn json(&self) -> &'a [u8] {
+        self.json
     }
 
     /// Returns the namespace, empty for a cluster-scoped object.
@@ -160,7 +196,7 @@ impl<'a> Scan<'a> {
             None => read_parts(self.json).map_err(|error| RawObjectError::json(gvk, &error))?,
         };
         let cut = self.cut_of(parts.metadata, managed_fields);
-        let json = cut::copy_metadata(parts, cut, gvk);
+        let json = cut::copy_metadata(&self.missing.head(gvk), parts, cut);
         Ok(RawObject { metadata, json })
     }
 

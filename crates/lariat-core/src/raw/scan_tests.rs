@@ -13,8 +13,7 @@ fn pod() -> Gvk {
 
 /// The parser that is asked where the quick look does not understand a text.
 fn model(json: &[u8]) -> Option<Scan<'_>> {
-    let scan = Scan::whole(json.trim_ascii(), &pod()).ok();
-    scan.filter(|scan| !scan.name().is_empty())
+    Scan::whole(json, &pod()).ok()
 }
 
 fn scan(json: &[u8]) -> Option<Scan<'_>> {
@@ -202,7 +201,7 @@ fn value(json: &[u8]) -> Option<Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1024))]
+    #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
     fn an_object_is_read_as_a_parser_reads_it(json in object()) {
@@ -258,11 +257,27 @@ proptest! {
         };
         let partial = partial.expect("the whole was made of it");
         prop_assert_eq!(partial.key(), whole.key());
+        if let Some(copied) = RawObject::metadata_of(whole.json()) {
+            prop_assert_eq!(value(&copied), value(partial.json()));
+        }
         let members = expected.as_object_mut().expect("it is an object");
         members.retain(|name, _| matches!(&**name, "apiVersion" | "kind" | "metadata"));
         if !json.contains("\\u") {
             prop_assert_eq!(value(partial.json()), Some(expected));
         }
+    }
+
+    #[test]
+    fn an_object_inside_of_a_text_is_read_as_if_it_stood_alone(json in object(), rest in "[,\\] ]{0,2}") {
+        let text = format!(" {json}{rest}");
+        let mut cursor = JsonCursor::new(text.as_bytes());
+        let Ok(within) = Scan::next(&mut cursor) else {
+            return Ok(());
+        };
+        prop_assert_eq!(within.json(), json.as_bytes());
+        prop_assert_eq!(cursor.position(), json.len() + 1);
+        let alone = scan(json.as_bytes()).expect("it was read");
+        prop_assert_eq!(found(&within), found(&alone));
     }
 
     #[test]
@@ -354,6 +369,10 @@ fn usual_objects_are_not_parsed() {
     ] {
         let json = format!("{USUAL}{rest}");
         assert!(scan(json.as_bytes()).unwrap().parts.is_some(), "{rest}");
+        assert!(
+            Scan::next(&mut JsonCursor::new(json.as_bytes())).is_ok(),
+            "{rest}"
+        );
         let without_type = json.replace(r#""kind":"Pod","apiVersion":"v1","#, "");
         assert!(
             scan(without_type.as_bytes()).unwrap().parts.is_some(),
