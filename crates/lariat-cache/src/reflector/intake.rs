@@ -112,3 +112,67 @@ impl Intake {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn intake(content: Content, transform: Option<Transform>) -> Intake {
+        let gvk = Gvk::new("", "v1", "Pod");
+        Intake::new(gvk, content, ManagedFields::Cut, transform)
+    }
+
+    const DAMAGED: &[u8] =
+        br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{"secret":"hunter2",}}"#;
+
+    #[test]
+    fn metadata_is_all_that_is_kept_of_what_a_server_sends_beside_it() {
+        let metadata = json!({"name": "a", "labels": {"x": "1"}, "annotations": {"k": "}"}});
+        let mut sent = metadata.clone();
+        sent["managedFields"] = json!([{"fieldsV1": {"f:spec": {}}}]);
+        for (kind, rest) in [("Pod", r#","spec":{"a":["b"]},"status":{}"#), ("Pod", "")] {
+            for json in [
+                format!(r#"{{"kind":"{kind}","apiVersion":"v1","metadata":{sent}{rest}}}"#),
+                format!(r#"{{"metadata":{sent}{rest}}}"#),
+                format!(r#"{{"metadata":{sent}{rest},"kind":"{kind}","apiVersion":"v1"}}"#),
+                format!(r#"{{"x":1,"apiVersion":"v1","m\u0065tadata":{sent}{rest}}}"#),
+            ] {
+                let object = intake(Content::MetadataOnly, None).read(json.as_bytes());
+                let object = object.unwrap();
+                let content: Value = serde_json::from_slice(object.json()).unwrap();
+                let expected = json!({"apiVersion": "v1", "kind": kind, "metadata": metadata});
+                assert_eq!(content, expected, "{json}");
+                assert_eq!(object.labels().get("x"), Some("1"));
+            }
+        }
+    }
+
+    #[test]
+    fn an_object_whose_content_is_damaged_keeps_its_metadata() {
+        let whole = intake(Content::Whole, None).read(DAMAGED).unwrap();
+        assert_eq!(whole.json(), DAMAGED);
+        let metadata = intake(Content::MetadataOnly, None).read(DAMAGED).unwrap();
+        let content: Value = serde_json::from_slice(metadata.json()).unwrap();
+        assert_eq!(content["metadata"], json!({"name": "a"}));
+    }
+
+    #[test]
+    fn nothing_passes_a_transform_that_does_not_understand_it() {
+        for transform in [
+            Transform::drop(["/spec/secret"]),
+            Transform::keep(["/status"]),
+            Transform::function(|_| {}),
+        ] {
+            let mut intake = intake(Content::Whole, Some(transform));
+            let error = intake.read(DAMAGED).unwrap_err().to_string();
+            assert!(error.starts_with("not a v1 Pod: "), "{error}");
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+        let panics = Transform::function(|_| panic!("no"));
+        let json = br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}"#;
+        let object = intake(Content::Whole, Some(panics)).read(json).unwrap();
+        assert_eq!(object.json(), json, "it is cached unchanged");
+    }
+}

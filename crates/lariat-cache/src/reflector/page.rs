@@ -115,24 +115,20 @@ impl<'a> Page<'a> {
         let (mut metadata, mut items) = (None, None);
         cursor.enter_object()?;
         while let Some(name) = cursor.next_member()? {
-            let is_known = match name {
+            let is_unusual = match name {
                 b"metadata" => metadata.replace(cursor.skip_value()?).is_some(),
                 b"items" => items.replace(Self::list(&mut cursor)?).is_some(),
-                // With escapes it may be one of them.
-                name if name.contains(&b'\\') => return Err(Unclear),
-                _ => {
-                    cursor.skip_value()?;
-                    false
-                }
+                // A damaged or escaped name may be one of them: without its items a list is empty.
+                name => !name.iter().all(u8::is_ascii_alphanumeric) || is_odd(cursor.skip_value()?),
             };
-            if is_known {
+            if is_unusual {
                 return Err(Unclear);
             }
         }
         cursor.end()?;
         let metadata = serde_json::from_slice(metadata.ok_or(Unclear)?);
         let StrictObject(metadata) = metadata.map_err(|_| Unclear)?;
-        Ok((metadata, items.unwrap_or_default()))
+        Ok((metadata, items.ok_or(Unclear)?))
     }
 
     fn list(cursor: &mut JsonCursor<'a>) -> Result<Vec<Item<'a>>, Unclear> {
@@ -151,6 +147,11 @@ impl<'a> Page<'a> {
         let items = items.map(|item| Item::from(item.get().as_bytes()));
         Ok((envelope.metadata.0, items.collect()))
     }
+}
+
+/// Returns whether there is something in a value that is an error inside of a text.
+fn is_odd(json: &[u8]) -> bool {
+    json.iter().any(|byte| *byte < b' ')
 }
 
 fn malformed(detail: String) -> ReflectorError {
