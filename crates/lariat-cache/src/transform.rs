@@ -15,7 +15,8 @@ use serde_json::value::RawValue;
 /// Paths are JSON pointers, in which `*` stands for every element of a list and every member of a map:
 /// `/status`, `/spec/containers/*/env`, `/metadata/annotations/example.com~1notes` (`~1` is a slash). What
 /// the cache itself needs (names, version, labels, owners and finalizers) is read before, so it is not
-/// affected; views show what is left.
+/// affected; views show what is left. Of a kind with a transform an object whose content is no JSON is not cached, as what
+/// is to be left out may be in it: its last readable state stays, and the kind is listed again.
 ///
 /// ```
 /// use lariat_cache::Transform;

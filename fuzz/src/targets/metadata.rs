@@ -1,7 +1,7 @@
 //! The metadata pass over one object, against `serde_json`.
 
 use lariat_cluster::fuzzing::read_json;
-use lariat_core::{Gvk, RawObject};
+use lariat_core::{Gvk, Interner, ManagedFields, RawObject, Scan};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -13,7 +13,8 @@ pub(crate) fn pod() -> Gvk {
 }
 
 pub(crate) fn run(data: &[u8]) {
-    let read = RawObject::parse(data, &pod());
+    let read = Scan::new(data, &pod())
+        .and_then(|scan| scan.into_object(&pod(), &mut Interner::new(), ManagedFields::Cut));
     let key = RawObject::key_of(data);
     if std::str::from_utf8(data).is_err() {
         // Members that are skipped are not checked for it; lines and pages are before they come here.

@@ -27,7 +27,7 @@ pub use uid::Uid;
 /// One state of one object: compact metadata, and the JSON without `metadata.managedFields`.
 ///
 /// Typed and dynamic values are decoded from the JSON on demand. [`parse`](Self::parse) makes one pass
-/// over its metadata and one copy of it. It dereferences to its [`ObjectMetadata`].
+/// over it and one copy of it; a [`Scan`] makes do with the metadata. It dereferences to its [`ObjectMetadata`].
 #[derive(Clone)]
 pub struct RawObject {
     metadata: ObjectMetadata,
@@ -48,15 +48,14 @@ impl RawObject {
     /// Built-in kinds arrive without `apiVersion` and `kind` inside lists; both are put back, so that
     /// what is stored can be read as any view. Unknown fields and their order are kept.
     ///
-    /// The content behind the metadata is not looked at: if it is no JSON, the object is made and does not decode. See
-    /// [`Scan::new`] for what is checked here and what is not. Values inside `metadata` that are not read here, such as
-    /// annotations, have the syntax of JSON, and may not have the types that a decoder wants.
+    /// All of the text is checked to be JSON; whether content and annotations are of the types that a decoder wants is not.
+    /// Caches look at less of what a server sends: see [`Scan::new`].
     ///
     /// # Errors
     ///
     /// The text is not a JSON object, or lacks what every object has: `metadata.name`.
     pub fn parse(json: &[u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
-        Scan::new(json, gvk)?.into_object(gvk, &mut Interner::new(), ManagedFields::Cut)
+        Scan::whole(json, gvk)?.into_object(gvk, &mut Interner::new(), ManagedFields::Cut)
     }
 
     /// Copies the type and the metadata of an object, without its content.
