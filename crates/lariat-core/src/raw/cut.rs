@@ -1,5 +1,6 @@
 //! Copying an object's JSON without one of its members.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use super::head::Parts;
@@ -39,7 +40,10 @@ pub(super) struct MissingType {
 
 impl MissingType {
     /// Writes the beginning of an object, up to the members it has.
-    pub(super) fn head(self, gvk: &Gvk) -> String {
+    pub(super) fn head(self, gvk: &Gvk) -> Cow<'static, str> {
+        if !self.api_version && !self.kind {
+            return Cow::Borrowed("{");
+        }
         let mut head = String::from("{");
         if self.api_version {
             head.push_str(r#""apiVersion":""#);
@@ -51,7 +55,7 @@ impl MissingType {
             head.push_str(gvk.kind());
             head.push_str(r#"","#);
         }
-        head
+        Cow::Owned(head)
     }
 }
 
