@@ -66,10 +66,12 @@ pub(super) fn copy_without(
     (missing, gvk): (MissingType, &Gvk),
 ) -> Box<[u8]> {
     let head = missing.head(gvk);
-    let mut copy = Vec::with_capacity(head.len() + json.len() - cut.len());
+    let (before, behind) = (&json[1..cut.start.max(1)], &json[cut.end.max(1)..]);
+    // Exactly as much as it becomes, or it would be copied once more.
+    let mut copy = Vec::with_capacity(head.len() + before.len() + behind.len());
     copy.extend_from_slice(head.as_bytes());
-    copy.extend_from_slice(&json[1..cut.start.max(1)]);
-    copy.extend_from_slice(&json[cut.end.max(1)..]);
+    copy.extend_from_slice(before);
+    copy.extend_from_slice(behind);
     copy.into_boxed_slice()
 }
 
