@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::Interner;
+use crate::intern::Texts;
 
 /// The labels of one object in a single allocation, which objects with equal labels can share.
 ///
@@ -44,12 +44,12 @@ impl Labels {
 
     /// Shares the allocation with equal labels of other objects.
     #[must_use]
-    pub(crate) fn intern(self, interner: &mut Interner) -> Self {
+    pub(crate) fn intern(self, texts: &mut Texts) -> Self {
         if self.is_empty() {
             return Self::default();
         }
         Self {
-            packed: interner.intern(&self.packed),
+            packed: texts.intern(&self.packed),
         }
     }
 

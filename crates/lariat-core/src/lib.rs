@@ -19,6 +19,7 @@
 //! |---|---|
 //! | `kube` | conversions from kube's `GroupVersionKind` and `ApiResource` |
 
+mod json;
 mod key;
 mod kind;
 mod segment;
@@ -37,11 +38,13 @@ mod text;
 pub mod clock;
 
 pub use cause::{Cause, Causes};
-pub use intern::Interner;
+pub use json::{JsonCursor, Unclear};
 pub use key::{ObjectKey, ParseKeyError};
 pub use kind::{Gvk, ParseGvkError, ResourceKind, Scope};
 pub use labels::Labels;
-pub use raw::{ManagedFields, ObjectMetadata, OwnerRef, RawObject, RawObjectError, Scan, Uid};
+pub use raw::{
+    Interner, ManagedFields, ObjectMetadata, OwnerRef, RawObject, RawObjectError, Scan, Uid,
+};
 pub use remembered::Remembered;
 pub use segment::{name_of_segment, not_a_name, path_segment};
 pub use selector::{FieldSelector, LabelSelector, SelectorError};

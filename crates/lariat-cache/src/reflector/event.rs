@@ -57,7 +57,46 @@ struct Annotations {
     initial_events_end: Option<String>,
 }
 
+/// How a server writes the lines of a watch.
+///
+/// API servers write the type in front of the object and nothing behind it. Then the end of the line is the end of the
+/// object, which need not be looked for. The first line about an object is read whole and shows whether that holds.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LineForm {
+    #[default]
+    Unknown,
+    Usual,
+    Other,
+}
+
+impl LineForm {
+    /// Reads a line; the error says what is wrong with it.
+    ///
+    /// Objects are not checked: whoever reads them will see what is wrong with them.
+    pub(super) fn read<'a>(&mut self, line: &'a [u8]) -> Result<WatchEvent<'a>, String> {
+        match self {
+            Self::Usual => WatchEvent::parse(line),
+            Self::Other => WatchEvent::envelope(line),
+            Self::Unknown => {
+                let event = WatchEvent::envelope(line)?;
+                if let Some(usual) = WatchEvent::usual(line) {
+                    let is_usual = usual.object() == event.object();
+                    *self = if is_usual { Self::Usual } else { Self::Other };
+                }
+                Ok(event)
+            }
+        }
+    }
+}
+
 impl<'a> WatchEvent<'a> {
+    fn object(&self) -> Option<&'a [u8]> {
+        match self {
+            Self::Added(object) | Self::Modified(object) | Self::Deleted(object) => Some(object),
+            Self::Bookmark { .. } | Self::Error(_) => None,
+        }
+    }
+
     /// Returns what a line about an object says, for a recording.
     pub(super) fn line_type(&self) -> LineType {
         match self {
@@ -68,7 +107,10 @@ impl<'a> WatchEvent<'a> {
     }
 
     /// Takes a line apart that is written as the API server does, without a pass over all of it.
+    ///
+    /// What is taken for the object may be more than that, if the line has a member behind it.
     fn usual(line: &'a [u8]) -> Option<Self> {
+        let line = line.trim_ascii_end();
         let object = |beginning: &[u8]| {
             let object = line.strip_prefix(beginning)?.strip_suffix(b"}")?;
             object.ends_with(b"}").then_some(object)
@@ -79,9 +121,7 @@ impl<'a> WatchEvent<'a> {
             .or_else(|| object(br#"{"type":"DELETED","object":"#).map(Self::Deleted))
     }
 
-    /// Reads a line; the error says what is wrong with it.
-    ///
-    /// Objects are not checked: whoever reads them will see what is wrong with them.
+    /// Reads a line of a server that writes nothing behind objects.
     pub(super) fn parse(line: &'a [u8]) -> Result<Self, String> {
         Self::usual(line).map_or_else(|| Self::envelope(line), Ok)
     }
@@ -211,12 +251,46 @@ mod tests {
     }
 
     #[test]
+    fn the_first_line_about_an_object_shows_how_lines_are_written() {
+        let object = r#"{"metadata":{"name":"a"},"spec":{}}"#;
+        let usual = format!(r#"{{"type":"ADDED","object":{object}}}"#);
+        let other = format!(r#"{{"type":"ADDED","object":{object},"x":{{}}}}"#);
+        let bookmark = r#"{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"1"}}}"#;
+        let spaced = format!(r#"{{"type": "ADDED","object":{object}}}"#);
+        for (lines, expected) in [
+            (vec![bookmark, &spaced], LineForm::Unknown),
+            (vec![bookmark, &usual, &usual, &spaced], LineForm::Usual),
+            (vec![bookmark, &other, &usual, &other], LineForm::Other),
+        ] {
+            let mut form = LineForm::default();
+            for line in lines {
+                let read = form.read(line.as_bytes()).unwrap().object();
+                assert!(read.is_none_or(|read| read == object.as_bytes()), "{line}");
+            }
+            assert_eq!(form, expected);
+        }
+    }
+
+    #[test]
+    fn the_first_line_is_checked_to_its_end() {
+        let damaged = br#"{"type":"ADDED","object":{"metadata":{"name":"a"},"spec":}}"#;
+        let mut form = LineForm::default();
+        assert!(form.read(damaged).is_err());
+        assert_eq!(form, LineForm::Unknown);
+        assert!(
+            LineForm::Usual.read(damaged).is_ok(),
+            "it is left to those who decode it"
+        );
+    }
+
+    #[test]
     fn a_line_is_read_the_same_however_it_is_written() {
         let object = r#"{"metadata":{"name":"a"}}"#;
         let lines = [
             format!(r#"{{"type":"MODIFIED","object":{object}}}"#),
             format!(r#" {{ "type" : "MODIFIED" , "object" : {object} }} "#),
             format!(r#"{{"object":{object},"type":"MODIFIED"}}"#),
+            format!("{{\"type\":\"MODIFIED\",\"object\":{object}}}\r"),
         ];
         for line in &lines {
             let Ok(WatchEvent::Modified(read)) = parse(line) else {

@@ -4,7 +4,7 @@
 
 use lariat_core::{Gvk, ManagedFields, RawObject, ResourceVersion};
 
-use super::event::WatchEvent;
+use super::event::{LineForm, WatchEvent};
 use super::intake::Intake;
 use super::lines::Lines;
 use super::page::{self, Page};
@@ -56,13 +56,20 @@ pub fn lines(chunks: &[&[u8]]) -> (Vec<Vec<u8>>, usize) {
     (read, lines.len())
 }
 
-/// Reads a line of a watch as the reflector does.
+/// Reads a line of a watch as the reflector does, once it has seen how the server writes lines.
 ///
 /// # Errors
 ///
 /// What is wrong with it.
 pub fn event(line: &[u8], gvk: &Gvk) -> Result<Event, String> {
-    let outcome = WatchEvent::parse(line).and_then(|event| read(event, gvk));
+    let mut form = LineForm::default();
+    let first = form.read(line);
+    let parsed = if form == LineForm::Other {
+        first
+    } else {
+        LineForm::Usual.read(line)
+    };
+    let outcome = parsed.and_then(|event| read(event, gvk));
     match (outcome, WatchEvent::unusual(line)) {
         (Err(_), Some(event)) => read(event, gvk),
         (outcome, _) => outcome,
@@ -95,8 +102,8 @@ pub fn list_page(json: &[u8], gvk: &Gvk) -> Result<ListPage, String> {
     let json = page::valid(json.to_vec());
     let page = Page::parse(&json).map_err(|error| error.to_string())?;
     let mut intake = intake(gvk);
-    let items = page.items.iter().map(|item| {
-        let object = intake.read(item.get().as_bytes());
+    let items = page.items.into_iter().map(|item| {
+        let object = intake.read_item(item);
         object.map_err(|error| error.to_string())
     });
     Ok(ListPage {

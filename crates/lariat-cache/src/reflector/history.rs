@@ -22,7 +22,7 @@ use lariat_core::{ObjectKey, RawObject, ResourceVersion, Uid};
 use lariat_flight::{End, NextStep, Reflected, Stage};
 
 use super::error::ReflectorError;
-use super::page::Page;
+use super::page::{Item, Page};
 use super::{Failure, Reflector, SourceRequest, Step, body};
 use crate::store::CachedObject;
 
@@ -282,7 +282,7 @@ impl Reflector {
 
 /// Returns the object of a list that has a key.
 fn item_of<'a>(page: &'a Page<'_>, key: &ObjectKey) -> Option<&'a [u8]> {
-    let mut items = page.items.iter().map(|item| item.get().as_bytes());
+    let mut items = page.items.iter().map(Item::json);
     items.find(|item| RawObject::key_of(item).as_ref() == Some(key))
 }
 

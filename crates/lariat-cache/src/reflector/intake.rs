@@ -2,6 +2,7 @@
 
 use lariat_core::{Gvk, Interner, ManagedFields, ObjectKey, RawObject, RawObjectError, Scan};
 
+use super::page::Item;
 use crate::store::{Content, Listing, Store};
 use crate::transform::Transform;
 
@@ -11,6 +12,7 @@ pub(crate) struct Intake {
     gvk: Gvk,
     content: Content,
     managed_fields: ManagedFields,
+    /// What is changed of objects with content.
     transform: Option<Transform>,
     interner: Interner,
     /// The key of the object that is looked at, to be used again.
@@ -33,11 +35,6 @@ impl Intake {
         managed_fields: ManagedFields,
         transform: Option<Transform>,
     ) -> Self {
-        // What is more than metadata is not kept, should the server send it.
-        let transform = match content {
-            Content::Whole => transform,
-            Content::MetadataOnly => Some(Transform::keep::<&str>([])),
-        };
         Self {
             gvk,
             content,
@@ -58,9 +55,17 @@ impl Intake {
         self.finish(scan)
     }
 
+    /// Reads an item of a list.
+    #[cfg(feature = "fuzzing")]
+    pub(super) fn read_item(&mut self, item: Item<'_>) -> Result<RawObject, RawObjectError> {
+        let scan = item.into_scan(&self.gvk)?;
+        self.finish(scan)
+    }
+
     /// Reads an object of a list; one whose state is known costs a look at its metadata.
-    pub(super) fn listed(&mut self, json: &[u8], store: &Store, listing: &Listing) -> Listed {
-        let read = Scan::new(json, &self.gvk).and_then(|scan| {
+    pub(super) fn listed(&mut self, item: Item<'_>, store: &Store, listing: &Listing) -> Listed {
+        let json = item.json();
+        let read = item.into_scan(&self.gvk).and_then(|scan| {
             self.key.clear();
             if !scan.namespace().is_empty() {
                 self.key.push_str(scan.namespace());
@@ -80,13 +85,94 @@ impl Intake {
     }
 
     fn finish(&mut self, scan: Scan<'_>) -> Result<RawObject, RawObjectError> {
-        // Nothing is there to be cut off, which spares a pass.
+        // Nothing is there to be cut off.
         let is_partial = scan.is_partial();
+        // What is more than metadata is not kept, should the server send it.
+        if self.content == Content::MetadataOnly && !is_partial {
+            return scan.into_metadata(&self.gvk, &mut self.interner, self.managed_fields);
+        }
         let object = scan.into_object(&self.gvk, &mut self.interner, self.managed_fields)?;
-        Ok(match &self.transform {
-            Some(_) if is_partial => object,
-            Some(transform) => transform.apply(object),
-            None => object,
-        })
+        match &self.transform {
+            Some(transform) if !is_partial => self.transformed(transform, object),
+            _ => Ok(object),
+        }
+    }
+
+    /// Changes an object; one whose content is no JSON is not taken in, for what is to be left out may be in it.
+    fn transformed(
+        &self,
+        transform: &Transform,
+        object: RawObject,
+    ) -> Result<RawObject, RawObjectError> {
+        match transform.change(object.json()) {
+            Some(json) => Ok(object.with_json(json)),
+            None => Scan::whole(object.json(), &self.gvk)
+                .map(drop)
+                .map(|()| object),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn intake(content: Content, transform: Option<Transform>) -> Intake {
+        let gvk = Gvk::new("", "v1", "Pod");
+        Intake::new(gvk, content, ManagedFields::Cut, transform)
+    }
+
+    const DAMAGED: &[u8] =
+        br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"},"spec":{"secret":"hunter2",}}"#;
+
+    #[test]
+    fn metadata_is_all_that_is_kept_of_what_a_server_sends_beside_it() {
+        let metadata = json!({"name": "a", "labels": {"x": "1"}, "annotations": {"k": "}"}});
+        let mut sent = metadata.clone();
+        sent["managedFields"] = json!([{"fieldsV1": {"f:spec": {}}}]);
+        for (kind, rest) in [("Pod", r#","spec":{"a":["b"]},"status":{}"#), ("Pod", "")] {
+            for json in [
+                format!(r#"{{"kind":"{kind}","apiVersion":"v1","metadata":{sent}{rest}}}"#),
+                format!(r#"{{"metadata":{sent}{rest}}}"#),
+                format!(r#"{{"metadata":{sent}{rest},"kind":"{kind}","apiVersion":"v1"}}"#),
+                format!(r#"{{"x":1,"apiVersion":"v1","m\u0065tadata":{sent}{rest}}}"#),
+            ] {
+                let object = intake(Content::MetadataOnly, None).read(json.as_bytes());
+                let object = object.unwrap();
+                let content: Value = serde_json::from_slice(object.json()).unwrap();
+                let expected = json!({"apiVersion": "v1", "kind": kind, "metadata": metadata});
+                assert_eq!(content, expected, "{json}");
+                assert_eq!(object.labels().get("x"), Some("1"));
+            }
+        }
+    }
+
+    #[test]
+    fn an_object_whose_content_is_damaged_keeps_its_metadata() {
+        let whole = intake(Content::Whole, None).read(DAMAGED).unwrap();
+        assert_eq!(whole.json(), DAMAGED);
+        let metadata = intake(Content::MetadataOnly, None).read(DAMAGED).unwrap();
+        let content: Value = serde_json::from_slice(metadata.json()).unwrap();
+        assert_eq!(content["metadata"], json!({"name": "a"}));
+    }
+
+    #[test]
+    fn nothing_passes_a_transform_that_does_not_understand_it() {
+        for transform in [
+            Transform::drop(["/spec/secret"]),
+            Transform::keep(["/status"]),
+            Transform::function(|_| {}),
+        ] {
+            let mut intake = intake(Content::Whole, Some(transform));
+            let error = intake.read(DAMAGED).unwrap_err().to_string();
+            assert!(error.starts_with("not a v1 Pod: "), "{error}");
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+        let panics = Transform::function(|_| panic!("no"));
+        let json = br#"{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}"#;
+        let object = intake(Content::Whole, Some(panics)).read(json).unwrap();
+        assert_eq!(object.json(), json, "it is cached unchanged");
     }
 }

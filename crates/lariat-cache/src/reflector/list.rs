@@ -87,16 +87,16 @@ impl Reflector {
     ) -> Result<Page<'static>, ReflectorError> {
         let response = self.open(self.request(query, false)).await?;
         let json = page::valid(body::read(response).await?);
-        let page = Page::parse(&json)?;
+        let mut page = Page::parse(&json)?;
         self.record(|_| Reflected::Page {
             items: u32::try_from(page.items.len()).unwrap_or(u32::MAX),
             version: (&page.version).into(),
             more: page.continue_token.is_some(),
         });
         self.at_version(loading, &page.version);
-        for item in &page.items {
+        for item in std::mem::take(&mut page.items) {
             // In a list one item without a name takes nothing from the others.
-            if let Err(error) = self.load(loading, item.get().as_bytes()) {
+            if let Err(error) = self.load(loading, item) {
                 self.progress.unreadable(&error);
             }
         }

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::Reflector;
 use super::error::ReflectorError;
 use super::intake::Listed;
+use super::page::Item;
 use crate::informer::Phase;
 use crate::store::Listing;
 
@@ -87,10 +88,10 @@ impl Reflector {
     pub(super) fn load(
         &mut self,
         loading: &mut Loading,
-        json: &[u8],
+        item: Item<'_>,
     ) -> Result<(), ReflectorError> {
         let store = self.publisher.store();
-        match self.intake.listed(json, store, &loading.listing) {
+        match self.intake.listed(item, store, &loading.listing) {
             Listed::Known => loading.loaded += 1,
             Listed::News(object) => {
                 loading.loaded += 1;

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use lariat_core::{ResourceVersion, StrictObject, without_values};
+use lariat_core::{
+    Gvk, JsonCursor, RawObjectError, ResourceVersion, Scan, StrictObject, Unclear, without_values,
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -15,7 +17,41 @@ pub(super) struct Page<'a> {
     pub(super) continue_token: Option<String>,
     /// How many objects follow, if the server says so.
     pub(super) remaining: Option<u64>,
-    pub(super) items: Vec<&'a RawValue>,
+    pub(super) items: Vec<Item<'a>>,
+}
+
+/// An object of a list.
+#[derive(Debug)]
+pub(super) struct Item<'a> {
+    json: &'a [u8],
+    /// What the pass over the page has found in it; none where it is not of the usual form.
+    scan: Option<Scan<'a>>,
+}
+
+impl<'a> Item<'a> {
+    pub(super) fn json(&self) -> &'a [u8] {
+        self.json
+    }
+
+    /// Returns what names the object; that of a usual item is known.
+    pub(super) fn into_scan(self, gvk: &Gvk) -> Result<Scan<'a>, RawObjectError> {
+        self.scan.map_or_else(|| Scan::new(self.json, gvk), Ok)
+    }
+
+    /// Finds the end of an item in a list, and what names it on the way.
+    fn next(cursor: &mut JsonCursor<'a>) -> Result<Self, Unclear> {
+        let start = cursor.clone();
+        if let Ok(scan) = Scan::next(cursor) {
+            let json = scan.json();
+            return Ok(Self {
+                json,
+                scan: Some(scan),
+            });
+        }
+        // Whoever reads it will see what is wrong with it.
+        *cursor = start;
+        cursor.skip_value().map(Self::from)
+    }
 }
 
 #[derive(Deserialize)]
@@ -47,15 +83,22 @@ pub(super) fn valid(json: Vec<u8>) -> Vec<u8> {
     }
 }
 
+impl<'a> From<&'a [u8]> for Item<'a> {
+    fn from(json: &'a [u8]) -> Self {
+        Self { json, scan: None }
+    }
+}
+
 impl<'a> Page<'a> {
+    /// Reads a page.
+    ///
+    /// The usual form takes one pass, which finds the items and what names them. A parser is asked about any other, and
+    /// says what is wrong with the page.
     pub(super) fn parse(json: &'a [u8]) -> Result<Self, ReflectorError> {
-        let malformed = |detail: String| ReflectorError::Malformed {
-            verb: "list",
-            detail,
+        let (metadata, items) = match Self::usual(json) {
+            Ok(page) => page,
+            Err(Unclear) => Self::whole(json)?,
         };
-        let StrictObject(envelope) = serde_json::from_slice::<StrictObject<Envelope<'_>>>(json)
-            .map_err(|error| malformed(without_values(&error.to_string())))?;
-        let StrictObject(metadata) = envelope.metadata;
         if metadata.resource_version.is_empty() {
             return Err(malformed("the list has no resource version".into()));
         }
@@ -63,9 +106,57 @@ impl<'a> Page<'a> {
             version: ResourceVersion::new(&metadata.resource_version),
             continue_token: Some(metadata.continue_token.into_owned()).filter(|t| !t.is_empty()),
             remaining: metadata.remaining_item_count,
-            items: envelope.items.unwrap_or_default(),
+            items,
         })
     }
+
+    fn usual(json: &'a [u8]) -> Result<(Metadata<'a>, Vec<Item<'a>>), Unclear> {
+        let mut cursor = JsonCursor::new(json);
+        let (mut metadata, mut items) = (None, None);
+        cursor.enter_object()?;
+        while let Some(name) = cursor.next_member()? {
+            let is_unusual = match name {
+                b"metadata" => metadata.replace(cursor.skip_value()?).is_some(),
+                b"items" => items.replace(Self::list(&mut cursor)?).is_some(),
+                // A damaged or escaped name may be one of them: without its items a list is empty.
+                name => !name.iter().all(u8::is_ascii_alphanumeric) || is_odd(cursor.skip_value()?),
+            };
+            if is_unusual {
+                return Err(Unclear);
+            }
+        }
+        cursor.end()?;
+        let metadata = serde_json::from_slice(metadata.ok_or(Unclear)?);
+        let StrictObject(metadata) = metadata.map_err(|_| Unclear)?;
+        Ok((metadata, items.ok_or(Unclear)?))
+    }
+
+    fn list(cursor: &mut JsonCursor<'a>) -> Result<Vec<Item<'a>>, Unclear> {
+        let mut items = Vec::new();
+        cursor.enter_list()?;
+        while cursor.next_item()? {
+            items.push(Item::next(cursor)?);
+        }
+        Ok(items)
+    }
+
+    fn whole(json: &'a [u8]) -> Result<(Metadata<'a>, Vec<Item<'a>>), ReflectorError> {
+        let StrictObject(envelope) = serde_json::from_slice::<StrictObject<Envelope<'_>>>(json)
+            .map_err(|error| malformed(without_values(&error.to_string())))?;
+        let items = envelope.items.unwrap_or_default().into_iter();
+        let items = items.map(|item| Item::from(item.get().as_bytes()));
+        Ok((envelope.metadata.0, items.collect()))
+    }
+}
+
+/// Returns whether there is something in a value that is an error inside of a text.
+fn is_odd(json: &[u8]) -> bool {
+    json.iter().any(|byte| *byte < b' ')
+}
+
+fn malformed(detail: String) -> ReflectorError {
+    let verb = "list";
+    ReflectorError::Malformed { verb, detail }
 }
 
 #[cfg(test)]
@@ -98,6 +189,48 @@ mod tests {
     }
 
     #[test]
+    fn items_are_found_whatever_is_in_them() {
+        let items = [
+            r#"{"metadata":{"name":"a"},"spec":{"text":"]}\"{"}}"#,
+            r#"{"spec":{},"kind":"Pod","metadata":{"name":"b"},"apiVersion":"v1"}"#,
+            r#"{"metadata":{"name":""}}"#,
+            r#"{"metadata":{"name":"c"},"metadata":{}}"#,
+            "5",
+            "[{}]",
+        ];
+        let list = items.join(" , ");
+        for json in [
+            format!(r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{list}]}}"#),
+            format!(
+                r#"{{"kind":"PodList","items":[ {list} ],"metadata":{{"resourceVersion":"7"}}}}"#
+            ),
+            format!(r#"{{"it\u0065ms":[{list}],"metadata":{{"resourceVersion":"7"}}}}"#),
+        ] {
+            let page = parse(&json).unwrap();
+            let found: Vec<&[u8]> = page.items.iter().map(Item::json).collect();
+            assert_eq!(found, items.map(str::as_bytes), "{json}");
+        }
+    }
+
+    #[test]
+    fn an_item_of_the_usual_form_is_looked_at_once() {
+        let item = r#"{"metadata":{"name":"a","labels":{}},"spec":{"kind":{},"metadata":{}}}"#;
+        let json = format!(r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{item},{item}]}}"#);
+        for item in parse(&json).unwrap().items {
+            assert_eq!(item.scan.expect("it was found").name(), "a");
+        }
+    }
+
+    #[test]
+    fn a_page_that_ends_too_early_is_refused() {
+        let json = r#"{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"}}]}"#;
+        for end in 0..json.len() {
+            assert!(parse(&json[..end]).is_err(), "{}", &json[..end]);
+        }
+        assert!(parse(json).is_ok());
+    }
+
+    #[test]
     fn what_is_no_list_is_refused() {
         for json in [
             "",
@@ -107,6 +240,9 @@ mod tests {
             "<html>",
             r#"[{"resourceVersion":"7"},[]]"#,
             r#"{"metadata":["7"],"items":[]}"#,
+            r#"{"metadata":{"resourceVersion":"7"},"items":{}}"#,
+            r#"{"metadata":{"resourceVersion":"7"},"items":[],"items":[]}"#,
+            r#"{"metadata":{"resourceVersion":"7"},"items":[{"metadata":{"name":"a"},"spec":}]}"#,
         ] {
             assert!(parse(json).is_err(), "{json}");
         }

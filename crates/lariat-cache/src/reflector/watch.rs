@@ -9,7 +9,7 @@ use tokio::task;
 use tokio::time::{self, Instant};
 
 use super::error::ReflectorError;
-use super::event::WatchEvent;
+use super::event::{LineForm, WatchEvent};
 use super::history::Ended;
 use super::initial::INITIAL_SILENCE;
 use super::loading::Loading;
@@ -36,6 +36,8 @@ pub(super) struct Cursor {
     timeout: Duration,
     /// Whether it has told anything.
     told: bool,
+    /// How its lines are written.
+    form: LineForm,
     /// What there is, until all of it has been told.
     pub(super) loading: Option<Loading>,
     /// When something new was told last while loading.
@@ -208,7 +210,7 @@ impl Reflector {
         cursor: &mut Cursor,
         deltas: &mut Vec<Delta>,
     ) -> Result<(), ReflectorError> {
-        let mut outcome = match WatchEvent::parse(line) {
+        let mut outcome = match cursor.form.read(line) {
             Ok(event) => self.event(event, stream, cursor, deltas),
             Err(detail) => Err(malformed(detail)),
         };
@@ -320,7 +322,7 @@ impl Reflector {
     fn load_from(&mut self, cursor: &mut Cursor, json: &[u8]) -> Result<(), ReflectorError> {
         if let Some(loading) = &mut cursor.loading {
             cursor.told = true;
-            self.load(loading, json)?;
+            self.load(loading, json.into())?;
         }
         Ok(())
     }

@@ -8,7 +8,9 @@ use bytes::Bytes;
 use futures::stream::{self, StreamExt};
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
+use k8s_openapi::api::core::v1::ConfigMap;
 use lariat_cache::{Phase, SourceError};
+use lariat_core::ObjectKey;
 use parking_lot::Mutex;
 use tokio::time::{self, Instant};
 
@@ -170,6 +172,98 @@ async fn a_byte_that_is_no_utf_8_in_one_object_takes_nothing_from_the_others() {
     time::sleep(Duration::from_secs(1)).await;
     assert_eq!(bench.recorder.told(), ["a added at 3", "b added at 4"]);
     assert_eq!((bench.script.lists(), bench.status().unreadable), (1, 0));
+}
+
+/// What follows the metadata is looked at by those who decode it.
+#[tokio::test(start_paused = true)]
+async fn an_object_with_damaged_content_fails_its_readers_until_it_changes_and_nobody_else() {
+    let line = |version: u64, data: &str| {
+        let object = object("a", version);
+        let metadata = object.strip_suffix('}').unwrap_or_default();
+        format!("{{\"type\":\"MODIFIED\",\"object\":{metadata},\"data\":{data}}}}}\n")
+    };
+    let bench = Scripted::start(move |ask| match ask.watch {
+        false => list(10, "", &["a"]),
+        true => Answer::Slow(
+            vec![
+                event("ADDED", "b", 11),
+                line(12, r#"{"key":"hunter2",}"#),
+                event("ADDED", "c", 13),
+                line(14, r#"{"key":"value"}"#),
+            ],
+            MINUTE,
+        ),
+    });
+    bench.informer.need::<ConfigMap>();
+    let read = |name: &str| {
+        let read = bench
+            .informer
+            .cache::<ConfigMap>()
+            .get(&ObjectKey::cluster(name));
+        read.map_err(|error| error.to_string())
+    };
+    time::sleep(3 * MINUTE + Duration::from_secs(30)).await;
+    let error = read("a").unwrap_err();
+    assert!(
+        error.contains("v1 ConfigMap a") && !error.contains("hunter2"),
+        "{error}"
+    );
+    assert!(read("b").unwrap().is_some() && read("c").unwrap().is_some());
+    time::sleep(MINUTE).await;
+    let data = read("a").unwrap().unwrap().data.clone();
+    assert_eq!(data.unwrap()["key"], "value");
+    let told = bench.recorder.told();
+    assert_eq!(
+        told[1..],
+        [
+            "b added at 11",
+            "a updated 10 → 12",
+            "c added at 13",
+            "a updated 12 → 14"
+        ]
+    );
+    assert_eq!(bench.script.lists(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_item_with_damaged_content_takes_nothing_from_the_list() {
+    let bench = Scripted::start(|ask| match ask.watch {
+        false => {
+            // A control character is an error inside of a text.
+            let bad = "{\"metadata\":{\"name\":\"a\"},\"data\":{\"key\":\"\u{1}\"}}";
+            let items = format!("[{bad},{}]", object("b", 2));
+            let text = format!(r#"{{"metadata":{{"resourceVersion":"10"}},"items":{items}}}"#);
+            Answer::Whole(200, Vec::new(), text)
+        }
+        true => quiet(),
+    });
+    bench.informer.need::<ConfigMap>();
+    time::sleep(MINUTE).await;
+    let config_maps = bench.informer.cache::<ConfigMap>();
+    let error = config_maps.get(&ObjectKey::cluster("a")).unwrap_err();
+    assert!(error.to_string().contains("control character"), "{error}");
+    let other = config_maps.get(&ObjectKey::cluster("b"));
+    assert!(other.unwrap().is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_behind_the_object_of_an_event_is_no_part_of_it() {
+    let bench = Scripted::start(|ask| match ask.watch {
+        false => list(10, "", &[]),
+        true => {
+            let lines = [11, 12].map(|version| {
+                let object = object("b", version);
+                format!("{{\"type\":\"MODIFIED\",\"object\":{object},\"x\":{{}}}}\n")
+            });
+            Answer::Pieces(lines.to_vec(), Ending::Silence)
+        }
+    });
+    bench.informer.need::<ConfigMap>();
+    time::sleep(MINUTE).await;
+    let found = bench.informer.cache::<ConfigMap>();
+    let found = found.get(&ObjectKey::cluster("b")).unwrap().unwrap();
+    assert_eq!(found.metadata.resource_version.as_deref(), Some("12"));
+    assert_eq!(bench.script.lists(), 1);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,4 +1,4 @@
-//! The borrowed pass: what is read of an object's JSON, without copying.
+//! What is read of an object's JSON without copying, by a parser.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,7 +8,8 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::metadata::OwnerRef;
-use crate::{Interner, Labels, StrictObject, Uid};
+use crate::intern::Texts;
+use crate::{Labels, StrictObject, Uid};
 
 /// The top level of an object; `spec`, `status` and the rest are skipped.
 #[derive(Deserialize)]
@@ -40,6 +41,7 @@ pub(super) struct Name<'a> {
 
 /// The metadata. What needs memory of its own is read only once the object turns out to be news.
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(Debug, PartialEq))]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Metadata<'a> {
     #[serde(borrow)]
@@ -52,16 +54,29 @@ pub(super) struct Metadata<'a> {
     pub(super) resource_version: Cow<'a, str>,
     #[serde(default)]
     pub(super) generation: Option<i64>,
-    #[serde(borrow, default)]
-    pub(super) deletion_timestamp: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) labels: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    pub(super) owner_references: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    pub(super) finalizers: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    pub(super) managed_fields: Option<&'a RawValue>,
+    #[serde(default, rename = "deletionTimestamp", deserialize_with = "is_text")]
+    pub(super) is_deleting: bool,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    pub(super) labels: Option<&'a [u8]>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    pub(super) owner_references: Option<&'a [u8]>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    pub(super) finalizers: Option<&'a [u8]>,
+    #[serde(borrow, default, deserialize_with = "raw")]
+    pub(super) managed_fields: Option<&'a [u8]>,
+}
+
+/// The members of which a `PartialObjectMetadata` is made, as they are written.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Partial<'a> {
+    /// `None` if there is no such member; a null is one.
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) api_version: Option<&'a RawValue>,
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) kind: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(super) metadata: &'a RawValue,
 }
 
 #[derive(Deserialize)]
@@ -80,11 +95,11 @@ pub(super) struct Owner<'a> {
 }
 
 impl Owner<'_> {
-    pub(super) fn intern(&self, interner: &mut Interner) -> OwnerRef {
+    pub(super) fn intern(&self, texts: &mut Texts) -> OwnerRef {
         OwnerRef {
-            api_version: interner.intern(&self.api_version),
-            kind: interner.intern(&self.kind),
-            name: interner.intern(&self.name),
+            api_version: texts.intern(&self.api_version),
+            kind: texts.intern(&self.kind),
+            name: texts.intern(&self.name),
             uid: Uid::new(&self.uid),
             controller: self.controller.unwrap_or(false),
         }
@@ -104,15 +119,16 @@ fn text<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Cow<'a, st
     Ok(text.map_or(Cow::Borrowed(""), |text| text.0))
 }
 
-/// Reads a list; none, and Go's `null`, are the empty one.
-pub(super) fn list<'a, T: Deserialize<'a>>(
-    json: Option<&'a RawValue>,
-) -> Result<Vec<T>, serde_json::Error> {
-    let Some(json) = json else {
-        return Ok(Vec::new());
-    };
-    let list: Option<Vec<T>> = serde_json::from_str(json.get())?;
-    Ok(list.unwrap_or_default())
+/// Returns whether there is a text, rather than Go's `null`.
+fn is_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    let text: Option<Text<'de>> = Option::deserialize(deserializer)?;
+    Ok(text.is_some())
+}
+
+/// Passes a value, which is read once it turns out to be wanted; Go's `null` is none.
+fn raw<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'a [u8]>, D::Error> {
+    let value: Option<&'a RawValue> = Option::deserialize(deserializer)?;
+    Ok(value.map(|value| value.get().as_bytes()))
 }
 
 /// Packs a JSON object of strings as labels.

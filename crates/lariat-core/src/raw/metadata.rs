@@ -15,8 +15,8 @@ pub struct ObjectMetadata {
     pub(super) generation: Option<i64>,
     pub(super) deleting: bool,
     pub(super) labels: Labels,
-    pub(super) owners: Box<[OwnerRef]>,
-    pub(super) finalizers: Box<[Arc<str>]>,
+    pub(super) owners: Arc<[OwnerRef]>,
+    pub(super) finalizers: Arc<[Arc<str>]>,
 }
 
 impl ObjectMetadata {

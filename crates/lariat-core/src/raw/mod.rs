@@ -2,8 +2,12 @@
 
 mod borrowed;
 mod cut;
+mod head;
+mod interner;
 mod metadata;
 mod scan;
+#[cfg(test)]
+mod scan_tests;
 #[cfg(test)]
 mod tests;
 mod uid;
@@ -11,9 +15,11 @@ mod uid;
 use std::fmt;
 use std::ops::Deref;
 
-use crate::{Gvk, Interner, ObjectKey, StrictObject};
+use crate::{Gvk, ObjectKey, StrictObject};
 use borrowed::{Name, Named};
+use head::Head;
 
+pub use interner::Interner;
 pub use metadata::{ObjectMetadata, OwnerRef};
 pub use scan::{ManagedFields, Scan};
 pub use uid::Uid;
@@ -21,7 +27,7 @@ pub use uid::Uid;
 /// One state of one object: compact metadata, and the JSON without `metadata.managedFields`.
 ///
 /// Typed and dynamic values are decoded from the JSON on demand. [`parse`](Self::parse) makes one pass
-/// over it and one copy of it. It dereferences to its [`ObjectMetadata`].
+/// over it and one copy of it; a [`Scan`] makes do with the metadata. It dereferences to its [`ObjectMetadata`].
 #[derive(Clone)]
 pub struct RawObject {
     metadata: ObjectMetadata,
@@ -42,11 +48,23 @@ impl RawObject {
     /// Built-in kinds arrive without `apiVersion` and `kind` inside lists; both are put back, so that
     /// what is stored can be read as any view. Unknown fields and their order are kept.
     ///
+    /// All of the text is checked to be JSON; whether content and annotations are of the types that a decoder wants is not.
+    /// Caches look at less of what a server sends: see [`Scan::new`].
+    ///
     /// # Errors
     ///
     /// The text is not a JSON object, or lacks what every object has: `metadata.name`.
     pub fn parse(json: &[u8], gvk: &Gvk) -> Result<Self, RawObjectError> {
-        Scan::new(json, gvk)?.into_object(gvk, &mut Interner::new(), ManagedFields::Cut)
+        Scan::whole(json, gvk)?.into_object(gvk, &mut Interner::new(), ManagedFields::Cut)
+    }
+
+    /// Copies the type and the metadata of an object, without its content.
+    ///
+    /// `None` if it is not written as API servers do, with type and metadata in front of the content.
+    #[must_use]
+    pub fn metadata_of(json: &[u8]) -> Option<Box<[u8]>> {
+        let parts = Head::read(json.trim_ascii()).ok()?.parts;
+        Some(cut::copy_metadata("{", parts, 0..0))
     }
 
     /// Returns the JSON.

@@ -1,0 +1,360 @@
+//! Walking over a JSON text without reading what is passed.
+//!
+//! A pass is a few instructions for each string and brace, so what they consist of is always inlined: calls cost a quarter
+//! of it.
+
+use std::fmt;
+
+use memchr::memchr2;
+
+/// How deep a value may be nested: one bit says whether a level is an object.
+const DEEPEST: u32 = 128;
+
+/// How many words of a string are looked at before it counts as a long one.
+const WORDS: usize = 4;
+
+/// A place in a JSON text that moves on value by value.
+///
+/// It finds where members, items and values begin and end and reads none of them, which costs a fraction of parsing
+/// them. It follows the grammar of JSON, with three exceptions: the bytes inside of strings may be anything but a quote
+/// (they are not checked for UTF-8 and control characters), `\u` may be followed by any four digits, and values are nested
+/// at most 128 levels deep. Whoever meets [`Unclear`] asks a parser what is wrong, if anything is.
+///
+/// ```
+/// use lariat_core::JsonCursor;
+///
+/// let mut cursor = JsonCursor::new(br#"{"kind": "List", "items": [1, {"a": []}]}"#);
+/// cursor.enter_object()?;
+/// assert_eq!(cursor.next_member()?, Some(&b"kind"[..]));
+/// assert_eq!(cursor.skip_value()?, br#""List""#);
+/// assert_eq!(cursor.next_member()?, Some(&b"items"[..]));
+/// assert_eq!(cursor.skip_value()?, br#"[1, {"a": []}]"#);
+/// assert_eq!(cursor.next_member()?, None);
+/// cursor.end()?;
+/// # Ok::<(), lariat_core::Unclear>(())
+/// ```
+#[derive(Clone)]
+pub struct JsonCursor<'a> {
+    json: &'a [u8],
+    at: usize,
+    /// Whether an object or a list was entered and nothing of it read yet.
+    is_fresh: bool,
+}
+
+/// A text that a [`JsonCursor`] does not understand; a parser may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not JSON of the usual form")]
+pub struct Unclear;
+
+impl<'a> JsonCursor<'a> {
+    /// Makes a cursor at the beginning of a text.
+    #[must_use]
+    pub fn new(json: &'a [u8]) -> Self {
+        Self {
+            json,
+            at: 0,
+            is_fresh: false,
+        }
+    }
+
+    /// Returns how many bytes were passed.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Returns what was passed since a position.
+    pub(crate) fn since(&self, start: usize) -> &'a [u8] {
+        &self.json[start..self.at]
+    }
+
+    /// Enters an object; [`next_member`](Self::next_member) says what is in it.
+    ///
+    /// # Errors
+    ///
+    /// There is no object here.
+    pub fn enter_object(&mut self) -> Result<(), Unclear> {
+        self.is_fresh = true;
+        self.take(b'{')
+    }
+
+    /// Enters a list; [`next_item`](Self::next_item) says whether there is more in it.
+    ///
+    /// # Errors
+    ///
+    /// There is no list here.
+    pub fn enter_list(&mut self) -> Result<(), Unclear> {
+        self.is_fresh = true;
+        self.take(b'[')
+    }
+
+    /// Moves to the value of the next member and returns its name as it is written, or leaves the object.
+    ///
+    /// # Errors
+    ///
+    /// Neither a member nor the end of an object is here.
+    pub fn next_member(&mut self) -> Result<Option<&'a [u8]>, Unclear> {
+        if !self.moves_on(b'}')? {
+            return Ok(None);
+        }
+        self.name().map(Some)
+    }
+
+    /// Moves to the next item, or leaves the list and returns `false`.
+    ///
+    /// # Errors
+    ///
+    /// Neither an item nor the end of a list is here.
+    pub fn next_item(&mut self) -> Result<bool, Unclear> {
+        self.moves_on(b']')
+    }
+
+    /// Passes a value of any kind and returns its bytes.
+    ///
+    /// # Errors
+    ///
+    /// No value is here, or it is nested too deep.
+    pub fn skip_value(&mut self) -> Result<&'a [u8], Unclear> {
+        self.peek()?;
+        let start = self.at;
+        let mut nest = Nest::default();
+        loop {
+            match self.peek()? {
+                b'"' => self.string().map(drop)?,
+                opening @ (b'{' | b'[') => {
+                    self.at += 1;
+                    let is_object = opening == b'{';
+                    // `[` and `]`, `{` and `}` are two apart.
+                    if self.peek()? != opening + 2 {
+                        nest.open(is_object)?;
+                        if is_object {
+                            self.name()?;
+                        }
+                        continue;
+                    }
+                    self.at += 1;
+                }
+                _ => self.scalar()?,
+            }
+            if self.close(&mut nest)? {
+                return Ok(&self.json[start..self.at]);
+            }
+        }
+    }
+
+    /// Makes sure that nothing follows.
+    ///
+    /// # Errors
+    ///
+    /// Something follows.
+    pub fn end(&mut self) -> Result<(), Unclear> {
+        self.peek().map_or(Ok(()), |_| Err(Unclear))
+    }
+
+    /// Closes what ends behind a value; returns whether that is all of it, and moves to the next value otherwise.
+    #[inline(always)]
+    fn close(&mut self, nest: &mut Nest) -> Result<bool, Unclear> {
+        loop {
+            if nest.depth == 0 {
+                return Ok(true);
+            }
+            let next = self.peek()?;
+            self.at += 1;
+            match (next, nest.is_object()) {
+                (b',', false) => return Ok(false),
+                (b',', true) => return self.name().map(|_| false),
+                (b'}', true) | (b']', false) => nest.close(),
+                _ => return Err(Unclear),
+            }
+        }
+    }
+
+    /// Moves behind the comma in front of a member or an item, or behind the end.
+    fn moves_on(&mut self, end: u8) -> Result<bool, Unclear> {
+        let is_fresh = std::mem::take(&mut self.is_fresh);
+        let next = self.peek()?;
+        if next == end {
+            self.at += 1;
+            return Ok(false);
+        }
+        if !is_fresh {
+            self.take(b',')?;
+        }
+        Ok(true)
+    }
+
+    /// Passes the name of a member and the colon behind it.
+    #[inline(always)]
+    fn name(&mut self) -> Result<&'a [u8], Unclear> {
+        if self.peek()? != b'"' {
+            return Err(Unclear);
+        }
+        let name = self.string()?;
+        self.take(b':')?;
+        Ok(name)
+    }
+
+    /// Passes a string, whose first quote is known to be here, and returns what is between the quotes.
+    #[inline(always)]
+    fn string(&mut self) -> Result<&'a [u8], Unclear> {
+        let start = self.at + 1;
+        self.at = start;
+        loop {
+            let stop = find_stop(self.json, self.at)?;
+            self.at = stop + 1;
+            if self.json[stop] == b'"' {
+                return Ok(&self.json[start..stop]);
+            }
+            self.escape()?;
+        }
+    }
+
+    /// Passes what follows a backslash.
+    fn escape(&mut self) -> Result<(), Unclear> {
+        let length = match self.json.get(self.at).ok_or(Unclear)? {
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => 1,
+            b'u' => 5,
+            _ => return Err(Unclear),
+        };
+        let digits = self.json.get(self.at + 1..self.at + length);
+        if !digits.is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit)) {
+            return Err(Unclear);
+        }
+        self.at += length;
+        Ok(())
+    }
+
+    /// Passes a number, `true`, `false` or `null`.
+    fn scalar(&mut self) -> Result<(), Unclear> {
+        let rest = &self.json[self.at..];
+        let is_part =
+            |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
+        let length = rest.iter().position(|byte| !is_part(byte));
+        let text = &rest[..length.unwrap_or(rest.len())];
+        self.at += text.len();
+        match text {
+            b"true" | b"false" | b"null" => Ok(()),
+            text if is_number(text) => Ok(()),
+            _ => Err(Unclear),
+        }
+    }
+
+    #[inline(always)]
+    fn take(&mut self, byte: u8) -> Result<(), Unclear> {
+        if self.peek()? != byte {
+            return Err(Unclear);
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    /// Returns the next byte that is no white space, which it moves to.
+    #[inline(always)]
+    pub(crate) fn peek(&mut self) -> Result<u8, Unclear> {
+        match self.json.get(self.at) {
+            Some(byte) if *byte > b' ' => Ok(*byte),
+            _ => self.peek_behind_white_space(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn peek_behind_white_space(&mut self) -> Result<u8, Unclear> {
+        let rest = self.json.get(self.at..).ok_or(Unclear)?;
+        let is_white = |byte: &u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
+        let white = rest
+            .iter()
+            .position(|byte| !is_white(byte))
+            .ok_or(Unclear)?;
+        self.at += white;
+        Ok(rest[white])
+    }
+}
+
+/// Finds the next quote or backslash.
+///
+/// Most strings are short: for these a few words are looked at here, which is faster than a call of `memchr2`.
+#[inline(always)]
+fn find_stop(json: &[u8], mut at: usize) -> Result<usize, Unclear> {
+    for _ in 0..WORDS {
+        let Some(word) = json.get(at..).and_then(|rest| rest.first_chunk::<8>()) else {
+            break;
+        };
+        let word = u64::from_le_bytes(*word);
+        let stops = bytes_that_are(word, b'"') | bytes_that_are(word, b'\\');
+        if stops != 0 {
+            return Ok(at + (stops.trailing_zeros() / 8) as usize);
+        }
+        at += 8;
+    }
+    let rest = json.get(at..).ok_or(Unclear)?;
+    memchr2(b'"', b'\\', rest)
+        .map(|found| at + found)
+        .ok_or(Unclear)
+}
+
+/// Marks the bytes of a word that are the wanted one, by their highest bits; only the first mark is right for certain.
+#[inline(always)]
+fn bytes_that_are(word: u64, wanted: u8) -> u64 {
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    let differences = word ^ (ONES * u64::from(wanted));
+    differences.wrapping_sub(ONES) & !differences & (ONES << 7)
+}
+
+/// Checks the syntax of a number: `-12.5e+7`.
+fn is_number(text: &[u8]) -> bool {
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let (whole, text) = digits(text);
+    let is_whole = !whole.is_empty() && (whole.len() == 1 || whole[0] != b'0');
+    let (fraction, text) = match text.strip_prefix(b".") {
+        Some(text) => digits(text),
+        None => (whole, text),
+    };
+    let (exponent, text) = match text {
+        [b'e' | b'E', b'-' | b'+', text @ ..] | [b'e' | b'E', text @ ..] => digits(text),
+        text => (whole, text),
+    };
+    is_whole && !fraction.is_empty() && !exponent.is_empty() && text.is_empty()
+}
+
+fn digits(text: &[u8]) -> (&[u8], &[u8]) {
+    let end = text.iter().position(|byte| !byte.is_ascii_digit());
+    text.split_at(end.unwrap_or(text.len()))
+}
+
+/// Which of the levels around a place are objects; the others are lists.
+#[derive(Default)]
+struct Nest {
+    objects: u128,
+    depth: u32,
+}
+
+impl Nest {
+    fn open(&mut self, is_object: bool) -> Result<(), Unclear> {
+        if self.depth == DEEPEST {
+            return Err(Unclear);
+        }
+        self.depth += 1;
+        self.objects = self.objects << 1 | u128::from(is_object);
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        self.depth -= 1;
+        self.objects >>= 1;
+    }
+
+    fn is_object(&self) -> bool {
+        self.objects & 1 == 1
+    }
+}
+
+impl fmt::Debug for JsonCursor<'_> {
+    /// Says where it is; the text stays out of logs.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JsonCursor")
+            .field("at", &self.at)
+            .field("of", &self.json.len())
+            .finish()
+    }
+}
