@@ -11,6 +11,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
+    /// Copies a chunk: to keep a part of it would keep all of the connection's read buffer, which then makes another.
     pub(super) fn push(&mut self, chunk: &[u8]) {
         self.buffer.extend_from_slice(chunk);
     }
