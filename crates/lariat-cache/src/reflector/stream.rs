@@ -15,7 +15,7 @@ use super::source::{SourceBody, SourceError};
 /// How many bytes are taken in before they are worked on, if they are there already.
 const BATCH: usize = 256 * 1024;
 
-/// How long bytes of an initial list are waited for once some have come, unless there are as many.
+/// How long bytes of a long initial list are waited for once some have come, unless there are as many.
 const GATHER: Duration = Duration::from_millis(1);
 const LOAD: usize = 64 * 1024;
 
@@ -23,6 +23,8 @@ const LOAD: usize = 64 * 1024;
 pub(super) struct WatchStream {
     body: SourceBody,
     lines: Lines,
+    /// How many bytes have come.
+    received: usize,
     /// How long nothing may come before the watch counts as dead.
     patience: Duration,
     /// The end, which is told once the lines before it were read.
@@ -38,6 +40,7 @@ impl WatchStream {
         Self {
             body,
             lines: Lines::default(),
+            received: 0,
             patience,
             end: None,
         }
@@ -50,7 +53,9 @@ impl WatchStream {
         self.read_within(None).await
     }
 
-    /// The same for an initial list, with less patience than usual: what comes within a millisecond is taken in together.
+    /// The same for an initial list, with less patience than usual.
+    ///
+    /// Of a long list, what comes within a millisecond is taken in together.
     pub(super) async fn read_within(&mut self, patience: Option<Duration>) -> Option<End> {
         if let Some(end) = self.end.take() {
             return Some(end);
@@ -61,7 +66,8 @@ impl WatchStream {
             return Some(Err(ReflectorError::Silent { verb, after }));
         };
         self.take_in(first);
-        if patience.is_some() && self.end.is_none() && self.lines.len() < LOAD {
+        let is_long = self.received >= LOAD;
+        if patience.is_some() && is_long && self.end.is_none() && self.lines.len() < LOAD {
             // Each event comes by itself, and to be woken for each costs more than to take it in.
             time::sleep(GATHER).await;
         }
@@ -77,7 +83,11 @@ impl WatchStream {
     fn take_in(&mut self, frame: Option<Result<Frame<Bytes>, SourceError>>) {
         match frame {
             None => self.end = Some(Ok(())),
-            Some(Ok(frame)) => self.lines.push(frame.data_ref().map_or(&[], |data| data)),
+            Some(Ok(frame)) => {
+                let data = frame.data_ref().map_or(&[][..], |data| data);
+                self.received += data.len();
+                self.lines.push(data);
+            }
             Some(Err(source)) => {
                 let verb = "watch";
                 self.end = Some(Err(ReflectorError::Cut { verb, source }));
